@@ -1,0 +1,22 @@
+# A room is one static library: every .cpp below its folder, and the rooms it may use (docs/explanation/architecture.md).
+#   stagecraft_room(NAME USES room… PRIVATE target…)
+# PRIVATE targets are third-party libraries that no header of the room may show.
+add_library(stagecraft_warnings INTERFACE)
+target_compile_options(stagecraft_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
+  -Wno-restrict  # g++ 12 sees overlaps in std::string concatenation that are not there (GCC bug 105329)
+  $<$<BOOL:${STAGECRAFT_WERROR}>:-Werror>)
+
+function(stagecraft_room name)
+  cmake_parse_arguments(ROOM "" "" "USES;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  if(NOT sources)
+    add_library(stagecraft_${name} INTERFACE)
+    target_link_libraries(stagecraft_${name} INTERFACE ${ROOM_USES} ${ROOM_PRIVATE})
+    return()
+  endif()
+  add_library(stagecraft_${name} STATIC ${sources})
+  target_include_directories(stagecraft_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
+  target_link_libraries(stagecraft_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE} stagecraft_warnings)
+endfunction()

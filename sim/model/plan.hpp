@@ -1,0 +1,95 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/detail.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// How the replicas of a stage share the work.
+enum class Replication {
+  RoundRobin,  ///< whole microbatches alternate: replica j runs microbatches k with k mod r = j
+  Split,       ///< each microbatch is divided: replica j runs the j-th r-th of its samples
+};
+
+/// Layers executed together on one device, or on several replicas.
+struct Stage {
+  std::vector<LayerId> layers;    ///< in canonical order
+  std::vector<DeviceId> devices;  ///< replicas, in the order of the all-reduce ring
+  Replication replication = Replication::RoundRobin;
+  std::vector<std::vector<LayerId>> recompute;  ///< segments of consecutive layers
+  std::vector<LayerId> swap;                    ///< layers whose stash is swapped to the host
+  std::optional<std::int64_t> weight_versions;  ///< per replica; absent: what the schedule implies
+  std::optional<std::int64_t> in_flight;        ///< per replica; a cap
+  /// Which copy of the model the stage belongs to. A schedule with several pipelines over the same devices (Chimera,
+  /// DualPipe) lists the stages of each; every pipeline covers the model once.
+  std::uint32_t pipeline = 0;
+  friend bool operator==(const Stage&, const Stage&) = default;
+};
+
+/// A schedule by its name (contract, section 7), with the parameters of its family.
+struct ScheduleChoice {
+  std::string name;
+  Detail::Record parameters;
+  friend bool operator==(const ScheduleChoice&, const ScheduleChoice&) = default;
+};
+
+/// What training keeps in memory beside activations (contract, section 5).
+struct Training {
+  std::int64_t gradient_copies = 1;
+  std::int64_t optimizer_copies = 2;
+  std::int64_t boundary_buffers = 2;
+  double input_gradient_release = 0.0;  ///< share of the stash that a split backward frees at its input-gradient half
+  friend bool operator==(const Training&, const Training&) = default;
+};
+
+/// One operation of a periodic pattern: the instance of microbatch j starts at (j + shift) * period + start.
+struct PatternOperation {
+  bool is_cut = false;  ///< a transfer over the boundary after stage `index`, else a computation of stage `index`
+  std::uint32_t index = 0;
+  bool backward = false;
+  Seconds start;
+  std::int64_t shift = 0;
+  friend bool operator==(const PatternOperation&, const PatternOperation&) = default;
+};
+
+struct Pattern {
+  Seconds period;
+  bool timed = true;  ///< release: timed keeps the start times too; asap only their order
+  std::vector<PatternOperation> operations;
+  friend bool operator==(const Pattern&, const Pattern&) = default;
+};
+
+/// The figures of a plan: a planner's claim, or what an engine found.
+struct Figures {
+  std::optional<Seconds> iteration_time;  ///< synchronous schedules
+  std::optional<Seconds> period;          ///< asynchronous schedules, per microbatch
+  std::vector<std::pair<DeviceId, Bytes>> peak_memory;
+  friend bool operator==(const Figures&, const Figures&) = default;
+};
+
+/// Which layers where, how many microbatches, which schedule. Layers and devices are indices of the model and the
+/// platform the plan was made for.
+struct Plan {
+  std::string planner;
+  std::string model;
+  std::string platform;
+  std::string model_hash;  ///< SHA-256 of the inputs' content; empty when not known
+  std::string platform_hash;
+  std::int64_t microbatch_size = 1;
+  std::int64_t microbatches = 1;  ///< over all replicas; per iteration, or the length of an asynchronous run
+  ScheduleChoice schedule;
+  Training training;
+  std::vector<Stage> stages;
+  std::optional<Pattern> pattern;
+  Figures predicted;
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+}  // namespace stagecraft
