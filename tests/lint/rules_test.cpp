@@ -1,0 +1,144 @@
+// The lints on planted violations: each rule must find them, and must let the clean neighbour pass.
+#include "tests/lint/links.hpp"
+#include "tests/lint/source_tree.hpp"
+#include "tests/lint/text_rules.hpp"
+#include "tests/lint/walls.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stagecraft::lint {
+namespace {
+
+const std::set<std::string>& known_files() {
+  static const std::set<std::string> paths = {
+      "sim/base/error.hpp", "sim/model/plan.hpp",   "sim/io/plan_yaml.hpp",        "sim/schedule/lower.hpp",
+      "planners/x.hpp",     "sim/engine/lane.hpp",  "sim/analytic/e.hpp",          "sim/replay/replay.hpp",
+      "experiments/m.hpp",  "tests/lint/walls.hpp", "sim/replay/simgrid_zone.hpp", "sim/model/plan.cpp"};
+  return paths;
+}
+
+bool wall_stands(const std::string& path, const std::string& include_line) {
+  return !check_walls(as_file(path, include_line + "\n"), known_files()).empty();
+}
+
+TEST_CASE("walls: a room may not include what stands to its right") {
+  CHECK(wall_stands("sim/base/a.cpp", "#include \"sim/model/plan.hpp\""));
+  CHECK(wall_stands("sim/model/a.hpp", "#include \"sim/io/plan_yaml.hpp\""));
+  CHECK(wall_stands("sim/schedule/a.cpp", "#include \"sim/engine/lane.hpp\""));
+  CHECK(wall_stands("sim/engine/a.cpp", "#include \"sim/schedule/lower.hpp\""));
+  CHECK(wall_stands("sim/analytic/a.cpp", "#include \"sim/replay/replay.hpp\""));
+  CHECK(wall_stands("planners/a.cpp", "#include \"sim/io/plan_yaml.hpp\""));
+  CHECK(wall_stands("planners/a.cpp", "#include \"sim/replay/replay.hpp\""));
+  CHECK(wall_stands("planners/a.cpp", "#include \"experiments/m.hpp\""));
+  CHECK(wall_stands("experiments/a.cpp", "#include \"tests/lint/walls.hpp\""));
+  CHECK(wall_stands("experiments/a.cpp", "#include <tests/lint/walls.hpp>"));
+}
+
+TEST_CASE("walls: a room includes itself and what stands to its left") {
+  CHECK_FALSE(wall_stands("sim/base/a.cpp", "#include \"sim/base/error.hpp\""));
+  CHECK_FALSE(wall_stands("sim/engine/a.cpp", "#include \"sim/model/plan.hpp\""));
+  CHECK_FALSE(wall_stands("sim/analytic/a.cpp", "#include \"sim/engine/lane.hpp\""));
+  CHECK_FALSE(wall_stands("sim/replay/a.cpp", "#include \"sim/schedule/lower.hpp\""));
+  CHECK_FALSE(wall_stands("planners/a.cpp", "#include \"sim/analytic/e.hpp\""));
+  CHECK_FALSE(wall_stands("experiments/a.cpp", "#include \"planners/x.hpp\""));
+  CHECK_FALSE(wall_stands("tests/io/a_test.cpp", "#include \"experiments/m.hpp\""));
+}
+
+TEST_CASE("walls: includes are full paths of existing headers, from files that lie in a room") {
+  CHECK(wall_stands("sim/base/a.cpp", "#include \"error.hpp\""));
+  CHECK(wall_stands("sim/base/a.cpp", "#include \"../base/error.hpp\""));
+  CHECK(wall_stands("sim/base/a.cpp", "#  include \"sim/base/absent.hpp\""));
+  CHECK(wall_stands("tests/a.cpp", "#include \"sim/model/plan.cpp\""));
+  CHECK(wall_stands("traces/a.cpp", ""));
+}
+
+TEST_CASE("walls: third-party headers stay where the table puts them") {
+  CHECK(wall_stands("sim/io/a.hpp", "#include <yaml-cpp/yaml.h>"));
+  CHECK_FALSE(wall_stands("sim/io/a.cpp", "#include <yaml-cpp/yaml.h>"));
+  CHECK(wall_stands("sim/replay/replay.cpp", "#include <simgrid/s4u.hpp>"));
+  CHECK(wall_stands("tests/replay/a_test.cpp", "#include <xbt/log.h>"));
+  CHECK_FALSE(wall_stands("sim/replay/simgrid_zone.cpp", "#include <simgrid/s4u.hpp>"));
+  CHECK(wall_stands("tests/replay/a_test.cpp", "#include \"sim/replay/simgrid_zone.hpp\""));
+  CHECK(wall_stands("sim/model/plan.cpp", "#include <boost/graph/adjacency_list.hpp>"));
+  CHECK_FALSE(wall_stands("sim/model/graph_order.cpp", "#include <boost/graph/adjacency_list.hpp>"));
+  CHECK_FALSE(wall_stands("planners/pipedream/a.cpp", "#include <boost/graph/adjacency_list.hpp>"));
+  CHECK(wall_stands("planners/a.cpp", "#include <nlohmann/json.hpp>"));
+  CHECK(wall_stands("sim/io/a.cpp", "#include <CLI/CLI.hpp>"));
+  CHECK(wall_stands("sim/base/a.cpp", "#include <range/v3/all.hpp>"));
+  CHECK(wall_stands("sim/model/a.cpp", "#include <unistd.h>"));
+  CHECK_FALSE(wall_stands("sim/model/a.cpp", "#include <vector>"));
+}
+
+TEST_CASE("text: blanks, tabs, carriage returns and a missing newline are found on their lines") {
+  const std::vector<Violation> found = check_whitespace(as_file("a.md", "clean\ntail \n\ttab\nreturn\r\nlast"));
+  const std::vector<Violation> expected = {{"a.md", 2, "blank at the end of the line"},
+                                           {"a.md", 3, "tab"},
+                                           {"a.md", 4, "carriage return"},
+                                           {"a.md", 0, "no newline at the end of the file"}};
+  CHECK(found == expected);
+  CHECK(check_whitespace(as_file("a.md", "clean\n")).empty());
+}
+
+TEST_CASE("text: only headers need #pragma once, and as their first line") {
+  CHECK(check_pragma_once(as_file("a.hpp", "// first\n#pragma once\n")).size() == 1);
+  CHECK(check_pragma_once(as_file("a.hpp", "")).size() == 1);
+  CHECK(check_pragma_once(as_file("a.hpp", "#pragma once\n")).empty());
+  CHECK(check_pragma_once(as_file("a.cpp", "int a;\n")).empty());
+}
+
+TEST_CASE("text: 400 lines pass and 401 do not") {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "// line\n";
+  CHECK(check_length(as_file("sim/a.cpp", text)).empty());
+  CHECK(check_length(as_file("sim/a.cpp", text + "// line\n")).size() == 1);
+  CHECK(check_length(as_file("docs/a.md", text + "line\n")).empty());
+}
+
+TEST_CASE("text: refused words are found in code and not in comments") {
+  CHECK(check_words(as_file("sim/a.cpp", "auto b = a | std::views::reverse;\n")).size() == 1);
+  CHECK(check_words(as_file("sim/a.hpp", "class PlanManager {};\n")).size() == 1);
+  CHECK(check_words(as_file("tests/a.cpp", "using namespace std;\n")).size() == 1);
+  CHECK(check_words(as_file("planners/a.cpp", "std::cout << 1;\n")).size() == 1);
+  CHECK(check_words(as_file("sim/a.cpp", "std::exit(1);\n")).size() == 1);
+  CHECK(check_words(as_file("experiments/main.cpp", "std::cout << 1;\n")).empty());
+  CHECK(check_words(as_file("sim/a.cpp", "int a;  // std::cout would be refused\n")).empty());
+  CHECK(check_words(as_file("sim/a.cpp", "class Handlers {};\n")).empty());
+}
+
+TEST_CASE("text: data says where it comes from") {
+  CHECK(check_data(as_file("traces/a.yaml", "model: a\n")).size() == 1);
+  CHECK(check_data(as_file("platforms/a.yaml", "# source:\nplatform: a\n")).size() == 1);
+  CHECK(check_data(as_file("platforms/a.cpp", "// source: here\n")).size() == 1);
+  CHECK(check_data(as_file("traces/a.yaml", "source: \"measured by us\"\n")).empty());
+  CHECK(check_data(as_file("platforms/a.yaml", "# Sources: the vendor's data sheet\n")).empty());
+  CHECK(check_data(as_file("tests/a.yaml", "model: a\n")).empty());
+}
+
+std::size_t dead_links(const std::string& text) {
+  return check_links(as_file("docs/README.md", text), STAGECRAFT_SOURCE_DIR).size();
+}
+
+TEST_CASE("links: dead ones, those out of the repository and unknown headings are found") {
+  CHECK(dead_links("see [a](absent.md)\n") == 1);
+  CHECK(dead_links("see [a](../../etc/passwd)\n") == 1);
+  CHECK(dead_links("see [a](/docs/README.md)\n") == 1);
+  CHECK(dead_links("see [a](../README.md#no-such-heading)\n") == 1);
+  CHECK(dead_links("[a](README.md) and [b](absent.md) and ![c](absent.png)\n") == 2);
+}
+
+TEST_CASE("links: living ones, other hosts and code pass") {
+  CHECK(dead_links("see [a](README.md), [b](../README.md) and [c](explanation/architecture.md#rooms)\n") == 0);
+  CHECK(dead_links("see [a](https://simgrid.org/absent.md)\n") == 0);
+  CHECK(dead_links("`[a](absent.md)`\n```\n[a](absent.md)\n```\n") == 0);
+}
+
+TEST_CASE("links: a heading's anchor is lower case with dashes") {
+  CHECK(anchor_of("Results, changed: 2 of `them`") == "results-changed-2-of-them");
+}
+
+}  // namespace
+}  // namespace stagecraft::lint

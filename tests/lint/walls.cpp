@@ -1,0 +1,128 @@
+#include "tests/lint/walls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <string_view>
+
+namespace stagecraft::lint {
+namespace {
+
+struct Room {
+  std::string name;
+  std::vector<std::string> may_include;  ///< beside itself; "*" is every room
+};
+
+/// The table of docs/explanation/architecture.md: change both together, with an ADR.
+const std::vector<Room>& rooms() {
+  static const std::vector<Room> table = {
+      {"sim/base", {}},
+      {"sim/model", {"sim/base"}},
+      {"sim/workload", {"sim/base", "sim/model"}},
+      {"sim/io", {"sim/base", "sim/model"}},
+      {"sim/schedule", {"sim/base", "sim/model"}},
+      {"sim/engine", {"sim/base", "sim/model"}},
+      {"sim/analytic", {"sim/base", "sim/model", "sim/schedule", "sim/engine"}},
+      {"sim/replay", {"sim/base", "sim/model", "sim/schedule", "sim/engine"}},
+      {"planners", {"sim/base", "sim/model", "sim/schedule", "sim/analytic"}},
+      {"experiments",
+       {"planners", "sim/base", "sim/model", "sim/workload", "sim/io", "sim/schedule", "sim/engine", "sim/analytic",
+        "sim/replay"}},
+      {"tests", {"*"}},
+  };
+  return table;
+}
+
+struct ThirdParty {
+  std::string header;  ///< regular expression of the included name
+  std::string where;   ///< regular expression of the files that may include it
+  std::string in_words;
+};
+
+const std::vector<ThirdParty>& third_parties() {
+  static const std::vector<ThirdParty> table = {
+      {"yaml-cpp/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
+      {"nlohmann/.*", R"((sim/io|experiments|tests)/.*\.cpp)", "the .cpp files of sim/io, experiments and tests"},
+      {"openssl/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
+      {"fmt/.*", R"((sim/io|experiments)/.*\.cpp)", "the .cpp files of sim/io and experiments"},
+      {"(simgrid|xbt)/.*", R"(sim/replay/simgrid_[^/]*\.[ch]pp)", "the files sim/replay/simgrid_*"},
+      {"boost/.*", R"((sim/model/graph_order|planners/.*)\.cpp)", "sim/model/graph_order.cpp and planners' .cpp files"},
+      {"CLI/.*", R"(experiments/.*\.cpp)", "the .cpp files of experiments"},
+      {"doctest/.*", R"(tests/.*)", "tests"},
+      {"benchmark/.*", R"(tests/.*\.cpp)", "the .cpp files of tests"},
+      {R"(sys/.*|fcntl\.h|unistd\.h|poll\.h|signal\.h)", R"((sim/base|experiments|tests)/.*\.cpp)",
+       "the .cpp files of sim/base, experiments and tests (processes are started in sim/base)"},
+      {"[a-z_0-9]+", ".*", "anywhere: the standard library"},
+  };
+  return table;
+}
+
+/// A header that may show SimGrid's names stays in the room.
+const std::regex& simgrid_header() {
+  static const std::regex pattern(R"(sim/replay/simgrid_[^/]*\.hpp)");
+  return pattern;
+}
+
+std::optional<std::string> refuse_room(const std::string& from, const std::string& to) {
+  if (from == to) return std::nullopt;
+  const auto room = std::find_if(rooms().begin(), rooms().end(), [&](const Room& r) { return r.name == from; });
+  for (const std::string& allowed : room->may_include) {
+    if (allowed == "*" || allowed == to) return std::nullopt;
+  }
+  return from + " may not include " + to;
+}
+
+std::optional<std::string> refuse_ours(const SourceFile& file, const std::string& name,
+                                       const std::set<std::string>& known) {
+  if (!known.contains(name)) return "no such file; includes are full paths from the root";
+  if (!name.ends_with(".hpp")) return "only headers are included";
+  if (std::regex_match(name, simgrid_header()) && !file.path.starts_with("sim/replay/")) {
+    return "this header may show SimGrid's names, which never leave sim/replay";
+  }
+  return refuse_room(*room_of(file.path), *room_of(name));
+}
+
+std::optional<std::string> refuse_foreign(const SourceFile& file, const std::string& name) {
+  for (const ThirdParty& entry : third_parties()) {
+    if (!std::regex_match(name, std::regex(entry.header))) continue;
+    if (std::regex_match(file.path, std::regex(entry.where))) return std::nullopt;
+    return "allowed only in " + entry.in_words;
+  }
+  return "not in the table of third-party headers (tests/lint/walls.cpp)";
+}
+
+}  // namespace
+
+std::vector<Include> includes_of(const SourceFile& file) {
+  static const std::regex pattern(R"rx(\s*#\s*include\s*(["<])([^">]*)[">].*)rx");
+  std::vector<Include> result;
+  std::smatch match;
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    if (std::regex_match(file.lines[i], match, pattern)) {
+      result.push_back({static_cast<int>(i) + 1, match[2].str(), match[1].str() == "\""});
+    }
+  }
+  return result;
+}
+
+std::optional<std::string> room_of(const std::string& path) {
+  for (const Room& room : rooms()) {
+    if (path.starts_with(room.name + "/")) return room.name;
+  }
+  return std::nullopt;
+}
+
+std::vector<Violation> check_walls(const SourceFile& file, const std::set<std::string>& known) {
+  std::vector<Violation> violations;
+  if (!is_code(file)) return violations;
+  if (!room_of(file.path)) return {{file.path, 0, "lies in no room of the table"}};
+  for (const Include& include : includes_of(file)) {
+    const bool ours = include.quoted || room_of(include.name).has_value();
+    if (const auto refusal = ours ? refuse_ours(file, include.name, known) : refuse_foreign(file, include.name)) {
+      violations.push_back({file.path, include.line, "#include of " + include.name + ": " + *refusal});
+    }
+  }
+  return violations;
+}
+
+}  // namespace stagecraft::lint

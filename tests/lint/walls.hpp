@@ -1,0 +1,28 @@
+#pragma once
+
+#include "tests/lint/source_tree.hpp"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stagecraft::lint {
+
+/// An `#include` line.
+struct Include {
+  int line = 0;
+  std::string name;
+  bool quoted = false;
+};
+[[nodiscard]] std::vector<Include> includes_of(const SourceFile& file);
+
+/// The room a path lies in (`sim/io`, `planners`, …), or none outside all rooms.
+[[nodiscard]] std::optional<std::string> room_of(const std::string& path);
+
+/// Rooms include only what stands to their left (docs/explanation/architecture.md), by full path from the root, and
+/// third-party headers stay in the files that the table names.
+/// **Requires** `known`: the paths of all files, so that a quoted include of anything else is refused.
+[[nodiscard]] std::vector<Violation> check_walls(const SourceFile& file, const std::set<std::string>& known);
+
+}  // namespace stagecraft::lint
