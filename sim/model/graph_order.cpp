@@ -28,8 +28,8 @@ class CycleFinder : public boost::default_dfs_visitor {
   void tree_edge(const Graph::edge_descriptor& edge, const Graph&) { (*parent_)[edge.m_target] = edge.m_source; }
   void back_edge(const Graph::edge_descriptor& edge, const Graph&) {
     if (!cycle_->empty()) return;
-    for (std::size_t at = edge.m_source; at != edge.m_target; at = (*parent_)[at]) cycle_->push_back(LayerId(at));
-    cycle_->push_back(LayerId(edge.m_target));
+    for (std::size_t at = edge.m_source; at != edge.m_target; at = (*parent_)[at]) cycle_->emplace_back(at);
+    cycle_->emplace_back(edge.m_target);
     std::reverse(cycle_->begin(), cycle_->end());
   }
 

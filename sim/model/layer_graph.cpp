@@ -70,14 +70,14 @@ ScaledProfile at_microbatch_size(const Model& model, std::int64_t microbatch_siz
 
 void apply_memory_defaults(LayerGraph& graph) {
   IndexVector<LayerId, Bytes> inputs(graph.layers.size());
-  IndexVector<LayerId, char> fed(graph.layers.size());
+  IndexVector<LayerId, std::size_t> in_degree(graph.layers.size());
   for (const LayerEdge& edge : graph.edges) {
     inputs[edge.to] += edge.bytes;
-    fed[edge.to] = true;
+    ++in_degree[edge.to];
   }
   for (LayerId id : indices(graph.layers)) {
     Layer& layer = graph.layers[id];
-    const Bytes input = fed[id] ? inputs[id] : graph.input;
+    const Bytes input = in_degree[id] > 0 ? inputs[id] : graph.input;
     if (layer.stash < Bytes(0)) layer.stash = input;
     if (layer.checkpoint < Bytes(0)) layer.checkpoint = std::min(input, layer.stash);
   }

@@ -283,7 +283,7 @@ std::vector<Level> levels(const Platform& platform) {
                      "add links, routes, a default_link, an interconnect or a nic");
   }
   if (!is_uniform_cluster(platform)) return {{device_count, *smallest}};
-  const NodeForm& form = std::get<NodeForm>(platform.spec.form);
+  const auto& form = std::get<NodeForm>(platform.spec.form);
   const NodeKind& kind = form.node_kinds[platform.nodes[NodeId(0)].kind];
   std::vector<Level> result;
   if (kind.device_count > 1) result.push_back({kind.device_count, kind.interconnect->link.bandwidth});
