@@ -1,0 +1,179 @@
+// The writing half of text.hpp: exact and human forms of quantities, and names in messages.
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+namespace stagecraft {
+namespace {
+
+struct Scale {
+  const char* unit;
+  double worth;
+};
+
+constexpr std::array<Scale, 5> kBandwidths = {
+    {{" TBps", 1e12}, {" GBps", 1e9}, {" MBps", 1e6}, {" kBps", 1e3}, {" Bps", 1}}};
+constexpr std::array<Scale, 5> kFlopsRates = {
+    {{" TFLOPS", 1e12}, {" GFLOPS", 1e9}, {" MFLOPS", 1e6}, {" kFLOPS", 1e3}, {" FLOPS", 1}}};
+constexpr std::array<Scale, 5> kBinarySizes = {
+    {{" TiB", 0x1p40}, {" GiB", 0x1p30}, {" MiB", 0x1p20}, {" KiB", 0x1p10}, {" B", 1}}};
+constexpr std::array<Scale, 4> kTimes = {{{" s", 1}, {" ms", 1e-3}, {" us", 1e-6}, {" ns", 1e-9}}};
+
+/// The first form, largest unit first, that is at least one unit and reads back to `value`; else the last unit.
+template <class Read>
+std::string exact_form(double value, std::span<const Scale> scales, Read read_back) {
+  for (const Scale& scale : scales) {
+    if (value < scale.worth) continue;
+    std::string text = format_number(value / scale.worth) + scale.unit;
+    const std::optional<double> back = read_back(text);
+    if (back && !(*back < value) && !(value < *back)) return text;
+  }
+  return format_number(value) + scales.back().unit;
+}
+
+/// Three significant digits without an exponent: `11.2`, `0.04`, `999`.
+std::string three_digits(double value) {
+  std::array<char, 32> buffer{};
+  const double magnitude = std::abs(value);
+  const int decimals = magnitude >= 99.95 ? 0 : magnitude >= 9.995 ? 1 : 2;
+  std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
+  std::string text = buffer.data();
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+/// `full` is how many of a unit make the next larger one, which is taken as soon as rounding reaches it.
+std::string human_form(double value, std::span<const Scale> scales, double full) {
+  if (std::isinf(value)) return "never";
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const bool is_last = i + 1 == scales.size();
+    const double reaches = is_last ? 0.0 : scales[i + 1].worth * (full - 0.5);
+    if (std::abs(value) >= scales[i].worth || (!is_last && std::abs(value) >= reaches) || is_last) {
+      return three_digits(value / scales[i].worth) + scales[i].unit;
+    }
+  }
+  return "";
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+constexpr std::size_t kChange = 1024;  ///< a change of letter case alone counts one, so that it only decides ties
+
+/// Levenshtein distance, `kChange` for each character.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = kChange * j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = kChange * (i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t change = a[i] == b[j] ? 0 : lower(a[i]) == lower(b[j]) ? 1 : kChange;
+      const std::size_t best = std::min({diagonal + change, row[j] + kChange, row[j + 1] + kChange});
+      diagonal = row[j + 1];
+      row[j + 1] = best;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string format_number(double value) {
+  STAGECRAFT_CHECK(std::isfinite(value), "only finite numbers are written");
+  std::array<char, 32> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
+std::string format_seconds(Seconds value) { return format_number(value.value()) + " s"; }
+
+std::string format_bytes(Bytes value) { return std::to_string(value.value()) + " B"; }
+
+std::string format_bandwidth(BytesPerSecond value) {
+  return exact_form(value.value(), kBandwidths, [](const std::string& text) {
+    const auto parsed = parse_bandwidth(text);
+    return parsed ? std::optional(parsed.value->value()) : std::nullopt;
+  });
+}
+
+std::string format_flops_rate(FlopsPerSecond value) {
+  return exact_form(value.value(), kFlopsRates, [](const std::string& text) {
+    const auto parsed = parse_flops_rate(text);
+    return parsed ? std::optional(parsed.value->value()) : std::nullopt;
+  });
+}
+
+std::string format_whole_bytes(Bytes value) {
+  for (const Scale& scale : kBinarySizes) {
+    const auto worth = static_cast<std::int64_t>(scale.worth);
+    if (value.value() != 0 && value.value() % worth == 0) return std::to_string(value.value() / worth) + scale.unit;
+  }
+  return format_bytes(value);
+}
+
+std::string format_human_bytes(Bytes value) {
+  return human_form(static_cast<double>(value.value()), kBinarySizes, 1024);
+}
+
+std::string format_human_seconds(Seconds value) {
+  if (value == Seconds(0)) return "0 s";
+  return human_form(value.value(), kTimes, 1000);
+}
+
+std::string format_human_bandwidth(BytesPerSecond value) { return human_form(value.value(), kBandwidths, 1000); }
+
+std::string quote(std::string_view text) {
+  constexpr std::size_t kShown = 80;
+  std::string result = "'";
+  std::size_t shown = 0;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool starts_character = (byte & 0xC0U) != 0x80U;
+    if (starts_character && ++shown > kShown) return result + "…'";
+    if (byte < 0x20 || byte == 0x7F) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\x%02x", byte);
+      result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : escape.data();
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 256;
+  if (name.size() > kLongest) return std::nullopt;
+  std::optional<std::string> nearest;
+  std::size_t fewest = kChange * (std::max<std::size_t>(1, name.size() / 3) + 1);
+  for (const std::string& candidate : known) {
+    if (candidate.size() > kLongest) continue;
+    const std::size_t changes = distance(name, candidate);
+    if (changes < fewest && changes < kChange * candidate.size()) {
+      fewest = changes;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+std::string suggest_name(std::string_view name, const std::vector<std::string>& known) {
+  if (known.empty()) return "none is known";
+  constexpr std::size_t kListed = 20;
+  std::string result;
+  if (const auto nearest = nearest_name(name, known)) result = "did you mean " + quote(*nearest) + "? ";
+  result += "known: ";
+  for (std::size_t i = 0; i < std::min(known.size(), kListed); ++i) result += (i > 0 ? ", " : "") + known[i];
+  if (known.size() > kListed) result += ", and " + std::to_string(known.size() - kListed) + " more";
+  return result;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,225 @@
+#include "sim/io/model_file.hpp"
+
+#include "sim/io/text_file.hpp"
+#include "sim/io/yaml_values.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostSamples = 1'000'000'000;
+constexpr Bytes kNotGiven{-1};
+
+using LayersByName = std::unordered_map<std::string, LayerId>;
+
+Bytes bytes_or(const YamlNode& node, std::string_view key, Bytes otherwise) {
+  const std::optional<YamlNode> found = node.find(key);
+  return found ? read_bytes(*found) : otherwise;
+}
+
+Layer read_layer(const YamlNode& node) {
+  node.allow_keys({"name", "forward", "backward", "backward_weight", "parameters", "output", "stash", "checkpoint",
+                   "workspace", "type"});
+  Layer layer;
+  layer.name = read_name(node.at("name"));
+  layer.forward = read_seconds(node.at("forward"));
+  layer.backward = read_seconds(node.at("backward"));
+  layer.backward_weight = layer.backward / 2.0;
+  if (const auto weight = node.find("backward_weight")) {
+    layer.backward_weight = read_seconds(*weight);
+    if (layer.backward_weight > layer.backward) {
+      weight->fail_expected("at most the layer's backward, " + format_seconds(layer.backward));
+    }
+  }
+  layer.parameters = read_bytes(node.at("parameters"));
+  layer.output = read_bytes(node.at("output"));
+  layer.stash = bytes_or(node, "stash", kNotGiven);
+  layer.checkpoint = bytes_or(node, "checkpoint", kNotGiven);
+  layer.workspace = bytes_or(node, "workspace", Bytes(0));
+  if (const auto type = node.find("type")) layer.type = read_name(*type);
+  return layer;
+}
+
+LayersByName read_layers(const YamlNode& node, LayerGraph& graph) {
+  LayersByName by_name;
+  for (const YamlNode& item : node.items()) {
+    const LayerId id = graph.layers.push_back(read_layer(item));
+    const std::string& name = graph.layers[id].name;
+    const auto [first, is_new] = by_name.emplace(name, id);
+    if (!is_new) {
+      item.at("name").fail("the layer " + quote(name) + " is given twice, first as layers[" +
+                           std::to_string(first->second.value()) + "]");
+    }
+  }
+  if (by_name.empty()) node.fail("expected at least one layer, found none");
+  return by_name;
+}
+
+LayerId find_layer(const YamlNode& node, const LayersByName& by_name, const LayerGraph& graph) {
+  const std::string name = read_name(node);
+  const auto found = by_name.find(name);
+  if (found != by_name.end()) return found->second;
+  std::vector<std::string> known;
+  for (const Layer& layer : graph.layers) known.push_back(layer.name);
+  node.fail("unknown layer " + quote(name), suggest_name(name, known));
+}
+
+LayerEdge read_edge(const YamlNode& node, const LayersByName& by_name, const LayerGraph& graph) {
+  const std::vector<YamlNode> parts = node.items();
+  if (parts.size() < 2 || parts.size() > 3) {
+    node.fail("expected [from, to] or [from, to, {bytes: …}], found " + std::to_string(parts.size()) + " entries");
+  }
+  LayerEdge edge{find_layer(parts[0], by_name, graph), find_layer(parts[1], by_name, graph), Bytes(0)};
+  if (edge.from == edge.to) node.fail("the layer " + quote(graph.layers[edge.from].name) + " feeds itself");
+  edge.bytes = graph.layers[edge.from].output;
+  if (parts.size() == 3) {
+    parts[2].allow_keys({"bytes"});
+    edge.bytes = read_bytes(parts[2].at("bytes"));
+  }
+  return edge;
+}
+
+std::string cycle_text(const LayerGraph& graph, const std::vector<LayerId>& cycle) {
+  constexpr std::size_t kShown = 12;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(cycle.size(), kShown); ++i) text += graph.layers[cycle[i]].name + " -> ";
+  if (cycle.size() > kShown) text += "… -> ";
+  return text + graph.layers[cycle.front()].name;
+}
+
+void read_edges(const YamlNode& node, const LayersByName& by_name, LayerGraph& graph) {
+  std::set<std::pair<LayerId, LayerId>> seen;
+  for (const YamlNode& item : node.items()) {
+    const LayerEdge edge = read_edge(item, by_name, graph);
+    if (!seen.emplace(edge.from, edge.to).second) {
+      item.fail("the edge from " + quote(graph.layers[edge.from].name) + " to " + quote(graph.layers[edge.to].name) +
+                " is given twice");
+    }
+    graph.edges.push_back(edge);
+  }
+}
+
+void make_chain(LayerGraph& graph) {
+  for (LayerId id(1); id.value() < graph.layers.size(); ++id) {
+    const LayerId before(id.value() - 1);
+    graph.edges.push_back({before, id, graph.layers[before].output});
+  }
+}
+
+/// Fills in what the file leaves out, then compares checkpoints with stashes.
+void finish_memory(const YamlNode& layers, LayerGraph& graph) {
+  apply_memory_defaults(graph);
+  for (LayerId id : indices(graph.layers)) {
+    const Layer& layer = graph.layers[id];
+    if (layer.checkpoint <= layer.stash) continue;
+    const YamlNode node = layers.items()[id.value()].at("checkpoint");
+    node.fail_expected("at most the layer's stash, " + format_bytes(layer.stash));
+  }
+}
+
+/// What the root says of all profiles; each profile reads its own numbers.
+LayerGraph read_header(const YamlNode& root) {
+  LayerGraph graph;
+  graph.name = read_name(root.at("model"));
+  graph.device_kind = read_name(root.at("device"));
+  if (const auto source = root.find("source")) graph.source = read_text(*source);
+  return graph;
+}
+
+/// `node` holds the size, the layers and the input; the edges may be shared by all profiles.
+LayerGraph read_profile(const YamlNode& node, LayerGraph graph, const std::optional<YamlNode>& edges) {
+  graph.microbatch_size = read_count(node.at("microbatch_size"), 1, kMostSamples);
+  graph.input = bytes_or(node, "input", Bytes(0));
+  const YamlNode layers = node.at("layers");
+  const LayersByName by_name = read_layers(layers, graph);
+  if (edges) {
+    read_edges(*edges, by_name, graph);
+    check_graph(graph, edges->place());
+  } else {
+    make_chain(graph);
+    check_graph(graph, layers.place());
+  }
+  finish_memory(layers, graph);
+  return graph;
+}
+
+/// All profiles must describe the same layers and edges.
+void check_same_shape(const YamlNode& node, const LayerGraph& graph, const LayerGraph& first) {
+  const YamlNode layers = node.at("layers");
+  if (graph.layers.size() != first.layers.size()) {
+    layers.fail("expected " + std::to_string(first.layers.size()) + " layers as in the first profile, found " +
+                std::to_string(graph.layers.size()));
+  }
+  for (LayerId id : indices(graph.layers)) {
+    const std::string& expected = first.layers[id].name;
+    if (graph.layers[id].name == expected) continue;
+    layers.items()[id.value()].at("name").fail_expected("the layer " + quote(expected) + " as in the first profile");
+  }
+  const auto same_ends = [](const LayerEdge& a, const LayerEdge& b) { return a.from == b.from && a.to == b.to; };
+  if (!std::ranges::equal(graph.edges, first.edges, same_ends)) {
+    node.fail("expected the edges of the first profile in the same order, found others");
+  }
+}
+
+Model read_profiles(const YamlNode& root) {
+  root.allow_keys({"schema", "model", "device", "source", "profiles", "edges"});
+  const std::optional<YamlNode> shared = root.find("edges");
+  Model model;
+  const YamlNode profiles = root.at("profiles");
+  for (const YamlNode& node : profiles.items()) {
+    if (shared) {
+      node.allow_keys({"microbatch_size", "input", "layers"});
+    } else {
+      node.allow_keys({"microbatch_size", "input", "layers", "edges"});
+    }
+    model.profiles.push_back(read_profile(node, read_header(root), shared ? shared : node.find("edges")));
+    const LayerGraph& graph = model.profiles.back();
+    check_same_shape(node, graph, model.profiles.front());
+    const auto same_size = [&](const LayerGraph& other) { return other.microbatch_size == graph.microbatch_size; };
+    if (std::ranges::count_if(model.profiles, same_size) > 1) {
+      node.at("microbatch_size").fail("the size " + std::to_string(graph.microbatch_size) + " is given twice");
+    }
+  }
+  if (model.profiles.empty()) profiles.fail("expected at least one profile, found none");
+  std::ranges::sort(model.profiles, {}, &LayerGraph::microbatch_size);
+  return model;
+}
+
+}  // namespace
+
+void check_graph(const LayerGraph& graph, const InputPlace& place) {
+  if (graph.layers.empty()) throw InputError("expected at least one layer, found none", place);
+  const std::vector<LayerId> cycle = find_cycle(graph);
+  if (!cycle.empty()) throw InputError("the edges form a cycle: " + cycle_text(graph, cycle), place);
+  // Sums of sizes are taken in 64 bits everywhere: no file may come near their end.
+  constexpr double kMostBytes = 0x1p56;
+  constexpr double kMostSeconds = 1e12;
+  double bytes = static_cast<double>(graph.input.value());
+  double seconds = 0.0;
+  for (const Layer& layer : graph.layers) {
+    for (Bytes part : {layer.parameters, layer.output, layer.stash, layer.workspace}) {
+      bytes += static_cast<double>(part.value());
+    }
+    seconds += layer.forward.value() + layer.backward.value();
+  }
+  for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
+  if (bytes > kMostBytes) throw InputError("all sizes together exceed 2^56 bytes", place);
+  if (seconds > kMostSeconds) throw InputError("all times together exceed 1e12 s", place);
+}
+
+Model parse_model(std::string_view text, const std::string& file_name) {
+  const YamlNode root = parse_yaml(text, file_name);
+  check_schema(root, "stagecraft/model/1");
+  if (root.find("profiles")) return read_profiles(root);
+  root.allow_keys({"schema", "model", "device", "microbatch_size", "source", "input", "layers", "edges", "profiles"});
+  return {{read_profile(root, read_header(root), root.find("edges"))}};
+}
+
+Model read_model_file(const std::string& path) { return parse_model(read_text_file(path), path); }
+
+}  // namespace stagecraft

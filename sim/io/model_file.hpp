@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sim/base/error.hpp"
+#include "sim/model/layer_graph.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stagecraft {
+
+/// The model a file of the schema `stagecraft/model/1` describes (docs/reference/formats/model.md), defaults filled in,
+/// profiles by increasing microbatch size.
+/// **Throws** InputError naming the place of the first defect.
+/// **Cost** O(profiles · (layers + edges) · log layers).
+[[nodiscard]] Model read_model_file(const std::string& path);
+
+/// The same of a text; `file_name` is used in messages only.
+[[nodiscard]] Model parse_model(std::string_view text, const std::string& file_name);
+
+/// The file that `parse_model` reads back to an equal value.
+/// **Requires** a model as `parse_model` returns them.
+[[nodiscard]] std::string write_model(const Model& model);
+
+/// **Throws** InputError (without a place in the file) for an empty or cyclic graph, or sums that no file may reach:
+/// what importers check after building a graph of their own.
+void check_graph(const LayerGraph& graph, const InputPlace& place);
+
+}  // namespace stagecraft

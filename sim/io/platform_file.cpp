@@ -1,0 +1,252 @@
+#include "sim/io/platform_file.hpp"
+
+#include "sim/io/platform_names.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/io/yaml_values.hpp"
+
+#include <map>
+#include <set>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostDevices = 1'000'000;
+constexpr std::size_t kMostDefaultLinked = 1024;
+
+template <class Id>
+using IdsByName = std::map<std::string, Id>;
+
+template <class Id>
+Id find_id(const YamlNode& node, std::string_view what, const IdsByName<Id>& by_name) {
+  const std::string name = read_name(node);
+  const auto found = by_name.find(name);
+  if (found != by_name.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, id] : by_name) known.push_back(known_name);
+  node.fail("unknown " + std::string(what) + " " + quote(name), suggest_name(name, known));
+}
+
+/// The part of a link that every form has; its own keys are listed by the caller.
+LinkSpec read_link(const YamlNode& node) {
+  LinkSpec link;
+  link.bandwidth = read_bandwidth(node.at("bandwidth"));
+  link.latency = read_seconds(node.at("latency"));
+  if (const auto duplex = node.find("duplex")) link.duplex = read_choice(*duplex, duplex_choices());
+  if (const auto sharing = node.find("sharing")) link.sharing = read_choice(*sharing, sharing_choices());
+  return link;
+}
+
+DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
+  node.allow_keys({"memory", "speed", "reserved", "update_bandwidth"});
+  DeviceKind kind;
+  kind.name = name;
+  const YamlNode memory = node.at("memory");
+  kind.memory = read_bytes(memory);
+  if (kind.memory == Bytes(0)) memory.fail_expected("a size of more than zero");
+  if (const auto speed = node.find("speed")) kind.speed = read_positive_number(*speed);
+  if (const auto reserved = node.find("reserved")) {
+    kind.reserved = read_bytes(*reserved);
+    if (kind.reserved > kind.memory) {
+      reserved->fail_expected("at most the kind's memory, " + format_whole_bytes(kind.memory));
+    }
+  }
+  if (const auto update = node.find("update_bandwidth")) kind.update_bandwidth = read_bandwidth(*update);
+  return kind;
+}
+
+IdsByName<DeviceKindId> read_device_kinds(const YamlNode& node, PlatformSpec& spec) {
+  IdsByName<DeviceKindId> by_name;
+  for (const auto& [name, value] : node.entries()) {
+    by_name.emplace(name, spec.device_kinds.push_back(read_device_kind(name, value)));
+  }
+  if (by_name.empty()) node.fail("expected at least one device kind, found none");
+  return by_name;
+}
+
+HostSpec read_host(const YamlNode& node) {
+  node.allow_keys({"memory", "link"});
+  HostSpec host;
+  host.memory = read_bytes(node.at("memory"));
+  const YamlNode link = node.at("link");
+  link.allow_keys({"bandwidth", "latency", "duplex", "sharing", "shared_by"});
+  host.link = read_link(link);
+  if (const auto shared = link.find("shared_by")) {
+    host.shared_by = static_cast<std::uint32_t>(read_count(*shared, 1, kMostDevices));
+  }
+  return host;
+}
+
+Interconnect read_interconnect(const YamlNode& node) {
+  node.allow_keys({"type", "bandwidth", "latency", "duplex", "sharing"});
+  return {read_choice(node.at("type"), interconnect_choices()), read_link(node)};
+}
+
+NicSpec read_nic(const YamlNode& node) {
+  node.allow_keys({"bandwidth", "latency", "duplex", "sharing", "per"});
+  const auto per = node.find("per");
+  return {read_link(node), per && read_choice<bool>(*per, {{"node", false}, {"device", true}})};
+}
+
+NodeKind read_node_kind(const std::string& name, const YamlNode& node, const IdsByName<DeviceKindId>& device_kinds) {
+  node.allow_keys({"devices", "interconnect", "host", "nic"});
+  NodeKind kind;
+  kind.name = name;
+  const YamlNode devices = node.at("devices");
+  devices.allow_keys({"kind", "count"});
+  kind.device_kind = find_id(devices.at("kind"), "device kind", device_kinds);
+  kind.device_count = static_cast<std::uint32_t>(read_count(devices.at("count"), 1, kMostDevices));
+  if (const auto interconnect = node.find("interconnect")) kind.interconnect = read_interconnect(*interconnect);
+  if (const auto host = node.find("host")) kind.host = read_host(*host);
+  if (const auto nic = node.find("nic")) kind.nic = read_nic(*nic);
+  return kind;
+}
+
+NodeGroup read_group(const YamlNode& node, const IdsByName<NodeKindId>& node_kinds) {
+  node.allow_keys({"kind", "count"});
+  return {find_id(node.at("kind"), "node kind", node_kinds),
+          static_cast<std::uint32_t>(read_count(node.at("count"), 1, kMostDevices))};
+}
+
+NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& device_kinds) {
+  NodeForm form;
+  IdsByName<NodeKindId> node_kinds;
+  for (const auto& [name, value] : root.at("node_kinds").entries()) {
+    node_kinds.emplace(name, form.node_kinds.push_back(read_node_kind(name, value, device_kinds)));
+  }
+  const YamlNode nodes = root.at("nodes");
+  if (nodes.kind() == YamlKind::List) {
+    for (const YamlNode& item : nodes.items()) form.groups.push_back(read_group(item, node_kinds));
+  } else {
+    form.groups.push_back(read_group(nodes, node_kinds));
+  }
+  if (form.groups.empty()) nodes.fail("expected at least one node, found none");
+  std::int64_t device_count = 0;
+  for (const NodeGroup& group : form.groups) {
+    device_count += std::int64_t{group.count} * form.node_kinds[group.kind].device_count;
+    if (device_count > kMostDevices) nodes.fail("expected at most 1000000 devices in all, found more");
+  }
+  if (const auto network = root.find("network")) {
+    network->allow_keys({"type"});
+    form.network = read_choice(network->at("type"), network_choices());
+  }
+  return form;
+}
+
+IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKindId>& kinds, ExplicitForm& form) {
+  IdsByName<DeviceId> by_name;
+  for (const YamlNode& item : node.items()) {
+    item.allow_keys({"name", "kind", "host"});
+    ExplicitDevice device;
+    device.name = read_name(item.at("name"));
+    device.kind = find_id(item.at("kind"), "device kind", kinds);
+    if (const auto host = item.find("host")) device.host = read_host(*host);
+    if (by_name.contains(device.name)) {
+      item.at("name").fail("the device " + quote(device.name) + " is given twice");
+    }
+    const std::string name = device.name;
+    by_name.emplace(name, form.devices.push_back(std::move(device)));
+    if (form.devices.size() > static_cast<std::size_t>(kMostDevices)) {
+      node.fail("expected at most 1000000 devices in all, found more");
+    }
+  }
+  if (by_name.empty()) node.fail("expected at least one device, found none");
+  return by_name;
+}
+
+/// The two devices of a link or route, and the pairs seen so far, in either order.
+struct Pairs {
+  const IdsByName<DeviceId>* devices;
+  std::set<std::pair<DeviceId, DeviceId>> seen;
+};
+
+std::pair<DeviceId, DeviceId> read_pair(const YamlNode& node, Pairs& pairs) {
+  const std::vector<YamlNode> ends = node.items();
+  if (ends.size() != 2) node.fail("expected two devices, found " + std::to_string(ends.size()));
+  const DeviceId from = find_id(ends[0], "device", *pairs.devices);
+  const DeviceId to = find_id(ends[1], "device", *pairs.devices);
+  if (from == to) node.fail("expected two different devices, found " + quote(ends[0].text()) + " twice");
+  if (!pairs.seen.emplace(std::min(from, to), std::max(from, to)).second) {
+    node.fail("the devices " + quote(ends[0].text()) + " and " + quote(ends[1].text()) + " are connected twice");
+  }
+  return {from, to};
+}
+
+IdsByName<std::size_t> read_links(const YamlNode& node, Pairs& pairs, ExplicitForm& form) {
+  IdsByName<std::size_t> by_name;
+  for (const YamlNode& item : node.items()) {
+    item.allow_keys({"name", "between", "bandwidth", "latency", "duplex", "sharing"});
+    ExplicitLink link;
+    link.link = read_link(item);
+    if (const auto between = item.find("between")) link.between = read_pair(*between, pairs);
+    if (const auto name = item.find("name")) {
+      link.name = read_name(*name);
+      if (!by_name.emplace(link.name, form.links.size()).second) {
+        name->fail("the link " + quote(link.name) + " is given twice");
+      }
+    } else if (!link.between) {
+      item.fail("expected a link with the key 'name' or 'between', found neither");
+    }
+    form.links.push_back(std::move(link));
+  }
+  return by_name;
+}
+
+ExplicitRoute read_route(const YamlNode& node, const IdsByName<std::size_t>& links, Pairs& pairs) {
+  node.allow_keys({"between", "links"});
+  const auto [from, to] = read_pair(node.at("between"), pairs);
+  ExplicitRoute route{from, to, {}};
+  const YamlNode list = node.at("links");
+  std::set<std::size_t> seen;
+  for (const YamlNode& item : list.items()) {
+    route.links.push_back(find_id(item, "link", links));
+    if (!seen.insert(route.links.back()).second) item.fail("the link " + quote(item.text()) + " is crossed twice");
+  }
+  if (route.links.empty()) list.fail("expected at least one link, found none");
+  return route;
+}
+
+ExplicitForm read_explicit_form(const YamlNode& root, const IdsByName<DeviceKindId>& device_kinds) {
+  ExplicitForm form;
+  const IdsByName<DeviceId> devices = read_devices(root.at("devices"), device_kinds, form);
+  Pairs pairs{&devices, {}};
+  IdsByName<std::size_t> links;
+  if (const auto node = root.find("links")) links = read_links(*node, pairs, form);
+  if (const auto node = root.find("routes")) {
+    for (const YamlNode& item : node->items()) form.routes.push_back(read_route(item, links, pairs));
+  }
+  if (const auto node = root.find("default_link")) {
+    node->allow_keys({"bandwidth", "latency", "duplex", "sharing"});
+    form.default_link = read_link(*node);
+    if (form.devices.size() > kMostDefaultLinked) {
+      node->fail("expected at most 1024 devices with a default_link, found " + std::to_string(form.devices.size()),
+                 "describe the cluster by node_kinds, nodes and network");
+    }
+  }
+  return form;
+}
+
+}  // namespace
+
+PlatformSpec parse_platform(std::string_view text, const std::string& file_name) {
+  const YamlNode root = parse_yaml(text, file_name);
+  check_schema(root, "stagecraft/platform/1");
+  const bool is_explicit = root.find("devices").has_value();
+  if (is_explicit) {
+    root.allow_keys({"schema", "platform", "device_kinds", "devices", "links", "routes", "default_link"});
+  } else {
+    root.allow_keys({"schema", "platform", "device_kinds", "node_kinds", "nodes", "network", "devices"});
+  }
+  PlatformSpec spec;
+  spec.name = read_name(root.at("platform"));
+  const IdsByName<DeviceKindId> device_kinds = read_device_kinds(root.at("device_kinds"), spec);
+  if (is_explicit) {
+    spec.form = read_explicit_form(root, device_kinds);
+  } else {
+    spec.form = read_node_form(root, device_kinds);
+  }
+  return spec;
+}
+
+PlatformSpec read_platform_file(const std::string& path) { return parse_platform(read_text_file(path), path); }
+
+}  // namespace stagecraft

@@ -1,0 +1,93 @@
+#include "sim/io/text_file.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{256} << 20;
+
+/// Length of the UTF-8 character that starts at `at`; 0 if none does.
+std::size_t character_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(at);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0U) != 0x80U) return 0;
+  }
+  const unsigned second = byte(at + 1);
+  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool outside = (first == 0xED && second >= 0xA0) || (first == 0xF4 && second >= 0x90);
+  return overlong || outside ? 0 : length;
+}
+
+bool is_forbidden_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7F;
+}
+
+[[noreturn]] void fail_byte(std::string_view text, std::size_t at, const std::string& file_name) {
+  InputPlace place{file_name, 1, 1, ""};
+  for (std::size_t i = 0; i < at; ++i) {
+    place.column = text[i] == '\n' ? 1 : place.column + 1;
+    if (text[i] == '\n') ++place.line;
+  }
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(text[at]);
+  throw InputError(
+      std::string("expected a text file in UTF-8, found the byte 0x") + kHex[byte >> 4U] + kHex[byte & 15U], place);
+}
+
+}  // namespace
+
+void check_text(std::string_view text, const std::string& file_name) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    if (length == 0 || is_forbidden_control(text[at])) fail_byte(text, at, file_name);
+    at += length;
+  }
+}
+
+std::string read_text_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw InputError("expected a file, found a directory", {path, 0, 0, ""});
+  }
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw InputError(std::string("cannot be read: ") + std::strerror(errno), {path, 0, 0, ""});
+  std::string content;
+  std::array<char, 1 << 16> buffer{};
+  while (stream.read(buffer.data(), buffer.size()) || stream.gcount() > 0) {
+    content.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
+    if (content.size() > kLargestFile) throw InputError("is larger than 256 MiB", {path, 0, 0, ""});
+  }
+  if (stream.bad()) throw InputError("cannot be read to its end", {path, 0, 0, ""});
+  check_text(content, path);
+  return content;
+}
+
+void write_text_file(const std::string& path, std::string_view content) {
+  errno = 0;
+  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  stream.write(content.data(), static_cast<std::streamsize>(content.size()));
+  stream.close();
+  if (!stream) throw InputError(std::string("cannot be written: ") + std::strerror(errno), {path, 0, 0, ""});
+}
+
+std::string file_stem(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return name.substr(0, name.find('.', 1));
+}
+
+}  // namespace stagecraft

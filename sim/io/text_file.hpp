@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stagecraft {
+
+/// The content of a file (or of a pipe), checked by `check_text`.
+/// **Throws** InputError for what is missing, a directory, unreadable, larger than 256 MiB or not text.
+[[nodiscard]] std::string read_text_file(const std::string& path);
+
+/// Writes the whole content. **Throws** InputError where that is not possible.
+void write_text_file(const std::string& path, std::string_view content);
+
+/// **Throws** InputError naming the first place that is neither printable UTF-8 nor white space.
+void check_text(std::string_view text, const std::string& file_name);
+
+/// `traces/vgg16.graph.txt` becomes `vgg16`: the last part of the path up to its first point.
+[[nodiscard]] std::string file_stem(const std::string& path);
+
+}  // namespace stagecraft

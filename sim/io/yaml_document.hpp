@@ -1,0 +1,30 @@
+#pragma once
+
+#include "sim/io/yaml_node.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// A node as parsed. An alias shares the node it refers to, so the document is an acyclic graph.
+struct RawNode {
+  YamlKind kind = YamlKind::Nothing;
+  bool quoted = false;
+  bool complete = false;   ///< false while its children are still being read
+  int line = 0;            ///< from 1
+  int column = 0;          ///< from 1
+  int alias_depth = 0;     ///< how many aliases are followed on the deepest way down
+  std::uint64_t size = 1;  ///< nodes below and including it, aliases expanded
+  std::string text;
+  std::vector<std::size_t> children;  ///< a map's are key, value, key, value …
+};
+
+struct YamlDocument {
+  std::string file;
+  std::vector<RawNode> nodes;
+  std::size_t root = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "sim/base/error.hpp"
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+enum class YamlKind { Nothing, Text, List, Map };
+
+struct YamlDocument;
+
+/// A cursor into a parsed YAML (or JSON) document, which it keeps alive. It knows its place in the file and the keys
+/// that lead to it, so that a refusal can name both. Cheap to copy.
+class YamlNode {
+ public:
+  YamlNode(std::shared_ptr<const YamlDocument> document, std::size_t index, std::string key);
+
+  [[nodiscard]] YamlKind kind() const;
+  [[nodiscard]] InputPlace place() const;
+  /// What leads here from the root, e.g. `layers[3].forward`; empty at the root.
+  [[nodiscard]] const std::string& key() const { return key_; }
+
+  /// The scalar as written, quotes removed. **Throws** InputError unless it is a scalar.
+  [[nodiscard]] const std::string& text() const;
+  /// Whether the scalar was written in quotes, and so is never a number.
+  [[nodiscard]] bool is_quoted() const;
+
+  /// **Throws** InputError unless it is a list.
+  [[nodiscard]] std::vector<YamlNode> items() const;
+  /// Keys and values in file order. **Throws** InputError unless it is a map.
+  [[nodiscard]] std::vector<std::pair<std::string, YamlNode>> entries() const;
+
+  /// The value of `name`; none if the key is missing. **Throws** InputError unless this is a map.
+  [[nodiscard]] std::optional<YamlNode> find(std::string_view name) const;
+  /// **Throws** InputError if the key is missing.
+  [[nodiscard]] YamlNode at(std::string_view name) const;
+  /// **Throws** InputError at the first key that is not listed.
+  void allow_keys(std::initializer_list<std::string_view> known) const;
+
+  /// Refuses what is here. **Throws** InputError, always.
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
+  /// As `fail`, saying what was expected here and what was found.
+  [[noreturn]] void fail_expected(std::string_view expected, const std::string& hint = {}) const;
+
+ private:
+  [[nodiscard]] std::string key_of(std::string_view name) const;
+
+  std::shared_ptr<const YamlDocument> document_;
+  std::size_t index_;
+  std::string key_;
+};
+
+/// The root of the only document in `text`.
+/// **Throws** InputError for text that is empty, not valid YAML, nested deeper than 100, with several documents,
+/// duplicate keys, keys that are no scalars, merge keys, tags, recursive or deeply nested aliases, or aliases that
+/// expand to more than ten million nodes.
+[[nodiscard]] YamlNode parse_yaml(std::string_view text, const std::string& file_name);
+
+}  // namespace stagecraft

@@ -1,0 +1,161 @@
+#include "sim/base/text.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/io/yaml_document.hpp"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <unordered_map>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kDeepest = 100;
+constexpr int kDeepestAlias = 8;
+constexpr std::uint64_t kLargestExpansion = 10'000'000;
+
+/// Builds the document from yaml-cpp's events, refusing what its own tree would accept in silence.
+class DocumentBuilder : public YAML::EventHandler {
+ public:
+  explicit DocumentBuilder(YamlDocument& document) : document_(&document) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) fail(mark, "expected one document, found a second one after '---'");
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    complete(add(mark, "?", anchor, YamlKind::Nothing));
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const std::size_t index = add(mark, tag, anchor, YamlKind::Text);
+    document_->nodes[index].text = value;
+    document_->nodes[index].quoted = tag == "!";
+    complete(index);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const std::size_t index = anchors_.at(anchor);
+    const RawNode& target = document_->nodes[index];
+    if (!target.complete) fail(mark, "an alias must not refer to what contains it");
+    if (target.alias_depth >= kDeepestAlias) {
+      fail(mark, "aliases are nested more than " + std::to_string(kDeepestAlias) + " deep");
+    }
+    attach(index, target.alias_depth + 1, mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, add(mark, tag, anchor, YamlKind::List));
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, add(mark, tag, anchor, YamlKind::Map));
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override {
+    check_keys(document_->nodes[open_.back()]);
+    close();
+  }
+
+  [[nodiscard]] int documents() const { return documents_; }
+
+ private:
+  std::size_t add(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlKind kind) {
+    if (!tag.empty() && tag != "?" && tag != "!") fail(mark, "tags are not supported, found " + quote(tag));
+    RawNode node;
+    node.kind = kind;
+    node.line = mark.line + 1;
+    node.column = mark.column + 1;
+    document_->nodes.push_back(std::move(node));
+    const std::size_t index = document_->nodes.size() - 1;
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = index;
+    return index;
+  }
+
+  void open(const YAML::Mark& mark, std::size_t index) {
+    if (open_.size() >= kDeepest) fail(mark, "nested more than " + std::to_string(kDeepest) + " deep");
+    open_.push_back(index);
+  }
+  void close() {
+    const std::size_t index = open_.back();
+    open_.pop_back();
+    complete(index);
+  }
+  void complete(std::size_t index) {
+    RawNode& node = document_->nodes[index];
+    node.complete = true;
+    attach(index, node.alias_depth, {node.line, node.column});
+  }
+
+  void attach(std::size_t index, int alias_depth, const YAML::Mark& mark) {
+    attach(index, alias_depth, std::pair(mark.line + 1, mark.column + 1));
+  }
+  void attach(std::size_t index, int alias_depth, std::pair<int, int> at) {
+    if (open_.empty()) {
+      document_->root = index;
+      return;
+    }
+    RawNode& parent = document_->nodes[open_.back()];
+    parent.children.push_back(index);
+    parent.alias_depth = std::max(parent.alias_depth, alias_depth);
+    parent.size += document_->nodes[index].size;
+    if (parent.size > kLargestExpansion) {
+      fail_at(at.first, at.second, "aliases included, the file has more than ten million nodes");
+    }
+  }
+
+  void check_keys(const RawNode& map) {
+    std::unordered_map<std::string_view, const RawNode*> seen;
+    for (std::size_t i = 0; i < map.children.size(); i += 2) {
+      const RawNode& key = document_->nodes[map.children[i]];
+      if (key.kind != YamlKind::Text) fail_at(key.line, key.column, "expected a name as key");
+      if (key.text == "<<" && !key.quoted) {
+        fail_at(key.line, key.column, "merge keys are not supported", "write the keys out");
+      }
+      const auto [first, is_new] = seen.emplace(key.text, &key);
+      if (!is_new) {
+        fail_at(key.line, key.column,
+                "the key " + quote(key.text) + " is given twice, first in line " + std::to_string(first->second->line));
+      }
+    }
+  }
+
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) const {
+    fail_at(mark.line + 1, mark.column + 1, message);
+  }
+  [[noreturn]] void fail_at(int line, int column, const std::string& message, const std::string& hint = {}) const {
+    throw InputError(message, {document_->file, line, column, ""}, hint);
+  }
+
+  YamlDocument* document_;
+  std::vector<std::size_t> open_;  ///< lists and maps being read, the innermost last
+  std::map<YAML::anchor_t, std::size_t> anchors_;
+  int documents_ = 0;
+};
+
+}  // namespace
+
+YamlNode parse_yaml(std::string_view text, const std::string& file_name) {
+  check_text(text, file_name);
+  auto document = std::make_shared<YamlDocument>();
+  document->file = file_name;
+  std::istringstream stream{std::string(text)};
+  DocumentBuilder builder(*document);
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    throw InputError("is not valid YAML: " + error.msg, {file_name, error.mark.line + 1, error.mark.column + 1, ""});
+  }
+  if (builder.documents() == 0 || document->nodes[document->root].kind == YamlKind::Nothing) {
+    throw InputError("the file is empty", {file_name, 1, 1, ""});
+  }
+  return {document, document->root, ""};
+}
+
+}  // namespace stagecraft

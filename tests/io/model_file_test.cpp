@@ -1,0 +1,137 @@
+#include "sim/io/model_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace stagecraft;
+
+namespace {
+
+constexpr const char* kChain = R"(
+schema: stagecraft/model/1
+model: toy
+device: A
+microbatch_size: 4
+source: "made up: \"by hand\""
+input: 10 B
+layers:
+  - {name: one, forward: 1 ms, backward: 2 ms, parameters: 8 B, output: 100 B, type: conv}
+  - {name: two, forward: 41.3 ms, backward: 3 ms, backward_weight: 1 ms, parameters: 0 B, output: 50 B, stash: 7 B,
+     checkpoint: 5 B, workspace: 3 B}
+  - {name: "3", forward: 0, backward: 0 s, parameters: 1 KiB, output: 0}
+)";
+
+Model chain() { return parse_model(kChain, "toy.yaml"); }
+
+}  // namespace
+
+TEST_CASE("model file: a file without edges is a chain, and defaults are filled in") {
+  const LayerGraph graph = chain().profiles.at(0);
+  CHECK(graph.name == "toy");
+  CHECK(graph.device_kind == "A");
+  CHECK(graph.microbatch_size == 4);
+  CHECK(graph.source == "made up: \"by hand\"");
+  REQUIRE(graph.layers.size() == 3);
+  const Layer& one = graph.layers[LayerId(0)];
+  CHECK(one.backward_weight == Seconds(0.001));  // one half of the backward
+  CHECK(one.stash == Bytes(10));                 // what a source layer receives
+  CHECK(one.checkpoint == Bytes(10));
+  CHECK(one.workspace == Bytes(0));
+  CHECK(one.type == "conv");
+  const Layer& two = graph.layers[LayerId(1)];
+  CHECK(two.forward == Seconds(0.0413));
+  CHECK(two.backward_weight == Seconds(0.001));
+  CHECK(two.stash == Bytes(7));
+  CHECK(two.checkpoint == Bytes(5));
+  CHECK(two.workspace == Bytes(3));
+  CHECK(graph.layers[LayerId(2)].name == "3");
+  CHECK(graph.layers[LayerId(2)].stash == Bytes(50));
+  REQUIRE(graph.edges.size() == 2);
+  CHECK(graph.edges[0] == LayerEdge{LayerId(0), LayerId(1), Bytes(100)});
+  CHECK(graph.edges[1] == LayerEdge{LayerId(1), LayerId(2), Bytes(50)});
+}
+
+TEST_CASE("model file: edges carry the output unless they say otherwise, and stashes sum over them") {
+  const Model model = parse_model(R"(
+schema: stagecraft/model/1
+model: fork
+device: A
+microbatch_size: 1
+layers:
+  - {name: a, forward: 1 s, backward: 1 s, parameters: 0, output: 100 B}
+  - {name: b, forward: 1 s, backward: 1 s, parameters: 0, output: 30 B}
+  - {name: c, forward: 1 s, backward: 1 s, parameters: 0, output: 1 B}
+edges: [[a, b], [a, c, {bytes: 4 KiB}], [b, c]]
+)",
+                                  "fork.yaml");
+  const LayerGraph& graph = model.profiles.at(0);
+  CHECK(graph.edges[1].bytes == Bytes(4096));
+  CHECK(graph.layers[LayerId(1)].stash == Bytes(100));
+  CHECK(graph.layers[LayerId(2)].stash == Bytes(4126));
+  CHECK(parse_model(write_model(model), "again") == model);
+}
+
+TEST_CASE("model file: a checkpoint that is not given is at most the stash") {
+  const Model model = parse_model(R"(
+schema: stagecraft/model/1
+model: m
+device: A
+microbatch_size: 1
+input: 100 B
+layers: [{name: a, forward: 1 s, backward: 1 s, parameters: 0, output: 1 B, stash: 40 B}]
+)",
+                                  "m.yaml");
+  CHECK(model.profiles.at(0).layers[LayerId(0)].checkpoint == Bytes(40));
+}
+
+TEST_CASE("model file: several measured sizes are ordered by size") {
+  const Model model = parse_model(R"(
+schema: stagecraft/model/1
+model: sizes
+device: A
+edges: [[a, b]]
+profiles:
+  - microbatch_size: 16
+    layers:
+      - {name: a, forward: 3 s, backward: 1 s, parameters: 0, output: 100 B}
+      - {name: b, forward: 3 s, backward: 1 s, parameters: 0, output: 100 B}
+  - microbatch_size: 8
+    input: 5 B
+    layers:
+      - {name: a, forward: 2 s, backward: 1 s, parameters: 0, output: 50 B}
+      - {name: b, forward: 2 s, backward: 1 s, parameters: 0, output: 50 B}
+)",
+                                  "sizes.yaml");
+  REQUIRE(model.profiles.size() == 2);
+  CHECK(model.profiles[0].microbatch_size == 8);
+  CHECK(model.profiles[0].input == Bytes(5));
+  CHECK(model.profiles[1].layers[LayerId(0)].forward == Seconds(3));
+  CHECK(model.profiles[1].edges[0].bytes == Bytes(100));
+  CHECK(parse_model(write_model(model), "again") == model);
+}
+
+TEST_CASE("model file: what is written reads back to an equal value") {
+  Model model = chain();
+  CHECK(parse_model(write_model(model), "again") == model);
+  Layer& layer = model.profiles[0].layers[LayerId(0)];
+  layer.name = "odd: [name], {true} # \"quoted\" \\ grün";
+  layer.type = "12";
+  layer.forward = Seconds(1.0 / 3.0);
+  model.profiles[0].source = "two\nlines\tand a tab";
+  model.profiles[0].name = "null";
+  CHECK(parse_model(write_model(model), "again") == model);
+}
+
+TEST_CASE("model file: anchors and aliases are followed") {
+  const Model model = parse_model(R"(
+schema: stagecraft/model/1
+model: m
+device: A
+microbatch_size: 1
+layers:
+  - {name: a, forward: &t 1 s, backward: *t, parameters: 0, output: 1 B}
+)",
+                                  "m.yaml");
+  CHECK(model.profiles.at(0).layers[LayerId(0)].backward == Seconds(1));
+}

@@ -1,0 +1,111 @@
+#include "sim/io/platform_file.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace stagecraft;
+
+namespace {
+
+constexpr const char* kNodes = R"(
+schema: stagecraft/platform/1
+platform: p3.16xlarge-x2
+device_kinds:
+  V100-SXM2-16GB: {memory: 16 GiB, speed: 1.0, reserved: 1 GiB, update_bandwidth: 900 GBps}
+  slow: {memory: 8 GiB}
+node_kinds:
+  p3.16xlarge:
+    devices: {kind: V100-SXM2-16GB, count: 8}
+    interconnect: {type: switch, bandwidth: 25 GBps, latency: 2 us, duplex: full}
+    host: {memory: 488 GiB, link: {bandwidth: 12 GBps, latency: 5 us, duplex: half, shared_by: 2}}
+    nic: {bandwidth: 25 Gbps, latency: 10 us, per: device, sharing: exclusive}
+  small:
+    devices: {kind: slow, count: 1}
+nodes: [{kind: p3.16xlarge, count: 2}, {kind: small, count: 3}]
+network: {type: switch}
+)";
+
+constexpr const char* kExplicit = R"(
+schema: stagecraft/platform/1
+platform: triangle
+device_kinds: {A: {memory: 1 GiB}}
+devices:
+  - {name: gpu0, kind: A, host: {memory: 64 GiB, link: {bandwidth: 12 GBps, latency: 5 us}}}
+  - {name: gpu1, kind: A}
+  - {name: gpu2, kind: A}
+  - {name: gpu3, kind: A}
+links:
+  - {between: [gpu0, gpu1], bandwidth: 10 GBps, latency: 1 us}
+  - {name: pcie0, bandwidth: 12 GBps, latency: 2 us}
+  - {name: pcie1, bandwidth: 6 GBps, latency: 0}
+routes:
+  - {between: [gpu0, gpu2], links: [pcie0]}
+  - {between: [gpu1, gpu2], links: [pcie0, pcie1]}
+default_link: {bandwidth: 1 GBps, latency: 5 us, duplex: half}
+)";
+
+}  // namespace
+
+TEST_CASE("platform file: the node form") {
+  const PlatformSpec spec = parse_platform(kNodes, "p.yaml");
+  CHECK(spec.name == "p3.16xlarge-x2");
+  REQUIRE(spec.device_kinds.size() == 2);
+  const DeviceKind& kind = spec.device_kinds[DeviceKindId(0)];
+  CHECK(kind.memory == Bytes(17179869184));
+  CHECK(kind.reserved == Bytes(1073741824));
+  CHECK(kind.speed == 1.0);
+  CHECK(kind.update_bandwidth == BytesPerSecond(900e9));
+  CHECK_FALSE(spec.device_kinds[DeviceKindId(1)].speed.has_value());
+  const NodeForm& form = std::get<NodeForm>(spec.form);
+  const NodeKind& node = form.node_kinds[NodeKindId(0)];
+  CHECK(node.device_count == 8);
+  CHECK(node.interconnect->link.bandwidth == BytesPerSecond(25e9));
+  CHECK(node.interconnect->link.latency == Seconds(2e-6));
+  CHECK(node.host->shared_by == 2);
+  CHECK(node.host->link.duplex == Duplex::Half);
+  CHECK(node.nic->per_device);
+  CHECK(node.nic->link.bandwidth == BytesPerSecond(3.125e9));
+  CHECK(node.nic->link.sharing == Sharing::Exclusive);
+  CHECK_FALSE(form.node_kinds[NodeKindId(1)].nic.has_value());
+  REQUIRE(form.groups.size() == 2);
+  CHECK(form.groups[1] == NodeGroup{NodeKindId(1), 3});
+  const Platform platform = build_platform(spec);
+  CHECK(platform.devices.size() == 19);
+  CHECK(platform.devices[DeviceId(18)].name == "gpu18");
+}
+
+TEST_CASE("platform file: the explicit form") {
+  const PlatformSpec spec = parse_platform(kExplicit, "p.yaml");
+  const ExplicitForm& form = std::get<ExplicitForm>(spec.form);
+  REQUIRE(form.devices.size() == 4);
+  CHECK(form.devices[DeviceId(0)].host->memory == Bytes(68719476736));
+  REQUIRE(form.links.size() == 3);
+  CHECK(form.links[0].between == std::pair(DeviceId(0), DeviceId(1)));
+  CHECK(form.links[1].name == "pcie0");
+  REQUIRE(form.routes.size() == 2);
+  CHECK(form.routes[1].links == std::vector<std::size_t>{1, 2});
+  CHECK(form.default_link->duplex == Duplex::Half);
+  const Platform platform = build_platform(spec);
+  CHECK(pair_bandwidth(platform, DeviceId(1), DeviceId(2)) == BytesPerSecond(6e9));
+  CHECK(pair_bandwidth(platform, DeviceId(3), DeviceId(2)) == BytesPerSecond(1e9));
+}
+
+TEST_CASE("platform file: what is written reads back to an equal value") {
+  for (const char* text : {kNodes, kExplicit}) {
+    const PlatformSpec spec = parse_platform(text, "p.yaml");
+    const std::string written = write_platform(spec);
+    CAPTURE(written);
+    CHECK(parse_platform(written, "again") == spec);
+  }
+}
+
+TEST_CASE("platform file: a million devices are read, one more is refused") {
+  const std::string start = R"(
+schema: stagecraft/platform/1
+platform: large
+device_kinds: {A: {memory: 1 GiB}}
+node_kinds: {n: {devices: {kind: A, count: 8}}}
+nodes: {kind: n, count: )";
+  CHECK(std::get<NodeForm>(parse_platform(start + "125000}", "p.yaml").form).groups[0].count == 125000);
+  CHECK_THROWS_WITH(static_cast<void>(parse_platform(start + "125001}", "p.yaml")),
+                    "p.yaml:6:8: nodes: expected at most 1000000 devices in all, found more");
+}
