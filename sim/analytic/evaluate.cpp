@@ -1,0 +1,35 @@
+#include "sim/analytic/evaluate.hpp"
+
+#include "sim/analytic/heap_clock.hpp"
+#include "sim/analytic/one_pass.hpp"
+#include "sim/analytic/transfer_cost.hpp"
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+
+void TransferCost::look_up(Entry& entry, std::uint64_t key, const Op& op) {
+  STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, route_), "a transfer's places are connected");
+  entry.key = key;
+  entry.latency = route_.latency;
+  entry.bandwidth = platform_.links[route_.links.front()].bandwidth;
+  for (LinkId link : route_.links) entry.bandwidth = std::min(entry.bandwidth, platform_.links[link].bandwidth);
+}
+
+bool evaluates_in_start_order(const Platform& platform, const OpSource& source, const Events& events) {
+  const bool exclusive =
+      std::ranges::any_of(platform.links, [](const Link& link) { return link.sharing == Sharing::Exclusive; });
+  return !source.one_pass || exclusive || !events.empty();
+}
+
+void evaluate(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink) {
+  if (evaluates_in_start_order(platform, source, events)) {
+    evaluate_by_events(platform, std::move(source), events, sink);
+  } else {
+    evaluate_in_one_pass(platform, std::move(source), sink);
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,135 @@
+#include "sim/analytic/heap_clock.hpp"
+
+#include "sim/analytic/transfer_cost.hpp"
+#include "sim/base/error.hpp"
+#include "sim/engine/executor.hpp"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// Transfers are timers. Where bandwidths change, the ones under way are kept with what is left of them.
+class HeapClock final : public Clock {
+ public:
+  HeapClock(const Platform& platform, bool bandwidths_change)
+      : platform_(platform), cost_(platform), bandwidths_change_(bandwidths_change) {
+    for (const Link& link : platform.links) bandwidths_.push_back(link.bandwidth);
+  }
+
+  [[nodiscard]] Seconds now() const override { return now_; }
+  void complete_at(Start start, Seconds at) override { push({at, next_++, Kind::Complete, start, 0}); }
+  void wake_at(std::uint64_t token, Seconds at) override { push({std::max(at, now_), next_++, Kind::Wake, {}, token}); }
+
+  void start_transfer(Start start, const Op& op) override {
+    if (!bandwidths_change_) {
+      complete_at(start, now_ + cost_(op));
+      return;
+    }
+    Flow flow;
+    STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, flow.route), "a transfer's places are connected");
+    flow.start = start;
+    flow.left = static_cast<double>(op.bytes.value());
+    flow.since = now_ + flow.route.latency;
+    plan(flow);
+    flows_[start.op.value()] = std::move(flow);
+  }
+
+  void abort_transfer(Start start) override { flows_.erase(start.op.value()); }
+
+  void set_bandwidth(LinkId link, BytesPerSecond bandwidth) override {
+    bandwidths_[link.value()] = bandwidth;
+    for (auto& [op, flow] : flows_) {
+      if (std::ranges::find(flow.route.links, link) == flow.route.links.end()) continue;
+      if (now_ > flow.since) {
+        flow.left -= flow.rate * (now_ - flow.since).value();
+        flow.since = now_;
+      }
+      plan(flow);
+    }
+  }
+
+  /// Runs until nothing is left to happen.
+  void run(Executor& executor) {
+    executor.begin();
+    while (!heap_.empty()) {
+      now_ = heap_.top().at;
+      while (!heap_.empty() && heap_.top().at == now_) {
+        const Instant instant = heap_.top();
+        heap_.pop();
+        happen(instant, executor);
+      }
+      executor.dispatch();
+    }
+  }
+
+ private:
+  enum class Kind : std::uint8_t { Complete, Wake, EndOfFlow };
+  struct Instant {
+    Seconds at;
+    std::uint64_t order = 0;
+    Kind kind = Kind::Complete;
+    Start start;
+    std::uint64_t token = 0;
+    friend bool operator>(const Instant& a, const Instant& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+  };
+  struct Flow {
+    Route route;
+    Start start;
+    double left = 0.0;  ///< bytes at `since`
+    double rate = 0.0;  ///< bytes per second from `since` on
+    Seconds since;
+    std::uint64_t plan = 0;  ///< the token of the end that counts
+  };
+
+  void push(const Instant& instant) { heap_.push(instant); }
+
+  void plan(Flow& flow) {
+    flow.rate = bandwidths_[flow.route.links.front().value()].value();
+    for (LinkId link : flow.route.links) flow.rate = std::min(flow.rate, bandwidths_[link.value()].value());
+    flow.plan = next_++;
+    push({flow.since + Seconds(flow.left / flow.rate), flow.plan, Kind::EndOfFlow, flow.start, flow.plan});
+  }
+
+  void happen(const Instant& instant, Executor& executor) {
+    if (instant.kind == Kind::Complete) {
+      executor.complete(instant.start);
+    } else if (instant.kind == Kind::Wake) {
+      executor.wake(instant.token);
+    } else {
+      const auto flow = flows_.find(instant.start.op.value());
+      if (flow == flows_.end() || flow->second.plan != instant.token) return;
+      flows_.erase(flow);
+      executor.complete(instant.start);
+    }
+  }
+
+  const Platform& platform_;
+  TransferCost cost_;
+  bool bandwidths_change_;
+  std::vector<BytesPerSecond> bandwidths_;
+  std::map<std::uint64_t, Flow> flows_;
+  std::priority_queue<Instant, std::vector<Instant>, std::greater<>> heap_;
+  std::uint64_t next_ = 0;
+  Seconds now_;
+};
+
+}  // namespace
+
+void evaluate_by_events(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink) {
+  const bool bandwidths_change = std::ranges::any_of(
+      events, [](const Event& event) { return std::holds_alternative<BandwidthChange>(event.change); });
+  HeapClock clock(platform, bandwidths_change);
+  Executor executor(platform, std::move(source), events, sink, clock);
+  clock.run(executor);
+  if (!executor.is_finished()) {
+    throw InternalError(std::to_string(executor.unfinished()) + " operations can never start");
+  }
+}
+
+}  // namespace stagecraft

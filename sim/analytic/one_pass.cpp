@@ -1,0 +1,98 @@
+#include "sim/analytic/one_pass.hpp"
+
+#include "sim/analytic/transfer_cost.hpp"
+#include "sim/base/error.hpp"
+#include "sim/engine/ring.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// What later operations need to know of an earlier one.
+struct Past {
+  Seconds start;
+  Seconds end;
+  OpKind kind = OpKind::Setup;
+};
+
+class OnePass {
+ public:
+  OnePass(const Platform& platform, const SpanSink& sink) : platform_(platform), cost_(platform), sink_(sink) {}
+
+  void run(const OpGraph& graph) {
+    STAGECRAFT_CHECK(graph.first_id.value() == past_.end(), "windows are numbered without gaps");
+    for (const Lane& lane : graph.new_lanes) {
+      STAGECRAFT_CHECK(lane.discipline == Discipline::Strict, "one pass needs strict lanes");
+      lanes_.push_back({lane.device, Seconds(0)});
+    }
+    extra_ = graph.extra_lanes.data();
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) run(graph, i);
+    past_.drop_before(std::max(past_.begin(), graph.retired.value()));
+    now_ = past_.begin() == past_.end() ? now_ : past_[past_.end() - 1].end;
+  }
+  [[nodiscard]] Seconds now() const { return now_; }
+
+ private:
+  struct LaneState {
+    DeviceId device;
+    Seconds free_at;
+  };
+
+  void run(const OpGraph& graph, std::size_t index) {
+    const Op& op = graph.ops[index];
+    Span span{OpId(graph.first_id.value() + index), op.not_before, Seconds(0), Seconds(0), OpKind::Setup, false};
+    Seconds ready;
+    for (OpId earlier : graph.dependencies_of(index)) {
+      STAGECRAFT_CHECK(earlier.value() >= past_.begin() && earlier < span.id, "a dependency is in hand");
+      const Past& past = past_[earlier.value()];
+      if (past.end < ready) continue;
+      ready = past.end;
+      span.cause = past.kind;
+      span.cause_start = past.start;
+    }
+    span.start = std::max(span.start, ready);
+    if (!op.lane.is_none()) span.start = std::max(span.start, lanes_[op.lane.value()].free_at);
+    for (std::uint8_t k = 0; k < op.extra_lanes; ++k) {
+      span.start = std::max(span.start, lanes_[extra_[k].value()].free_at);
+    }
+    span.end = span.start + (is_transfer(op.kind) ? cost_(op) : op.seconds);
+    if (!op.lane.is_none()) lanes_[op.lane.value()].free_at = span.end;
+    past_.push_back({span.start, span.end, op.kind});
+    sink_(span, op, graph.deltas_of(index));
+    if (op.extra_lanes > 0) report_extra_lanes(span, op);
+  }
+
+  void report_extra_lanes(const Span& span, Op op) {
+    for (std::uint8_t k = 0; k < op.extra_lanes; ++k, ++extra_) {
+      LaneState& lane = lanes_[extra_->value()];
+      lane.free_at = span.end;
+      if (lane.device.is_none()) continue;
+      op.from = op.to = platform_.place(lane.device);
+      sink_(span, op, {});
+    }
+  }
+
+  const Platform& platform_;
+  TransferCost cost_;
+  const SpanSink& sink_;
+  Ring<Past> past_;
+  std::vector<LaneState> lanes_;
+  const LaneId* extra_ = nullptr;
+  Seconds now_;
+};
+
+}  // namespace
+
+void evaluate_in_one_pass(const Platform& platform, OpSource source, const SpanSink& sink) {
+  OnePass pass(platform, sink);
+  Observation observation;
+  while (const std::optional<OpGraph> graph = source.next(observation)) {
+    pass.run(*graph);
+    observation.now = pass.now();
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/op_graph.hpp"
+
+#include <cstdint>
+
+namespace stagecraft {
+
+/// One start of an operation. An operation that a failure aborts starts again with the next generation, so that what an
+/// engine reports of the aborted start can be told apart and is ignored.
+struct Start {
+  OpId op;
+  std::uint32_t generation = 0;
+};
+
+/// What the executor asks of an engine: how time passes and how long transfers take. The engine answers through
+/// `Executor::complete` and `Executor::wake`, never from inside these calls.
+class Clock {
+ public:
+  Clock() = default;
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+  Clock(Clock&&) = delete;
+  Clock& operator=(Clock&&) = delete;
+  virtual ~Clock() = default;
+
+  [[nodiscard]] virtual Seconds now() const = 0;
+  /// `Executor::complete(start)` at `at`, which is not in the past.
+  virtual void complete_at(Start start, Seconds at) = 0;
+  /// `Executor::wake(token)` at `at`.
+  virtual void wake_at(std::uint64_t token, Seconds at) = 0;
+  /// Sends `op.bytes` from `op.from` to `op.to`, two connected places; then `Executor::complete(start)`.
+  virtual void start_transfer(Start start, const Op& op) = 0;
+  /// Stops a transfer under way; it is not completed any more.
+  virtual void abort_transfer(Start start) = 0;
+  virtual void set_bandwidth(LinkId link, BytesPerSecond bandwidth) = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,87 @@
+#include "sim/base/error.hpp"
+#include "sim/engine/executor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+
+// A device's next operation may stand in a window that is not loaded yet. So as soon as the last known operation of
+// some device has started, the next window is loaded: nothing that could start earlier than that operation's end is
+// missed.
+void Executor::pull_while_starved() {
+  while (!exhausted_ && (starved_lanes_ > 0 || lanes_.empty())) {
+    observation_.now = clock_.now();
+    std::optional<OpGraph> graph = source_.next(observation_);
+    observation_.stages.assign(observation_.stages.size(), {});
+    if (graph) {
+      load(*graph);
+    } else {
+      exhausted_ = true;
+    }
+  }
+}
+
+void Executor::load(const OpGraph& graph) {
+  STAGECRAFT_CHECK(graph.first_id.value() == slots_.end(), "windows are numbered without gaps");
+  for (const Lane& lane : graph.new_lanes) {
+    Resource& resource = lanes_.emplace_back();
+    resource.discipline = lane.discipline;
+    resource.device = lane.device;
+    if (!lane.device.is_none()) ++starved_lanes_;
+    if (lane.discipline == Discipline::Ready) contested_run_ = true;
+  }
+  std::size_t extra = 0;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    load_op(graph, i);
+    const std::uint64_t op = graph.first_id.value() + i;
+    for (std::uint8_t k = 0; k < graph.ops[i].extra_lanes; ++k, ++extra) {
+      contested_run_ = true;
+      extra_lanes_[op].push_back(graph.extra_lanes[extra]);
+      join_lane(graph.extra_lanes[extra], op);
+    }
+  }
+}
+
+void Executor::load_op(const OpGraph& graph, std::size_t index) {
+  Slot slot;
+  slot.op = graph.ops[index];
+  const std::uint64_t op = slots_.end();
+  for (const MemoryDelta& delta : graph.deltas_of(index)) deltas_.push_back(delta);
+  slot.delta_end = deltas_.end();
+  for (OpId earlier : graph.dependencies_of(index)) {
+    STAGECRAFT_CHECK(earlier.value() < op, "an operation depends on earlier ones only");
+    if (earlier.value() < slots_.begin() || slots_[earlier.value()].state == State::Done) continue;
+    Slot& dependency = slots_[earlier.value()];
+    dependency.successors = edges_.push_back({op, dependency.successors});
+    ++slot.missing;
+  }
+  slot.edge_end = edges_.end();
+  const bool is_ready = slot.missing == 0;
+  const LaneId lane = slot.op.lane;
+  slots_.push_back(std::move(slot));
+  ++unfinished_;
+  if (has_exclusive_links_) find_exclusive_links(op);
+  if (!lane.is_none()) join_lane(lane, op);
+  if (is_ready) ready_.push_back(op);
+}
+
+void Executor::join_lane(LaneId lane, std::uint64_t op) {
+  Resource& resource = lanes_[lane.value()];
+  if (resource.discipline == Discipline::Strict) resource.queue.push_back(op);
+  if (resource.unstarted++ == 0 && !resource.device.is_none()) --starved_lanes_;
+}
+
+void Executor::find_exclusive_links(std::uint64_t op) {
+  const Op& what = slots_[op].op;
+  if (!is_transfer(what.kind) || what.literal || what.from == what.to) return;
+  STAGECRAFT_CHECK(find_route(platform_, what.from, what.to, route_), "a transfer's places are connected");
+  std::vector<LinkId> links;
+  for (LinkId link : route_.links) {
+    const bool listed = std::ranges::find(links, link) != links.end();
+    if (platform_.links[link].sharing == Sharing::Exclusive && !listed) links.push_back(link);
+  }
+  if (!links.empty()) exclusive_.emplace(op, std::move(links));
+}
+
+}  // namespace stagecraft

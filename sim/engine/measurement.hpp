@@ -1,0 +1,31 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft {
+
+/// Which part of a run the figures are about (contract, section 6).
+///
+/// A synchronous run is measured between its last two `Barrier` operations, or from 0 to the only one. An asynchronous
+/// run has two of them, which stand for c_i and c_j: the ends of the last backwards of microbatches i and j.
+struct Measurement {
+  bool synchronous = true;
+  std::int64_t microbatch_size = 1;
+  std::int64_t microbatches = 1;  ///< synchronous: per iteration; asynchronous: j - i
+  std::int64_t last = 0;          ///< asynchronous: j
+  std::int64_t stride = 1;  ///< asynchronous: a multiple of all replica counts, so that j - stride ran where j ran
+  friend bool operator==(const Measurement&, const Measurement&) = default;
+};
+
+/// Which devices a run uses, and for which stages.
+struct DeviceUse {
+  DeviceId device;
+  std::vector<StageId> stages;
+  friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
+#include "sim/model/timeline.hpp"
+
+#include <cstdint>
+#include <queue>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+/// Follows the bytes in use at each place over a run and keeps the peaks. At one instant, what ends frees before what
+/// starts takes.
+class MemoryFold {
+ public:
+  explicit MemoryFold(const Platform& platform);
+
+  /// **Requires** the spans with deltas of any one place in the order of their starts.
+  void add(const Span& span, std::span<const MemoryDelta> deltas);
+
+  [[nodiscard]] const MemoryPeak& peak(PlaceId place) const { return places_[place.value()].peak; }
+  /// When the place first held more than its capacity; `kNever` if it never did.
+  [[nodiscard]] Seconds first_overflow(PlaceId place) const { return places_[place.value()].first_overflow; }
+
+ private:
+  struct Release {
+    Seconds at;
+    std::uint64_t order = 0;  ///< of equal instants, first in, first out: the same sums in the same order
+    MemoryCategory category = MemoryCategory::Stash;
+    Bytes bytes;
+    friend bool operator>(const Release& a, const Release& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+  };
+  struct PlaceState {
+    MemoryBreakdown in_use{};
+    Bytes total;
+    MemoryPeak peak;
+    Seconds first_overflow = kNever;
+    std::priority_queue<Release, std::vector<Release>, std::greater<>> releases;
+  };
+  void change(PlaceState& place, MemoryCategory category, Bytes bytes, Seconds at);
+
+  std::vector<PlaceState> places_;
+  std::uint64_t next_order_ = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// The live middle of an endless list: items keep their global positions while those at the front are dropped.
+/// Memory follows the number of live items, rounded up to a power of two.
+template <class T>
+class Ring {
+ public:
+  [[nodiscard]] std::uint64_t begin() const { return begin_; }
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+  [[nodiscard]] T& operator[](std::uint64_t position) { return items_[position & (items_.size() - 1)]; }
+  [[nodiscard]] const T& operator[](std::uint64_t position) const { return items_[position & (items_.size() - 1)]; }
+
+  /// Appends and returns the position.
+  std::uint64_t push_back(T item) {
+    if (end_ - begin_ == items_.size()) grow();
+    (*this)[end_] = std::move(item);
+    return end_++;
+  }
+  void drop_before(std::uint64_t position) { begin_ = position; }
+
+ private:
+  void grow() {
+    std::vector<T> larger(items_.empty() ? 64 : items_.size() * 2);
+    for (std::uint64_t i = begin_; i != end_; ++i) larger[i & (larger.size() - 1)] = std::move((*this)[i]);
+    items_ = std::move(larger);
+  }
+
+  std::vector<T> items_;
+  std::uint64_t begin_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace stagecraft

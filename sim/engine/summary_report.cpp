@@ -1,0 +1,120 @@
+#include "sim/base/error.hpp"
+#include "sim/engine/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stagecraft {
+
+Report Summary::finish() {
+  STAGECRAFT_CHECK(measurement_.synchronous ? !iterations_.empty() : window_.is_closed(),
+                   "the measured part is complete");
+  Report report;
+  report.operations = operations_;
+  report.iterations = iterations_;
+  Seconds window = iterations_.empty() ? window_.end() - window_.begin() : iterations_.back();
+  const double samples = static_cast<double>(measurement_.microbatch_size * measurement_.microbatches);
+  report.throughput = window > Seconds(0) ? samples / window.value() : 0.0;
+  if (!measurement_.synchronous) report.period = window / static_cast<double>(measurement_.microbatches);
+  for (std::size_t i = 0; i < use_.size(); ++i) {
+    report.devices.push_back(device_report(i, window));
+    report.recompute_time += report.devices.back().time.recompute;
+    report.exposed_communication += report.devices.back().time.exposed_communication;
+  }
+  add_ratios(report, window);
+  add_links(report, window);
+  add_bottleneck(report);
+  add_memory(report);
+  return report;
+}
+
+DeviceReport Summary::device_report(std::size_t index, Seconds window) const {
+  DeviceReport report;
+  report.device = use_[index].device;
+  report.stages = use_[index].stages;
+  report.time.compute = Seconds(sum(index, kCompute));
+  report.time.recompute = Seconds(sum(index, kRecompute));
+  report.time.update = Seconds(sum(index, kUpdate));
+  report.time.exposed_communication = Seconds(sum(index, kExposed));
+  report.time.all_reduce = Seconds(sum(index, kAllReduce));
+  report.busy = report.time.compute + report.time.recompute + report.time.update;
+  const Seconds idle = window - report.busy - report.time.exposed_communication - report.time.all_reduce;
+  report.time.bubble = std::max(idle, Seconds(0));  // rounding may leave -1e-17
+  if (window > Seconds(0)) report.bubble_ratio = std::max(0.0, 1.0 - report.busy / window);
+  report.memory = memory_.peak(platform_.place(report.device));
+  report.in_flight_peak = devices_[index].in_flight_peak;
+  return report;
+}
+
+void Summary::add_ratios(Report& report, Seconds window) const {
+  if (window <= Seconds(0)) return;
+  Seconds busy;
+  Seconds largest;
+  Seconds longest_span;
+  Seconds longest_idle;
+  for (std::size_t i = 0; i < report.devices.size(); ++i) {
+    const Seconds device_busy = report.devices[i].busy;
+    busy += device_busy;
+    largest = std::max(largest, device_busy);
+    const Seconds extent =
+        measurement_.synchronous ? std::max(extents_[i].second - extents_[i].first, Seconds(0)) : window;
+    longest_span = std::max(longest_span, extent);
+    longest_idle = std::max(longest_idle, extent - device_busy);
+  }
+  const auto devices = static_cast<double>(report.devices.size());
+  report.bubble_ratio = std::max(0.0, 1.0 - busy / (window * devices));
+  if (longest_span > Seconds(0)) report.span_bubble_ratio = std::max(0.0, longest_idle / longest_span);
+  if (largest > Seconds(0)) report.ideal_bubble_ratio = std::max(0.0, window / largest - 1.0);
+}
+
+void Summary::add_links(Report& report, Seconds window) const {
+  std::vector<double> bytes(platform_.links.size());
+  Route route;
+  for (std::uint32_t i = 0; i < pairs_.size(); ++i) {
+    const double amount = sum(pair_base_ + i);
+    if (amount <= 0.0 || !find_route(platform_, pairs_[i].from, pairs_[i].to, route)) continue;
+    for (LinkId link : route.links) bytes[link.value()] += amount;
+  }
+  for (LinkId link : indices(platform_.links)) {
+    const double amount = bytes[link.value()];
+    if (amount <= 0.0) continue;
+    const double capacity = platform_.links[link].bandwidth.value() * window.value();
+    report.links.push_back({link, Bytes(std::llround(amount)), capacity > 0.0 ? amount / capacity : 0.0});
+  }
+}
+
+void Summary::add_bottleneck(Report& report) const {
+  const auto busiest = std::ranges::max_element(report.devices, {}, &DeviceReport::busy);
+  if (busiest == report.devices.end()) return;
+  Bottleneck bottleneck;
+  bottleneck.utilisation = 1.0 - busiest->bubble_ratio;
+  double longest = -1.0;
+  for (StageId stage : busiest->stages) {
+    const double time = sum(static_cast<std::uint32_t>(use_.size()) * kAccounts + stage.value());
+    if (time > longest) bottleneck.stage = stage;
+    longest = std::max(longest, time);
+  }
+  const auto link = std::ranges::max_element(report.links, {}, &LinkReport::utilisation);
+  if (link != report.links.end() && link->utilisation > bottleneck.utilisation) {
+    bottleneck = {Bottleneck::Kind::Link, StageId::none(), link->link, link->utilisation};
+  }
+  report.bottleneck = bottleneck;
+}
+
+void Summary::add_memory(Report& report) const {
+  const auto judge = [&](PlaceId place) {
+    const MemoryPeak& peak = memory_.peak(place);
+    if (peak.peak > peak.capacity) {
+      report.overflows.push_back({place, memory_.first_overflow(place), peak.peak - peak.capacity});
+    }
+  };
+  for (const DeviceReport& device : report.devices) judge(platform_.place(device.device));
+  for (HostId host : indices(platform_.hosts)) {
+    const MemoryPeak& peak = memory_.peak(platform_.place(host));
+    if (peak.peak == Bytes(0)) continue;
+    report.hosts.push_back({host, peak});
+    judge(platform_.place(host));
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,48 @@
+#include "sim/model/op_graph.hpp"
+
+#include <utility>
+
+namespace stagecraft {
+
+const char* to_string(OpKind kind) {
+  switch (kind) {
+    case OpKind::Forward: return "forward";
+    case OpKind::Backward: return "backward";
+    case OpKind::BackwardInput: return "backward-input";
+    case OpKind::BackwardWeight: return "backward-weight";
+    case OpKind::ForwardBackward: return "forward-backward";
+    case OpKind::Recompute: return "recompute";
+    case OpKind::Update: return "update";
+    case OpKind::Post: return "post";
+    case OpKind::Activation: return "activation";
+    case OpKind::Gradient: return "gradient";
+    case OpKind::AllReduce: return "all-reduce";
+    case OpKind::SwapOut: return "swap-out";
+    case OpKind::SwapIn: return "swap-in";
+    case OpKind::Migration: return "migration";
+    case OpKind::Delay: return "delay";
+    case OpKind::Barrier: return "barrier";
+    case OpKind::Setup: return "setup";
+  }
+  return "?";
+}
+
+const char* to_string(MemoryCategory category) {
+  switch (category) {
+    case MemoryCategory::Weights: return "weights";
+    case MemoryCategory::Gradients: return "gradients";
+    case MemoryCategory::Optimizer: return "optimizer";
+    case MemoryCategory::Stash: return "stash";
+    case MemoryCategory::Buffers: return "buffers";
+    case MemoryCategory::Workspace: return "workspace";
+  }
+  return "?";
+}
+
+OpSource single_window(OpGraph graph, bool one_pass) {
+  std::optional<OpGraph> window(std::move(graph));
+  return {[window = std::move(window)](const Observation&) mutable { return std::exchange(window, std::nullopt); },
+          one_pass};
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,155 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/observation.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+enum class OpKind : std::uint8_t {
+  // Computations: occupy their lanes and take `seconds` at the device's nominal speed.
+  Forward,
+  Backward,  ///< input and weight gradient together
+  BackwardInput,
+  BackwardWeight,
+  ForwardBackward,  ///< an overlapped pair
+  Recompute,
+  Update,
+  Post,  ///< a send or receive is posted: a mark in a device's order that takes no time
+  // Transfers: `bytes` from one place to another.
+  Activation,
+  Gradient,
+  AllReduce,
+  SwapOut,
+  SwapIn,
+  Migration,
+  // Neither device nor link.
+  Delay,    ///< takes `seconds`
+  Barrier,  ///< the end of an iteration
+  Setup,    ///< takes what a plan keeps in memory from the start
+};
+
+[[nodiscard]] constexpr bool is_compute(OpKind kind) { return kind <= OpKind::Post; }
+[[nodiscard]] constexpr bool is_transfer(OpKind kind) {
+  return kind >= OpKind::Activation && kind <= OpKind::Migration;
+}
+[[nodiscard]] const char* to_string(OpKind kind);
+
+/// What bytes of memory are kept for (contract, section 5).
+enum class MemoryCategory : std::uint8_t { Weights, Gradients, Optimizer, Stash, Buffers, Workspace };
+inline constexpr std::size_t kMemoryCategories = 6;
+[[nodiscard]] const char* to_string(MemoryCategory category);
+
+/// How a lane chooses its next operation.
+enum class Discipline : std::uint8_t {
+  Strict,  ///< in the order in which the operations were appended; one that is not ready holds up the rest
+  Ready,   ///< among the ready ones the least (priority, time it became ready, id)
+};
+
+/// Something that runs one operation at a time: a device's compute, or an exclusive channel of a stage boundary.
+struct Lane {
+  Discipline discipline = Discipline::Strict;
+  DeviceId device;  ///< none for a channel
+  friend bool operator==(const Lane&, const Lane&) = default;
+};
+
+/// One operation. Its dependencies, memory deltas and further lanes stand beside it in the window's flat arrays.
+struct Op {
+  OpKind kind = OpKind::Delay;
+  /// A transfer is suspended while one of a smaller class uses a link of its route: swap gives way to boundary traffic.
+  std::uint8_t transfer_class = 0;
+  bool literal = false;  ///< a transfer that takes `seconds` and crosses no link: an analytic channel
+  bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
+  std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
+  std::int32_t priority = 0;     ///< on lanes with `Discipline::Ready`: smaller first
+  LaneId lane;                   ///< none: starts as soon as it is ready
+  StageId stage;                 ///< none where no stage is meant
+  std::uint32_t microbatch = 0;  ///< counted over the whole run
+  PlaceId from;                  ///< the device of a computation; where a transfer starts
+  PlaceId to;
+  Seconds seconds;
+  Bytes bytes;
+  Seconds not_before;
+  friend bool operator==(const Op&, const Op&) = default;
+};
+
+/// A change of the memory in use at a place, when an operation starts or ends.
+struct MemoryDelta {
+  PlaceId place;
+  MemoryCategory category = MemoryCategory::Stash;
+  bool at_end = false;
+  Bytes bytes;  ///< negative: freed
+  friend bool operator==(const MemoryDelta&, const MemoryDelta&) = default;
+};
+
+/// A window of operations. Identifiers are global: operation i of the window is `first_id + i`.
+///
+/// An operation may depend on any earlier one. A transfer stands in the window of the operation it depends on last, so
+/// that an engine that has a window in hand knows all that its completions can set off, the devices' further work
+/// excepted.
+struct OpGraph {
+  OpId first_id{0};
+  OpId retired{0};              ///< neither this window nor a later one depends on an operation below this one
+  std::vector<Lane> new_lanes;  ///< lanes that join those of earlier windows
+  std::vector<Op> ops;
+  std::vector<std::uint32_t> dependency_end;  ///< of each operation, in `dependencies`; its begin is the end before
+  std::vector<OpId> dependencies;
+  std::vector<std::uint32_t> delta_end;
+  std::vector<MemoryDelta> deltas;
+  std::vector<LaneId> extra_lanes;  ///< of the operations that have some, in their order
+  friend bool operator==(const OpGraph&, const OpGraph&) = default;
+
+  /// Appends an operation; the calls below add to the last one appended.
+  OpId append(const Op& op) {
+    ops.push_back(op);
+    dependency_end.push_back(static_cast<std::uint32_t>(dependencies.size()));
+    delta_end.push_back(static_cast<std::uint32_t>(deltas.size()));
+    return OpId(first_id.value() + ops.size() - 1);
+  }
+  void depend_on(OpId earlier) {
+    dependencies.push_back(earlier);
+    ++dependency_end.back();
+  }
+  /// Takes `bytes` when the operation starts.
+  void take(PlaceId place, MemoryCategory category, Bytes bytes) { add_delta({place, category, false, bytes}); }
+  /// Frees `bytes` when the operation ends.
+  void free(PlaceId place, MemoryCategory category, Bytes bytes) { add_delta({place, category, true, -bytes}); }
+  void add_delta(const MemoryDelta& delta) {
+    if (delta.bytes == Bytes(0)) return;
+    deltas.push_back(delta);
+    ++delta_end.back();
+  }
+  void occupy(LaneId lane) {
+    extra_lanes.push_back(lane);
+    ++ops.back().extra_lanes;
+  }
+
+  [[nodiscard]] std::span<const OpId> dependencies_of(std::size_t i) const {
+    const std::size_t begin = i == 0 ? 0 : dependency_end[i - 1];
+    return std::span(dependencies).subspan(begin, dependency_end[i] - begin);
+  }
+  [[nodiscard]] std::span<const MemoryDelta> deltas_of(std::size_t i) const {
+    const std::size_t begin = i == 0 ? 0 : delta_end[i - 1];
+    return std::span(deltas).subspan(begin, delta_end[i] - begin);
+  }
+};
+
+/// Where an engine pulls its windows from.
+struct OpSource {
+  /// The next window, or none at the end of the run.
+  std::function<std::optional<OpGraph>(const Observation&)> next;
+  /// Every lane is strict and only computations change a device's memory: then times follow from one pass over the
+  /// operations in their order, as long as nothing is exclusive and nothing changes during the run.
+  bool one_pass = false;
+};
+
+/// A source of one window.
+[[nodiscard]] OpSource single_window(OpGraph graph, bool one_pass = false);
+
+}  // namespace stagecraft

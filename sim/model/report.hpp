@@ -1,0 +1,102 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/op_graph.hpp"
+#include "sim/model/plan.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+using MemoryBreakdown = std::array<Bytes, kMemoryCategories>;  ///< by `MemoryCategory`
+
+/// Where a device's time went; the parts add up to the iteration or window.
+struct TimeSplit {
+  Seconds compute;  ///< forwards and backwards
+  Seconds recompute;
+  Seconds exposed_communication;  ///< idle while the transfer it waits for is under way
+  Seconds all_reduce;             ///< idle while its stage's all-reduce is under way
+  Seconds update;
+  Seconds bubble;  ///< idle otherwise
+  friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
+};
+
+/// Memory over time at one place, folded.
+struct MemoryPeak {
+  Bytes peak;
+  Seconds peak_at;
+  MemoryBreakdown breakdown{};  ///< at the peak's first instant
+  Bytes capacity;               ///< a device's memory less what is reserved, a host's memory
+  friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
+};
+
+struct DeviceReport {
+  DeviceId device;
+  std::vector<StageId> stages;
+  Seconds busy;  ///< forwards, backwards, recomputes, updates
+  double bubble_ratio = 0.0;
+  TimeSplit time;
+  MemoryPeak memory;
+  std::int64_t in_flight_peak = 0;  ///< live forward passes of stages on the device
+  friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
+};
+
+struct HostReport {
+  HostId host;
+  MemoryPeak memory;
+  friend bool operator==(const HostReport&, const HostReport&) = default;
+};
+
+struct LinkReport {
+  LinkId link;
+  Bytes bytes;
+  double utilisation = 0.0;  ///< bytes / (bandwidth * time)
+  friend bool operator==(const LinkReport&, const LinkReport&) = default;
+};
+
+/// The resource that is busiest: what to relieve first.
+struct Bottleneck {
+  enum class Kind { Stage, Link } kind = Kind::Stage;
+  StageId stage;
+  LinkId link;
+  double utilisation = 0.0;  ///< busy share of the stage's busiest device, or the link's utilisation
+  friend bool operator==(const Bottleneck&, const Bottleneck&) = default;
+};
+
+/// Memory that did not fit.
+struct MemoryOverflow {
+  PlaceId place;
+  Seconds at;    ///< when it first did not fit
+  Bytes excess;  ///< of the peak over the capacity
+  friend bool operator==(const MemoryOverflow&, const MemoryOverflow&) = default;
+};
+
+/// What one run showed (contract, sections 6 and 9). Devices without work do not appear.
+struct Report {
+  std::vector<Seconds> iterations;  ///< synchronous schedules: every iteration; the figures are the last one's
+  std::optional<Seconds> period;    ///< asynchronous schedules: time per microbatch in the steady state
+  double throughput = 0.0;          ///< samples per second
+  double bubble_ratio = 0.0;
+  double span_bubble_ratio = 0.0;
+  double ideal_bubble_ratio = 0.0;
+  Seconds recompute_time;         ///< summed over devices
+  Seconds exposed_communication;  ///< summed over devices
+  std::vector<DeviceReport> devices;
+  std::vector<HostReport> hosts;
+  std::vector<LinkReport> links;  ///< those that carried something
+  std::optional<Bottleneck> bottleneck;
+  std::vector<MemoryOverflow> overflows;
+  std::uint64_t operations = 0;
+  friend bool operator==(const Report&, const Report&) = default;
+
+  [[nodiscard]] bool out_of_memory() const { return !overflows.empty(); }
+  /// The figures that plans claim and engines find alike.
+  [[nodiscard]] Figures figures() const;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/op_graph.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+enum class ActionKind : std::uint8_t {
+  Forward,
+  Backward,
+  BackwardInput,
+  BackwardWeight,
+  // Only in schedules with `explicit_transfers`: the boundary is named by the local stage.
+  SendActivation,
+  ReceiveActivation,
+  SendGradient,
+  ReceiveGradient,
+};
+[[nodiscard]] const char* to_string(ActionKind kind);
+
+inline constexpr Seconds kFromModel{-1.0};
+
+/// One step of a device's order. Recompute, swap, all-reduce and update are not listed: they follow from the plan.
+struct Action {
+  ActionKind kind = ActionKind::Forward;
+  bool joined = false;        ///< runs together with the action before it as one operation: an overlapped pair
+  std::int32_t priority = 0;  ///< on devices with `Discipline::Ready`: smaller first
+  StageId stage;
+  std::uint32_t microbatch = 0;   ///< within the iteration; counted over the run for asynchronous schedules
+  Seconds duration = kFromModel;  ///< given literally, else from the profile; of a joined pair the first one's counts
+  Seconds not_before;             ///< from the start of the run
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+/// The computations of one device.
+struct DeviceOrder {
+  DeviceId device;
+  Discipline discipline = Discipline::Strict;
+  std::vector<Action> actions;
+  friend bool operator==(const DeviceOrder&, const DeviceOrder&) = default;
+};
+
+/// One transfer in the order of a channel.
+struct ChannelAction {
+  bool gradient = false;  ///< else the activation
+  std::int32_t priority = 0;
+  std::uint32_t microbatch = 0;
+  Seconds not_before;
+  friend bool operator==(const ChannelAction&, const ChannelAction&) = default;
+};
+
+/// The transfers over the boundary between two stages, one at a time.
+struct ChannelOrder {
+  StageId from;  ///< the stage that sends activations
+  StageId to;
+  Discipline discipline = Discipline::Strict;
+  std::vector<ChannelAction> actions;
+  friend bool operator==(const ChannelOrder&, const ChannelOrder&) = default;
+};
+
+/// Each device's operations in order, strict or by priority among the ready ones, and where a schedule says so each
+/// channel's: of one iteration, or of a piece of a run (`Segment`).
+struct Schedule {
+  std::vector<DeviceOrder> devices;
+  std::vector<ChannelOrder> channels;  ///< boundaries without one have no channel on the real network
+  bool explicit_transfers = false;     ///< sends and receives stand in the device orders; a transfer waits for both
+  bool rendezvous = false;             ///< a transfer waits until its receiver has come to the action that needs it
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+}  // namespace stagecraft

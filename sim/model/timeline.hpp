@@ -1,0 +1,50 @@
+#pragma once
+
+#include "sim/model/op_graph.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+/// When an operation ran, and what it waited for last.
+struct Span {
+  OpId id;
+  Seconds start;
+  Seconds end;
+  Seconds cause_start;           ///< start of the dependency that ended last; 0 without any
+  OpKind cause = OpKind::Setup;  ///< its kind; Setup without any
+  bool aborted = false;          ///< a failure ended it at `end`; it runs again later
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+/// Takes the spans of a run as an engine finds them. For any one place, spans with memory deltas there arrive in the
+/// order of their starts; so do the computations of any one device.
+using SpanSink = std::function<void(const Span&, const Op&, std::span<const MemoryDelta>)>;
+
+/// A span with its operation: what traces and pictures need.
+struct TimelineEntry {
+  OpId id;
+  OpKind kind = OpKind::Delay;
+  bool aborted = false;
+  std::uint32_t microbatch = 0;
+  StageId stage;
+  PlaceId from;
+  PlaceId to;
+  Seconds start;
+  Seconds end;
+  Bytes bytes;
+  friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
+};
+
+/// A whole run in the order in which the spans arrived. Exists only when a trace, a picture or a test asks for it.
+using Timeline = std::vector<TimelineEntry>;
+
+[[nodiscard]] TimelineEntry timeline_entry(const Span& span, const Op& op);
+
+/// A sink that appends to `timeline`, which must outlive it.
+[[nodiscard]] SpanSink collect_into(Timeline& timeline);
+
+}  // namespace stagecraft
