@@ -47,7 +47,8 @@ install_packages() {
   [ -n "$missing" ] || return 0
   say "installing:" $missing
   as_root apt-get -qq update || complain "the package lists could not be refreshed; trying with what is known"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y -o DPkg::Lock::Timeout=300 --no-install-recommends $missing
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+    -o DPkg::Lock::Timeout=300 $missing >/dev/null  # what goes wrong is on standard error
 }
 
 # How many compilers may run at once: one per core unless CMAKE_BUILD_PARALLEL_LEVEL says otherwise.

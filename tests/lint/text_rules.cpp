@@ -28,7 +28,7 @@ const std::vector<Word>& refused_words() {
        "no view pipelines; an algorithm or a loop"},
       {R"(\b(class|struct)\s+\w*(Manager|Handler|Helper|Util|Utils|Impl)\b)", R"((?!tests/lint/).*)",
        "name the type after what it is"},
-      {R"(\busing\s+namespace\b)", R"((?!tests/lint/).*)", "no using-directives"},
+      {R"(\busing\s+namespace\b)", R"((sim|planners|experiments)/.*)", "no using-directives outside tests"},
       {R"((\bstd::(cout|cerr|clog)\b|\bprintf\s*\(|\bstd::(exit|abort|terminate)\s*\())", R"((sim|planners)/.*)",
        "nothing prints and nothing exits below experiments"},
   };
