@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/engine/measurement.hpp"
+#include "sim/model/measurement.hpp"
 #include "sim/engine/memory_fold.hpp"
 #include "sim/engine/time_window.hpp"
 #include "sim/model/platform.hpp"
