@@ -1,0 +1,54 @@
+#include "sim/schedule/ranks.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stagecraft {
+
+std::int64_t alternating_replicas(const Stage& stage) {
+  return stage.replication == Replication::RoundRobin ? static_cast<std::int64_t>(stage.devices.size()) : 1;
+}
+
+std::int64_t ranks_from(const Plan& plan, StageId stage) {
+  std::int64_t ranks = 0;
+  for (std::size_t i = stage.value(); i < plan.stages.size(); ++i) {
+    if (plan.stages[i].pipeline == plan.stages[stage.value()].pipeline) ranks += alternating_replicas(plan.stages[i]);
+  }
+  return ranks;
+}
+
+std::int64_t warmup(const Plan& plan, StageId stage) {
+  // A stage must not wait for more forwards than the stage before it gives out ahead of its own first backward: a cap
+  // is passed on downstream.
+  const std::uint32_t pipeline = plan.stages[stage.value()].pipeline;
+  std::int64_t upstream = -1;  // microbatches that the stage before has forwarded by its first backward
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i <= stage.value(); ++i) {
+    const Stage& own = plan.stages[i];
+    if (own.pipeline != pipeline) continue;
+    const std::int64_t replicas = alternating_replicas(own);
+    count = (ranks_from(plan, StageId(i)) - 1) / replicas;
+    if (own.in_flight) count = std::min(count, *own.in_flight - 1);
+    if (upstream >= 0) count = std::min(count, (upstream - 1) / replicas);
+    upstream = (count + 1) * replicas;
+  }
+  return count;
+}
+
+std::int64_t microbatches_of(const Stage& stage, std::int64_t replica, std::int64_t microbatches) {
+  const std::int64_t replicas = alternating_replicas(stage);
+  if (replicas == 1) return microbatches;
+  return (microbatches - replica + replicas - 1) / replicas;
+}
+
+bool shares_devices(const Plan& plan) {
+  std::set<DeviceId> seen;
+  for (const Stage& stage : plan.stages) {
+    for (DeviceId device : stage.devices) {
+      if (!seen.insert(device).second) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,152 @@
+#include "sim/schedule/rounds.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/schedule/ranks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// A replica's progress: it runs its microbatches in order, forwards and backwards alike.
+struct Progress {
+  StageId stage;
+  std::int64_t replica = 0;
+  std::int64_t replicas = 1;  ///< alternating
+  std::int64_t count = 0;     ///< its microbatches
+  std::int64_t cap = 0;
+  std::int64_t forwards = 0;
+  std::int64_t backwards = 0;
+  std::size_t order = 0;  ///< position in Schedule::devices
+
+  [[nodiscard]] std::int64_t microbatch(std::int64_t local) const {
+    return replicas == 1 ? local : local * replicas + replica;
+  }
+};
+
+class Rounds {
+ public:
+  Rounds(const Plan& plan, Preference preference, std::int64_t (*in_flight)(const Plan&, StageId))
+      : plan_(plan), preference_(preference) {
+    std::map<DeviceId, std::size_t> order_of;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const Stage& stage = plan.stages[s];
+      first_of_.push_back(workers_.size());
+      for (std::size_t r = 0; r < stage.devices.size(); ++r) {
+        const auto [found, is_new] = order_of.try_emplace(stage.devices[r], schedule_.devices.size());
+        if (is_new) schedule_.devices.push_back({stage.devices[r], Discipline::Strict, {}});
+        const auto replica = static_cast<std::int64_t>(r);
+        workers_.push_back({StageId(s), replica, alternating_replicas(stage),
+                            microbatches_of(stage, replica, plan.microbatches), in_flight(plan, StageId(s)), 0, 0,
+                            found->second});
+      }
+    }
+    by_order_.resize(schedule_.devices.size());
+    for (std::size_t w = 0; w < workers_.size(); ++w) by_order_[workers_[w].order].push_back(w);
+  }
+
+  Schedule run() {
+    std::vector<std::pair<std::size_t, bool>> chosen;
+    for (;;) {
+      chosen.clear();
+      for (const std::vector<std::size_t>& workers : by_order_) choose(workers, chosen);
+      if (chosen.empty()) break;
+      for (const auto& [worker, backward] : chosen) advance(workers_[worker], backward);
+    }
+    for (const Progress& worker : workers_) {
+      if (worker.backwards < worker.count) {
+        throw InputError("no order of the devices lets stage " + std::to_string(worker.stage.value()) +
+                             " finish within its in-flight cap of " + std::to_string(worker.cap),
+                         {}, "raise in_flight of that stage or of a stage on the same device");
+      }
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  /// Whether every replica of the stage that runs the microbatch has done so.
+  [[nodiscard]] bool is_done(std::size_t stage, std::int64_t microbatch, bool backward) const {
+    const Stage& other = plan_.stages[stage];
+    const std::int64_t replicas = alternating_replicas(other);
+    for (std::size_t r = 0; r < other.devices.size(); ++r) {
+      if (replicas > 1 && microbatch % replicas != static_cast<std::int64_t>(r)) continue;
+      const Progress& worker = workers_[first_of_[stage] + r];
+      if ((backward ? worker.backwards : worker.forwards) <= microbatch / replicas) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool can_forward(const Progress& worker) const {
+    if (worker.forwards >= worker.count || worker.forwards - worker.backwards >= worker.cap) return false;
+    const std::size_t stage = worker.stage.value();
+    const std::int64_t microbatch = worker.microbatch(worker.forwards);
+    for (std::size_t earlier = 0; earlier < stage; ++earlier) {
+      if (plan_.stages[earlier].pipeline == plan_.stages[stage].pipeline && !is_done(earlier, microbatch, false)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool can_backward(const Progress& worker) const {
+    if (worker.backwards >= worker.forwards) return false;
+    const std::size_t stage = worker.stage.value();
+    const std::int64_t microbatch = worker.microbatch(worker.backwards);
+    for (std::size_t later = stage + 1; later < plan_.stages.size(); ++later) {
+      if (plan_.stages[later].pipeline == plan_.stages[stage].pipeline && !is_done(later, microbatch, true)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void choose(const std::vector<std::size_t>& workers, std::vector<std::pair<std::size_t, bool>>& chosen) const {
+    using Rank = std::tuple<bool, std::int64_t, std::int64_t>;  // smaller is preferred
+    bool found = false;
+    Rank best;
+    std::pair<std::size_t, bool> choice;
+    const auto propose = [&](std::size_t index, bool backward) {
+      const Progress& worker = workers_[index];
+      const std::int64_t stage = worker.stage.value();
+      const Rank rank{backward != (preference_ == Preference::BackwardsFirst),
+                      worker.microbatch(backward ? worker.backwards : worker.forwards), backward ? -stage : stage};
+      if (found && rank >= best) return;
+      found = true;
+      best = rank;
+      choice = {index, backward};
+    };
+    for (std::size_t index : workers) {
+      if (can_forward(workers_[index])) propose(index, false);
+      if (can_backward(workers_[index])) propose(index, true);
+    }
+    if (found) chosen.push_back(choice);
+  }
+
+  void advance(Progress& worker, bool backward) {
+    std::int64_t& done = backward ? worker.backwards : worker.forwards;
+    Action action;
+    action.kind = backward ? ActionKind::Backward : ActionKind::Forward;
+    action.stage = worker.stage;
+    action.microbatch = static_cast<std::uint32_t>(worker.microbatch(done++));
+    schedule_.devices[worker.order].actions.push_back(action);
+  }
+
+  const Plan& plan_;
+  Preference preference_;
+  Schedule schedule_;
+  std::vector<Progress> workers_;
+  std::vector<std::size_t> first_of_;               ///< by stage
+  std::vector<std::vector<std::size_t>> by_order_;  ///< workers of each device
+};
+
+}  // namespace
+
+Schedule order_by_rounds(const Plan& plan, Preference preference,
+                         std::int64_t (*in_flight)(const Plan& plan, StageId stage)) {
+  return Rounds(plan, preference, in_flight).run();
+}
+
+}  // namespace stagecraft

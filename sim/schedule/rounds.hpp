@@ -1,0 +1,22 @@
+#pragma once
+
+#include "sim/model/plan.hpp"
+#include "sim/model/schedule.hpp"
+
+#include <cstdint>
+
+namespace stagecraft {
+
+/// What a device prefers when several of its operations are ready.
+enum class Preference : std::uint8_t { ForwardsFirst, BackwardsFirst };
+
+/// Device orders of a plan whose devices hold several stages: all operations take one round, each device runs in every
+/// round the preferred one of those that are ready (ties: the older microbatch, then the later stage for backwards and
+/// the earlier for forwards), and each stage starts a forward only while fewer than `in_flight` of its microbatches are
+/// pending. The lists come from a feasible run, so they cannot deadlock.
+/// **Throws** InputError if the caps leave nothing to run.
+/// **Cost** O(rounds * stages).
+[[nodiscard]] Schedule order_by_rounds(const Plan& plan, Preference preference,
+                                       std::int64_t (*in_flight)(const Plan& plan, StageId stage));
+
+}  // namespace stagecraft
