@@ -1,0 +1,101 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/detail.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stagecraft {
+
+/// A flag, a count, a number or one of the listed words.
+using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
+
+/// One row of a planner's option table; the default's alternative is the option's type.
+struct OptionInfo {
+  std::string name;
+  OptionValue default_value;
+  std::string description;
+  std::vector<std::string> choices;  ///< of a word; the default is one of them
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+/// `true|false`, `count`, `number`, or the choices joined by `|`.
+[[nodiscard]] std::string type_name(const OptionInfo& option);
+[[nodiscard]] std::string to_string(const OptionValue& value);
+
+/// A value for every option of one planner's table. Made by `parse_options`.
+class Options {
+ public:
+  explicit Options(std::map<std::string, OptionValue> values) : values_(std::move(values)) {}
+
+  /// **Requires** an option of that name and type in the planner's table.
+  [[nodiscard]] bool flag(const std::string& name) const;
+  [[nodiscard]] std::int64_t count(const std::string& name) const;
+  [[nodiscard]] double number(const std::string& name) const;
+  [[nodiscard]] const std::string& word(const std::string& name) const;
+  [[nodiscard]] const std::map<std::string, OptionValue>& values() const { return values_; }
+
+ private:
+  std::map<std::string, OptionValue> values_;
+};
+
+/// What a planner is asked. It outlives neither the graph nor the platform.
+struct PlanRequest {
+  const LayerGraph& graph;  ///< already at the microbatch size that is planned for
+  const Platform& platform;
+  ScheduleChoice schedule;
+  std::int64_t microbatches = 1;
+  Training training;
+  Options options;
+};
+
+struct Planned {
+  Plan plan;
+  Detail::Record details;  ///< figures of this planner alone, documented on its page
+};
+
+/// No plan: an answer, not an error.
+struct Infeasible {
+  std::string reason;
+  std::optional<DeviceId> device;      ///< where it did not fit
+  std::optional<std::uint32_t> stage;  ///< or which stage, counted from 0
+  Bytes excess;                        ///< by how much
+  std::string hint;                    ///< the smallest memory or microbatch that would do, where the planner can tell
+};
+
+using PlanResult = std::variant<Planned, Infeasible>;
+
+/// A planner is a function described by a value.
+struct PlannerInfo {
+  std::string name;
+  std::string summary;
+  std::string source;  ///< authors and year, or where the rule comes from
+  std::string default_schedule;
+  std::vector<OptionInfo> options;
+  /// **Requires** an acyclic graph with at least one layer, a platform with at least one device, microbatches > 0, and
+  /// options parsed with this table. **Throws** InputError for a request the planner does not take.
+  std::function<PlanResult(const PlanRequest&)> plan;
+};
+
+/// The table's defaults, overwritten by `given`, in which a later value replaces an earlier one.
+/// **Throws** InputError for an unknown name (listing the known ones and the nearest) and for a value of the wrong type
+/// or out of bounds.
+[[nodiscard]] Options parse_options(const PlannerInfo& planner,
+                                    const std::vector<std::pair<std::string, std::string>>& given);
+
+/// A plan without stages, filled in from the request.
+[[nodiscard]] Plan empty_plan(const PlannerInfo& planner, const PlanRequest& request);
+
+}  // namespace stagecraft

@@ -1,0 +1,129 @@
+#include "planners/registry.hpp"
+#include "sim/base/error.hpp"
+#include "tests/planners/fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+using namespace stagecraft;
+using namespace stagecraft::testing;
+
+namespace {
+
+const PlannerInfo& uniform() { return find_planner("uniform"); }
+
+Plan plan_of(const PlanResult& result) {
+  REQUIRE(std::holds_alternative<Planned>(result));
+  return std::get<Planned>(result).plan;
+}
+
+/// The smallest largest factor × sum over all ways to cut `times` from `begin` on.
+double best_cut(const std::vector<double>& times, const std::vector<double>& factors, std::size_t begin,
+                std::size_t piece) {
+  double sum = 0.0;
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t end = begin + 1; end <= times.size(); ++end) {
+    sum += times[end - 1];
+    if (piece + 1 == factors.size()) {
+      if (end == times.size()) return factors[piece] * sum;
+      continue;
+    }
+    best = std::min(best, std::max(factors[piece] * sum, best_cut(times, factors, end, piece + 1)));
+  }
+  return best;
+}
+
+double largest_time(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  double largest = 0.0;
+  for (const Stage& stage : plan.stages) {
+    double sum = 0.0;
+    for (LayerId layer : stage.layers) sum += 3 * graph.layers[layer].forward.value();
+    largest = std::max(largest, sum * require_time_factor(platform, "A", stage.devices[0]));
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("uniform: cuts a chain where the largest stage time is smallest") {
+  // Forward + backward: 3, 3, 6, 3, 3. On three devices the largest stage cannot be below 6: [3 3] [6] [3 3].
+  const LayerGraph graph = chain({1, 1, 2, 1, 1});
+  const Plan plan = plan_of(run_planner(uniform(), graph, flat_platform(3)));
+  CHECK(stage_names(graph, plan) == std::vector<std::vector<std::string>>{{"l0", "l1"}, {"l2"}, {"l3", "l4"}});
+  CHECK(plan.stages[2].devices == std::vector<DeviceId>{DeviceId(2)});
+  // (8 microbatches + 3 stages - 1) x 6 s.
+  CHECK(plan.predicted.iteration_time->value() == doctest::Approx(60.0).epsilon(1e-12));
+}
+
+TEST_CASE("uniform: equals the best of all cuts on 100 random chains and device speeds") {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::size_t layers = 2 + random() % 8;
+    const std::size_t devices = 1 + random() % std::min<std::size_t>(layers, 4);
+    std::vector<double> times(layers);
+    for (double& time : times) time = static_cast<double>(random() % 10);
+    PlatformSpec spec = flat_platform(devices).spec;
+    spec.device_kinds.push_back({"B", Bytes(1'000'000), 0.5, Bytes(0), std::nullopt});
+    auto& form = std::get<ExplicitForm>(spec.form);
+    std::vector<double> factors;
+    for (ExplicitDevice& device : form.devices) {
+      device.kind = DeviceKindId(random() % 2);
+      factors.push_back(device.kind == DeviceKindId(0) ? 1.0 : 2.0);
+    }
+    const Platform platform = build_platform(spec);
+    const LayerGraph graph = chain(times);
+    const Plan plan = plan_of(run_planner(uniform(), graph, platform));
+    REQUIRE(plan.stages.size() == devices);
+    std::size_t covered = 0;
+    for (const Stage& stage : plan.stages) {
+      CHECK_FALSE(stage.layers.empty());
+      for (LayerId layer : stage.layers) CHECK(layer.value() == covered++);
+    }
+    CHECK(covered == layers);
+    CHECK(largest_time(graph, platform, plan) == doctest::Approx(3 * best_cut(times, factors, 0, 0)).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("uniform: replicas take consecutive devices and the claim counts rounds") {
+  const LayerGraph graph = chain({1, 1, 1, 1});
+  const Plan plan = plan_of(run_planner(uniform(), graph, flat_platform(5), {{"replicas", "2"}}));
+  REQUIRE(plan.stages.size() == 2);
+  CHECK(plan.stages[1].devices == std::vector<DeviceId>{DeviceId(2), DeviceId(3)});
+  // 8 microbatches over 2 replicas are 4 rounds of 6 s stages: (4 + 2 - 1) x 6 s.
+  CHECK(plan.predicted.iteration_time->value() == doctest::Approx(30.0).epsilon(1e-12));
+}
+
+TEST_CASE("uniform: fewer layers than devices leave devices unused") {
+  const LayerGraph graph = chain({1, 2});
+  CHECK(plan_of(run_planner(uniform(), graph, flat_platform(4))).stages.size() == 2);
+}
+
+TEST_CASE("uniform: recompute covers every layer, by layer or by stage") {
+  const LayerGraph graph = chain({1, 1, 1, 1});
+  const Plan by_layer = plan_of(run_planner(uniform(), graph, flat_platform(2), {{"recompute", "layer"}}));
+  CHECK(by_layer.stages[0].recompute == std::vector<std::vector<LayerId>>{{LayerId(0)}, {LayerId(1)}});
+  const Plan by_stage = plan_of(run_planner(uniform(), graph, flat_platform(2), {{"recompute", "stage"}}));
+  CHECK(by_stage.stages[0].recompute == std::vector<std::vector<LayerId>>{{LayerId(0), LayerId(1)}});
+  // Each stage: forward 2, again 2, backward 4; (8 + 2 - 1) x 8 s.
+  CHECK(by_stage.predicted.iteration_time->value() == doctest::Approx(72.0).epsilon(1e-12));
+}
+
+TEST_CASE("uniform: more stages or replicas than there are devices or layers is refused") {
+  const LayerGraph graph = chain({1, 1});
+  CHECK_THROWS_AS((void)run_planner(uniform(), graph, flat_platform(2), {{"stages", "3"}}), InputError);
+  CHECK_THROWS_AS((void)run_planner(uniform(), graph, flat_platform(4), {{"stages", "3"}}), InputError);
+  CHECK_THROWS_AS((void)run_planner(uniform(), graph, flat_platform(2), {{"replicas", "3"}}), InputError);
+}
+
+TEST_CASE("uniform: times scaled by k scale the claim and leave the cuts") {
+  const LayerGraph graph = chain({3, 1, 4, 1, 5, 9, 2, 6});
+  const LayerGraph scaled = chain({12, 4, 16, 4, 20, 36, 8, 24});
+  const Plan plan = plan_of(run_planner(uniform(), graph, flat_platform(3)));
+  const Plan larger = plan_of(run_planner(uniform(), scaled, flat_platform(3)));
+  CHECK(stage_names(graph, plan) == stage_names(scaled, larger));
+  CHECK(larger.predicted.iteration_time->value() ==
+        doctest::Approx(4 * plan.predicted.iteration_time->value()).epsilon(1e-12));
+}
