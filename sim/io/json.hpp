@@ -1,0 +1,18 @@
+#pragma once
+
+#include "sim/model/detail.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+
+#include <string>
+
+namespace stagecraft {
+
+/// A value as a JSON text without a final newline, records in their own order; `indent` -1 puts it on one line.
+/// A number that is not finite becomes null.
+[[nodiscard]] std::string to_json(const Detail& value, int indent = 2);
+
+/// Figures as results show them (contract, section 9): `iteration_time_s`, `period_s`, `peak_memory_bytes` by device.
+[[nodiscard]] Detail::Record figures_record(const Figures& figures, const Platform& platform);
+
+}  // namespace stagecraft

@@ -1,0 +1,256 @@
+#include "sim/io/plan_file.hpp"
+
+#include "sim/io/text_file.hpp"
+#include "sim/io/yaml_values.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
+constexpr std::int64_t kMostCopies = 4096;
+constexpr std::int64_t kMostStages = 1'000'000;
+
+/// Names of the model and the platform, and what could not be found among them.
+struct Resolver {
+  const LayerGraph* graph;
+  const Platform* platform;
+  std::unordered_map<std::string, LayerId> layers;
+  std::unordered_map<std::string, DeviceId> devices;
+  std::vector<LayerId> order;
+  IndexVector<LayerId, std::size_t> position;  ///< in the canonical order
+  std::vector<std::string>* problems;
+};
+
+Resolver make_resolver(const LayerGraph& graph, const Platform& platform, std::vector<std::string>& problems) {
+  Resolver names{&graph, &platform, {}, {}, canonical_order(graph), {}, &problems};
+  for (LayerId id : indices(graph.layers)) names.layers.emplace(graph.layers[id].name, id);
+  for (DeviceId id : indices(platform.devices)) names.devices.emplace(platform.devices[id].name, id);
+  names.position.resize(graph.layers.size());
+  for (std::size_t i = 0; i < names.order.size(); ++i) names.position[names.order[i]] = i;
+  return names;
+}
+
+void add_problem(Resolver& names, const InputPlace& place, const std::string& message, const std::string& hint = {}) {
+  names.problems->emplace_back(InputError(message, place, hint).what());
+}
+
+template <class Items>
+std::vector<std::string> names_of(const Items& items) {
+  std::vector<std::string> result;
+  for (const auto& item : items) result.push_back(item.name);
+  return result;
+}
+
+std::optional<LayerId> find_layer(Resolver& names, const YamlNode& node) {
+  const std::string name = read_name(node);
+  const auto found = names.layers.find(name);
+  if (found != names.layers.end()) return found->second;
+  add_problem(names, node.place(), "the model " + quote(names.graph->name) + " has no layer " + quote(name),
+              suggest_name(name, names_of(names.graph->layers)));
+  return std::nullopt;
+}
+
+std::optional<DeviceId> find_device(Resolver& names, const InputPlace& place, const std::string& name) {
+  const auto found = names.devices.find(name);
+  if (found != names.devices.end()) return found->second;
+  add_problem(names, place, "the platform " + quote(names.platform->spec.name) + " has no device " + quote(name),
+              suggest_name(name, names_of(names.platform->devices)));
+  return std::nullopt;
+}
+
+std::vector<LayerId> read_layer_list(Resolver& names, const YamlNode& node) {
+  std::vector<LayerId> layers;
+  for (const YamlNode& item : node.items()) {
+    if (const auto layer = find_layer(names, item)) layers.push_back(*layer);
+  }
+  std::ranges::stable_sort(layers, {}, [&](LayerId layer) { return names.position[layer]; });
+  return layers;
+}
+
+std::vector<LayerId> read_layer_range(Resolver& names, const YamlNode& node) {
+  node.allow_keys({"from", "to"});
+  const std::optional<LayerId> from = find_layer(names, node.at("from"));
+  const std::optional<LayerId> to = find_layer(names, node.at("to"));
+  if (!from || !to) return {};
+  const std::size_t first = names.position[*from];
+  const std::size_t last = names.position[*to];
+  if (first > last) {
+    add_problem(names, node.place(), "the range is empty: 'from' comes after 'to' in the canonical order");
+    return {};
+  }
+  const auto begin = names.order.begin();
+  return {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last) + 1};
+}
+
+std::vector<std::vector<LayerId>> read_segments(Resolver& names, const YamlNode& node) {
+  std::vector<std::vector<LayerId>> segments;
+  for (const YamlNode& item : node.items()) {
+    std::vector<LayerId> segment;
+    if (item.kind() == YamlKind::Text) {
+      if (const auto layer = find_layer(names, item)) segment.push_back(*layer);
+    } else {
+      segment = read_layer_list(names, item);
+      if (item.items().empty()) item.fail("expected at least one layer, found none");
+    }
+    if (!segment.empty()) segments.push_back(std::move(segment));
+  }
+  return segments;
+}
+
+std::optional<std::int64_t> read_optional_count(const YamlNode& node, std::string_view key, std::int64_t most) {
+  const auto found = node.find(key);
+  return found ? std::optional(read_count(*found, 1, most)) : std::nullopt;
+}
+
+Stage read_stage(Resolver& names, const YamlNode& node) {
+  node.allow_keys(
+      {"layers", "devices", "replication", "recompute", "swap", "weight_versions", "in_flight", "pipeline"});
+  Stage stage;
+  const YamlNode layers = node.at("layers");
+  stage.layers = layers.kind() == YamlKind::Map ? read_layer_range(names, layers) : read_layer_list(names, layers);
+  if (const auto devices = node.find("devices")) {
+    for (const YamlNode& item : devices->items()) {
+      if (const auto device = find_device(names, item.place(), read_name(item))) stage.devices.push_back(*device);
+    }
+  }
+  if (const auto replication = node.find("replication")) {
+    stage.replication = read_choice<Replication>(
+        *replication, {{"round-robin", Replication::RoundRobin}, {"split", Replication::Split}});
+  }
+  if (const auto recompute = node.find("recompute")) stage.recompute = read_segments(names, *recompute);
+  if (const auto swap = node.find("swap")) stage.swap = read_layer_list(names, *swap);
+  stage.weight_versions = read_optional_count(node, "weight_versions", kMostCopies);
+  stage.in_flight = read_optional_count(node, "in_flight", kMostMicrobatches);
+  if (const auto pipeline = node.find("pipeline")) {
+    stage.pipeline = static_cast<std::uint32_t>(read_count(*pipeline, 0, kMostStages));
+  }
+  return stage;
+}
+
+ScheduleChoice read_schedule(const YamlNode& node) {
+  ScheduleChoice schedule;
+  schedule.name = read_name(node.at("name"));
+  for (const auto& [name, value] : node.entries()) {
+    if (name != "name") schedule.parameters.emplace_back(name, read_detail(value));
+  }
+  return schedule;
+}
+
+Training read_training(const YamlNode& node) {
+  node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release"});
+  Training training;
+  const auto set = [&](std::string_view key, std::int64_t& into) {
+    if (const auto found = node.find(key)) into = read_count(*found, 0, kMostCopies);
+  };
+  set("gradient_copies", training.gradient_copies);
+  set("optimizer_copies", training.optimizer_copies);
+  set("boundary_buffers", training.boundary_buffers);
+  if (const auto release = node.find("input_gradient_release")) {
+    training.input_gradient_release = read_number(*release);
+    if (training.input_gradient_release > 1.0) release->fail_expected("a share from 0 to 1");
+  }
+  return training;
+}
+
+PatternOperation read_pattern_operation(const YamlNode& node) {
+  node.allow_keys({"stage", "cut", "op", "start", "shift"});
+  PatternOperation operation;
+  const auto stage = node.find("stage");
+  const auto cut = node.find("cut");
+  if (stage.has_value() == cut.has_value()) node.fail("expected either the key 'stage' or the key 'cut'");
+  operation.is_cut = cut.has_value();
+  operation.index = static_cast<std::uint32_t>(read_count(cut ? *cut : *stage, 0, kMostStages));
+  operation.backward = read_choice<bool>(node.at("op"), {{"forward", false}, {"backward", true}});
+  operation.start = read_seconds(node.at("start"));
+  if (const auto shift = node.find("shift")) operation.shift = read_count(*shift, 0, kMostMicrobatches);
+  return operation;
+}
+
+Pattern read_pattern(const YamlNode& node) {
+  node.allow_keys({"period", "release", "operations"});
+  Pattern pattern;
+  const YamlNode period = node.at("period");
+  pattern.period = read_seconds(period);
+  if (!(pattern.period > Seconds(0))) period.fail_expected("a time of more than zero");
+  if (const auto release = node.find("release")) {
+    pattern.timed = read_choice<bool>(*release, {{"timed", true}, {"asap", false}});
+  }
+  for (const YamlNode& item : node.at("operations").items()) {
+    pattern.operations.push_back(read_pattern_operation(item));
+  }
+  return pattern;
+}
+
+Figures read_figures(Resolver& names, const YamlNode& node) {
+  node.allow_keys({"iteration_time", "period", "peak_memory"});
+  Figures figures;
+  if (const auto time = node.find("iteration_time")) figures.iteration_time = read_seconds(*time);
+  if (const auto period = node.find("period")) figures.period = read_seconds(*period);
+  if (const auto memory = node.find("peak_memory")) {
+    for (const auto& [name, value] : memory->entries()) {
+      const Bytes peak = read_bytes(value);
+      if (const auto device = find_device(names, value.place(), name)) figures.peak_memory.emplace_back(*device, peak);
+    }
+  }
+  return figures;
+}
+
+PlanHeader read_header(const YamlNode& root) {
+  check_schema(root, "stagecraft/plan/1");
+  PlanHeader header;
+  const auto set = [&](std::string_view key, std::string& into) {
+    if (const auto found = root.find(key)) into = read_name(*found);
+  };
+  set("planner", header.planner);
+  set("model", header.model);
+  set("platform", header.platform);
+  set("model_hash", header.model_hash);
+  set("platform_hash", header.platform_hash);
+  header.microbatch_size = read_count(root.at("microbatch_size"), 1, kMostMicrobatches);
+  return header;
+}
+
+}  // namespace
+
+PlanHeader parse_plan_header(std::string_view text, const std::string& file_name) {
+  return read_header(parse_yaml(text, file_name));
+}
+
+PlanHeader read_plan_header(const std::string& path) { return parse_plan_header(read_text_file(path), path); }
+
+PlanReading parse_plan(std::string_view text, const std::string& file_name, const LayerGraph& graph,
+                       const Platform& platform) {
+  const YamlNode root = parse_yaml(text, file_name);
+  const PlanHeader header = read_header(root);
+  root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "microbatch_size",
+                   "microbatches", "schedule", "training", "stages", "pattern", "predicted"});
+  PlanReading reading;
+  Resolver names = make_resolver(graph, platform, reading.problems);
+  Plan& plan = reading.plan;
+  plan.planner = header.planner;
+  plan.model = header.model;
+  plan.platform = header.platform;
+  plan.model_hash = header.model_hash;
+  plan.platform_hash = header.platform_hash;
+  plan.microbatch_size = header.microbatch_size;
+  plan.microbatches = read_count(root.at("microbatches"), 1, kMostMicrobatches);
+  plan.schedule = read_schedule(root.at("schedule"));
+  if (const auto training = root.find("training")) plan.training = read_training(*training);
+  const YamlNode stages = root.at("stages");
+  for (const YamlNode& item : stages.items()) plan.stages.push_back(read_stage(names, item));
+  if (plan.stages.empty()) stages.fail("expected at least one stage, found none");
+  if (const auto pattern = root.find("pattern")) plan.pattern = read_pattern(*pattern);
+  if (const auto predicted = root.find("predicted")) plan.predicted = read_figures(names, *predicted);
+  return reading;
+}
+
+PlanReading read_plan_file(const std::string& path, const LayerGraph& graph, const Platform& platform) {
+  return parse_plan(read_text_file(path), path, graph, platform);
+}
+
+}  // namespace stagecraft

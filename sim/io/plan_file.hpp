@@ -1,0 +1,53 @@
+#pragma once
+
+#include "sim/model/detail.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stagecraft {
+
+/// What a plan file says of its inputs, which must be known before its layers and devices can be resolved.
+struct PlanHeader {
+  std::string planner;  ///< empty where the file does not say; so are the names and hashes
+  std::string model;
+  std::string platform;
+  std::string model_hash;
+  std::string platform_hash;
+  std::int64_t microbatch_size = 1;
+  friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
+};
+
+/// A plan as far as its names could be resolved.
+struct PlanReading {
+  Plan plan;
+  /// A message with its place for each name that the model or the platform does not know, and for each range that is
+  /// empty; the plan leaves these out.
+  std::vector<std::string> problems;
+};
+
+/// The header of a file of the schema `stagecraft/plan/1`, YAML or JSON (docs/reference/formats/plan.md).
+/// **Throws** InputError naming the place of the first defect in it.
+[[nodiscard]] PlanHeader read_plan_header(const std::string& path);
+[[nodiscard]] PlanHeader parse_plan_header(std::string_view text, const std::string& file_name);
+
+/// The whole plan, in which each stage's layers are put into canonical order.
+/// **Requires** an acyclic graph, at the plan's microbatch size.
+/// **Throws** InputError for what is not a plan at all: unknown keys, wrong types, missing values.
+[[nodiscard]] PlanReading read_plan_file(const std::string& path, const LayerGraph& graph, const Platform& platform);
+[[nodiscard]] PlanReading parse_plan(std::string_view text, const std::string& file_name, const LayerGraph& graph,
+                                     const Platform& platform);
+
+/// The keys and values of a plan file, the same for YAML and JSON.
+[[nodiscard]] Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Platform& platform);
+
+/// Texts that `parse_plan` reads back to an equal value, provided that each stage's layers are in canonical order.
+[[nodiscard]] std::string write_plan_yaml(const Plan& plan, const LayerGraph& graph, const Platform& platform);
+[[nodiscard]] std::string write_plan_json(const Plan& plan, const LayerGraph& graph, const Platform& platform);
+
+}  // namespace stagecraft

@@ -1,0 +1,101 @@
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/io/yaml_text.hpp"
+
+namespace stagecraft {
+namespace {
+
+Detail layer_list(const std::vector<LayerId>& layers, const LayerGraph& graph) {
+  Detail::List list;
+  for (LayerId layer : layers) list.emplace_back(graph.layers[layer].name);
+  return list;
+}
+
+Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform& platform) {
+  Detail::List devices;
+  for (DeviceId device : stage.devices) devices.emplace_back(platform.devices[device].name);
+  Detail::List recompute;
+  for (const auto& segment : stage.recompute) recompute.push_back(layer_list(segment, graph));
+  Detail::Record record = {{"layers", layer_list(stage.layers, graph)},
+                           {"devices", std::move(devices)},
+                           {"replication", stage.replication == Replication::Split ? "split" : "round-robin"},
+                           {"recompute", std::move(recompute)},
+                           {"swap", layer_list(stage.swap, graph)}};
+  if (stage.weight_versions) record.emplace_back("weight_versions", *stage.weight_versions);
+  if (stage.in_flight) record.emplace_back("in_flight", *stage.in_flight);
+  if (stage.pipeline != 0) record.emplace_back("pipeline", std::int64_t{stage.pipeline});
+  return record;
+}
+
+Detail training_record(const Training& training) {
+  Detail::Record record = {{"gradient_copies", training.gradient_copies},
+                           {"optimizer_copies", training.optimizer_copies},
+                           {"boundary_buffers", training.boundary_buffers}};
+  if (training.input_gradient_release > 0.0) {
+    record.emplace_back("input_gradient_release", training.input_gradient_release);
+  }
+  return record;
+}
+
+Detail pattern_record(const Pattern& pattern) {
+  Detail::List operations;
+  for (const PatternOperation& operation : pattern.operations) {
+    operations.push_back(Detail::Record{{operation.is_cut ? "cut" : "stage", std::int64_t{operation.index}},
+                                        {"op", operation.backward ? "backward" : "forward"},
+                                        {"start", format_seconds(operation.start)},
+                                        {"shift", operation.shift}});
+  }
+  return Detail::Record{{"period", format_seconds(pattern.period)},
+                        {"release", pattern.timed ? "timed" : "asap"},
+                        {"operations", std::move(operations)}};
+}
+
+Detail::Record predicted_record(const Figures& figures, const Platform& platform) {
+  Detail::Record record;
+  if (figures.iteration_time) record.emplace_back("iteration_time", format_seconds(*figures.iteration_time));
+  if (figures.period) record.emplace_back("period", format_seconds(*figures.period));
+  Detail::Record memory;
+  for (const auto& [device, peak] : figures.peak_memory) {
+    memory.emplace_back(platform.devices[device].name, format_bytes(peak));
+  }
+  if (!memory.empty()) record.emplace_back("peak_memory", std::move(memory));
+  return record;
+}
+
+}  // namespace
+
+Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Platform& platform) {
+  Detail::Record root = {{"schema", "stagecraft/plan/1"}};
+  const auto add_text = [&](const char* key, const std::string& text) {
+    if (!text.empty()) root.emplace_back(key, text);
+  };
+  add_text("planner", plan.planner);
+  add_text("model", plan.model);
+  add_text("platform", plan.platform);
+  add_text("model_hash", plan.model_hash);
+  add_text("platform_hash", plan.platform_hash);
+  root.emplace_back("microbatch_size", plan.microbatch_size);
+  root.emplace_back("microbatches", plan.microbatches);
+  Detail::Record schedule = {{"name", plan.schedule.name}};
+  schedule.insert(schedule.end(), plan.schedule.parameters.begin(), plan.schedule.parameters.end());
+  root.emplace_back("schedule", std::move(schedule));
+  root.emplace_back("training", training_record(plan.training));
+  Detail::List stages;
+  for (const Stage& stage : plan.stages) stages.push_back(stage_record(stage, graph, platform));
+  root.emplace_back("stages", std::move(stages));
+  if (plan.pattern) root.emplace_back("pattern", pattern_record(*plan.pattern));
+  Detail::Record predicted = predicted_record(plan.predicted, platform);
+  if (!predicted.empty()) root.emplace_back("predicted", std::move(predicted));
+  return root;
+}
+
+std::string write_plan_yaml(const Plan& plan, const LayerGraph& graph, const Platform& platform) {
+  return to_yaml(plan_record(plan, graph, platform));
+}
+
+std::string write_plan_json(const Plan& plan, const LayerGraph& graph, const Platform& platform) {
+  return to_json(plan_record(plan, graph, platform)) + "\n";
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,172 @@
+#include "sim/io/plan_file.hpp"
+
+#include "sim/io/json.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/platform_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace stagecraft;
+
+namespace {
+
+/// A chain of five layers l0 … l4 and four devices gpu0 … gpu3.
+struct Inputs {
+  LayerGraph graph;
+  Platform platform;
+};
+
+Inputs inputs() {
+  std::string model = "schema: stagecraft/model/1\nmodel: m\ndevice: A\nmicrobatch_size: 32\nlayers:\n";
+  for (int i = 0; i < 5; ++i) {
+    model += "  - {name: l" + std::to_string(i) + ", forward: 1 s, backward: 2 s, parameters: 4 B, output: 8 B}\n";
+  }
+  const char* platform = R"(
+schema: stagecraft/platform/1
+platform: p
+device_kinds: {A: {memory: 1 GiB}}
+node_kinds: {n: {devices: {kind: A, count: 4}, interconnect: {type: switch, bandwidth: 1 GBps, latency: 0}}}
+nodes: {kind: n, count: 1}
+)";
+  return {parse_model(model, "m.yaml").profiles.at(0), build_platform(parse_platform(platform, "p.yaml"))};
+}
+
+constexpr const char* kPlan = R"(
+schema: stagecraft/plan/1
+planner: dawnpiper
+model: m
+platform: p
+model_hash: aa
+platform_hash: bb
+microbatch_size: 32
+microbatches: 16
+schedule: {name: interleaved-1f1b, chunks: 2, fraction: 0.5, whole: 2.0, label: "7", strict: true, list: [1, [x]]}
+training: {gradient_copies: 2, optimizer_copies: 0, boundary_buffers: 1, input_gradient_release: 0.25}
+stages:
+  - layers: {from: l0, to: l2}
+    devices: [gpu1, gpu0]
+    replication: split
+    recompute: [[l1], [l2], l0]
+    swap: [l2, l1]
+    weight_versions: 2
+    in_flight: 3
+    pipeline: 1
+  - {layers: [l4, l3], devices: [gpu3]}
+pattern:
+  period: 0.014 s
+  release: asap
+  operations: [{stage: 0, op: forward, start: 0 s, shift: 0}, {cut: 0, op: backward, start: 2 ms, shift: 3}]
+predicted: {iteration_time: 0.71 s, period: 41.3 ms, peak_memory: {gpu0: 12025908428 B, gpu3: 1 KiB}}
+)";
+
+using Layers = std::vector<LayerId>;
+
+Layers layers(std::initializer_list<int> numbers) {
+  Layers result;
+  for (int number : numbers) result.emplace_back(number);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("plan file: every key") {
+  const Inputs in = inputs();
+  const PlanReading reading = parse_plan(kPlan, "plan.yaml", in.graph, in.platform);
+  CHECK(reading.problems.empty());
+  const Plan& plan = reading.plan;
+  CHECK(plan.planner == "dawnpiper");
+  CHECK(plan.model_hash == "aa");
+  CHECK(plan.platform_hash == "bb");
+  CHECK(plan.microbatch_size == 32);
+  CHECK(plan.microbatches == 16);
+  CHECK(plan.schedule.name == "interleaved-1f1b");
+  CHECK(plan.schedule.parameters == Detail::Record{{"chunks", 2},
+                                                   {"fraction", 0.5},
+                                                   {"whole", 2.0},
+                                                   {"label", "7"},
+                                                   {"strict", true},
+                                                   {"list", Detail::List{1, Detail::List{"x"}}}});
+  CHECK(plan.training == Training{2, 0, 1, 0.25});
+  REQUIRE(plan.stages.size() == 2);
+  const Stage& first = plan.stages[0];
+  CHECK(first.layers == layers({0, 1, 2}));
+  CHECK(first.devices == std::vector<DeviceId>{DeviceId(1), DeviceId(0)});
+  CHECK(first.replication == Replication::Split);
+  CHECK(first.recompute == std::vector<Layers>{layers({1}), layers({2}), layers({0})});
+  CHECK(first.swap == layers({1, 2}));
+  CHECK(first.weight_versions == 2);
+  CHECK(first.in_flight == 3);
+  CHECK(first.pipeline == 1);
+  const Stage& second = plan.stages[1];
+  CHECK(second.layers == layers({3, 4}));  // canonical order, however written
+  CHECK(second.replication == Replication::RoundRobin);
+  CHECK_FALSE(second.weight_versions.has_value());
+  REQUIRE(plan.pattern.has_value());
+  CHECK_FALSE(plan.pattern->timed);
+  CHECK(plan.pattern->operations ==
+        std::vector<PatternOperation>{{false, 0, false, Seconds(0), 0}, {true, 0, true, Seconds(0.002), 3}});
+  CHECK(plan.predicted.iteration_time == Seconds(0.71));
+  CHECK(plan.predicted.period == Seconds(0.0413));
+  CHECK(plan.predicted.peak_memory ==
+        std::vector<std::pair<DeviceId, Bytes>>{{DeviceId(0), Bytes(12025908428)}, {DeviceId(3), Bytes(1024)}});
+}
+
+TEST_CASE("plan file: YAML and JSON read back to an equal plan") {
+  const Inputs in = inputs();
+  const Plan plan = parse_plan(kPlan, "plan.yaml", in.graph, in.platform).plan;
+  for (const std::string& text :
+       {write_plan_yaml(plan, in.graph, in.platform), write_plan_json(plan, in.graph, in.platform),
+        to_json(plan_record(plan, in.graph, in.platform), -1), to_json(plan_record(plan, in.graph, in.platform), 1)}) {
+    CAPTURE(text);
+    const PlanReading again = parse_plan(text, "again", in.graph, in.platform);
+    CHECK(again.problems.empty());
+    CHECK(again.plan == plan);
+  }
+}
+
+TEST_CASE("plan file: the header is read without the model and the platform") {
+  CHECK(parse_plan_header(kPlan, "plan.yaml") == PlanHeader{"dawnpiper", "m", "p", "aa", "bb", 32});
+  const PlanHeader bare = parse_plan_header("schema: stagecraft/plan/1\nmicrobatch_size: 4\n", "plan.yaml");
+  CHECK(bare == PlanHeader{"", "", "", "", "", 4});
+}
+
+TEST_CASE("plan file: unknown layers and devices and empty ranges are listed, not thrown") {
+  const Inputs in = inputs();
+  const PlanReading reading = parse_plan(R"(schema: stagecraft/plan/1
+microbatch_size: 32
+microbatches: 4
+schedule: {name: 1f1b}
+stages:
+  - {layers: [l0, layer1], devices: [gpu0, gpu9], recompute: [l7]}
+  - {layers: {from: l4, to: l2}, devices: [gpu1]}
+  - {layers: {from: l3, to: x}, devices: [gpu2]}
+predicted: {peak_memory: {tpu: 1 B}}
+)",
+                                         "plan.yaml", in.graph, in.platform);
+  std::string problems;
+  for (const std::string& problem : reading.problems) problems += problem + "\n";
+  CHECK(problems ==
+        "plan.yaml:6:19: stages[0].layers[1]: the model 'm' has no layer 'layer1' (known: l0, l1, l2, l3, l4)\n"
+        "plan.yaml:6:44: stages[0].devices[1]: the platform 'p' has no device 'gpu9' (did you mean 'gpu0'? known: "
+        "gpu0, gpu1, gpu2, gpu3)\n"
+        "plan.yaml:6:63: stages[0].recompute[0]: the model 'm' has no layer 'l7' (did you mean 'l0'? known: l0, l1, "
+        "l2, l3, l4)\n"
+        "plan.yaml:7:14: stages[1].layers: the range is empty: 'from' comes after 'to' in the canonical order\n"
+        "plan.yaml:8:29: stages[2].layers.to: the model 'm' has no layer 'x' (known: l0, l1, l2, l3, l4)\n"
+        "plan.yaml:9:32: predicted.peak_memory.tpu: the platform 'p' has no device 'tpu' (known: gpu0, gpu1, gpu2, "
+        "gpu3)\n");
+  REQUIRE(reading.plan.stages.size() == 3);
+  CHECK(reading.plan.stages[0].layers == layers({0}));
+  CHECK(reading.plan.stages[1].layers.empty());
+}
+
+TEST_CASE("json: figures show what is not known as null") {
+  const Inputs in = inputs();
+  Figures figures;
+  figures.iteration_time = Seconds(0.71);
+  figures.peak_memory = {{DeviceId(2), Bytes(5)}};
+  CHECK(to_json(figures_record(figures, in.platform), -1) ==
+        R"({"iteration_time_s":0.71,"period_s":null,"peak_memory_bytes":{"gpu2":5}})");
+}
