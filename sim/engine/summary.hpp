@@ -1,8 +1,8 @@
 #pragma once
 
-#include "sim/model/measurement.hpp"
 #include "sim/engine/memory_fold.hpp"
 #include "sim/engine/time_window.hpp"
+#include "sim/model/measurement.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "sim/model/timeline.hpp"

@@ -15,9 +15,10 @@ namespace {
 
 const std::set<std::string>& known_files() {
   static const std::set<std::string> paths = {
-      "sim/base/error.hpp", "sim/model/plan.hpp",   "sim/io/plan_yaml.hpp",        "sim/schedule/lower.hpp",
-      "planners/x.hpp",     "sim/engine/lane.hpp",  "sim/analytic/e.hpp",          "sim/replay/replay.hpp",
-      "experiments/m.hpp",  "tests/lint/walls.hpp", "sim/replay/simgrid_zone.hpp", "sim/model/plan.cpp"};
+      "sim/base/error.hpp",   "sim/model/plan.hpp",   "sim/io/plan_yaml.hpp",        "sim/schedule/lower.hpp",
+      "planners/x.hpp",       "sim/engine/lane.hpp",  "sim/analytic/e.hpp",          "sim/replay/replay.hpp",
+      "experiments/m.hpp",    "tests/lint/walls.hpp", "sim/replay/simgrid_zone.hpp", "sim/model/plan.cpp",
+      "planners/table.hpp.in"};
   return paths;
 }
 
@@ -51,6 +52,7 @@ TEST_CASE("walls: a room includes itself and what stands to its left") {
 TEST_CASE("walls: includes are full paths of existing headers, from files that lie in a room") {
   CHECK(wall_stands("sim/base/a.cpp", "#include \"error.hpp\""));
   CHECK(wall_stands("sim/base/a.cpp", "#include \"../base/error.hpp\""));
+  CHECK_FALSE(wall_stands("planners/a.cpp", "#include \"planners/table.hpp\""));  // configured from table.hpp.in
   CHECK(wall_stands("sim/base/a.cpp", "#  include \"sim/base/absent.hpp\""));
   CHECK(wall_stands("tests/a.cpp", "#include \"sim/model/plan.cpp\""));
   CHECK(wall_stands("traces/a.cpp", ""));

@@ -74,7 +74,8 @@ std::optional<std::string> refuse_room(const std::string& from, const std::strin
 
 std::optional<std::string> refuse_ours(const SourceFile& file, const std::string& name,
                                        const std::set<std::string>& known) {
-  if (!known.contains(name)) return "no such file; includes are full paths from the root";
+  const bool generated = known.contains(name + ".in");
+  if (!generated && !known.contains(name)) return "no such file; includes are full paths from the root";
   if (!name.ends_with(".hpp")) return "only headers are included";
   if (std::regex_match(name, simgrid_header()) && !file.path.starts_with("sim/replay/")) {
     return "this header may show SimGrid's names, which never leave sim/replay";

@@ -22,7 +22,8 @@ struct Include {
 
 /// Rooms include only what stands to their left (docs/explanation/architecture.md), by full path from the root, and
 /// third-party headers stay in the files that the table names.
-/// **Requires** `known`: the paths of all files, so that a quoted include of anything else is refused.
+/// **Requires** `known`: the paths of all files, so that a quoted include of anything else is refused. `x.hpp.in` is
+/// known as `x.hpp`.
 [[nodiscard]] std::vector<Violation> check_walls(const SourceFile& file, const std::set<std::string>& known);
 
 }  // namespace stagecraft::lint
