@@ -1,0 +1,31 @@
+#include "sim/workload/architecture.hpp"
+
+namespace stagecraft {
+
+const char* to_string(Granularity granularity) {
+  switch (granularity) {
+    case Granularity::Layer: return "layer";
+    case Granularity::Block: return "block";
+  }
+  return "";
+}
+
+std::int64_t parameter_count(const Architecture& architecture) {
+  std::int64_t sum = 0;
+  for (const Operator& op : architecture.operators) sum += op.parameters;
+  return sum;
+}
+
+std::int64_t tied_parameter_count(const Architecture& architecture) {
+  std::int64_t sum = 0;
+  for (const Operator& op : architecture.operators) sum += op.tied_parameters;
+  return sum;
+}
+
+Flops forward_flops(const Architecture& architecture) {
+  std::int64_t macs = 0;
+  for (const Operator& op : architecture.operators) macs += op.macs;
+  return Flops(2.0 * static_cast<double>(macs));
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+using OperatorId = Index<struct OperatorTag>;
+
+/// What decides how an operator is timed and what its backward does.
+enum class OperatorKind {
+  Convolution,    ///< weighted
+  Linear,         ///< weighted
+  Matmul,         ///< product of two activations, no weights
+  Embedding,      ///< a table whose rows are looked up; its gradient is as large as the table
+  Pooling,        ///< the backward reads the kept indices only
+  Pointwise,      ///< activation, dropout, addition, loss: bound by memory traffic
+  Softmax,        ///< bound by memory traffic
+  Normalization,  ///< bound by memory traffic
+};
+
+/// One operator of a network as one sample sees it. A network is a list of them in topological order.
+///
+/// `macs` counts multiply-accumulates of convolutions and matrix products only, as published figures do; one is two
+/// floating-point operations. Values are activations of the precision the model is built for; parameters are always
+/// four bytes each.
+struct Operator {
+  std::string name;
+  OperatorKind kind = OperatorKind::Pointwise;
+  std::vector<OperatorId> inputs;    ///< producers of the tensors it reads; `none()` is the network's input
+  std::int64_t input_values = 0;     ///< read by the forward
+  std::int64_t output_values = 0;    ///< of its one output tensor
+  std::int64_t macs = 0;             ///< of the forward
+  std::int64_t parameters = 0;       ///< its own
+  std::int64_t tied_parameters = 0;  ///< further parameters that are a copy of another operator's
+  bool saves_input = false;          ///< the backward needs all tensors in `inputs`
+  bool saves_output = false;         ///< the backward needs the output tensor
+  std::int64_t saved_bytes = 0;      ///< kept beside tensors: masks, indices, statistics
+  double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
+  std::string layer;                ///< the layer it belongs to at `Granularity::Layer`
+  std::string layer_type;           ///< equal for layers with equal numbers; may be empty
+  std::string block;                ///< the layer it belongs to at `Granularity::Block`
+  std::string block_type;
+  friend bool operator==(const Operator&, const Operator&) = default;
+};
+
+/// A network, independent of device and microbatch size.
+struct Architecture {
+  std::string name;
+  std::string summary;
+  std::string source;            ///< where the network was published
+  std::int64_t input_bytes = 0;  ///< of one sample
+  IndexVector<OperatorId, Operator> operators;
+  friend bool operator==(const Architecture&, const Architecture&) = default;
+};
+
+/// What becomes one layer of the profile.
+enum class Granularity {
+  Layer,  ///< a module of a convolutional network; the attention half or the MLP half of a transformer block
+  Block,  ///< the convolutions up to a pooling; a transformer block
+};
+
+[[nodiscard]] const char* to_string(Granularity granularity);
+
+/// Distinct parameters: what publications count. Tied copies are left out.
+[[nodiscard]] std::int64_t parameter_count(const Architecture& architecture);
+
+/// Copies of parameters that exist once more where an operator shares another one's (a tied head).
+[[nodiscard]] std::int64_t tied_parameter_count(const Architecture& architecture);
+
+/// Forward operations of one sample, two for each multiply-accumulate.
+[[nodiscard]] Flops forward_flops(const Architecture& architecture);
+
+}  // namespace stagecraft

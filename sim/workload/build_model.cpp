@@ -1,0 +1,159 @@
+#include "sim/workload/build_model.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/workload/operator_cost.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kParameterBytes = 4;
+
+/// An architecture with what depends on device, microbatch and granularity.
+struct Build {
+  const Architecture& net;
+  const DeviceDescription& device;
+  std::int64_t samples = 1;
+  IndexVector<OperatorId, LayerId> layer_of;
+  IndexVector<LayerId, std::vector<OperatorId>> members;
+};
+
+/// One tensor of a microbatch; `none()` is the network's input.
+Bytes tensor_bytes(const Build& build, OperatorId producer) {
+  if (producer.is_none()) return Bytes(build.net.input_bytes * build.samples);
+  return Bytes(build.net.operators[producer].output_values * value_bytes(build.device.precision) * build.samples);
+}
+
+Bytes sum_of(const Build& build, const std::set<OperatorId>& tensors) {
+  Bytes sum;
+  for (const OperatorId tensor : tensors) sum += tensor_bytes(build, tensor);
+  return sum;
+}
+
+const std::string& layer_name(const Operator& op, Granularity granularity) {
+  return granularity == Granularity::Layer ? op.layer : op.block;
+}
+
+const std::string& layer_type(const Operator& op, Granularity granularity) {
+  return granularity == Granularity::Layer ? op.layer_type : op.block_type;
+}
+
+/// Operators of one name form one layer, in the order of first appearance.
+void assign_layers(Build& build, LayerGraph& graph, Granularity granularity) {
+  std::map<std::string, LayerId> known;
+  for (const OperatorId id : indices(build.net.operators)) {
+    const Operator& op = build.net.operators[id];
+    const auto [at, is_new] = known.try_emplace(layer_name(op, granularity), LayerId(graph.layers.size()));
+    if (is_new) {
+      Layer layer;
+      layer.name = at->first;
+      layer.type = layer_type(op, granularity);
+      graph.layers.push_back(std::move(layer));
+      build.members.push_back({});
+    }
+    build.layer_of.push_back(at->second);
+    build.members[at->second].push_back(id);
+  }
+}
+
+/// Tensors that enter a layer from outside.
+std::set<OperatorId> entering(const Build& build, LayerId layer) {
+  std::set<OperatorId> tensors;
+  for (const OperatorId id : build.members[layer]) {
+    for (const OperatorId input : build.net.operators[id].inputs) {
+      if (input.is_none() || build.layer_of[input] != layer) tensors.insert(input);
+    }
+  }
+  return tensors;
+}
+
+std::set<OperatorId> kept(const Build& build, LayerId layer) {
+  std::set<OperatorId> tensors;
+  for (const OperatorId id : build.members[layer]) {
+    const Operator& op = build.net.operators[id];
+    if (op.saves_input) tensors.insert(op.inputs.begin(), op.inputs.end());
+    if (op.saves_output) tensors.insert(id);
+  }
+  return tensors;
+}
+
+/// What an operator holds beside the stash: scratch memory; in the forward its output unless that is kept; in the
+/// backward the gradients of its output and of its inputs.
+Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch, const std::set<OperatorId>& stash) {
+  Bytes forward;
+  if (!stash.contains(id)) forward = tensor_bytes(build, id);
+  Bytes backward = tensor_bytes(build, id);
+  for (const OperatorId input : build.net.operators[id].inputs) {
+    if (!input.is_none()) backward += tensor_bytes(build, input);
+  }
+  return scratch + std::max(forward, backward);
+}
+
+void add_operators(const Build& build, LayerId id, Layer& layer) {
+  const std::set<OperatorId> stash = kept(build, id);
+  layer.stash = sum_of(build, stash);
+  for (const OperatorId member : build.members[id]) {
+    const Operator& op = build.net.operators[member];
+    const OperatorCost cost = operator_cost(op, build.device, build.device.precision, build.samples);
+    layer.forward += cost.forward;
+    layer.backward += cost.backward_input + cost.backward_weight;
+    layer.backward_weight += cost.backward_weight;
+    layer.parameters += Bytes(kParameterBytes * (op.parameters + op.tied_parameters));
+    layer.stash += Bytes(op.saved_bytes * build.samples);
+    layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch, stash));
+  }
+  layer.checkpoint = std::min(sum_of(build, entering(build, id)), layer.stash);
+}
+
+/// One edge for each pair of layers, of all tensors that the second reads from the first; ordered by consumer.
+void add_edges(const Build& build, LayerGraph& graph) {
+  std::vector<std::set<OperatorId>> leaving(graph.layers.size());
+  for (const LayerId to : indices(graph.layers)) {
+    std::map<LayerId, Bytes> from;
+    for (const OperatorId tensor : entering(build, to)) {
+      if (tensor.is_none()) continue;
+      from[build.layer_of[tensor]] += tensor_bytes(build, tensor);
+      leaving[build.layer_of[tensor].value()].insert(tensor);
+    }
+    for (const auto& [producer, bytes] : from) graph.edges.push_back({producer, to, bytes});
+  }
+  for (const LayerId id : indices(graph.layers)) {
+    const std::set<OperatorId>& tensors = leaving[id.value()];
+    graph.layers[id].output = tensors.empty() ? tensor_bytes(build, build.members[id].back()) : sum_of(build, tensors);
+  }
+}
+
+std::string describe_source(const Build& build, Granularity granularity) {
+  const std::int64_t tied = tied_parameter_count(build.net);
+  std::string text = "computed by `stagecraft model " + build.net.name + " --device " + build.device.name +
+                     " --microbatch-size " + std::to_string(build.samples) + "`, not measured; cost model of " +
+                     "docs/explanation/cost-model.md, " + to_string(build.device.precision) + ", " +
+                     to_string(granularity) + "s; " + build.net.summary + "; " +
+                     std::to_string(parameter_count(build.net)) + " parameters";
+  if (tied > 0) text += " and " + std::to_string(tied) + " in tied copies";
+  return text + "; network: " + build.net.source;
+}
+
+}  // namespace
+
+Model build_model(const Architecture& architecture, const DeviceDescription& device, std::int64_t microbatch_size,
+                  Granularity granularity) {
+  STAGECRAFT_CHECK(microbatch_size > 0, "a positive microbatch size");
+  Build build{architecture, device, microbatch_size, {}, {}};
+  LayerGraph graph;
+  graph.name = architecture.name;
+  graph.device_kind = device.name;
+  graph.microbatch_size = microbatch_size;
+  graph.source = describe_source(build, granularity);
+  graph.input = tensor_bytes(build, OperatorId::none());
+  assign_layers(build, graph, granularity);
+  for (const LayerId id : indices(graph.layers)) add_operators(build, id, graph.layers[id]);
+  add_edges(build, graph);
+  return {{std::move(graph)}};
+}
+
+}  // namespace stagecraft

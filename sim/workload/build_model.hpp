@@ -1,0 +1,24 @@
+#pragma once
+
+#include "sim/model/layer_graph.hpp"
+#include "sim/workload/architecture.hpp"
+#include "sim/workload/device.hpp"
+
+#include <cstdint>
+
+namespace stagecraft {
+
+/// A profile computed instead of measured: the operators of each layer timed one after the other on `device`, in the
+/// device's own precision.
+///
+/// A layer's figures: times, parameters (tied copies included) are sums over its operators; `output` is the sum of the
+/// tensors that other layers read; `stash` is every tensor that the backward of one of its operators needs, each once,
+/// and masks, indices and statistics; `checkpoint` is the tensors that enter the layer; `workspace` is the largest sum
+/// over its operators of scratch memory and of the tensors that live only while it runs.
+/// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision.
+/// **Cost** O(operators log operators).
+/// **Source** docs/explanation/cost-model.md.
+[[nodiscard]] Model build_model(const Architecture& architecture, const DeviceDescription& device,
+                                std::int64_t microbatch_size, Granularity granularity = Granularity::Layer);
+
+}  // namespace stagecraft

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "sim/workload/architecture.hpp"
+#include "sim/workload/device.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stagecraft {
+
+/// An entry of the catalogue, for lists.
+struct WorkloadInfo {
+  std::string name;
+  std::string summary;
+  std::string source;
+  friend bool operator==(const WorkloadInfo&, const WorkloadInfo&) = default;
+};
+
+/// The networks that `find_architecture` knows, in the order of the catalogue.
+[[nodiscard]] std::vector<WorkloadInfo> known_architectures();
+
+/// The device kinds that `find_device` knows.
+[[nodiscard]] std::vector<WorkloadInfo> known_devices();
+
+/// A network by name; none if the catalogue has no such name.
+[[nodiscard]] std::optional<Architecture> find_architecture(std::string_view name);
+
+/// A device kind by name; none if the catalogue has no such name.
+[[nodiscard]] std::optional<DeviceDescription> find_device(std::string_view name);
+
+}  // namespace stagecraft

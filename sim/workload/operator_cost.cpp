@@ -1,0 +1,114 @@
+#include "sim/workload/operator_cost.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kParameterBytes = 4.0;
+constexpr double kWinogradWeightExpansion = 36.0 / 9.0;  ///< a 3x3 filter becomes 6x6 points
+
+/// One operator's work for one microbatch, in bytes and operations.
+struct Work {
+  double input = 0;
+  double output = 0;
+  double parameters = 0;
+  double kept = 0;  ///< what the backward reads beside the gradient of the output
+  Flops flops;
+  FlopsPerSecond rate;
+};
+
+double share_of_peak(const Efficiency& efficiency, OperatorKind kind) {
+  if (kind == OperatorKind::Convolution) return efficiency.convolution;
+  if (kind == OperatorKind::Matmul) return efficiency.matmul;
+  return efficiency.linear;
+}
+
+Work work_of(const Operator& op, const DeviceDescription& device, Precision precision, std::int64_t microbatch_size) {
+  const auto samples = static_cast<double>(microbatch_size);
+  const double value = samples * static_cast<double>(value_bytes(precision));
+  Work work;
+  work.input = value * static_cast<double>(op.input_values);
+  work.output = value * static_cast<double>(op.output_values);
+  work.parameters = kParameterBytes * static_cast<double>(op.parameters + op.tied_parameters);
+  work.kept = samples * static_cast<double>(op.saved_bytes);
+  if (op.kind != OperatorKind::Pooling && op.saves_input) work.kept += work.input;
+  if (op.saves_output) work.kept += work.output;
+  work.flops = Flops(2.0 * samples * static_cast<double>(op.macs));
+  work.rate = FlopsPerSecond(peak(device, precision).value() * share_of_peak(device.efficiency, op.kind));
+  return work;
+}
+
+OperatorCost dense_cost(const Work& work, const DeviceDescription& device) {
+  const double traffic = work.input + work.parameters + work.output;
+  const Seconds one = kernel_time(device, work.flops, work.rate, traffic);
+  return {one, one, one, Bytes(0)};
+}
+
+/// The three kernels of F(4x4, 3x3), each waiting for the one before; both gradients have the same shape.
+OperatorCost winograd_cost(const Work& work, double expansion, const DeviceDescription& device) {
+  const double points_in = expansion * work.input;
+  const double points_out = expansion * work.output;
+  const double points_weight = kWinogradWeightExpansion * work.parameters;
+  const Flops multiplied = work.flops * (expansion / 9.0);
+  const FlopsPerSecond gemm_rate(work.rate.value() / device.efficiency.convolution * device.efficiency.linear);
+  const Seconds transform_in = kernel_time(device, Flops(0), gemm_rate, work.input + points_in + points_weight);
+  const Seconds multiply = kernel_time(device, multiplied, gemm_rate, points_in + points_weight + points_out);
+  const Seconds transform_out = kernel_time(device, Flops(0), gemm_rate, points_out + work.output);
+  const Seconds one = transform_in + multiply + transform_out;
+  return {one, one, one, Bytes(std::llround(std::ceil(points_in + points_out + points_weight)))};
+}
+
+OperatorCost convolution_cost(const Operator& op, const Work& work, const DeviceDescription& device,
+                              Precision precision) {
+  const OperatorCost direct = dense_cost(work, device);
+  if (precision != Precision::Fp32 || op.winograd_expansion <= 0) return direct;
+  const OperatorCost winograd = winograd_cost(work, op.winograd_expansion, device);
+  return winograd.forward < direct.forward ? winograd : direct;
+}
+
+/// Two products, one for each operand's gradient; neither is a weight.
+OperatorCost matmul_cost(const Work& work, const DeviceDescription& device) {
+  const Seconds one = kernel_time(device, work.flops, work.rate, work.input + work.output);
+  return {one, 2.0 * one, Seconds(0), Bytes(0)};
+}
+
+/// Rows are gathered; the gradient is a whole table, filled with zeros before rows are added to it.
+OperatorCost embedding_cost(const Work& work, const DeviceDescription& device) {
+  const Seconds gather = kernel_time(device, Flops(0), work.rate, work.input + work.output);
+  const Seconds scatter = kernel_time(device, Flops(0), work.rate, work.parameters + work.input + work.output);
+  return {gather, Seconds(0), scatter, Bytes(0)};
+}
+
+OperatorCost memory_bound_cost(const Work& work, const DeviceDescription& device) {
+  const Seconds forward = kernel_time(device, Flops(0), work.rate, work.input + work.output);
+  const Seconds backward = kernel_time(device, Flops(0), work.rate, work.output + work.kept + work.input);
+  return {forward, backward, Seconds(0), Bytes(0)};
+}
+
+}  // namespace
+
+OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, Precision precision,
+                           std::int64_t microbatch_size) {
+  STAGECRAFT_CHECK(microbatch_size > 0, "a positive microbatch size");
+  const Work work = work_of(op, device, precision, microbatch_size);
+  OperatorCost cost;
+  switch (op.kind) {
+    case OperatorKind::Convolution: cost = convolution_cost(op, work, device, precision); break;
+    case OperatorKind::Linear: cost = dense_cost(work, device); break;
+    case OperatorKind::Matmul: cost = matmul_cost(work, device); break;
+    case OperatorKind::Embedding: cost = embedding_cost(work, device); break;
+    case OperatorKind::Pooling:
+    case OperatorKind::Pointwise:
+    case OperatorKind::Softmax:
+    case OperatorKind::Normalization: cost = memory_bound_cost(work, device); break;
+  }
+  const bool at_network_input = std::ranges::all_of(op.inputs, [](OperatorId id) { return id.is_none(); });
+  if (at_network_input) cost.backward_input = Seconds(0);
+  return cost;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "sim/base/quantity.hpp"
+#include "sim/workload/architecture.hpp"
+#include "sim/workload/device.hpp"
+
+#include <cstdint>
+
+namespace stagecraft {
+
+/// What one operator costs for one microbatch.
+struct OperatorCost {
+  Seconds forward;
+  Seconds backward_input;   ///< gradient of its inputs
+  Seconds backward_weight;  ///< gradient of its parameters
+  Bytes scratch;            ///< held by the algorithm while it runs, in either direction
+  friend bool operator==(const OperatorCost&, const OperatorCost&) = default;
+};
+
+/// Times by the roofline. A weighted operator's backward is two kernels, one for each gradient, each with as many
+/// operations as the forward; an operator that reads the network's input only has no input gradient. A 3x3 stride-1
+/// convolution in fp32 takes the faster of a direct convolution and Winograd's F(4x4, 3x3) in three kernels (transform
+/// the input, multiply, transform the output).
+/// **Requires** microbatch_size > 0.
+/// **Source** A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, arXiv:1509.09308.
+[[nodiscard]] OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, Precision precision,
+                                         std::int64_t microbatch_size);
+
+}  // namespace stagecraft

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "sim/workload/architecture.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace stagecraft {
+
+/// The numbers that make a transformer of a family.
+struct TransformerSize {
+  std::int64_t layers = 12;   ///< blocks
+  std::int64_t hidden = 768;  ///< a multiple of `heads`
+  std::int64_t heads = 12;
+  std::int64_t sequence = 512;  ///< tokens in a sample; at most `positions`
+  std::int64_t vocabulary = 30522;
+  std::int64_t positions = 512;   ///< rows of the position table
+  std::int64_t feed_forward = 0;  ///< inner size of the MLP; 0: four times `hidden`
+  friend bool operator==(const TransformerSize&, const TransformerSize&) = default;
+};
+
+/// What follows BERT's blocks.
+enum class BertHead {
+  Pooler,       ///< one dense layer on the first token: the encoder that published counts describe
+  Pretraining,  ///< pooler, masked-language head with a tied decoder over all positions, next-sentence head, loss
+};
+
+/// Layers `embedding`, `block0.attention`, `block0.mlp`, …, then `pooler` or `head`; blocks `embedding`, `block0`, ….
+/// Post-normalisation; attention is computed in full (scores, softmax and dropout are stored), not fused.
+/// **Throws** InputError for sizes that do not fit together.
+/// **Source** J. Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding",
+/// NAACL 2019, arXiv:1810.04805; the operators are those of Hugging Face's `BertModel`, `BertForPreTraining`.
+[[nodiscard]] Architecture bert(const std::string& name, const TransformerSize& size, BertHead head);
+
+/// Layers `embedding`, `block0.attention`, `block0.mlp`, …, `head` (last normalisation, tied projection to the
+/// vocabulary, loss). Pre-normalisation; attention is computed in full, the masked half of the scores included.
+/// **Throws** InputError for sizes that do not fit together.
+/// **Source** A. Radford et al., "Language Models are Unsupervised Multitask Learners", OpenAI 2019; the operators are
+/// those of Hugging Face's `GPT2LMHeadModel`, with GELU as one kernel.
+[[nodiscard]] Architecture gpt(const std::string& name, const TransformerSize& size);
+
+}  // namespace stagecraft

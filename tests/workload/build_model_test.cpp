@@ -1,0 +1,168 @@
+#include "sim/workload/build_model.hpp"
+
+#include "sim/model/graph_order.hpp"
+#include "sim/workload/catalogue.hpp"
+#include "sim/workload/transformer.hpp"
+#include "sim/workload/vgg.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+using namespace stagecraft;
+
+namespace {
+
+LayerGraph built(const std::string& net, const std::string& device, std::int64_t samples,
+                 Granularity granularity = Granularity::Layer) {
+  return build_model(find_architecture(net).value(), find_device(device).value(), samples, granularity).profiles.at(0);
+}
+
+const Layer& layer(const LayerGraph& graph, const std::string& name) {
+  for (const Layer& candidate : graph.layers) {
+    if (candidate.name == name) return candidate;
+  }
+  FAIL("no layer ", name);
+  return graph.layers.back();
+}
+
+/// The stash of one transformer block, per sample, in bytes.
+Bytes block_stash(const TransformerSize& size, Precision precision) {
+  DeviceDescription device = find_device("A100-SXM4-40GB").value();
+  device.precision = precision;
+  const Model model = build_model(bert("b", size, BertHead::Pooler), device, 1);
+  const LayerGraph& graph = model.profiles.at(0);
+  return layer(graph, "block0.attention").stash + layer(graph, "block0.mlp").stash;
+}
+
+}  // namespace
+
+TEST_CASE("build_model: VGG-16 at microbatch 32 has the sizes of its layers") {
+  const LayerGraph graph = built("vgg16", "V100-SXM2-16GB", 32);
+  CHECK(graph.layers.size() == 13 * 2 + 5 + 5);  // 13 x (conv, relu), 5 pools, 3 linear with 2 relus
+  CHECK(graph.input == Bytes(19'267'584));       // 32 x 3 x 224 x 224 x 4
+  const Layer& first = layer(graph, "conv1_1");
+  CHECK(first.parameters == Bytes(7168));     // (3 x 3 x 3 x 64 + 64) x 4
+  CHECK(first.output == Bytes(411'041'792));  // 32 x 64 x 224 x 224 x 4
+  CHECK(first.stash == graph.input);
+  CHECK(first.checkpoint == graph.input);
+  CHECK(layer(graph, "relu1_1").stash == Bytes(411'041'792));
+  // a pooling keeps its input and an 8-byte index for each of its outputs
+  CHECK(layer(graph, "pool1").stash == Bytes(411'041'792 + 32 * 64 * 112 * 112 * 8));
+  CHECK(layer(graph, "fc6").parameters == Bytes(4 * (25088 * 4096 + 4096)));
+  // relu6 keeps its output and one byte of dropout mask for each value
+  CHECK(layer(graph, "relu6").stash == Bytes(32 * 4096 * 5));
+  CHECK(totals(graph).parameters == Bytes(4 * 138'357'544));
+}
+
+TEST_CASE("build_model: the first layer has no input gradient") {
+  const LayerGraph graph = built("vgg16", "V100-SXM2-16GB", 32);
+  CHECK(layer(graph, "conv1_1").backward == layer(graph, "conv1_1").backward_weight);
+  const Layer& second = layer(graph, "conv1_2");
+  CHECK(second.backward.value() == doctest::Approx(2 * second.forward.value()));
+  CHECK(second.backward_weight.value() == doctest::Approx(second.forward.value()));
+  CHECK(layer(graph, "relu1_1").backward_weight == Seconds(0));
+}
+
+// Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022 (arXiv:2205.05198),
+// section 4.1: with two bytes per value a block keeps s b h (34 + 5 a s / h) bytes, mask and statistics of the
+// normalisations included as 1 and 0. With four bytes per value the same tensors take s b h (66 + 9 a s / h). The
+// statistics are 8 bytes for each token and normalisation.
+TEST_CASE("build_model: a transformer block keeps the activations of the published formula") {
+  const TransformerSize size{.layers = 1, .hidden = 1024, .heads = 16, .sequence = 512};
+  const std::int64_t sh = 512 * 1024;
+  const std::int64_t as2 = 16 * 512 * 512;
+  const std::int64_t statistics = 2 * 8 * 512;
+  CHECK(block_stash(size, Precision::Fp16) == Bytes(34 * sh + 5 * as2 + statistics));
+  CHECK(block_stash(size, Precision::Tf32) == Bytes(66 * sh + 9 * as2 + statistics));
+}
+
+TEST_CASE("build_model: GPT and BERT blocks of one size keep the same and hold the same parameters") {
+  const TransformerSize size{.layers = 2, .hidden = 256, .heads = 4, .sequence = 64, .vocabulary = 1000};
+  const DeviceDescription device = find_device("V100-SXM2-16GB").value();
+  const Model encoder = build_model(bert("b", size, BertHead::Pooler), device, 2);
+  const Model decoder = build_model(gpt("g", size), device, 2);
+  for (const char* name : {"block1.attention", "block1.mlp"}) {
+    const Layer& a = layer(encoder.profiles[0], name);
+    const Layer& b = layer(decoder.profiles[0], name);
+    CHECK(a.parameters == b.parameters);
+    CHECK(a.stash == b.stash);
+    CHECK(a.output == Bytes(4 * 2 * 64 * 256));
+    CHECK(a.output == b.output);
+  }
+}
+
+TEST_CASE("build_model: a tied head holds a copy of the word table") {
+  const LayerGraph graph = built("gpt2-small", "A100-SXM4-40GB", 1);
+  CHECK(layer(graph, "head").parameters == Bytes(4 * (50257 * 768 + 2 * 768)));
+  CHECK(totals(graph).parameters == Bytes(4 * (124'439'808 + 50257 * 768)));
+}
+
+TEST_CASE("build_model: every network is a valid chain at both granularities") {
+  for (const WorkloadInfo& info : known_architectures()) {
+    for (const Granularity granularity : {Granularity::Layer, Granularity::Block}) {
+      CAPTURE(info.name);
+      const LayerGraph graph = built(info.name, "V100-SXM2-16GB", 2, granularity);
+      REQUIRE(graph.edges.size() == graph.layers.size() - 1);
+      for (std::size_t i = 0; i < graph.edges.size(); ++i) {
+        CHECK(graph.edges[i].from == LayerId(i));
+        CHECK(graph.edges[i].to == LayerId(i + 1));
+        CHECK(graph.edges[i].bytes == graph.layers[LayerId(i)].output);
+      }
+      for (const Layer& each : graph.layers) {
+        CHECK(each.forward > Seconds(0));
+        CHECK(each.backward > Seconds(0));
+        CHECK(each.backward_weight <= each.backward);
+        CHECK(each.checkpoint <= each.stash);
+        CHECK(each.output > Bytes(0));
+      }
+    }
+  }
+}
+
+TEST_CASE("build_model: blocks have the times and parameters of their layers and keep no more") {
+  for (const WorkloadInfo& info : known_architectures()) {
+    CAPTURE(info.name);
+    const LayerTotals fine = totals(built(info.name, "A100-SXM4-40GB", 3));
+    const LayerTotals coarse = totals(built(info.name, "A100-SXM4-40GB", 3, Granularity::Block));
+    CHECK(coarse.forward.value() == doctest::Approx(fine.forward.value()).epsilon(1e-12));
+    CHECK(coarse.backward.value() == doctest::Approx(fine.backward.value()).epsilon(1e-12));
+    CHECK(coarse.parameters == fine.parameters);
+    CHECK(coarse.stash <= fine.stash);
+  }
+}
+
+TEST_CASE("build_model: layers of one type have the same numbers") {
+  for (const WorkloadInfo& info : known_architectures()) {
+    const LayerGraph graph = built(info.name, "V100-SXM2-16GB", 4);
+    std::map<std::string, Layer> first;
+    for (Layer each : graph.layers) {
+      CAPTURE(each.name);
+      if (each.type.empty()) continue;
+      const auto [at, is_new] = first.try_emplace(each.type, each);
+      each.name = at->second.name;
+      CHECK(each == at->second);
+    }
+  }
+}
+
+TEST_CASE("build_model: sizes grow with the microbatch, parameters do not, times lose only launches") {
+  const LayerGraph one = built("bert-base", "V100-SXM2-16GB", 1);
+  const LayerGraph eight = built("bert-base", "V100-SXM2-16GB", 8);
+  for (const LayerId id : indices(one.layers)) {
+    CHECK(eight.layers[id].output == one.layers[id].output * 8);
+    CHECK(eight.layers[id].stash == one.layers[id].stash * 8);
+    CHECK(eight.layers[id].parameters == one.layers[id].parameters);
+    CHECK(eight.layers[id].forward > one.layers[id].forward);
+    CHECK(eight.layers[id].forward < one.layers[id].forward * 8.0);
+  }
+}
+
+// A pooler reads one token, but PyTorch keeps the tensor that the token is a view of.
+TEST_CASE("build_model: the pooler keeps its whole input") {
+  const LayerGraph graph = built("bert-base", "V100-SXM2-16GB", 2);
+  const Layer& pooler = layer(graph, "pooler");
+  CHECK(pooler.checkpoint == Bytes(2 * 512 * 768 * 4));
+  CHECK(pooler.stash == Bytes(2 * 512 * 768 * 4 + 2 * 768 * 4));
+}

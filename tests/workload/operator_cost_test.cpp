@@ -1,0 +1,113 @@
+#include "sim/workload/operator_cost.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/workload/catalogue.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace stagecraft;
+
+namespace {
+
+/// Round figures: 10 TFLOP/s, 1 TB/s, every efficiency 1/2, launches of 1 us.
+DeviceDescription round_device() {
+  DeviceDescription device;
+  device.name = "round";
+  device.fp32 = FlopsPerSecond(10e12);
+  device.fp16 = FlopsPerSecond(100e12);
+  device.memory_bandwidth = BytesPerSecond(1e12);
+  device.launch_overhead = Seconds(1e-6);
+  device.efficiency = {.convolution = 0.5, .linear = 0.5, .matmul = 0.5, .memory = 0.5};
+  return device;
+}
+
+Operator linear(std::int64_t rows, std::int64_t from, std::int64_t to) {
+  Operator op;
+  op.kind = OperatorKind::Linear;
+  op.inputs = {OperatorId(0)};
+  op.input_values = rows * from;
+  op.output_values = rows * to;
+  op.macs = rows * from * to;
+  op.parameters = from * to;
+  op.saves_input = true;
+  return op;
+}
+
+}  // namespace
+
+// 1000 rows, 1000 x 1000: 2e9 operations at 5e12/s = 400 us; 3 x 4 MB at 5e11 B/s = 24 us. Arithmetic bound.
+TEST_CASE("operator_cost: a large product is bound by arithmetic, each gradient as long as the forward") {
+  const OperatorCost cost = operator_cost(linear(1000, 1000, 1000), round_device(), Precision::Fp32, 1);
+  CHECK(cost.forward.value() == doctest::Approx(401e-6).epsilon(1e-12));
+  CHECK(cost.backward_input == cost.forward);
+  CHECK(cost.backward_weight == cost.forward);
+  CHECK(cost.scratch == Bytes(0));
+}
+
+// One row of 1000 x 1000 at batch 2: 4e6 operations = 0.8 us; (2 x 4 kB + 4 MB + 2 x 4 kB) at 5e11 = 8.032 us.
+TEST_CASE("operator_cost: a product of few rows is bound by reading its weights") {
+  const OperatorCost cost = operator_cost(linear(1, 1000, 1000), round_device(), Precision::Fp32, 2);
+  CHECK(cost.forward.value() == doctest::Approx(9.032e-6).epsilon(1e-12));
+}
+
+// The same at fp16: operations at 5e13/s, activations of two bytes, parameters still of four.
+TEST_CASE("operator_cost: half precision halves activations and leaves parameters") {
+  const OperatorCost cost = operator_cost(linear(1, 1000, 1000), round_device(), Precision::Fp16, 2);
+  CHECK(cost.forward.value() == doctest::Approx(1e-6 + (2 * 2000 + 4e6 + 2 * 2000) / 5e11).epsilon(1e-12));
+  CHECK_THROWS_WITH_AS(static_cast<void>(operator_cost(linear(1, 1, 1), round_device(), Precision::Tf32, 1)),
+                       "device round gives no peak rate for tf32", InputError);
+}
+
+// ReLU of 1e6 values: 8 MB forward = 16 us; backward reads gradient and kept output, writes: 12 MB = 24 us.
+TEST_CASE("operator_cost: a pointwise operator is bound by memory") {
+  Operator relu;
+  relu.inputs = {OperatorId(0)};
+  relu.input_values = relu.output_values = 1'000'000;
+  relu.saves_output = true;
+  const OperatorCost cost = operator_cost(relu, round_device(), Precision::Fp32, 1);
+  CHECK(cost.forward.value() == doctest::Approx(17e-6).epsilon(1e-12));
+  CHECK(cost.backward_input.value() == doctest::Approx(25e-6).epsilon(1e-12));
+  CHECK(cost.backward_weight == Seconds(0));
+}
+
+// 64 channels of 8x8 to 64: 2 x 9 x 64 x 64 x 64 = 4.718592e6 operations per sample, 1000 samples;
+// direct: 4.718592e9 / 5e12 = 943.7184 us. Winograd: a tile of 6x6 for 4x4 outputs: 2.25 points for each pixel.
+// input = output = 16.384 MB, weights 36928 x 4 B = 147712 B, transformed 590848 B.
+// transform in: (16.384 + 36.864 + 0.590848) MB / 5e11 = 107.677696 us; multiply: a quarter, 235.9296 us, against
+// (36.864 x 2 + 0.590848) MB = 148.637696 us; transform out: 53.248 MB = 106.496 us. Sum 450.103296 us and 3 launches.
+TEST_CASE("operator_cost: a 3x3 convolution in fp32 takes Winograd where it is faster") {
+  Operator conv;
+  conv.kind = OperatorKind::Convolution;
+  conv.inputs = {OperatorId(0)};
+  conv.input_values = conv.output_values = 64 * 8 * 8;
+  conv.macs = std::int64_t{9} * 64 * 64 * 64;
+  conv.parameters = 9 * 64 * 64 + 64;
+  conv.winograd_expansion = 2.25;
+  const OperatorCost fast = operator_cost(conv, round_device(), Precision::Fp32, 1000);
+  CHECK(fast.forward.value() == doctest::Approx(450.103296e-6 + 3e-6).epsilon(1e-9));
+  CHECK(fast.scratch == Bytes(2 * 36'864'000 + 590'848));
+  conv.winograd_expansion = 0;
+  const OperatorCost direct = operator_cost(conv, round_device(), Precision::Fp32, 1000);
+  CHECK(direct.forward.value() == doctest::Approx(943.7184e-6 + 1e-6).epsilon(1e-9));
+  conv.winograd_expansion = 2.25;
+  const OperatorCost tensor_cores = operator_cost(conv, round_device(), Precision::Fp16, 1000);
+  CHECK(tensor_cores.scratch == Bytes(0));
+}
+
+TEST_CASE("operator_cost: an operator at the network's input has no input gradient") {
+  Operator op = linear(10, 10, 10);
+  op.inputs = {OperatorId::none()};
+  const OperatorCost cost = operator_cost(op, round_device(), Precision::Fp32, 1);
+  CHECK(cost.backward_input == Seconds(0));
+  CHECK(cost.backward_weight > Seconds(0));
+}
+
+TEST_CASE("operator_cost: every known device can run its own precision") {
+  for (const WorkloadInfo& info : known_devices()) {
+    const auto device = find_device(info.name);
+    REQUIRE(device.has_value());
+    CHECK(peak(*device, device->precision).value() > 0);
+    CHECK(device->memory > Bytes(0));
+  }
+  CHECK_FALSE(find_device("V100").has_value());
+}
