@@ -4,6 +4,7 @@
 #include "sim/workload/operator_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -93,6 +94,9 @@ Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch, const
   return scratch + std::max(forward, backward);
 }
 
+/// To the nanosecond: a cost model knows no more, and files stay the same on every machine.
+Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 1e9); }
+
 void add_operators(const Build& build, LayerId id, Layer& layer) {
   const std::set<OperatorId> stash = kept(build, id);
   layer.stash = sum_of(build, stash);
@@ -106,6 +110,9 @@ void add_operators(const Build& build, LayerId id, Layer& layer) {
     layer.stash += Bytes(op.saved_bytes * build.samples);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch, stash));
   }
+  layer.forward = rounded(layer.forward);
+  layer.backward = rounded(layer.backward);
+  layer.backward_weight = rounded(layer.backward_weight);
   layer.checkpoint = std::min(sum_of(build, entering(build, id)), layer.stash);
 }
 

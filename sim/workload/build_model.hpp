@@ -11,10 +11,11 @@ namespace stagecraft {
 /// A profile computed instead of measured: the operators of each layer timed one after the other on `device`, in the
 /// device's own precision.
 ///
-/// A layer's figures: times, parameters (tied copies included) are sums over its operators; `output` is the sum of the
-/// tensors that other layers read; `stash` is every tensor that the backward of one of its operators needs, each once,
-/// and masks, indices and statistics; `checkpoint` is the tensors that enter the layer; `workspace` is the largest sum
-/// over its operators of scratch memory and of the tensors that live only while it runs.
+/// A layer's figures: times (rounded to the nanosecond) and parameters (tied copies included) are sums over its
+/// operators; `output` is the sum of the tensors that other layers read; `stash` is every tensor that the backward of
+/// one of its operators needs, each once, and masks, indices and statistics; `checkpoint` is the tensors that enter the
+/// layer; `workspace` is the largest sum over its operators of scratch memory and of the tensors that live only while
+/// it runs.
 /// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision.
 /// **Cost** O(operators log operators).
 /// **Source** docs/explanation/cost-model.md.

@@ -9,6 +9,8 @@ namespace stagecraft {
 namespace {
 
 constexpr double kParameterBytes = 4.0;
+/// TensorFlow's default limit for what a convolution algorithm may allocate (TF_CUDNN_WORKSPACE_LIMIT_IN_MB).
+constexpr Bytes kMostScratch{std::int64_t{1} << 32};
 constexpr double kWinogradWeightExpansion = 36.0 / 9.0;  ///< a 3x3 filter becomes 6x6 points
 
 /// One operator's work for one microbatch, in bytes and operations.
@@ -67,7 +69,7 @@ OperatorCost convolution_cost(const Operator& op, const Work& work, const Device
   const OperatorCost direct = dense_cost(work, device);
   if (precision != Precision::Fp32 || op.winograd_expansion <= 0) return direct;
   const OperatorCost winograd = winograd_cost(work, op.winograd_expansion, device);
-  return winograd.forward < direct.forward ? winograd : direct;
+  return winograd.scratch <= kMostScratch && winograd.forward < direct.forward ? winograd : direct;
 }
 
 /// Two products, one for each operand's gradient; neither is a weight.

@@ -20,7 +20,7 @@ struct OperatorCost {
 /// Times by the roofline. A weighted operator's backward is two kernels, one for each gradient, each with as many
 /// operations as the forward; an operator that reads the network's input only has no input gradient. A 3x3 stride-1
 /// convolution in fp32 takes the faster of a direct convolution and Winograd's F(4x4, 3x3) in three kernels (transform
-/// the input, multiply, transform the output).
+/// the input, multiply, transform the output); Winograd only while its transformed tensors take at most 4 GiB.
 /// **Requires** microbatch_size > 0.
 /// **Source** A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, arXiv:1509.09308.
 [[nodiscard]] OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, Precision precision,

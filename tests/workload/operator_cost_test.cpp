@@ -92,6 +92,9 @@ TEST_CASE("operator_cost: a 3x3 convolution in fp32 takes Winograd where it is f
   conv.winograd_expansion = 2.25;
   const OperatorCost tensor_cores = operator_cost(conv, round_device(), Precision::Fp16, 1000);
   CHECK(tensor_cores.scratch == Bytes(0));
+  // 58,246 samples are transformed into 4,294,951,936 B; one more exceeds 4 GiB
+  CHECK(operator_cost(conv, round_device(), Precision::Fp32, 58'246).scratch == Bytes(4'294'951'936));
+  CHECK(operator_cost(conv, round_device(), Precision::Fp32, 58'247).scratch == Bytes(0));
 }
 
 TEST_CASE("operator_cost: an operator at the network's input has no input gradient") {
