@@ -57,8 +57,8 @@ TEST_CASE("traces: each file is what its command makes, byte for byte, and reads
     const Model model = build_model(*network, *device, recipe.samples);
     const std::string made = write_model(model);
     const std::string shipped = content(kFolder / recipe.file);
-    CHECK_MESSAGE(made == shipped, "run the command of traces/README.md and say in CHANGELOG.md what changed");
-    CHECK(read_model_file((kFolder / recipe.file).string()) == model);
+    CHECK_MESSAGE((made == shipped), "run the command of traces/README.md and say in CHANGELOG.md what changed");
+    CHECK((read_model_file((kFolder / recipe.file).string()) == model));
   }
 }
 
