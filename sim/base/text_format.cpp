@@ -67,19 +67,22 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 constexpr std::size_t kChange = 1024;  ///< a change of letter case alone counts one, so that it only decides ties
 
-/// Levenshtein distance, `kChange` for each character.
+/// Levenshtein distance with swaps of neighbours as one change (optimal string alignment), `kChange` for each change.
 std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);  // the rows of a[..i-1], a[..i] and a[..i+1]
   std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> next(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = kChange * j;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = kChange * (i + 1);
+    next[0] = kChange * (i + 1);
     for (std::size_t j = 0; j < b.size(); ++j) {
       const std::size_t change = a[i] == b[j] ? 0 : lower(a[i]) == lower(b[j]) ? 1 : kChange;
-      const std::size_t best = std::min({diagonal + change, row[j] + kChange, row[j + 1] + kChange});
-      diagonal = row[j + 1];
-      row[j + 1] = best;
+      next[j + 1] = std::min({row[j] + change, row[j + 1] + kChange, next[j] + kChange});
+      const bool swapped = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+      if (swapped) next[j + 1] = std::min(next[j + 1], before[j - 1] + kChange);
     }
+    before.swap(row);
+    row.swap(next);
   }
   return row[b.size()];
 }

@@ -48,6 +48,6 @@ struct PlanReading {
 
 /// Texts that `parse_plan` reads back to an equal value, provided that each stage's layers are in canonical order.
 [[nodiscard]] std::string write_plan_yaml(const Plan& plan, const LayerGraph& graph, const Platform& platform);
-[[nodiscard]] std::string write_plan_json(const Plan& plan, const LayerGraph& graph, const Platform& platform);
+[[nodiscard]] std::string plan_to_json(const Plan& plan, const LayerGraph& graph, const Platform& platform);
 
 }  // namespace stagecraft

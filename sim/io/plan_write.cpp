@@ -94,7 +94,7 @@ std::string write_plan_yaml(const Plan& plan, const LayerGraph& graph, const Pla
   return to_yaml(plan_record(plan, graph, platform));
 }
 
-std::string write_plan_json(const Plan& plan, const LayerGraph& graph, const Platform& platform) {
+std::string plan_to_json(const Plan& plan, const LayerGraph& graph, const Platform& platform) {
   return to_json(plan_record(plan, graph, platform)) + "\n";
 }
 

@@ -125,6 +125,7 @@ TEST_CASE("text: the nearest name is the one with the fewest changes") {
   const std::vector<std::string> known = {"forward", "backward", "parameters"};
   CHECK(nearest_name("foward", known) == "forward");
   CHECK(nearest_name("FORWARD", known) == "forward");
+  CHECK(nearest_name("bxo", {"axes", "box"}) == "box");
   CHECK(nearest_name("parameter", known) == "parameters");
   CHECK_FALSE(nearest_name("stash", known).has_value());
   CHECK_FALSE(nearest_name("x", {"y"}).has_value());

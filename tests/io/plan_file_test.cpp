@@ -117,7 +117,7 @@ TEST_CASE("plan file: YAML and JSON read back to an equal plan") {
   const Inputs in = inputs();
   const Plan plan = parse_plan(kPlan, "plan.yaml", in.graph, in.platform).plan;
   for (const std::string& text :
-       {write_plan_yaml(plan, in.graph, in.platform), write_plan_json(plan, in.graph, in.platform),
+       {write_plan_yaml(plan, in.graph, in.platform), plan_to_json(plan, in.graph, in.platform),
         to_json(plan_record(plan, in.graph, in.platform), -1), to_json(plan_record(plan, in.graph, in.platform), 1)}) {
     CAPTURE(text);
     const PlanReading again = parse_plan(text, "again", in.graph, in.platform);

@@ -165,6 +165,9 @@ TEST_CASE("text file: what cannot be read says why") {
   std::ofstream(large).close();
   std::filesystem::resize_file(large, (std::uintmax_t{256} << 20) + 1);
   CHECK(read_refusal(large) == large + ": is larger than 256 MiB");
+  if (std::filesystem::exists("/proc/self/mem")) {  // opens, but its first page cannot be read
+    CHECK(read_refusal("/proc/self/mem") == "/proc/self/mem: cannot be read to its end");
+  }
   if (geteuid() == 0) {
     MESSAGE("skipped: root reads files whatever their permissions");
     return;

@@ -1,0 +1,119 @@
+// One file for each defect (tests/vectors/README.md): the message must be exactly the expected one.
+#include "sim/base/error.hpp"
+#include "sim/io/import_pipedream.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace stagecraft;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kVectors = fs::path(STAGECRAFT_SOURCE_DIR) / "tests/vectors";
+
+/// The content as it is, text or not.
+std::string raw(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// What the file promises to be told.
+std::string expected_message(const fs::path& path) {
+  const bool has_sidecar = path.extension() == ".json";
+  const std::string line = first_line(raw(has_sidecar ? path.string() + ".expect" : path.string()));
+  const std::string mark = has_sidecar ? "" : "# expect: ";
+  return line.starts_with(mark) ? line.substr(mark.size()) : "no expected message";
+}
+
+void read_plan(const std::string& path) {
+  const Model model = read_model_file((kVectors / "good/model_toy.yaml").string());
+  const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
+  const PlanReading reading = read_plan_file(path, model.profiles.at(0), platform);
+  if (!reading.problems.empty()) throw InputError(reading.problems.front());
+}
+
+/// Reads the file as what its name says it is.
+void read_as_named(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::string format = name.substr(0, name.find('_'));
+  if (format == "model") {
+    static_cast<void>(read_model_file(path.string()));
+  } else if (format == "platform") {
+    static_cast<void>(read_platform_file(path.string()));
+  } else if (format == "plan") {
+    read_plan(path.string());
+  } else if (format == "pipedream") {
+    const std::string text = read_text_file(path.string());
+    static_cast<void>(import_pipedream(text.substr(text.find('\n')), path.string(), 1, "A"));
+  } else {
+    FAIL_CHECK("no reader for files named " << format << "_…");
+  }
+}
+
+std::string message_of(const fs::path& path) {
+  try {
+    read_as_named(path);
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    const std::string path_and_colon = path.string() + ":";
+    if (!message.starts_with(path_and_colon)) return message;
+    const std::size_t start = path_and_colon.size();
+    return message.substr(start + (message[start] == ' ' ? 1 : 0));
+  }
+  return "no refusal";
+}
+
+std::vector<fs::path> bad_files() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(kVectors / "bad")) {
+    if (entry.path().extension() != ".expect") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("bad input: each file is refused with its own message and place") {
+  const std::vector<fs::path> files = bad_files();
+  CHECK(files.size() >= 45);
+  for (const fs::path& path : files) {
+    CAPTURE(path.filename().string());
+    CHECK(message_of(path) == expected_message(path));
+  }
+}
+
+TEST_CASE("bad input: a name that is no file is refused by every reader") {
+  const std::string folder = (kVectors / "bad").string();
+  const std::string missing = (kVectors / "bad/no_such_file.yaml").string();
+  const auto refuses = [](const auto& read, const std::string& path, const std::string& message) {
+    CHECK_THROWS_WITH_AS(read(path), (path + ": " + message).c_str(), InputError);
+  };
+  const auto model = [](const std::string& path) { static_cast<void>(read_model_file(path)); };
+  const auto platform = [](const std::string& path) { static_cast<void>(read_platform_file(path)); };
+  const auto header = [](const std::string& path) { static_cast<void>(read_plan_header(path)); };
+  refuses(model, folder, "expected a file, found a directory");
+  refuses(platform, folder, "expected a file, found a directory");
+  refuses(header, folder, "expected a file, found a directory");
+  refuses(read_plan, folder, "expected a file, found a directory");
+  refuses(model, missing, "cannot be read: No such file or directory");
+  refuses(platform, missing, "cannot be read: No such file or directory");
+  refuses(header, missing, "cannot be read: No such file or directory");
+  refuses(read_plan, missing, "cannot be read: No such file or directory");
+}

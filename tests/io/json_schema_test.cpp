@@ -1,0 +1,232 @@
+// Every shipped and example file is judged twice: by its JSON Schema and by its reader.
+#include "sim/io/json_schema.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/io/yaml_values.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace stagecraft;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// The part of JSON Schema draft 7 that our schemas use; any other keyword is an error of the schema.
+class Validator {
+ public:
+  explicit Validator(Json schema) : root_(std::move(schema)) {}
+
+  /// What is wrong, with its place; empty if nothing is.
+  [[nodiscard]] std::string refusal(const Json& value) const { return check(root_, value, ""); }
+
+ private:
+  std::string check(const Json& schema, const Json& value, const std::string& at) const {
+    if (schema.is_boolean()) return schema.get<bool>() ? "" : at + ": is not allowed";
+    if (schema.contains("$ref")) {
+      return check(root_.at(Json::json_pointer(schema.at("$ref").get<std::string>().substr(1))), value, at);
+    }
+    for (const auto& [keyword, argument] : schema.items()) {
+      const std::string problem = check_keyword(keyword, argument, schema, value, at);
+      if (!problem.empty()) return problem;
+    }
+    return "";
+  }
+
+  std::string check_keyword(const std::string& keyword, const Json& argument, const Json& schema, const Json& value,
+                            const std::string& at) const {
+    const auto say = [&](bool is_good) { return is_good ? "" : at + ": violates " + keyword + " " + argument.dump(); };
+    if (keyword == "type") return say(has_type(value, argument.get<std::string>()));
+    if (keyword == "const") return say(value == argument);
+    if (keyword == "enum") return say(std::ranges::find(argument, value) != argument.end());
+    if (keyword == "anyOf") return say(matches(argument, value, at) >= 1);
+    if (keyword == "oneOf") return say(matches(argument, value, at) == 1);
+    if (keyword == "pattern") {
+      return say(!value.is_string() ||
+                 std::regex_search(value.get<std::string>(), std::regex(argument.get<std::string>())));
+    }
+    if (keyword == "minLength") return say(!value.is_string() || value.get<std::string>().size() >= argument);
+    if (keyword == "minimum") return say(!value.is_number() || value >= argument);
+    if (keyword == "maximum") return say(!value.is_number() || value <= argument);
+    if (keyword == "exclusiveMinimum") return say(!value.is_number() || value > argument);
+    if (keyword == "minItems") return say(!value.is_array() || value.size() >= argument);
+    if (keyword == "maxItems") return say(!value.is_array() || value.size() <= argument);
+    if (keyword == "minProperties") return say(!value.is_object() || value.size() >= argument);
+    if (keyword == "required") {
+      return say(!value.is_object() || std::ranges::all_of(argument, [&](const Json& key) {
+        return value.contains(key.get<std::string>());
+      }));
+    }
+    if (keyword == "items") return check_items(argument, value, at);
+    if (keyword == "properties" || keyword == "additionalProperties") {
+      return keyword == "properties" ? check_known(argument, value, at) : check_others(argument, schema, value, at);
+    }
+    const bool is_note =
+        keyword == "$schema" || keyword == "title" || keyword == "description" || keyword == "definitions";
+    return is_note ? "" : at + ": unknown keyword " + keyword;
+  }
+
+  std::string check_items(const Json& items, const Json& value, const std::string& at) const {
+    if (!value.is_array()) return "";
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (items.is_array() && i >= items.size()) break;
+      const std::string problem =
+          check(items.is_array() ? items[i] : items, value[i], at + "[" + std::to_string(i) + "]");
+      if (!problem.empty()) return problem;
+    }
+    return "";
+  }
+
+  std::string check_known(const Json& properties, const Json& value, const std::string& at) const {
+    if (!value.is_object()) return "";
+    for (const auto& [key, schema] : properties.items()) {
+      if (!value.contains(key)) continue;
+      const std::string problem = check(schema, value.at(key), at + "." + key);
+      if (!problem.empty()) return problem;
+    }
+    return "";
+  }
+
+  std::string check_others(const Json& others, const Json& schema, const Json& value, const std::string& at) const {
+    if (!value.is_object()) return "";
+    for (const auto& [key, item] : value.items()) {
+      if (schema.contains("properties") && schema.at("properties").contains(key)) continue;
+      const std::string problem = check(others, item, at + "." + key);
+      if (!problem.empty()) return problem;
+    }
+    return "";
+  }
+
+  int matches(const Json& schemas, const Json& value, const std::string& at) const {
+    return static_cast<int>(
+        std::ranges::count_if(schemas, [&](const Json& schema) { return check(schema, value, at).empty(); }));
+  }
+
+  static bool has_type(const Json& value, const std::string& type) {
+    if (type == "integer") return value.is_number_integer();
+    if (type == "number") return value.is_number();
+    return type == value.type_name();
+  }
+
+  Json root_;
+};
+
+const fs::path kSource = STAGECRAFT_SOURCE_DIR;
+const fs::path kGood = kSource / "tests/vectors/good";
+
+/// The value of the `schema:` line between the slashes; empty for a file without one.
+std::string format_of(const fs::path& path) {
+  const YamlNode root = parse_yaml(read_text_file(path.string()), path.string());
+  const auto schema = root.find("schema");
+  if (!schema) return "";
+  const std::string text = schema->text();
+  return text.substr(text.find('/') + 1, text.rfind('/') - text.find('/') - 1);
+}
+
+std::vector<fs::path> data_files() {
+  std::vector<fs::path> files;
+  for (const fs::path& folder : {kGood, kSource / "platforms", kSource / "traces"}) {
+    if (!fs::exists(folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension == ".yaml" || extension == ".json") files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+Json as_json(const std::string& text, const std::string& name) {
+  return Json::parse(to_json(read_detail(parse_yaml(text, name))));
+}
+
+/// A plan among the good examples names a model and a platform beside it.
+void read_plan(const fs::path& path) {
+  const PlanHeader header = read_plan_header(path.string());
+  const Model model = read_model_file((kGood / ("model_" + header.model + ".yaml")).string());
+  const Platform platform =
+      build_platform(read_platform_file((kGood / ("platform_" + header.platform + ".yaml")).string()));
+  const LayerGraph graph = at_microbatch_size(model, header.microbatch_size).graph;
+  const PlanReading reading = read_plan_file(path.string(), graph, platform);
+  CHECK(reading.problems.empty());
+  const std::string again = write_plan_yaml(reading.plan, graph, platform);
+  CHECK(parse_plan(again, "again", graph, platform).plan == reading.plan);
+}
+
+/// Reads the file, writes it again and reads that.
+void read_model(const fs::path& path) {
+  const Model model = read_model_file(path.string());
+  CHECK(parse_model(write_model(model), "again") == model);
+}
+void read_platform(const fs::path& path) {
+  const PlatformSpec spec = read_platform_file(path.string());
+  CHECK(parse_platform(write_platform(spec), "again") == spec);
+}
+
+const std::map<std::string, std::function<void(const fs::path&)>>& readers() {
+  static const std::map<std::string, std::function<void(const fs::path&)>> kReaders = {
+      {"model", read_model}, {"platform", read_platform}, {"plan", read_plan}};
+  return kReaders;
+}
+
+}  // namespace
+
+TEST_CASE("json schema: every shipped and example file passes its schema and its reader") {
+  std::map<std::string, int> seen;
+  for (const fs::path& path : data_files()) {
+    CAPTURE(path.string());
+    const std::string format = format_of(path);
+    ++seen[format];
+    const std::vector<std::string> known = schema_names();
+    if (std::ranges::find(known, format) == known.end()) {
+      FAIL_CHECK("the format '" << format << "' has no file in sim/io/schemas");
+      continue;
+    }
+    const Validator validator(Json::parse(json_schema(format)));
+    CHECK(validator.refusal(as_json(read_text_file(path.string()), path.string())) == "");
+    const auto reader = readers().find(format);
+    if (reader != readers().end()) CHECK_NOTHROW(reader->second(path));
+  }
+  for (const auto& [format, reader] : readers()) {
+    CAPTURE(format);
+    CHECK(seen[format] > 0);
+  }
+}
+
+TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
+  const std::map<std::string, std::string> refused = {
+      {"model_missing_device", "model"},    {"model_unknown_layer_key", "model"},
+      {"model_time_without_unit", "model"}, {"model_no_layers", "model"},
+      {"platform_unknown_key", "platform"}, {"platform_bandwidth_unit", "platform"},
+      {"platform_mixed_forms", "platform"}, {"platform_unknown_duplex", "platform"},
+      {"plan_unknown_replication", "plan"}, {"plan_no_stages", "plan"},
+      {"plan_pattern_both_places", "plan"}, {"plan_zero_microbatches", "plan"}};
+  for (const auto& [file, format] : refused) {
+    CAPTURE(file);
+    const std::string path = (kSource / "tests/vectors/bad" / (file + ".yaml")).string();
+    const Validator validator(Json::parse(json_schema(format)));
+    const std::string refusal = validator.refusal(as_json(read_text_file(path), path));
+    CHECK_FALSE(refusal.empty());
+    CHECK(refusal.find("unknown keyword") == std::string::npos);
+  }
+}
+
+TEST_CASE("json schema: an unknown name lists the known ones") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(json_schema("plam")), doctest::Contains("did you mean 'plan'?"), InputError);
+}
