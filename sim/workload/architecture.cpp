@@ -23,9 +23,9 @@ std::int64_t tied_parameter_count(const Architecture& architecture) {
 }
 
 Flops forward_flops(const Architecture& architecture) {
-  std::int64_t macs = 0;
-  for (const Operator& op : architecture.operators) macs += op.macs;
-  return Flops(2.0 * static_cast<double>(macs));
+  Flops sum;
+  for (const Operator& op : architecture.operators) sum += Flops(2.0 * static_cast<double>(op.macs));
+  return sum;
 }
 
 }  // namespace stagecraft

@@ -13,6 +13,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kParameterBytes = 4;
+constexpr double kMostBytes = 9007199254740992.0;  ///< what a size in a file may be
 
 /// An architecture with what depends on device, microbatch and granularity.
 struct Build {
@@ -22,6 +23,21 @@ struct Build {
   IndexVector<OperatorId, LayerId> layer_of;
   IndexVector<LayerId, std::vector<OperatorId>> members;
 };
+
+/// Refuses what no model file can say, before any sum of bytes can overflow.
+void require_countable(const Architecture& net, std::int64_t samples) {
+  double bytes = static_cast<double>(net.input_bytes);
+  double parameters = 0;
+  for (const Operator& op : net.operators) {
+    bytes += 4.0 * (static_cast<double>(op.input_values) + static_cast<double>(op.output_values));
+    bytes += static_cast<double>(op.saved_bytes) + 8.0 * op.winograd_expansion * static_cast<double>(op.output_values);
+    parameters += 4.0 * static_cast<double>(op.parameters + op.tied_parameters);
+  }
+  if (bytes * static_cast<double>(samples) > kMostBytes || parameters > kMostBytes) {
+    throw InputError("the tensors of " + net.name + " at " + std::to_string(samples) +
+                     " samples a microbatch exceed 2^53 bytes");
+  }
+}
 
 /// One tensor of a microbatch; `none()` is the network's input.
 Bytes tensor_bytes(const Build& build, OperatorId producer) {
@@ -136,11 +152,10 @@ void add_edges(const Build& build, LayerGraph& graph) {
 
 std::string describe_source(const Build& build, Granularity granularity) {
   const std::int64_t tied = tied_parameter_count(build.net);
-  std::string text = "computed by `stagecraft model " + build.net.name + " --device " + build.device.name +
-                     " --microbatch-size " + std::to_string(build.samples) + "`, not measured; cost model of " +
-                     "docs/explanation/cost-model.md, " + to_string(build.device.precision) + ", " +
-                     to_string(granularity) + "s; " + build.net.summary + "; " +
-                     std::to_string(parameter_count(build.net)) + " parameters";
+  std::string text = "computed, not measured: architecture " + build.net.name + " (" + build.net.summary +
+                     ") on the device description " + build.device.name + " in " + to_string(build.device.precision) +
+                     " by the cost model of docs/explanation/cost-model.md, at " + to_string(granularity) +
+                     " granularity; " + std::to_string(parameter_count(build.net)) + " parameters";
   if (tied > 0) text += " and " + std::to_string(tied) + " in tied copies";
   return text + "; network: " + build.net.source;
 }
@@ -150,6 +165,7 @@ std::string describe_source(const Build& build, Granularity granularity) {
 Model build_model(const Architecture& architecture, const DeviceDescription& device, std::int64_t microbatch_size,
                   Granularity granularity) {
   STAGECRAFT_CHECK(microbatch_size > 0, "a positive microbatch size");
+  require_countable(architecture, microbatch_size);
   Build build{architecture, device, microbatch_size, {}, {}};
   LayerGraph graph;
   graph.name = architecture.name;

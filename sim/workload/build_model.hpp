@@ -16,7 +16,8 @@ namespace stagecraft {
 /// one of its operators needs, each once, and masks, indices and statistics; `checkpoint` is the tensors that enter the
 /// layer; `workspace` is the largest sum over its operators of scratch memory and of the tensors that live only while
 /// it runs.
-/// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision.
+/// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision, or the network is
+/// larger than 2^53 bytes.
 /// **Cost** O(operators log operators).
 /// **Source** docs/explanation/cost-model.md.
 [[nodiscard]] Model build_model(const Architecture& architecture, const DeviceDescription& device,

@@ -19,7 +19,7 @@ const std::vector<Room>& rooms() {
       {"sim/base", {}},
       {"sim/model", {"sim/base"}},
       {"sim/workload", {"sim/base", "sim/model"}},
-      {"sim/io", {"sim/base", "sim/model"}},
+      {"sim/io", {"sim/base", "sim/model", "sim/workload"}},
       {"sim/schedule", {"sim/base", "sim/model"}},
       {"sim/engine", {"sim/base", "sim/model"}},
       {"sim/analytic", {"sim/base", "sim/model", "sim/schedule", "sim/engine"}},

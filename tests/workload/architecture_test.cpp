@@ -93,6 +93,8 @@ TEST_CASE("architecture: sizes that do not fit together are refused") {
                        "a sequence of 513 tokens does not fit in 512 positions", InputError);
   CHECK_THROWS_AS(bert("b", {.layers = 0}, BertHead::Pooler), InputError);
   CHECK_THROWS_AS(vgg("v", {.blocks = {{64}, {}}}), InputError);
+  CHECK_THROWS_AS(gpt("g", {.vocabulary = 1'000'000'000}), InputError);
+  CHECK_THROWS_AS(vgg("v", {.blocks = {{64, 20'000}}}), InputError);
   VggSize tiny = vgg16_size();
   tiny.image = 31;  // five halvings leave nothing
   CHECK_THROWS_AS(vgg("v", tiny), InputError);

@@ -1,5 +1,6 @@
 #include "sim/workload/build_model.hpp"
 
+#include "sim/base/error.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/transformer.hpp"
@@ -165,4 +166,15 @@ TEST_CASE("build_model: the pooler keeps its whole input") {
   const Layer& pooler = layer(graph, "pooler");
   CHECK(pooler.checkpoint == Bytes(2 * 512 * 768 * 4));
   CHECK(pooler.stash == Bytes(2 * 512 * 768 * 4 + 2 * 768 * 4));
+}
+
+TEST_CASE("build_model: what no model file can say is refused before it overflows") {
+  TransformerSize huge;
+  huge.layers = 4096;
+  huge.hidden = 131072;
+  huge.heads = 131072;
+  huge.sequence = huge.positions = 1'048'576;
+  const Architecture net = gpt("huge", huge);
+  CHECK_THROWS_WITH_AS(static_cast<void>(build_model(net, find_device("V100-SXM2-16GB").value(), 1)),
+                       "the tensors of huge at 1 samples a microbatch exceed 2^53 bytes", InputError);
 }

@@ -78,7 +78,8 @@ TEST_CASE("traces: a profile says in its source that it was computed, how, and f
   for (const Recipe& recipe : recipes()) {
     const std::string source = read_model_file((kFolder / recipe.file).string()).profiles.at(0).source;
     CHECK(source.find("not measured") != std::string::npos);
-    CHECK(source.find("stagecraft model " + recipe.network + " --device " + recipe.device) != std::string::npos);
+    CHECK(source.find("architecture " + recipe.network + " ") != std::string::npos);
+    CHECK(source.find("device description " + recipe.device) != std::string::npos);
     CHECK(source.find(find_architecture(recipe.network)->source) != std::string::npos);
   }
 }

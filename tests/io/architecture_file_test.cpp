@@ -1,0 +1,61 @@
+#include "sim/io/architecture_file.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/workload/catalogue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace stagecraft;
+
+namespace {
+
+const std::string kSchema = "schema: stagecraft/architecture/1\n";
+const std::string kBert = kSchema + "architecture: bert-large\nfamily: bert\nlayers: 24\nhidden: 1024\nheads: 16\n";
+
+std::string refusal(const std::string& text) {
+  try {
+    static_cast<void>(parse_architecture(text, "a.yaml"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("architecture file: the networks of the catalogue, written by hand") {
+  CHECK(parse_architecture(kBert + "sequence: 512\n", "a.yaml") == find_architecture("bert-large"));
+  Architecture pretraining = parse_architecture(kBert + "sequence: 512\nhead: pretraining\n", "a.yaml");
+  pretraining.name = "bert-large-pretraining";
+  CHECK(pretraining == find_architecture("bert-large-pretraining"));
+  CHECK(parse_architecture(kSchema + "architecture: gpt2-xl\nfamily: gpt\nlayers: 48\nhidden: 1600\nheads: 25\n"
+                                     "sequence: 1024\nvocabulary: 50257\npositions: 1024\nfeed_forward: 6400\n",
+                           "a.yaml") == find_architecture("gpt2-xl"));
+  CHECK(parse_architecture(kSchema +
+                               "architecture: vgg16\nfamily: vgg\nblocks: [[64, 64], [128, 128], [256, 256, 256], "
+                               "[512, 512, 512], [512, 512, 512]]\n",
+                           "a.yaml") == find_architecture("vgg16"));
+}
+
+TEST_CASE("architecture file: a sequence longer than usual makes the position table longer") {
+  const Architecture net = parse_architecture(kBert + "sequence: 2048\n", "a.yaml");
+  CHECK(parameter_count(net) == 335'141'888 + (2048 - 512) * 1024);
+}
+
+TEST_CASE("architecture file: the source may be given") {
+  CHECK(parse_architecture(kBert + "sequence: 512\nsource: mine\n", "a.yaml").source == "mine");
+}
+
+TEST_CASE("architecture file: defects are refused where they are") {
+  CHECK(refusal(kSchema + "architecture: a\nfamily: bart\n").starts_with("a.yaml:3:9: family: unknown value 'bart'"));
+  CHECK(refusal(kBert + "sequence: 512\nhead: both\n").starts_with("a.yaml:8:7: head: unknown value 'both'"));
+  CHECK(refusal(kBert + "sequence: 0\n") == "a.yaml:7:11: sequence: expected a whole number of at least 1, found '0'");
+  CHECK(refusal(kBert).find("sequence") != std::string::npos);
+  CHECK(refusal(kBert + "sequence: 512\nclasses: 10\n").starts_with("a.yaml:8:1: unknown key 'classes'"));
+  CHECK(refusal(kBert + "sequence: 512\npositions: 128\n") ==
+        "a.yaml:1:1: a sequence of 512 tokens does not fit in 128 positions");
+  CHECK(refusal(kSchema + "architecture: v\nfamily: vgg\nblocks: []\n") ==
+        "a.yaml:1:1: a VGG network needs at least one block, and every size must be at least 1");
+}

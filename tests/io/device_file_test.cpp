@@ -1,0 +1,67 @@
+#include "sim/io/device_file.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace stagecraft;
+
+namespace {
+
+const std::string kStart = R"(schema: stagecraft/device/1
+device: RTX-2080-Ti
+source: "NVIDIA Turing GPU Architecture white paper, WP-09183-001, 2018"
+memory: 11 GiB
+memory_bandwidth: 616 GBps
+fp32: 13.45 TFLOPS
+)";
+
+std::string refusal(const std::string& text) {
+  try {
+    static_cast<void>(parse_device(text, "d.yaml"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("device file: only the data sheet's figures are required") {
+  const DeviceDescription device = parse_device(kStart, "d.yaml");
+  CHECK(device.name == "RTX-2080-Ti");
+  CHECK(device.memory == Bytes(std::int64_t{11} << 30));
+  CHECK(device.memory_bandwidth == BytesPerSecond(616e9));
+  CHECK(device.fp32 == FlopsPerSecond(13.45e12));
+  CHECK(device.tf32 == FlopsPerSecond(0));
+  CHECK(device.precision == Precision::Fp32);
+  CHECK(device.launch_overhead == Seconds(5e-6));
+  CHECK(device.efficiency == Efficiency{});
+}
+
+TEST_CASE("device file: every key") {
+  const DeviceDescription device =
+      parse_device(kStart +
+                       "tf32: 1 TFLOPS\nfp16: 53.8 TFLOPS\nprecision: fp16\nlaunch_overhead: 0\n"
+                       "efficiency: {convolution: 0.4, linear: 0.5, matmul: 0.3, memory: 1}\n",
+                   "d.yaml");
+  CHECK(device.tf32 == FlopsPerSecond(1e12));
+  CHECK(device.fp16 == FlopsPerSecond(53.8e12));
+  CHECK(device.precision == Precision::Fp16);
+  CHECK(device.launch_overhead == Seconds(0));
+  CHECK(device.efficiency == Efficiency{.convolution = 0.4, .linear = 0.5, .matmul = 0.3, .memory = 1.0});
+}
+
+TEST_CASE("device file: defects are refused where they are") {
+  CHECK(refusal(kStart + "efficiency: {linear: 1.2}\n") ==
+        "d.yaml:7:22: efficiency.linear: expected a share of the peak, at most 1, found '1.2'");
+  CHECK(refusal(kStart + "efficiency: {linear: 0}\n") ==
+        "d.yaml:7:22: efficiency.linear: expected a number of more than zero, found '0'");
+  CHECK(refusal(kStart + "precision: tf32\n") ==
+        "d.yaml:7:12: precision: the precision 'tf32' needs the peak rate of that name");
+  CHECK(refusal(kStart + "speed: 2\n").starts_with("d.yaml:7:1: unknown key 'speed'"));
+  CHECK(refusal("schema: stagecraft/device/1\ndevice: d\nsource: s\nmemory: 0 B\n") ==
+        "d.yaml:4:9: memory: expected a size of more than zero, found '0 B'");
+}
