@@ -11,7 +11,7 @@ namespace stagecraft {
 /// whoever else uses it. Device order, channels, exclusive links, latencies, speeds and events are honoured. This is
 /// the reference that replay is tested against and the planners' cheap oracle.
 ///
-/// **Returns** whether the sink gets all spans in the order of their starts (else only those of each device).
+/// The sink gets the spans in the order of their starts, or of each device alone: `evaluates_in_start_order` tells.
 /// **Throws** InternalError if operations are left that can never start.
 /// **Cost** O(operations + dependencies) when `source.one_pass` and nothing is exclusive or changes, else times the
 /// logarithm of the operations under way.

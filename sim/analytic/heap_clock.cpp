@@ -47,7 +47,7 @@ class HeapClock final : public Clock {
     for (auto& [op, flow] : flows_) {
       if (std::ranges::find(flow.route.links, link) == flow.route.links.end()) continue;
       if (now_ > flow.since) {
-        flow.left -= flow.rate * (now_ - flow.since).value();
+        flow.left = std::max(0.0, flow.left - flow.rate * (now_ - flow.since).value());
         flow.since = now_;
       }
       plan(flow);

@@ -43,17 +43,19 @@ class OnePass {
 
   void run(const OpGraph& graph, std::size_t index) {
     const Op& op = graph.ops[index];
-    Span span{OpId(graph.first_id.value() + index), op.not_before, Seconds(0), Seconds(0), OpKind::Setup, false};
-    Seconds ready;
+    Span span;
+    span.id = OpId(graph.first_id.value() + index);
+    OpId cause(0);
     for (OpId earlier : graph.dependencies_of(index)) {
       STAGECRAFT_CHECK(earlier.value() >= past_.begin() && earlier < span.id, "a dependency is in hand");
       const Past& past = past_[earlier.value()];
-      if (past.end < ready) continue;
-      ready = past.end;
+      if (past.end < span.cause_end || (past.end == span.cause_end && earlier < cause)) continue;
+      cause = earlier;
       span.cause = past.kind;
       span.cause_start = past.start;
+      span.cause_end = past.end;
     }
-    span.start = std::max(span.start, ready);
+    span.start = std::max(op.not_before, span.cause_end);
     if (!op.lane.is_none()) span.start = std::max(span.start, lanes_[op.lane.value()].free_at);
     for (std::uint8_t k = 0; k < op.extra_lanes; ++k) {
       span.start = std::max(span.start, lanes_[extra_[k].value()].free_at);

@@ -16,11 +16,11 @@ Executor::Executor(const Platform& platform, OpSource source, const Events& even
       links_(platform.links.size()),
       slowdown_(platform.devices.size(), 1.0),
       held_(platform.devices.size()),
-      device_down_(platform.devices.size(), 0) {
+      failures_(platform.devices.size()) {
   edges_.push_back({});  // position 0 ends a list
   has_exclusive_links_ =
       std::ranges::any_of(platform.links, [](const Link& link) { return link.sharing == Sharing::Exclusive; });
-  contested_run_ = has_exclusive_links_;
+  contested_run_ = has_exclusive_links_ || !events.empty();
 }
 
 void Executor::begin() {
@@ -42,20 +42,20 @@ void Executor::complete(Start done) {
   for (std::uint64_t edge = slot.successors; edge != 0; edge = edges_[edge].next) {
     const std::uint64_t next = edges_[edge].successor;
     Slot& successor = slots_[next];
-    successor.cause = slot.op.kind;
-    successor.cause_start = slot.start;
+    note_cause(successor, slot, done.op.value());
     if (--successor.missing == 0) ready_.push_back(next);
   }
   flush();
 }
 
 void Executor::dispatch() {
+  wake_up();
   do {
     while (!ready_.empty() || !ready_again_.empty() || !freed_.empty() || !contested_.empty()) {
       for (std::size_t i = 0; i < ready_.size(); ++i) {
         Slot& slot = slots_[ready_[i]];
         slot.state = State::Ready;
-        slot.ready_at = clock_.now();
+        slot.ready_at = std::max(clock_.now(), slot.op.not_before);
         if (slot.op.not_before > clock_.now()) {
           wake_later({Wake::Kind::NotBefore, ready_[i]}, slot.op.not_before);
         } else {
@@ -113,19 +113,21 @@ void Executor::try_contested(std::uint64_t op) {
   if (!is_waiting(op)) return;
   const Slot& slot = slots_[op];
   collect_resources(op);
-  for (Resource* resource : scratch_) {  // behind others on a strict lane: considered again at its front
-    if (resource->discipline == Discipline::Strict && resource->queue.front() != op) return;
-  }
+  const bool behind_others = std::ranges::any_of(scratch_, [op](const Resource* resource) {
+    return resource->discipline == Discipline::Strict && resource->queue.front() != op;
+  });
   Resource* held_up_by = nullptr;
   for (Resource* resource : scratch_) {
     if (!resource->is_free()) held_up_by = resource;
   }
-  if (held_up_by == nullptr && !is_held_by_failure(op)) {
+  if (!behind_others && held_up_by == nullptr && !is_held_by_failure(op)) {
     start(op);
     return;
   }
-  if (held_up_by != nullptr && held_up_by->discipline == Discipline::Ready)
+  // Behind others on a strict lane, or held up by one: considered again at its front.
+  if (!behind_others && held_up_by != nullptr && held_up_by->discipline == Discipline::Ready) {
     held_up_by->waiters.push({slot.op.priority, slot.ready_at, op});
+  }
   for (Resource* resource : scratch_) {  // what it leaves free may serve the next in line
     if (resource->is_free() && resource->discipline == Discipline::Ready) offer(*resource);
   }
@@ -174,14 +176,13 @@ void Executor::run(std::uint64_t op, Slot& slot) {
   const Start start{OpId(op), slot.generation};
   const Op& what = slot.op;
   if (is_compute(what.kind)) {
-    const double factor = slowdown_[what.from.value()];
-    clock_.complete_at(start, clock_.now() + what.seconds * factor);
-  } else if (!is_transfer(what.kind) || what.literal) {
-    clock_.complete_at(start, clock_.now() + what.seconds);
-  } else if (what.from == what.to) {
-    clock_.complete_at(start, clock_.now());
-  } else {
+    slot.slowdown = slowdown_of(op);
+    clock_.complete_at(start, clock_.now() + what.seconds * slot.slowdown);
+  } else if (crosses_links(what)) {
     clock_.start_transfer(start, what);
+  } else {  // a transfer within one place takes no time
+    const bool within = is_transfer(what.kind) && !what.literal;
+    clock_.complete_at(start, within ? clock_.now() : clock_.now() + what.seconds);
   }
 }
 
@@ -202,10 +203,14 @@ void Executor::flush() {
   slots_.drop_before(oldest);
 }
 
+Span Executor::span_of(std::uint64_t op, Seconds end, bool aborted) const {
+  const Slot& slot = slots_[op];
+  return {OpId(op), slot.start, end, slot.cause_start, slot.cause_end, slot.cause, aborted};
+}
+
 void Executor::report(const Started& started) {
   const Slot& slot = slots_[started.op];
-  const Span span = started.aborted ? started.span
-                                    : Span{OpId(started.op), slot.start, slot.end, slot.cause_start, slot.cause, false};
+  const Span span = started.aborted ? started.span : span_of(started.op, slot.end, false);
   const std::uint64_t begin = started.op == slots_.begin() ? deltas_.begin() : slots_[started.op - 1].delta_end;
   report_.clear();
   for (std::uint64_t i = begin; i < slot.delta_end; ++i) report_.push_back(deltas_[i]);
@@ -222,10 +227,13 @@ void Executor::report(const Started& started) {
 }
 
 void Executor::notice_start(const Slot& slot) {
-  if (slot.op.kind != OpKind::Forward || slot.op.microbatch < observation_.microbatches_injected) return;
-  observation_.microbatches_injected = slot.op.microbatch + 1;
-  for (const Event& event : events_) {
-    if (event.at_microbatch && *event.at_microbatch == slot.op.microbatch) fire(event);
+  if (slot.op.kind != OpKind::Forward && slot.op.kind != OpKind::ForwardBackward) return;
+  const std::uint32_t microbatch = slot.op.microbatch;
+  observation_.microbatches_injected = std::max(observation_.microbatches_injected, microbatch + 1);
+  auto event = microbatch_events_.find(microbatch);
+  while (event != microbatch_events_.end() && event->first == microbatch) {
+    fire(events_[event->second]);
+    event = microbatch_events_.erase(event);
   }
 }
 

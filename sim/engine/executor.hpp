@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -22,7 +23,8 @@ namespace stagecraft {
 /// how transfers share links.
 ///
 /// All completions of one instant are reported before `dispatch` starts what they set free, so that at each instant
-/// everything that wants a lane or link is known and the least (priority, time it became ready, id) gets it.
+/// everything that wants a lane or link is known and the least (priority, time it became ready, id) gets it. What ends
+/// at the instant of an event has ended before the event, and what starts then starts after it.
 class Executor {
  public:
   /// `platform` must outlive the executor.
@@ -47,9 +49,9 @@ class Executor {
   struct Slot {
     Op op;
     State state = State::Waiting;
-    bool reported = false;  ///< its span has been handed to the sink
-    OpKind cause = OpKind::Setup;
-    std::uint32_t missing = 0;  ///< dependencies that have not ended
+    bool reported = false;         ///< its span has been handed to the sink
+    OpKind cause = OpKind::Setup;  ///< of the dependency that ended last, with its number, start and end
+    std::uint32_t missing = 0;     ///< dependencies that have not ended
     std::uint32_t generation = 0;
     std::uint64_t successors = 0;  ///< head of a list of edges; 0 ends it
     std::uint64_t edge_end = 0;    ///< the operation's own edges end here: for dropping
@@ -57,9 +59,12 @@ class Executor {
     Seconds ready_at;
     Seconds start;
     Seconds end;
+    std::uint64_t cause_op = 0;
     Seconds cause_start;
+    Seconds cause_end;
     Seconds work_left;  ///< of a running computation, at nominal speed, at `work_at`
     Seconds work_at;
+    double slowdown = 1.0;  ///< from `work_at` on
   };
   struct Edge {
     std::uint64_t successor = 0;
@@ -97,6 +102,7 @@ class Executor {
   void load(const OpGraph& graph);
   void load_op(const OpGraph& graph, std::size_t index);
   void join_lane(LaneId lane, std::uint64_t op);
+  static void note_cause(Slot& successor, const Slot& ended, std::uint64_t op);
   void find_exclusive_links(std::uint64_t op);
 
   // Starting and ending.
@@ -112,11 +118,13 @@ class Executor {
   void flush();
   void report(const Started& started);
   [[nodiscard]] bool is_waiting(std::uint64_t op) const;
+  [[nodiscard]] Span span_of(std::uint64_t op, Seconds end, bool aborted) const;
   void notice_start(const Slot& slot);
   void notice_end(const Slot& slot);
 
   // Events (executor_events.cpp).
   void wake_later(Wake wake, Seconds at);
+  void wake_up();
   void schedule_events();
   void fire(const Event& event);
   void apply(const Slowdown& change);
@@ -125,6 +133,8 @@ class Executor {
   void abort(std::uint64_t op);
   void recover(DeviceId device);
   [[nodiscard]] bool is_held_by_failure(std::uint64_t op);
+  [[nodiscard]] bool involves(std::uint64_t op, DeviceId device) const;
+  [[nodiscard]] double slowdown_of(std::uint64_t op) const;
 
   const Platform& platform_;
   OpSource source_;
@@ -152,13 +162,16 @@ class Executor {
 
   std::deque<Started> started_;  ///< in order of start, until reported
   std::uint64_t unfinished_ = 0;
+  std::uint64_t device_lanes_ = 0;
   std::uint64_t starved_lanes_ = 0;  ///< device lanes without an unstarted operation
   bool exhausted_ = false;
 
-  std::vector<double> slowdown_;                  ///< by DeviceId
-  std::vector<std::vector<std::uint64_t>> held_;  ///< by DeviceId: transfers that wait for its recovery
-  std::vector<char> device_down_;
-  std::unordered_map<std::uint64_t, Wake> wakes_;  ///< by token
+  std::vector<double> slowdown_;                                 ///< by DeviceId
+  std::vector<std::vector<std::uint64_t>> held_;                 ///< by DeviceId: transfers that wait for its recovery
+  std::vector<std::uint32_t> failures_;                          ///< by DeviceId: those that last
+  std::unordered_map<std::uint64_t, Wake> wakes_;                ///< by token
+  std::vector<std::uint64_t> woken_;                             ///< tokens
+  std::multimap<std::uint32_t, std::size_t> microbatch_events_;  ///< by microbatch: events that have not struck
   std::uint64_t next_token_ = 0;
   Observation observation_;
 };

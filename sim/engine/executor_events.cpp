@@ -10,21 +10,34 @@ void Executor::wake_later(Wake wake, Seconds at) {
   clock_.wake_at(next_token_++, at);
 }
 
-void Executor::wake(std::uint64_t token) {
-  const auto found = wakes_.find(token);
-  if (found == wakes_.end()) return;
-  const Wake wake = found->second;
-  wakes_.erase(found);
-  switch (wake.kind) {
-    case Wake::Kind::Fire: fire(events_[wake.what]); break;
-    case Wake::Kind::NotBefore: consider(wake.what); break;
-    case Wake::Kind::Recover: recover(DeviceId(wake.what)); break;
+void Executor::wake(std::uint64_t token) { woken_.push_back(token); }
+
+/// Does what was put off until now, after all that ends now and in the order in which it was put off.
+void Executor::wake_up() {
+  std::ranges::sort(woken_);
+  for (std::uint64_t token : woken_) {
+    const auto found = wakes_.find(token);
+    if (found == wakes_.end()) continue;
+    const Wake wake = found->second;
+    wakes_.erase(found);
+    switch (wake.kind) {
+      case Wake::Kind::Fire: fire(events_[wake.what]); break;
+      case Wake::Kind::NotBefore: consider(wake.what); break;
+      case Wake::Kind::Recover: recover(DeviceId(wake.what)); break;
+    }
   }
+  woken_.clear();
 }
 
 void Executor::schedule_events() {
   for (std::size_t i = 0; i < events_.size(); ++i) {
-    if (!events_[i].at_microbatch) wake_later({Wake::Kind::Fire, i}, events_[i].at);
+    if (events_[i].at_microbatch) {
+      microbatch_events_.emplace(*events_[i].at_microbatch, i);
+    } else if (events_[i].at <= clock_.now()) {
+      fire(events_[i]);
+    } else {
+      wake_later({Wake::Kind::Fire, i}, events_[i].at);
+    }
   }
 }
 
@@ -34,24 +47,24 @@ void Executor::fire(const Event& event) {
 
 /// The rest of a running computation takes the new factor; its old completion goes stale with its generation.
 void Executor::apply(const Slowdown& change) {
-  const double before = std::exchange(slowdown_[change.device.value()], change.factor);
+  slowdown_[change.device.value()] = change.factor;
   for (const Started& started : started_) {
     Slot& slot = slots_[started.op];
     if (started.aborted || slot.state != State::Running || !is_compute(slot.op.kind)) continue;
-    if (slot.op.from != platform_.place(change.device)) continue;
+    if (!involves(started.op, change.device)) continue;
     const Seconds now = clock_.now();
-    slot.work_left -= (now - slot.work_at) / before;
+    slot.work_left = std::max(Seconds(0), slot.work_left - (now - slot.work_at) / slot.slowdown);
     slot.work_at = now;
+    slot.slowdown = slowdown_of(started.op);
     ++slot.generation;
-    clock_.complete_at({OpId(started.op), slot.generation}, now + slot.work_left * change.factor);
+    clock_.complete_at({OpId(started.op), slot.generation}, now + slot.work_left * slot.slowdown);
   }
 }
 
 void Executor::apply(const BandwidthChange& change) { clock_.set_bandwidth(change.link, change.bandwidth); }
 
 void Executor::apply(const Failure& change) {
-  const PlaceId place = platform_.place(change.device);
-  device_down_[change.device.value()] = 1;
+  ++failures_[change.device.value()];
   for (Resource& lane : lanes_) {
     if (lane.device == change.device) lane.down = true;
   }
@@ -60,11 +73,10 @@ void Executor::apply(const Failure& change) {
     const std::uint64_t op = started_[i].op;
     const Slot& slot = slots_[op];
     if (started_[i].aborted || slot.state != State::Running) continue;
-    const bool affected = (is_compute(slot.op.kind) || is_transfer(slot.op.kind)) && !slot.op.literal &&
-                          (slot.op.from == place || slot.op.to == place);
-    if (!affected) continue;
+    if (!is_compute(slot.op.kind) && !is_transfer(slot.op.kind)) continue;
+    if (!involves(op, change.device)) continue;
     started_[i].aborted = true;
-    started_[i].span = {OpId(op), slot.start, clock_.now(), slot.cause_start, slot.cause, true};
+    started_[i].span = span_of(op, clock_.now(), true);
     abort(op);
   }
   wake_later({Wake::Kind::Recover, change.device.value()}, clock_.now() + change.duration);
@@ -74,7 +86,7 @@ void Executor::apply(const Failure& change) {
 /// Puts a running operation back to the front of its lanes, ready to start again.
 void Executor::abort(std::uint64_t op) {
   Slot& slot = slots_[op];
-  if (is_transfer(slot.op.kind)) clock_.abort_transfer({OpId(op), slot.generation});
+  if (crosses_links(slot.op)) clock_.abort_transfer({OpId(op), slot.generation});
   ++slot.generation;
   slot.state = State::Ready;
   collect_resources(op);
@@ -87,7 +99,7 @@ void Executor::abort(std::uint64_t op) {
 }
 
 void Executor::recover(DeviceId device) {
-  device_down_[device.value()] = 0;
+  if (--failures_[device.value()] > 0) return;
   for (Resource& lane : lanes_) {
     if (lane.device != device) continue;
     lane.down = false;
@@ -102,11 +114,32 @@ bool Executor::is_held_by_failure(std::uint64_t op) {
   for (PlaceId place : {what.from, what.to}) {
     if (place.is_none() || !platform_.is_device(place)) continue;
     const DeviceId device = platform_.device(place);
-    if (device_down_[device.value()] == 0) continue;
+    if (failures_[device.value()] == 0) continue;
     held_[device.value()].push_back(op);
     return true;
   }
   return false;
+}
+
+/// Whether the operation computes on the device, or sends from or to it.
+bool Executor::involves(std::uint64_t op, DeviceId device) const {
+  const Op& what = slots_[op].op;
+  const PlaceId place = platform_.place(device);
+  if (what.from == place || what.to == place) return true;
+  return what.extra_lanes > 0 &&
+         std::ranges::any_of(extra_lanes_.at(op), [&](LaneId lane) { return lanes_[lane.value()].device == device; });
+}
+
+/// The slowest of the devices that a computation occupies sets its pace.
+double Executor::slowdown_of(std::uint64_t op) const {
+  const Op& what = slots_[op].op;
+  double slowest = slowdown_[what.from.value()];
+  if (what.extra_lanes == 0) return slowest;
+  for (LaneId lane : extra_lanes_.at(op)) {
+    const DeviceId device = lanes_[lane.value()].device;
+    if (!device.is_none()) slowest = std::max(slowest, slowdown_[device.value()]);
+  }
+  return slowest;
 }
 
 }  // namespace stagecraft

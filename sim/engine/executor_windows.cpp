@@ -8,9 +8,9 @@ namespace stagecraft {
 
 // A device's next operation may stand in a window that is not loaded yet. So as soon as the last known operation of
 // some device has started, the next window is loaded: nothing that could start earlier than that operation's end is
-// missed.
+// missed. Without devices nothing tells what may be missed, and all is loaded.
 void Executor::pull_while_starved() {
-  while (!exhausted_ && (starved_lanes_ > 0 || lanes_.empty())) {
+  while (!exhausted_ && (starved_lanes_ > 0 || device_lanes_ == 0)) {
     observation_.now = clock_.now();
     std::optional<OpGraph> graph = source_.next(observation_);
     observation_.stages.assign(observation_.stages.size(), {});
@@ -28,7 +28,11 @@ void Executor::load(const OpGraph& graph) {
     Resource& resource = lanes_.emplace_back();
     resource.discipline = lane.discipline;
     resource.device = lane.device;
-    if (!lane.device.is_none()) ++starved_lanes_;
+    if (!lane.device.is_none()) {
+      resource.down = failures_[lane.device.value()] > 0;
+      ++device_lanes_;
+      ++starved_lanes_;
+    }
     if (lane.discipline == Discipline::Ready) contested_run_ = true;
   }
   std::size_t extra = 0;
@@ -51,8 +55,12 @@ void Executor::load_op(const OpGraph& graph, std::size_t index) {
   slot.delta_end = deltas_.end();
   for (OpId earlier : graph.dependencies_of(index)) {
     STAGECRAFT_CHECK(earlier.value() < op, "an operation depends on earlier ones only");
-    if (earlier.value() < slots_.begin() || slots_[earlier.value()].state == State::Done) continue;
+    if (earlier.value() < slots_.begin()) continue;
     Slot& dependency = slots_[earlier.value()];
+    if (dependency.state == State::Done) {
+      note_cause(slot, dependency, earlier.value());
+      continue;
+    }
     dependency.successors = edges_.push_back({op, dependency.successors});
     ++slot.missing;
   }
@@ -66,6 +74,15 @@ void Executor::load_op(const OpGraph& graph, std::size_t index) {
   if (is_ready) ready_.push_back(op);
 }
 
+/// Of dependencies that end at one instant the youngest counts, whichever is reported first.
+void Executor::note_cause(Slot& successor, const Slot& ended, std::uint64_t op) {
+  if (ended.end < successor.cause_end || (ended.end == successor.cause_end && op < successor.cause_op)) return;
+  successor.cause = ended.op.kind;
+  successor.cause_op = op;
+  successor.cause_start = ended.start;
+  successor.cause_end = ended.end;
+}
+
 void Executor::join_lane(LaneId lane, std::uint64_t op) {
   Resource& resource = lanes_[lane.value()];
   if (resource.discipline == Discipline::Strict) resource.queue.push_back(op);
@@ -74,7 +91,7 @@ void Executor::join_lane(LaneId lane, std::uint64_t op) {
 
 void Executor::find_exclusive_links(std::uint64_t op) {
   const Op& what = slots_[op].op;
-  if (!is_transfer(what.kind) || what.literal || what.from == what.to) return;
+  if (!crosses_links(what)) return;
   STAGECRAFT_CHECK(find_route(platform_, what.from, what.to, route_), "a transfer's places are connected");
   std::vector<LinkId> links;
   for (LinkId link : route_.links) {

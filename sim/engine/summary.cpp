@@ -106,9 +106,10 @@ void Summary::add_computation(const Span& span, const Op& op) {
 void Summary::add_gap(std::uint32_t device, const Span& span) {
   if (!is_transfer(span.cause)) return;
   const Seconds begin = std::max(devices_[device].last_end, span.cause_start);
-  if (begin >= span.start) return;
+  const Seconds end = std::min(span.start, span.cause_end);
+  if (begin >= end) return;
   const Account account = span.cause == OpKind::AllReduce ? kAllReduce : kExposed;
-  add_piece(device * kAccounts + account, begin, span.start, (span.start - begin).value());
+  add_piece(device * kAccounts + account, begin, end, (end - begin).value());
 }
 
 std::uint32_t Summary::pair_of(PlaceId from, PlaceId to) {
@@ -126,7 +127,7 @@ void Summary::add_transfer(const Span& span, const Op& op) {
     const std::uint32_t index = use_of_[op.from.value()];
     if (index != kUnused) devices_[index].all_reduces.emplace_back(span.start, span.end);
   }
-  if (op.literal || op.from == op.to || span.aborted) return;
+  if (!crosses_links(op) || span.aborted) return;
   add_piece(pair_base_ + pair_of(op.from, op.to), span.start, span.end, static_cast<double>(op.bytes.value()));
 }
 

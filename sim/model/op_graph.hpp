@@ -75,9 +75,14 @@ struct Op {
   PlaceId to;
   Seconds seconds;
   Bytes bytes;
-  Seconds not_before;
+  Seconds not_before;  ///< the operation is not ready earlier
   friend bool operator==(const Op&, const Op&) = default;
 };
+
+/// Whether the operation moves bytes over the platform's links.
+[[nodiscard]] constexpr bool crosses_links(const Op& op) {
+  return is_transfer(op.kind) && !op.literal && op.from != op.to;
+}
 
 /// A change of the memory in use at a place, when an operation starts or ends.
 struct MemoryDelta {
@@ -144,8 +149,9 @@ struct OpGraph {
 struct OpSource {
   /// The next window, or none at the end of the run.
   std::function<std::optional<OpGraph>(const Observation&)> next;
-  /// Every lane is strict and only computations change a device's memory: then times follow from one pass over the
-  /// operations in their order, as long as nothing is exclusive and nothing changes during the run.
+  /// Every lane is strict, only computations change memory, and `next` does not look at what it is shown: then times
+  /// follow from one pass over the operations in their order, as long as nothing is exclusive and nothing changes
+  /// during the run.
   bool one_pass = false;
 };
 

@@ -14,7 +14,8 @@ struct Span {
   OpId id;
   Seconds start;
   Seconds end;
-  Seconds cause_start;           ///< start of the dependency that ended last; 0 without any
+  Seconds cause_start;           ///< of the dependency that ended last (of several, the youngest): its start
+  Seconds cause_end;             ///< and its end; 0 without any
   OpKind cause = OpKind::Setup;  ///< its kind; Setup without any
   bool aborted = false;          ///< a failure ended it at `end`; it runs again later
   friend bool operator==(const Span&, const Span&) = default;
