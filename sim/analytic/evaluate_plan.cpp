@@ -1,0 +1,22 @@
+#include "sim/analytic/evaluate_plan.hpp"
+
+#include "sim/analytic/evaluate.hpp"
+#include "sim/engine/summary.hpp"
+
+#include <utility>
+
+namespace stagecraft {
+
+Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
+                     const Events& events, Timeline* timeline) {
+  LoweredRun run = lower(graph, platform, plan, options);
+  Summary summary(platform, run.use, run.measurement, evaluates_in_start_order(platform, run.source, events));
+  evaluate(platform, std::move(run.source), events,
+           [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+             summary.add(span, op, deltas);
+             if (timeline != nullptr) timeline->push_back(timeline_entry(span, op));
+           });
+  return summary.finish();
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "sim/model/events.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
+#include "sim/model/timeline.hpp"
+#include "sim/schedule/lower.hpp"
+
+namespace stagecraft {
+
+/// Lowers and evaluates a plan: the figures it would have without contention. `timeline`, if given, takes all spans.
+/// **Requires** and **Throws** as `lower`.
+[[nodiscard]] Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                   const LowerOptions& options = {}, const Events& events = {},
+                                   Timeline* timeline = nullptr);
+
+}  // namespace stagecraft

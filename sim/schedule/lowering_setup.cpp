@@ -1,0 +1,255 @@
+#include "sim/base/error.hpp"
+#include "sim/schedule/lowering.hpp"
+#include "sim/schedule/ranks.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stagecraft {
+namespace {
+
+/// Work of one replica: its device's speed and its share of each microbatch.
+StageWork scaled(StageWork work, double factor, const Share& share) {
+  const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
+  work.forward = work.forward * time;
+  for (BackwardPiece& piece : work.backward) {
+    piece.recompute = piece.recompute * time;
+    piece.backward = piece.backward * time;
+    piece.backward_weight = piece.backward_weight * time;
+    piece.rematerialised = share * piece.rematerialised;
+    piece.workspace = share * piece.workspace;
+  }
+  work.stash = share * work.stash;
+  work.swapped = share * work.swapped;
+  work.workspace = share * work.workspace;
+  return work;
+}
+
+}  // namespace
+
+Lowering::Lowering(const LayerGraph& graph, const Platform& platform, Plan plan, LowerOptions options)
+    : layers_(graph),
+      platform_(platform),
+      plan_(std::move(plan)),
+      options_(std::move(options)),
+      schedule_(*find_schedule(plan_.schedule.name)),
+      boundaries_(boundaries(graph, plan_)) {
+  if (!schedule_.synchronous) measured_ = measured_part(plan_);
+  make_workers();
+  connect_workers();
+  if (options_.network == NetworkModel::Platform) check_connected();
+  make_groups();
+  if (options_.literal) {
+    explicit_transfers_ = options_.literal->explicit_transfers;
+    rendezvous_ = options_.literal->rendezvous;
+  }
+  const Schedule first = next_segment();
+  make_channels(first.channels);
+  take_actions(first);
+}
+
+void Lowering::make_workers() {
+  std::map<DeviceId, std::size_t> order_of;
+  for (const Stage& stage : plan_.stages) {
+    for (DeviceId device : stage.devices) order_of[device] = 0;
+  }
+  for (auto& [device, order] : order_of) {
+    order = devices_.size();
+    DeviceState state;
+    state.device = device;
+    state.lane = LaneId(order);
+    devices_.push_back(std::move(state));
+    use_.push_back({device, {}});
+  }
+  for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+    const Stage& stage = plan_.stages[s];
+    const StageWork work = stage_work(layers_, stage);
+    first_worker_.push_back(workers_.size());
+    for (std::size_t r = 0; r < stage.devices.size(); ++r) {
+      Worker worker;
+      worker.stage = StageId(s);
+      worker.device = stage.devices[r];
+      worker.place = platform_.place(worker.device);
+      worker.order = order_of[worker.device];
+      worker.replicas = alternating_replicas(stage);
+      worker.replica = static_cast<std::int64_t>(r);
+      worker.count = microbatches_of(stage, worker.replica, plan_.microbatches);
+      worker.share = replica_share(stage, r);
+      worker.work = scaled(work, require_time_factor(platform_, layers_.device_kind, worker.device), worker.share);
+      if (worker.work.swapped > Bytes(0)) one_pass_ = false;
+      const std::int64_t copies = 1 + plan_.training.gradient_copies + plan_.training.optimizer_copies;
+      if (const auto bandwidth = platform_.kind(worker.device).update_bandwidth) {
+        worker.update = (work.parameters * copies) / *bandwidth;
+      }
+      devices_[worker.order].workers.push_back(workers_.size());
+      use_[worker.order].stages.push_back(worker.stage);
+      workers_.push_back(std::move(worker));
+    }
+    backwards_per_microbatch_ += alternating_replicas(stage) > 1 ? 1 : stage.devices.size();
+  }
+}
+
+/// Targets of each worker and the number of operations that bring its inputs.
+void Lowering::connect_workers() {
+  for (std::size_t boundary = 0; boundary < boundaries_.size(); ++boundary) {
+    connect(boundary, false);
+    connect(boundary, true);
+  }
+  const bool analytic = options_.network == NetworkModel::Analytic;
+  std::vector<std::uint32_t> forward_inputs(workers_.size());
+  std::vector<std::uint32_t> backward_inputs(workers_.size());
+  for (const Worker& worker : workers_) {
+    const auto count = [&](const std::vector<Target>& targets, std::vector<std::uint32_t>& inputs) {
+      for (const Target& target : targets) {
+        if (target.alternating > 1) {  // each of its replicas gets one from each sender that has the microbatch at all
+          for (std::int64_t r = 0; r < target.alternating; ++r) {
+            std::uint32_t& number = inputs[target.first_worker + static_cast<std::size_t>(r)];
+            if (worker.replicas == 1 || worker.replica == 0) ++number;
+          }
+        } else if (worker.replicas == 1 || worker.replica == 0) {
+          ++inputs[target.first_worker];
+        }
+      }
+    };
+    count(worker.forward_targets, forward_inputs);
+    count(worker.backward_targets, backward_inputs);
+  }
+  if (analytic) {  // one channel operation for each boundary, whoever sends
+    std::ranges::fill(forward_inputs, 0U);
+    std::ranges::fill(backward_inputs, 0U);
+    for (const Boundary& boundary : boundaries_) {
+      for (std::size_t w = 0; w < workers_.size(); ++w) {
+        if (workers_[w].stage == boundary.to) ++forward_inputs[w];
+        if (workers_[w].stage == boundary.from) ++backward_inputs[w];
+      }
+    }
+  }
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    workers_[w].board = MicrobatchBoard(forward_inputs[w], backward_inputs[w]);
+  }
+}
+
+void Lowering::connect(std::size_t boundary, bool gradient) {
+  const StageId from = gradient ? boundaries_[boundary].to : boundaries_[boundary].from;
+  const StageId to = gradient ? boundaries_[boundary].from : boundaries_[boundary].to;
+  const Stage& target_stage = plan_.stages[to.value()];
+  for (std::size_t r = 0; r < plan_.stages[from.value()].devices.size(); ++r) {
+    Worker& worker = workers_[first_worker_[from.value()] + r];
+    std::vector<Target>& targets = gradient ? worker.backward_targets : worker.forward_targets;
+    const std::int64_t alternating = alternating_replicas(target_stage);
+    if (alternating > 1) {
+      targets.push_back({boundary, first_worker_[to.value()], alternating,
+                         flow_share(worker.share, Share{}) * boundaries_[boundary].bytes});
+      continue;
+    }
+    for (std::size_t t = 0; t < target_stage.devices.size(); ++t) {
+      const Share share = flow_share(worker.share, replica_share(target_stage, t));
+      if (share.end == share.begin) continue;
+      targets.push_back({boundary, first_worker_[to.value()] + t, 1, share * boundaries_[boundary].bytes});
+    }
+  }
+}
+
+void Lowering::check_connected() const {
+  Route route;
+  for (const Worker& worker : workers_) {
+    for (const Target& target : worker.forward_targets) {
+      for (std::int64_t r = 0; r < target.alternating; ++r) {
+        const Worker& other = workers_[target.first_worker + static_cast<std::size_t>(r)];
+        const bool there = find_route(platform_, worker.place, other.place, route);
+        if (there && find_route(platform_, other.place, worker.place, route)) continue;
+        throw InputError("the plan sends from " + platform_.devices[worker.device].name + " to " +
+                             platform_.devices[other.device].name + ", which are not connected",
+                         {}, "add a link, a route or a default_link to the platform");
+      }
+    }
+  }
+}
+
+/// Stages with the same layers hold the same parameters: their replicas share one all-reduce.
+void Lowering::make_groups() {
+  std::map<std::vector<LayerId>, std::size_t> group_of_layers;
+  for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+    const auto [found, is_new] = group_of_layers.try_emplace(plan_.stages[s].layers, groups_.size());
+    if (is_new) groups_.emplace_back();
+    group_of_.push_back(found->second);
+    Group& group = groups_[found->second];
+    for (std::size_t r = 0; r < plan_.stages[s].devices.size(); ++r) {
+      group.workers.push_back(first_worker_[s] + r);
+      group.parameters = workers_[first_worker_[s]].work.parameters;
+    }
+  }
+}
+
+Seconds Lowering::analytic_seconds(const Boundary& boundary) const {
+  const Stage& from = plan_.stages[boundary.from.value()];
+  const Stage& to = plan_.stages[boundary.to.value()];
+  std::optional<BytesPerSecond> smallest;
+  for (DeviceId a : from.devices) {
+    for (DeviceId b : to.devices) {
+      if (a == b) continue;
+      const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform_, a, b);
+      if (!bandwidth) {
+        throw InputError("the plan sends from " + platform_.devices[a].name + " to " + platform_.devices[b].name +
+                             ", which are not connected",
+                         {}, "add a link, a route or a default_link to the platform");
+      }
+      smallest = smallest ? std::min(*smallest, *bandwidth) : *bandwidth;
+    }
+  }
+  if (!smallest) return Seconds(0);
+  const auto parts = [](const Stage& stage) {
+    return stage.replication == Replication::Split ? static_cast<double>(stage.devices.size()) : 1.0;
+  };
+  return boundary.bytes / *smallest / (parts(from) * parts(to));
+}
+
+void Lowering::make_channels(const std::vector<ChannelOrder>& orders) {
+  const bool analytic = options_.network == NetworkModel::Analytic;
+  if (!analytic && orders.empty()) return;
+  channels_.resize(boundaries_.size());
+  std::size_t lane = devices_.size();
+  for (std::size_t i = 0; i < boundaries_.size(); ++i) {
+    Channel& channel = channels_[i];
+    const auto order = std::ranges::find_if(orders, [&](const ChannelOrder& candidate) {
+      return candidate.from == boundaries_[i].from && candidate.to == boundaries_[i].to;
+    });
+    if (!analytic && order == orders.end()) continue;
+    channel.lane = LaneId(lane++);
+    if (analytic) channel.seconds = analytic_seconds(boundaries_[i]);
+    for (const Worker& worker : workers_) {
+      if (worker.stage != boundaries_[i].from || analytic || worker.replicas > 1) continue;
+      if (worker.replica == 0) channel.flows = 0;
+      channel.flows += static_cast<std::size_t>(
+          std::ranges::count(worker.forward_targets, i, [](const Target& target) { return target.boundary; }));
+    }
+    if (order != orders.end()) {
+      channel.discipline = order->discipline;
+      channel.actions = order->actions;
+      for (const ChannelAction& action : order->actions) channel.listed[{action.microbatch, action.gradient}] = action;
+    }
+    if (channel.discipline == Discipline::Ready) one_pass_ = false;
+  }
+}
+
+/// Declares the lanes and takes what is kept from the start.
+void Lowering::append_setup() {
+  for (const DeviceState& device : devices_) window_.new_lanes.push_back({device.discipline, device.device});
+  for (const Channel& channel : channels_) {
+    if (!channel.lane.is_none()) window_.new_lanes.push_back({channel.discipline, DeviceId::none()});
+  }
+  Op setup;
+  setup.kind = OpKind::Setup;
+  window_.append(setup);
+  for (const Worker& worker : workers_) {
+    const Bytes crossing = boundary_bytes(plan_, boundaries_, worker.stage, worker.device);
+    const StaticMemory memory =
+        static_memory(plan_.training, worker.work, weight_versions(plan_, worker.stage), crossing, worker.share);
+    window_.take(worker.place, MemoryCategory::Weights, memory.weights);
+    window_.take(worker.place, MemoryCategory::Gradients, memory.gradients);
+    window_.take(worker.place, MemoryCategory::Optimizer, memory.optimizer);
+    window_.take(worker.place, MemoryCategory::Buffers, memory.buffers);
+  }
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,101 @@
+#include "sim/analytic/evaluate_plan.hpp"
+#include "tests/schedule/chains.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+using testing::chain;
+using testing::pairwise;
+using testing::straight;
+
+double iteration(std::size_t p, std::int64_t m, const char* schedule, double f, double b, double latency = 0.0) {
+  const Report report = evaluate_plan(chain(p, f, b), pairwise(p, 1e9, latency), straight(p, m, schedule));
+  return report.iterations.back().value();
+}
+
+std::vector<std::int64_t> sizes(std::int64_t extra) {
+  std::vector<std::int64_t> result = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512};
+  if (extra > 1) result.push_back(extra - 1);
+  result.push_back(extra + 1);
+  return result;
+}
+
+TEST_CASE("closed form: gpipe and 1f1b take (m + p - 1)(f + b) without transfer cost") {
+  const double f = 0.0123;
+  const double b = 0.0271;
+  for (std::int64_t p : {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64}) {
+    for (std::int64_t m : sizes(p)) {
+      const double expected = static_cast<double>(m + p - 1) * (f + b);
+      for (const char* schedule : {"gpipe", "1f1b"}) {
+        CAPTURE(p);
+        CAPTURE(m);
+        CAPTURE(schedule);
+        CHECK(iteration(static_cast<std::size_t>(p), m, schedule, f, b) == doctest::Approx(expected).epsilon(1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("closed form: latency adds 2(p-1)c to gpipe and c[2(p-1)m/p + 2(p-2)] to 1f1b when p divides m") {
+  // schedules.md, section 1.2; t = f + b = 3, c = 0.01 small against f.
+  const double c = 0.01;
+  for (std::int64_t p : {2, 3, 4, 8, 16}) {
+    for (std::int64_t factor : {1, 2, 4}) {
+      const std::int64_t m = p * factor;
+      const auto pd = static_cast<double>(p);
+      const double base = static_cast<double>(m + p - 1) * 3.0;
+      CAPTURE(p);
+      CAPTURE(m);
+      CHECK(iteration(static_cast<std::size_t>(p), m, "gpipe", 1.0, 2.0, c) ==
+            doctest::Approx(base + 2.0 * (pd - 1.0) * c).epsilon(1e-12));
+      const double extra = c * (2.0 * (pd - 1.0) * static_cast<double>(factor) + 2.0 * (pd - 2.0));
+      CHECK(iteration(static_cast<std::size_t>(p), m, "1f1b", 1.0, 2.0, c) ==
+            doctest::Approx(base + extra).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("closed form: 1f1b keeps min(m, p - i) microbatches in flight, gpipe all of them") {
+  for (std::size_t p : {1U, 2U, 4U, 7U}) {
+    for (std::int64_t m : {1, 3, 4, 9}) {
+      const Report one = evaluate_plan(chain(p, 1, 2), pairwise(p), straight(p, m, "1f1b"));
+      const Report all = evaluate_plan(chain(p, 1, 2), pairwise(p), straight(p, m, "gpipe"));
+      for (std::size_t i = 0; i < p; ++i) {
+        CHECK(one.devices[i].in_flight_peak == std::min(m, static_cast<std::int64_t>(p - i)));
+        CHECK(all.devices[i].in_flight_peak == m);
+      }
+    }
+  }
+}
+
+TEST_CASE("closed form: the bubble of a flushed pipeline is (p - 1) / (m + p - 1)") {
+  const Report report = evaluate_plan(chain(4, 1, 2), pairwise(4), straight(4, 8, "1f1b"));
+  CHECK(report.bubble_ratio == doctest::Approx(3.0 / 11.0).epsilon(1e-12));
+  CHECK(report.span_bubble_ratio == doctest::Approx(3.0 / 11.0).epsilon(1e-12));  // the first device works to the end
+  CHECK(report.ideal_bubble_ratio == doctest::Approx(3.0 / 8.0).epsilon(1e-12));
+}
+
+TEST_CASE("closed form: peak memory is the hand-computed ledger to the byte") {
+  // p = 3, m = 4: stage i keeps min(4, 3 - i) stashes of 1000 B, parameters 10 B with 1 + 1 + 2 copies, boundary
+  // buffers 2 * 77 B for each side of a cut.
+  const Report report = evaluate_plan(chain(3, 1, 2, 77, 1000, 10), pairwise(3), straight(3, 4, "1f1b"));
+  CHECK(report.devices[0].memory.peak == Bytes(40 + 2 * 77 + 3 * 1000));
+  CHECK(report.devices[1].memory.peak == Bytes(40 + 4 * 77 + 2 * 1000));
+  CHECK(report.devices[2].memory.peak == Bytes(40 + 2 * 77 + 1 * 1000));
+}
+
+TEST_CASE("pipedream: the period of a straight pipeline is its slowest stage") {
+  LayerGraph graph = chain(4, 1, 2);
+  graph.layers[LayerId(2)].backward = Seconds(3.5);
+  const Report report = evaluate_plan(graph, pairwise(4), straight(4, 40, "pipedream"));
+  REQUIRE(report.period.has_value());
+  CHECK(report.period->value() == doctest::Approx(4.5).epsilon(1e-12));
+  CHECK(report.devices[2].bubble_ratio == doctest::Approx(0.0));
+}
+
+}  // namespace
+}  // namespace stagecraft
