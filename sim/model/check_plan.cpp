@@ -1,0 +1,229 @@
+#include "sim/model/check_plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace stagecraft {
+namespace {
+
+using Rule = Violation::Rule;
+
+class Judge {
+ public:
+  Judge(const LayerGraph& graph, const Platform& platform, const Plan& plan)
+      : graph_(graph), platform_(platform), plan_(plan) {}
+
+  std::vector<Violation> run() {
+    check_numbers();
+    check_coverage();
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      check_devices(s);
+      check_recompute(s);
+      check_swap(s);
+      check_ring(s);
+    }
+    check_edges();
+    return std::move(violations_);
+  }
+
+ private:
+  static StageId id(std::size_t stage) { return StageId(stage); }
+  void add(Rule rule, StageId stage, const std::string& message) { violations_.push_back({rule, stage, message}); }
+  [[nodiscard]] const std::string& name(LayerId layer) const { return graph_.layers[layer].name; }
+  [[nodiscard]] const std::string& name(DeviceId device) const { return platform_.devices[device].name; }
+  [[nodiscard]] static std::string called(std::size_t stage) { return "stage " + std::to_string(stage); }
+
+  void check_positive(std::int64_t value, const std::string& what, StageId stage) {
+    if (value < 1) add(Rule::Numbers, stage, what + " is " + std::to_string(value) + ", less than 1");
+  }
+
+  void check_numbers() {
+    check_positive(plan_.microbatches, "microbatches", StageId::none());
+    check_positive(plan_.microbatch_size, "microbatch_size", StageId::none());
+    const Training& training = plan_.training;
+    if (training.gradient_copies < 0 || training.optimizer_copies < 0 || training.boundary_buffers < 0) {
+      add(Rule::Numbers, StageId::none(), "a number of copies or buffers in training is negative");
+    }
+    if (!(training.input_gradient_release >= 0.0 && training.input_gradient_release <= 1.0)) {
+      add(Rule::Numbers, StageId::none(), "training.input_gradient_release is not between 0 and 1");
+    }
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      const Stage& stage = plan_.stages[s];
+      if (stage.weight_versions) check_positive(*stage.weight_versions, called(s) + ": weight_versions", id(s));
+      if (stage.in_flight) check_positive(*stage.in_flight, called(s) + ": in_flight", id(s));
+    }
+  }
+
+  void check_coverage() {
+    if (plan_.stages.empty()) add(Rule::Coverage, StageId::none(), "the plan has no stages");
+    std::uint32_t pipelines = 0;
+    for (const Stage& stage : plan_.stages) pipelines = std::max(pipelines, stage.pipeline + 1);
+    for (std::uint32_t pipeline = 0; pipeline < pipelines; ++pipeline) check_coverage(pipeline);
+  }
+
+  void check_coverage(std::uint32_t pipeline) {
+    IndexVector<LayerId, std::size_t> holder(graph_.layers.size(), plan_.stages.size());
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      if (plan_.stages[s].pipeline != pipeline) continue;
+      if (plan_.stages[s].layers.empty()) add(Rule::Coverage, id(s), called(s) + " has no layers");
+      for (LayerId layer : plan_.stages[s].layers) {
+        if (holder[layer] != plan_.stages.size()) {
+          add(Rule::Coverage, id(s),
+              "layer '" + name(layer) + "' is in " + called(holder[layer]) + " and again in " + called(s));
+        }
+        holder[layer] = s;
+      }
+    }
+    for (LayerId layer : indices(graph_.layers)) {
+      if (holder[layer] == plan_.stages.size()) {
+        add(Rule::Coverage, StageId::none(),
+            "layer '" + name(layer) + "' is in no stage" +
+                (pipeline > 0 ? " of pipeline " + std::to_string(pipeline) : ""));
+      }
+    }
+  }
+
+  void check_devices(std::size_t s) {
+    const Stage& stage = plan_.stages[s];
+    if (stage.devices.empty()) add(Rule::Devices, id(s), called(s) + " has no devices");
+    std::set<DeviceId> seen;
+    for (DeviceId device : stage.devices) {
+      if (!seen.insert(device).second) add(Rule::Devices, id(s), called(s) + " names " + name(device) + " twice");
+    }
+    const auto replicas = static_cast<std::int64_t>(stage.devices.size());
+    if (stage.replication == Replication::Split && replicas > plan_.microbatch_size) {
+      add(Rule::Replication, id(s),
+          called(s) + " divides microbatches of " + std::to_string(plan_.microbatch_size) + " samples over " +
+              std::to_string(replicas) + " replicas");
+    }
+  }
+
+  void check_recompute(std::size_t s) {
+    const Stage& stage = plan_.stages[s];
+    std::set<LayerId> seen;
+    for (const std::vector<LayerId>& segment : stage.recompute) {
+      if (segment.empty()) {
+        add(Rule::Recompute, id(s), called(s) + " has an empty recompute segment");
+        continue;
+      }
+      for (LayerId layer : segment) {
+        if (!seen.insert(layer).second) {
+          add(Rule::Recompute, id(s), called(s) + " recomputes layer '" + name(layer) + "' twice");
+        }
+      }
+      const auto first = std::ranges::find(stage.layers, segment.front());
+      const auto left = static_cast<std::size_t>(stage.layers.end() - first);
+      if (left < segment.size() || !std::equal(segment.begin(), segment.end(), first)) {
+        add(Rule::Recompute, id(s),
+            called(s) + ": the recompute segment from '" + name(segment.front()) + "' to '" + name(segment.back()) +
+                "' is not a run of consecutive layers of the stage");
+      }
+    }
+    for (LayerId layer : stage.swap) {
+      if (seen.contains(layer)) {
+        add(Rule::Swap, id(s), called(s) + " both recomputes and swaps layer '" + name(layer) + "'");
+      }
+    }
+  }
+
+  void check_swap(std::size_t s) {
+    const Stage& stage = plan_.stages[s];
+    std::set<LayerId> seen;
+    for (LayerId layer : stage.swap) {
+      if (!seen.insert(layer).second) {
+        add(Rule::Swap, id(s), called(s) + " swaps layer '" + name(layer) + "' twice");
+      } else if (std::ranges::find(stage.layers, layer) == stage.layers.end()) {
+        add(Rule::Swap, id(s), called(s) + " swaps layer '" + name(layer) + "', which it does not hold");
+      }
+    }
+    if (stage.swap.empty()) return;
+    for (DeviceId device : stage.devices) {
+      if (platform_.devices[device].host.is_none()) {
+        add(Rule::Swap, id(s), called(s) + " swaps on " + name(device) + ", which has no host");
+      }
+    }
+  }
+
+  void check_connection(DeviceId from, DeviceId to, StageId stage, const std::string& what) {
+    if (find_route(platform_, platform_.place(from), platform_.place(to), route_)) return;
+    add(Rule::Connection, stage, what + " " + name(from) + " to " + name(to) + ", which are not connected");
+  }
+
+  void check_ring(std::size_t s) {
+    const std::vector<DeviceId>& ring = plan_.stages[s].devices;
+    if (ring.size() < 2) return;
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      check_connection(ring[i], ring[(i + 1) % ring.size()], id(s), "the all-reduce of " + called(s) + " goes from");
+    }
+  }
+
+  void check_edges() {
+    std::set<std::pair<std::size_t, std::size_t>> exchanging;
+    std::set<std::uint32_t> pipelines;
+    for (const Stage& stage : plan_.stages) pipelines.insert(stage.pipeline);
+    for (std::uint32_t pipeline : pipelines) {
+      IndexVector<LayerId, std::size_t> holder(graph_.layers.size(), plan_.stages.size());
+      for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+        if (plan_.stages[s].pipeline != pipeline) continue;
+        for (LayerId layer : plan_.stages[s].layers) holder[layer] = s;
+      }
+      for (const LayerEdge& edge : graph_.edges) {
+        const std::size_t from = holder[edge.from];
+        const std::size_t to = holder[edge.to];
+        if (from == to || from == plan_.stages.size() || to == plan_.stages.size()) continue;
+        if (from > to) {
+          add(Rule::Order, id(from),
+              "layer '" + name(edge.from) + "' of " + called(from) + " feeds '" + name(edge.to) + "' of the earlier " +
+                  called(to));
+        } else {
+          exchanging.emplace(from, to);
+        }
+      }
+    }
+    for (const auto& [from, to] : exchanging) check_exchange(from, to);
+  }
+
+  /// The replicas that exchange tensors: all pairs, but of two alternating stages only those that share a microbatch.
+  void check_exchange(std::size_t from, std::size_t to) {
+    const Stage& a = plan_.stages[from];
+    const Stage& b = plan_.stages[to];
+    const bool alternate = a.replication == Replication::RoundRobin && b.replication == Replication::RoundRobin;
+    const std::size_t stride = alternate ? std::gcd(a.devices.size(), b.devices.size()) : 1;
+    for (std::size_t i = 0; i < a.devices.size(); ++i) {
+      for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.devices.size(); j += stride) {
+        const std::string what = "the boundary of " + called(from) + " and " + called(to) + " goes from";
+        check_connection(a.devices[i], b.devices[j], id(from), what);
+        check_connection(b.devices[j], a.devices[i], id(from), what);
+      }
+    }
+  }
+
+  const LayerGraph& graph_;
+  const Platform& platform_;
+  const Plan& plan_;
+  Route route_;
+  std::vector<Violation> violations_;
+};
+
+}  // namespace
+
+const char* to_string(Violation::Rule rule) {
+  switch (rule) {
+    case Rule::Numbers: return "numbers";
+    case Rule::Coverage: return "coverage";
+    case Rule::Devices: return "devices";
+    case Rule::Order: return "order";
+    case Rule::Recompute: return "recompute";
+    case Rule::Swap: return "swap";
+    case Rule::Replication: return "replication";
+    case Rule::Connection: return "connection";
+  }
+  return "?";
+}
+
+std::vector<Violation> check_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return Judge(graph, platform, plan).run();
+}
+
+}  // namespace stagecraft
