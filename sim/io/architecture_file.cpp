@@ -6,41 +6,68 @@
 #include "sim/workload/vgg.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace stagecraft {
 namespace {
 
 using ReadFamily = Architecture (*)(const YamlNode& root, const std::string& name);
 
-std::int64_t count_or(const YamlNode& root, std::string_view key, std::int64_t otherwise) {
+std::int64_t count_or(const YamlNode& root, std::string_view key, std::int64_t otherwise, std::int64_t most) {
   const auto node = root.find(key);
-  return node ? read_count(*node, 1) : otherwise;
+  return node ? read_count(*node, 1, most) : otherwise;
+}
+
+std::vector<std::int64_t> read_block(const YamlNode& node) {
+  std::vector<std::int64_t> channels;
+  for (const YamlNode& item : node.items()) channels.push_back(read_count(item, 1, VggLimits::kChannels));
+  if (channels.empty()) node.fail("expected at least one convolution, found none");
+  if (std::ssize(channels) > VggLimits::kConvolutions) node.fail("expected at most 1000 convolutions, found more");
+  return channels;
+}
+
+/// Each block halves the image.
+void require_enough_pixels(const YamlNode& root, const VggSize& size) {
+  std::int64_t edge = size.image;
+  for (std::size_t block = 0; block < size.blocks.size() && edge > 0; ++block) edge /= 2;
+  if (edge > 0) return;
+  root.at(root.find("image") ? "image" : "blocks")
+      .fail("nothing is left of an image of " + std::to_string(size.image) + " pixels after " +
+            std::to_string(size.blocks.size()) + " poolings");
 }
 
 Architecture read_vgg(const YamlNode& root, const std::string& name) {
   root.allow_keys({"schema", "architecture", "family", "source", "blocks", "image", "hidden", "classes"});
   VggSize size;
-  for (const YamlNode& block : root.at("blocks").items()) {
-    std::vector<std::int64_t> channels;
-    for (const YamlNode& item : block.items()) channels.push_back(read_count(item, 1));
-    size.blocks.push_back(std::move(channels));
-  }
-  size.image = count_or(root, "image", size.image);
-  size.hidden = count_or(root, "hidden", size.hidden);
-  size.classes = count_or(root, "classes", size.classes);
+  const YamlNode blocks = root.at("blocks");
+  for (const YamlNode& block : blocks.items()) size.blocks.push_back(read_block(block));
+  if (size.blocks.empty()) blocks.fail("expected at least one block, found none");
+  size.image = count_or(root, "image", size.image, VggLimits::kPixels);
+  size.hidden = count_or(root, "hidden", size.hidden, VggLimits::kOutputs);
+  size.classes = count_or(root, "classes", size.classes, VggLimits::kOutputs);
+  require_enough_pixels(root, size);
   return vgg(name, size);
 }
 
 /// What BERT and GPT have in common; `usual` tells what may be left out.
 TransformerSize read_transformer(const YamlNode& root, const TransformerSize& usual) {
+  constexpr TransformerSize kMost = largest_transformer();
   TransformerSize size;
-  size.layers = read_count(root.at("layers"), 1);
-  size.hidden = read_count(root.at("hidden"), 1);
-  size.heads = read_count(root.at("heads"), 1);
-  size.sequence = read_count(root.at("sequence"), 1);
-  size.vocabulary = count_or(root, "vocabulary", usual.vocabulary);
-  size.positions = count_or(root, "positions", std::max(usual.positions, size.sequence));
-  size.feed_forward = count_or(root, "feed_forward", 0);
+  size.layers = read_count(root.at("layers"), 1, kMost.layers);
+  const YamlNode hidden = root.at("hidden");
+  size.hidden = read_count(hidden, 1, kMost.hidden);
+  size.heads = read_count(root.at("heads"), 1, kMost.heads);
+  if (size.hidden % size.heads != 0) hidden.fail_expected("a multiple of 'heads', " + std::to_string(size.heads));
+  size.sequence = read_count(root.at("sequence"), 1, kMost.sequence);
+  size.vocabulary = count_or(root, "vocabulary", usual.vocabulary, kMost.vocabulary);
+  size.positions = std::max(usual.positions, size.sequence);
+  if (const auto positions = root.find("positions")) {
+    size.positions = read_count(*positions, 1, kMost.positions);
+    if (size.positions < size.sequence) {
+      positions->fail_expected("at least 'sequence', " + std::to_string(size.sequence));
+    }
+  }
+  size.feed_forward = count_or(root, "feed_forward", 0, kMost.feed_forward);
   return size;
 }
 
@@ -69,14 +96,9 @@ Architecture parse_architecture(std::string_view text, const std::string& file_n
   const std::string name = read_name(root.at("architecture"));
   const auto read_family =
       read_choice<ReadFamily>(root.at("family"), {{"vgg", read_vgg}, {"bert", read_bert}, {"gpt", read_gpt}});
-  try {
-    Architecture net = read_family(root, name);
-    if (const auto source = root.find("source")) net.source = read_text(*source);
-    return net;
-  } catch (const InputError& error) {
-    if (error.place().line > 0) throw;
-    throw InputError(error.message(), root.place(), error.hint());  // sizes that do not fit together
-  }
+  Architecture net = read_family(root, name);
+  if (const auto source = root.find("source")) net.source = read_text(*source);
+  return net;
 }
 
 Architecture read_architecture_file(const std::string& path) { return parse_architecture(read_text_file(path), path); }

@@ -8,7 +8,7 @@
 namespace stagecraft {
 
 /// The network a file of the schema `stagecraft/architecture/1` describes (docs/reference/formats/architecture.md).
-/// **Throws** InputError naming the place of the first defect; for sizes that do not fit together, the file.
+/// **Throws** InputError naming the place of the first defect.
 [[nodiscard]] Architecture read_architecture_file(const std::string& path);
 
 /// The same of a text; `file_name` is used in messages only.

@@ -11,13 +11,6 @@ constexpr std::int64_t kTokenBytes = 8;           ///< token numbers are 64-bit 
 constexpr std::int64_t kDropoutMaskBytes = 1;     ///< one byte per value
 constexpr std::int64_t kNormStatisticsBytes = 8;  ///< mean and reciprocal deviation of each token, fp32
 
-// Within these no count of one operator exceeds 2^60.
-constexpr std::int64_t kMostLayers = 4096;
-constexpr std::int64_t kMostHidden = std::int64_t{1} << 17;
-constexpr std::int64_t kMostInner = std::int64_t{1} << 19;
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;
-constexpr std::int64_t kMostWords = std::int64_t{1} << 22;
-
 /// Which layer and which block the operators being added belong to.
 struct Label {
   std::string layer;
@@ -247,12 +240,11 @@ void require_sound(const TransformerSize& size) {
   const bool positive = size.layers > 0 && size.hidden > 0 && size.heads > 0 && size.sequence > 0 &&
                         size.vocabulary > 0 && size.positions > 0 && size.feed_forward >= 0;
   if (!positive) throw InputError("every size of a transformer must be at least 1");
-  const bool countable = size.layers <= kMostLayers && size.hidden <= kMostHidden && size.feed_forward <= kMostInner &&
-                         size.sequence <= kMostTokens && size.positions <= kMostTokens && size.vocabulary <= kMostWords;
-  if (!countable) {
-    throw InputError("a transformer has at most 4096 blocks, a hidden size of 131072, a feed-forward size of 524288, " +
-                     std::string("1048576 positions and 4194304 words"));
-  }
+  constexpr TransformerSize kMost = largest_transformer();
+  const bool countable = size.layers <= kMost.layers && size.hidden <= kMost.hidden &&
+                         size.feed_forward <= kMost.feed_forward && size.sequence <= kMost.sequence &&
+                         size.positions <= kMost.positions && size.vocabulary <= kMost.vocabulary;
+  if (!countable) throw InputError("a size exceeds that of the largest transformer that can be counted");
   if (size.hidden % size.heads != 0) {
     throw InputError("hidden must be a multiple of heads, found " + std::to_string(size.hidden) + " and " +
                      std::to_string(size.heads));

@@ -19,6 +19,17 @@ struct TransformerSize {
   friend bool operator==(const TransformerSize&, const TransformerSize&) = default;
 };
 
+/// The most of each size: within these no count of one operator exceeds 2^60.
+constexpr TransformerSize largest_transformer() {
+  return {.layers = 4096,
+          .hidden = 1 << 17,
+          .heads = 1 << 17,
+          .sequence = 1 << 20,
+          .vocabulary = 1 << 22,
+          .positions = 1 << 20,
+          .feed_forward = 1 << 19};
+}
+
 /// What follows BERT's blocks.
 enum class BertHead {
   Pooler,       ///< one dense layer on the first token: the encoder that published counts describe

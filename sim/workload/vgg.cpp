@@ -14,12 +14,6 @@ constexpr std::int64_t kValueBytes = 4;
 constexpr std::int64_t kPoolIndexBytes = 8;    ///< PyTorch keeps 64-bit indices of the maxima
 constexpr std::int64_t kDropoutMaskBytes = 1;  ///< one byte per value
 
-// Within these no count of one operator exceeds 2^60.
-constexpr std::int64_t kMostConvolutions = 1000;
-constexpr std::int64_t kMostChannels = std::int64_t{1} << 14;
-constexpr std::int64_t kMostPixels = std::int64_t{1} << 14;
-constexpr std::int64_t kMostOutputs = std::int64_t{1} << 20;
-
 /// Where the network has got to.
 struct Front {
   OperatorId tensor = OperatorId::none();
@@ -126,14 +120,13 @@ void require_positive(const VggSize& size) {
     for (const std::int64_t channels : block) positive = positive && channels > 0;
   }
   if (!positive) throw InputError("a VGG network needs at least one block, and every size must be at least 1");
-  bool countable = size.image <= kMostPixels && size.hidden <= kMostOutputs && size.classes <= kMostOutputs;
+  bool countable =
+      size.image <= VggLimits::kPixels && size.hidden <= VggLimits::kOutputs && size.classes <= VggLimits::kOutputs;
   for (const auto& block : size.blocks) {
-    countable = countable && std::ssize(block) <= kMostConvolutions && std::ranges::max(block) <= kMostChannels;
+    countable =
+        countable && std::ssize(block) <= VggLimits::kConvolutions && std::ranges::max(block) <= VggLimits::kChannels;
   }
-  if (!countable) {
-    throw InputError("a VGG network has at most 1000 convolutions in a block, 16384 channels, 16384 pixels along an " +
-                     std::string("edge and 1048576 outputs of a linear layer"));
-  }
+  if (!countable) throw InputError("a size exceeds that of the largest VGG network that can be counted");
 }
 
 }  // namespace

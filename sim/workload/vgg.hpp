@@ -17,6 +17,14 @@ struct VggSize {
   friend bool operator==(const VggSize&, const VggSize&) = default;
 };
 
+/// The most of each size: within these no count of one operator exceeds 2^60.
+struct VggLimits {
+  static constexpr std::int64_t kConvolutions = 1000;  ///< of a block
+  static constexpr std::int64_t kChannels = 1 << 14;
+  static constexpr std::int64_t kPixels = 1 << 14;   ///< along an edge
+  static constexpr std::int64_t kOutputs = 1 << 20;  ///< of a linear layer
+};
+
 /// Layers `conv1_1`, `relu1_1`, …, `pool5` (with the adaptive average pooling to 7x7), `fc6`, `relu6` (with its
 /// dropout), …, `fc8`; blocks `conv1` … `conv5`, `fc6`, `fc7`, `fc8`. Without batch normalisation and without a loss.
 /// **Throws** InputError for an image that the poolings leave nothing of, and for sizes below 1.

@@ -55,7 +55,7 @@ TEST_CASE("architecture file: defects are refused where they are") {
   CHECK(refusal(kBert).find("sequence") != std::string::npos);
   CHECK(refusal(kBert + "sequence: 512\nclasses: 10\n").starts_with("a.yaml:8:1: unknown key 'classes'"));
   CHECK(refusal(kBert + "sequence: 512\npositions: 128\n") ==
-        "a.yaml:1:1: a sequence of 512 tokens does not fit in 128 positions");
+        "a.yaml:8:12: positions: expected at least 'sequence', 512, found '128'");
   CHECK(refusal(kSchema + "architecture: v\nfamily: vgg\nblocks: []\n") ==
-        "a.yaml:1:1: a VGG network needs at least one block, and every size must be at least 1");
+        "a.yaml:4:9: blocks: expected at least one block, found none");
 }

@@ -1,5 +1,7 @@
 // One file for each defect (tests/vectors/README.md): the message must be exactly the expected one.
 #include "sim/base/error.hpp"
+#include "sim/io/architecture_file.hpp"
+#include "sim/io/device_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
@@ -58,6 +60,10 @@ void read_as_named(const fs::path& path) {
     static_cast<void>(read_platform_file(path.string()));
   } else if (format == "plan") {
     read_plan(path.string());
+  } else if (format == "architecture") {
+    static_cast<void>(read_architecture_file(path.string()));
+  } else if (format == "device") {
+    static_cast<void>(read_device_file(path.string()));
   } else if (format == "pipedream") {
     const std::string text = read_text_file(path.string());
     static_cast<void>(import_pipedream(text.substr(text.find('\n')), path.string(), 1, "A"));

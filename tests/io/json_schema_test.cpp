@@ -2,6 +2,8 @@
 #include "sim/io/json_schema.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/io/architecture_file.hpp"
+#include "sim/io/device_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
@@ -181,7 +183,11 @@ void read_platform(const fs::path& path) {
 
 const std::map<std::string, std::function<void(const fs::path&)>>& readers() {
   static const std::map<std::string, std::function<void(const fs::path&)>> kReaders = {
-      {"model", read_model}, {"platform", read_platform}, {"plan", read_plan}};
+      {"model", read_model},
+      {"platform", read_platform},
+      {"plan", read_plan},
+      {"architecture", [](const fs::path& path) { static_cast<void>(read_architecture_file(path.string())); }},
+      {"device", [](const fs::path& path) { static_cast<void>(read_device_file(path.string())); }}};
   return kReaders;
 }
 
@@ -210,13 +216,26 @@ TEST_CASE("json schema: every shipped and example file passes its schema and its
 }
 
 TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
-  const std::map<std::string, std::string> refused = {
-      {"model_missing_device", "model"},    {"model_unknown_layer_key", "model"},
-      {"model_time_without_unit", "model"}, {"model_no_layers", "model"},
-      {"platform_unknown_key", "platform"}, {"platform_bandwidth_unit", "platform"},
-      {"platform_mixed_forms", "platform"}, {"platform_unknown_duplex", "platform"},
-      {"plan_unknown_replication", "plan"}, {"plan_no_stages", "plan"},
-      {"plan_pattern_both_places", "plan"}, {"plan_zero_microbatches", "plan"}};
+  const std::map<std::string, std::string> refused = {{"model_missing_device", "model"},
+                                                      {"model_unknown_layer_key", "model"},
+                                                      {"model_time_without_unit", "model"},
+                                                      {"model_no_layers", "model"},
+                                                      {"platform_unknown_key", "platform"},
+                                                      {"platform_bandwidth_unit", "platform"},
+                                                      {"platform_mixed_forms", "platform"},
+                                                      {"platform_unknown_duplex", "platform"},
+                                                      {"plan_unknown_replication", "plan"},
+                                                      {"plan_no_stages", "plan"},
+                                                      {"plan_pattern_both_places", "plan"},
+                                                      {"plan_zero_microbatches", "plan"},
+                                                      {"architecture_missing_sequence", "architecture"},
+                                                      {"architecture_key_of_another_family", "architecture"},
+                                                      {"architecture_unknown_head", "architecture"},
+                                                      {"architecture_empty_block", "architecture"},
+                                                      {"device_missing_source", "device"},
+                                                      {"device_efficiency_above_one", "device"},
+                                                      {"device_unknown_precision", "device"},
+                                                      {"device_rate_without_unit", "device"}};
   for (const auto& [file, format] : refused) {
     CAPTURE(file);
     const std::string path = (kSource / "tests/vectors/bad" / (file + ".yaml")).string();
