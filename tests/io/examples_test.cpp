@@ -1,5 +1,7 @@
 // The examples of the format pages are read as they stand, and mutilated files never do worse than being refused.
 #include "sim/base/error.hpp"
+#include "sim/io/architecture_file.hpp"
+#include "sim/io/device_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
@@ -92,6 +94,8 @@ void read_platform(const std::string& text) { static_cast<void>(parse_platform(t
 void read_plan(const std::string& text) {
   static_cast<void>(parse_plan(text, "f", toy_inputs().graph, toy_inputs().platform));
 }
+void read_architecture(const std::string& text) { static_cast<void>(parse_architecture(text, "f")); }
+void read_device(const std::string& text) { static_cast<void>(parse_device(text, "f")); }
 void read_graph(const std::string& text) { static_cast<void>(import_pipedream(text, "f", 1, "A")); }
 
 }  // namespace
@@ -105,6 +109,12 @@ TEST_CASE("examples: the files of the format pages are read") {
   REQUIRE(plans.size() == 1);
   CHECK(parse_model(models[0], "model.md").profiles.at(0).edges.size() == 3);
   CHECK(build_platform(parse_platform(platforms[0], "platform.md")).devices.size() == 16);
+  const std::vector<std::string> architectures = whole_files("architecture.md");
+  const std::vector<std::string> devices = whole_files("device.md");
+  REQUIRE(architectures.size() == 1);
+  REQUIRE(devices.size() == 1);
+  CHECK(parse_architecture(architectures[0], "architecture.md").name == "bert-48");
+  CHECK(parse_device(devices[0], "device.md").precision == Precision::Fp32);
   const PlanReading reading = parse_plan(plans[0], "plan.md", toy_inputs().graph, toy_inputs().platform);
   CHECK(reading.problems.empty());
   CHECK(reading.plan.stages.size() == 2);
@@ -118,6 +128,9 @@ TEST_CASE("examples: a mutilated file is read or refused, never worse (seeds 1 t
       "parameter_size=7\n\tnode1 -- node2\n";
   CHECK(count_refusals(example("model_toy.yaml"), 200, read_model) > 50);
   CHECK(count_refusals(example("model_two_sizes.yaml"), 200, read_model) > 50);
+  CHECK(count_refusals(example("architecture_bert.yaml"), 200, read_architecture) > 50);
+  CHECK(count_refusals(example("architecture_vgg.yaml"), 200, read_architecture) > 50);
+  CHECK(count_refusals(example("device_full.yaml"), 200, read_device) > 50);
   CHECK(count_refusals(example("model_anchors.yaml"), 200, read_model) > 50);
   CHECK(count_refusals(example("platform_two_nodes.yaml"), 200, read_platform) > 50);
   CHECK(count_refusals(example("platform_explicit.yaml"), 200, read_platform) > 50);
