@@ -57,9 +57,12 @@ class Judge {
 
   void check_coverage() {
     if (plan_.stages.empty()) add(Rule::Coverage, StageId::none(), "the plan has no stages");
-    std::uint32_t pipelines = 0;
-    for (const Stage& stage : plan_.stages) pipelines = std::max(pipelines, stage.pipeline + 1);
-    for (std::uint32_t pipeline = 0; pipeline < pipelines; ++pipeline) check_coverage(pipeline);
+    std::set<std::uint32_t> pipelines;
+    for (const Stage& stage : plan_.stages) pipelines.insert(stage.pipeline);
+    if (!pipelines.empty() && *pipelines.rbegin() + 1 != pipelines.size()) {
+      add(Rule::Numbers, StageId::none(), "pipelines are not numbered from 0 without gaps");
+    }
+    for (std::uint32_t pipeline : pipelines) check_coverage(pipeline);
   }
 
   void check_coverage(std::uint32_t pipeline) {

@@ -1,0 +1,112 @@
+#include "sim/model/check_plan.hpp"
+
+#include "tests/schedule/chains.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+namespace stagecraft {
+namespace {
+
+using testing::chain;
+using testing::pairwise;
+using testing::straight;
+using Rule = Violation::Rule;
+
+/// The violations of a good plan of three stages after one change.
+std::vector<Violation> judged(const std::function<void(Plan&)>& change) {
+  Plan plan = straight(3, 4, "1f1b");
+  plan.microbatch_size = 4;
+  change(plan);
+  return check_plan(chain(3, 1, 2), pairwise(3), plan);
+}
+
+void check_one(const std::vector<Violation>& violations, Rule rule, const std::string& message) {
+  REQUIRE(violations.size() == 1);
+  CHECK(violations[0].rule == rule);
+  CHECK(violations[0].message == message);
+}
+
+TEST_CASE("check_plan: a good plan has no violations") {
+  CHECK(judged([](Plan&) {}).empty());
+}
+
+TEST_CASE("check_plan: counts are positive") {
+  check_one(judged([](Plan& plan) { plan.microbatches = 0; }), Rule::Numbers, "microbatches is 0, less than 1");
+  check_one(judged([](Plan& plan) { plan.stages[1].in_flight = 0; }), Rule::Numbers,
+            "stage 1: in_flight is 0, less than 1");
+  check_one(judged([](Plan& plan) { plan.training.boundary_buffers = -1; }), Rule::Numbers,
+            "a number of copies or buffers in training is negative");
+}
+
+TEST_CASE("check_plan: every layer is in exactly one stage") {
+  check_one(judged([](Plan& plan) { plan.stages[2].layers.push_back(LayerId(1)); }), Rule::Coverage,
+            "layer 'l1' is in stage 1 and again in stage 2");
+  const auto missing = judged([](Plan& plan) { plan.stages[1].layers.clear(); });
+  REQUIRE(missing.size() == 2);
+  CHECK(missing[0].message == "stage 1 has no layers");
+  CHECK(missing[1].message == "layer 'l1' is in no stage");
+}
+
+TEST_CASE("check_plan: a second pipeline covers the model once more") {
+  const auto violations = judged([](Plan& plan) {
+    Stage twin = plan.stages[0];
+    twin.pipeline = 1;
+    plan.stages.push_back(twin);
+  });
+  REQUIRE(violations.size() == 2);
+  CHECK(violations[0].message == "layer 'l1' is in no stage of pipeline 1");
+  CHECK(judged([](Plan& plan) { plan.stages[0].pipeline = 4'000'000'000; })[0].message ==
+        "pipelines are not numbered from 0 without gaps");
+}
+
+TEST_CASE("check_plan: devices are there, once each") {
+  check_one(judged([](Plan& plan) { plan.stages[0].devices.clear(); }), Rule::Devices, "stage 0 has no devices");
+  check_one(judged([](Plan& plan) { plan.stages[0].devices.push_back(DeviceId(0)); }), Rule::Devices,
+            "stage 0 names gpu0 twice");
+}
+
+TEST_CASE("check_plan: no layer feeds an earlier stage") {
+  const auto violations = judged([](Plan& plan) { std::swap(plan.stages[0].layers, plan.stages[1].layers); });
+  REQUIRE(!violations.empty());
+  CHECK(violations[0].rule == Rule::Order);
+  CHECK(violations[0].message == "layer 'l0' of stage 1 feeds 'l1' of the earlier stage 0");
+}
+
+TEST_CASE("check_plan: recompute segments are runs of the stage's layers") {
+  check_one(judged([](Plan& plan) { plan.stages[0].recompute = {{}}; }), Rule::Recompute,
+            "stage 0 has an empty recompute segment");
+  check_one(judged([](Plan& plan) { plan.stages[0].recompute = {{LayerId(1)}}; }), Rule::Recompute,
+            "stage 0: the recompute segment from 'l1' to 'l1' is not a run of consecutive layers of the stage");
+  check_one(judged([](Plan& plan) { plan.stages[0].recompute = {{LayerId(0)}, {LayerId(0)}}; }), Rule::Recompute,
+            "stage 0 recomputes layer 'l0' twice");
+}
+
+TEST_CASE("check_plan: only kept layers are swapped, where there is a host") {
+  check_one(judged([](Plan& plan) { plan.stages[0].swap = {LayerId(0)}; }), Rule::Swap,
+            "stage 0 swaps on gpu0, which has no host");
+}
+
+TEST_CASE("check_plan: replicas that divide a microbatch get a sample each") {
+  const auto violations = judged([](Plan& plan) {
+    plan.microbatch_size = 1;
+    plan.stages[2].devices = {DeviceId(1), DeviceId(2)};
+    plan.stages[2].replication = Replication::Split;
+  });
+  check_one(violations, Rule::Replication, "stage 2 divides microbatches of 1 samples over 2 replicas");
+}
+
+TEST_CASE("check_plan: what exchanges tensors is connected") {
+  PlatformSpec spec = pairwise(3).spec;
+  auto& form = std::get<ExplicitForm>(spec.form);
+  form.links.push_back({"", std::pair(DeviceId(0), DeviceId(1)), *form.default_link});
+  form.default_link.reset();
+  const auto violations = check_plan(chain(3, 1, 2), build_platform(std::move(spec)), straight(3, 4, "1f1b"));
+  REQUIRE(violations.size() == 2);
+  CHECK(violations[0].rule == Rule::Connection);
+  CHECK(violations[0].message == "the boundary of stage 1 and stage 2 goes from gpu1 to gpu2, which are not connected");
+}
+
+}  // namespace
+}  // namespace stagecraft
