@@ -1,0 +1,184 @@
+#include "sim/base/child_process.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kKeptErrors = std::size_t{64} * 1024;
+constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t) + sizeof(std::uint32_t);
+
+[[noreturn]] void fail(const char* what) { throw InternalError(std::string(what) + ": " + std::strerror(errno)); }
+
+bool write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+};
+
+Pipe open_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) fail("no pipe");
+  return {ends[0], ends[1]};
+}
+
+void close_end(int& descriptor) {
+  if (descriptor >= 0) close(descriptor);
+  descriptor = -1;
+}
+
+}  // namespace
+
+void FrameSender::send(std::uint32_t kind, std::string_view bytes) {
+  std::array<char, kHeaderBytes> header{};
+  const std::uint64_t size = bytes.size();
+  std::memcpy(header.data(), &size, sizeof size);
+  std::memcpy(header.data() + sizeof size, &kind, sizeof kind);
+  if (!write_all(descriptor_, {header.data(), header.size()}) || !write_all(descriptor_, bytes)) _exit(1);
+}
+
+ChildProcess::ChildProcess(const std::function<void(FrameSender&)>& body) : parent_(getpid()) {
+  std::fflush(nullptr);  // C++ streams write through C's
+  const Pipe frames = open_pipe();
+  const Pipe errors = open_pipe();
+  pid_ = fork();
+  if (pid_ < 0) fail("no process");
+  if (pid_ == 0) {
+    close(frames.read_end);
+    close(errors.read_end);
+    run_child(body, frames.write_end, errors.write_end);
+  }
+  close(frames.write_end);
+  close(errors.write_end);
+  frames_ = frames.read_end;
+  errors_ = errors.read_end;
+}
+
+/// An interrupt of the parent is the kernel's errand: the child dies with it.
+void ChildProcess::run_child(const std::function<void(FrameSender&)>& body, int frames, int errors) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent_) _exit(1);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS}) {
+    std::signal(signal, SIG_DFL);  // handlers of the parent are none of the child's business
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  dup2(errors, STDERR_FILENO);
+  close(errors);
+  int code = 0;
+  try {
+    FrameSender sender(frames);
+    body(sender);
+  } catch (const std::exception& error) {
+    write_all(STDERR_FILENO, error.what());
+    code = 1;
+  }
+  std::fflush(stderr);
+  _exit(code);
+}
+
+ChildProcess::~ChildProcess() {
+  close_end(frames_);
+  close_end(errors_);
+  if (pid_ < 0) return;
+  kill(pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::optional<Frame> ChildProcess::receive() {
+  for (;;) {
+    if (std::optional<Frame> frame = take_frame()) return frame;
+    if (frames_ < 0) return std::nullopt;
+    read_some();
+  }
+}
+
+std::optional<Frame> ChildProcess::take_frame() {
+  const std::string_view rest = std::string_view(pending_).substr(taken_);
+  if (rest.size() < kHeaderBytes) return std::nullopt;
+  std::uint64_t size = 0;
+  Frame frame;
+  std::memcpy(&size, rest.data(), sizeof size);
+  std::memcpy(&frame.kind, rest.data() + sizeof size, sizeof frame.kind);
+  if (rest.size() - kHeaderBytes < size) return std::nullopt;
+  frame.bytes = rest.substr(kHeaderBytes, size);
+  taken_ += kHeaderBytes + size;
+  if (taken_ == pending_.size()) {
+    pending_.clear();
+    taken_ = 0;
+  }
+  return frame;
+}
+
+/// Reads what either pipe has to give; blocks until one has something or is closed.
+void ChildProcess::read_some() {
+  std::array<pollfd, 2> ends{{{frames_, POLLIN, 0}, {errors_, POLLIN, 0}}};
+  if (poll(ends.data(), ends.size(), -1) < 0) {
+    if (errno == EINTR) return;
+    fail("no answer from the child");
+  }
+  if (ends[0].revents != 0) {
+    pending_.erase(0, taken_);
+    taken_ = 0;
+    read_from(frames_, pending_);
+  }
+  if (ends[1].revents != 0) {
+    read_from(errors_, error_text_);
+    if (error_text_.size() > kKeptErrors) error_text_.erase(0, error_text_.size() - kKeptErrors);
+  }
+}
+
+/// False, and the descriptor closed, at its end.
+bool ChildProcess::read_from(int& descriptor, std::string& into) {
+  std::array<char, std::size_t{64} * 1024> buffer{};
+  const ssize_t count = read(descriptor, buffer.data(), buffer.size());
+  if (count < 0 && errno == EINTR) return true;
+  if (count <= 0) {
+    close_end(descriptor);
+    return false;
+  }
+  into.append(buffer.data(), static_cast<std::size_t>(count));
+  return true;
+}
+
+ChildEnd ChildProcess::wait() {
+  while (frames_ >= 0 || errors_ >= 0) {
+    read_some();
+    pending_.clear();
+    taken_ = 0;
+  }
+  ChildEnd end;
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0) {
+    if (errno != EINTR) fail("the child is lost");
+  }
+  pid_ = -1;
+  if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  end.errors = error_text_;
+  return end;
+}
+
+}  // namespace stagecraft

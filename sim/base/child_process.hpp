@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stagecraft {
+
+/// A message of a child to its parent; the two agree on what kinds there are.
+struct Frame {
+  std::uint32_t kind = 0;
+  std::string bytes;
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+/// The child's end of the pipe.
+class FrameSender {
+ public:
+  explicit FrameSender(int descriptor) : descriptor_(descriptor) {}
+  /// Sends one frame. Ends the process at once when the parent no longer listens.
+  void send(std::uint32_t kind, std::string_view bytes);
+
+ private:
+  int descriptor_;
+};
+
+/// How a child ended.
+struct ChildEnd {
+  int exit_code = 0;
+  int signal = 0;      ///< that killed it; 0: it left by itself
+  std::string errors;  ///< the end of what it wrote to its standard error, at most 64 KiB
+};
+
+/// A forked copy of this process that does some work and sends back frames. It never outlives its parent.
+///
+/// Standard streams are flushed before the fork, and the child leaves without unwinding the parent's objects, so
+/// nothing is written twice. Its standard error is kept for `ChildEnd`.
+class ChildProcess {
+ public:
+  /// Forks; the child runs `body` and leaves with exit code 0, or 1 if an exception escapes, its message on standard
+  /// error.
+  /// **Requires** a process without further threads.
+  /// **Throws** InternalError if the system refuses a pipe or a process.
+  explicit ChildProcess(const std::function<void(FrameSender&)>& body);
+  /// Kills the child if it still runs.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+  ChildProcess(ChildProcess&&) = delete;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+
+  /// Waits for the next frame; none when the child has closed the pipe. A frame that its death cut short is dropped.
+  [[nodiscard]] std::optional<Frame> receive();
+  /// Waits for the child's end.
+  ChildEnd wait();
+
+ private:
+  [[noreturn]] void run_child(const std::function<void(FrameSender&)>& body, int frames, int errors);
+  [[nodiscard]] std::optional<Frame> take_frame();
+  void read_some();
+  bool read_from(int& descriptor, std::string& into);
+
+  int pid_ = -1;
+  int parent_;
+  int frames_ = -1;
+  int errors_ = -1;
+  std::string pending_;
+  std::size_t taken_ = 0;  ///< of `pending_`
+  std::string error_text_;
+};
+
+}  // namespace stagecraft

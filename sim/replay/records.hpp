@@ -1,0 +1,43 @@
+#pragma once
+
+#include "sim/base/error.hpp"
+#include "sim/model/report.hpp"
+#include "sim/model/timeline.hpp"
+#include "sim/replay/replay.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace stagecraft {
+
+/// What a replay's child sends to its parent, one frame each. Both run the same program, so numbers travel as they lie
+/// in memory.
+enum class RecordKind : std::uint32_t { Progress, TimelineChunk, Report, Failure };
+
+/// An exception on its way to the parent.
+struct FailureRecord {
+  ExitCode code = ExitCode::Internal;
+  std::string message;
+  InputPlace place;  ///< of an InputError
+  std::string hint;
+  friend bool operator==(const FailureRecord&, const FailureRecord&) = default;
+};
+
+/// **Requires** that it is called while `error` is handled, or with an exception in flight.
+[[nodiscard]] FailureRecord failure_record(const std::exception& error);
+/// Throws what the child threw: InputError, or InternalError.
+[[noreturn]] void throw_again(const FailureRecord& failure);
+
+[[nodiscard]] std::string encode(const ReplayProgress& progress);
+[[nodiscard]] std::string encode(const Timeline& chunk);
+[[nodiscard]] std::string encode(const Report& report);
+[[nodiscard]] std::string encode(const FailureRecord& failure);
+
+[[nodiscard]] ReplayProgress decode_progress(std::string_view bytes);
+void decode_timeline(std::string_view bytes, Timeline& append_to);
+[[nodiscard]] Report decode_report(std::string_view bytes);
+[[nodiscard]] FailureRecord decode_failure(std::string_view bytes);
+
+}  // namespace stagecraft

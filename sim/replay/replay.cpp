@@ -1,0 +1,115 @@
+#include "sim/replay/replay.hpp"
+
+#include "sim/base/child_process.hpp"
+#include "sim/base/error.hpp"
+#include "sim/engine/summary.hpp"
+#include "sim/replay/records.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kChunkEntries = 4096;
+constexpr std::uint64_t kSpansBetweenLooks = 4096;  // at the wall clock
+constexpr std::chrono::milliseconds kProgressInterval(100);
+
+/// The child's side: folds the spans and sends what the parent asked for.
+class Reporter {
+ public:
+  Reporter(const Platform& platform, const ReplayOptions& options, FrameSender& sender)
+      : summary_(platform, options.use, options.measurement, true),
+        wants_timeline_(options.timeline),
+        wants_progress_(options.progress != nullptr),
+        sender_(sender) {}
+
+  void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+    summary_.add(span, op, deltas);
+    if (wants_timeline_) {
+      chunk_.push_back(timeline_entry(span, op));
+      if (chunk_.size() == kChunkEntries) send_chunk();
+    }
+    if (++spans_ % kSpansBetweenLooks == 0 && wants_progress_) send_progress(span.start);
+  }
+
+  void finish() {
+    if (!chunk_.empty()) send_chunk();
+    send(RecordKind::Report, encode(summary_.finish()));
+  }
+
+ private:
+  void send(RecordKind kind, const std::string& bytes) { sender_.send(static_cast<std::uint32_t>(kind), bytes); }
+  void send_chunk() {
+    send(RecordKind::TimelineChunk, encode(chunk_));
+    chunk_.clear();
+  }
+  void send_progress(Seconds now) {
+    const auto wall = std::chrono::steady_clock::now();
+    if (wall - last_progress_ < kProgressInterval) return;
+    last_progress_ = wall;
+    send(RecordKind::Progress, encode(ReplayProgress{now, spans_}));
+  }
+
+  Summary summary_;
+  bool wants_timeline_;
+  bool wants_progress_;
+  FrameSender& sender_;
+  Timeline chunk_;
+  std::uint64_t spans_ = 0;
+  std::chrono::steady_clock::time_point last_progress_ = std::chrono::steady_clock::now();
+};
+
+void run_in_child(const Platform& platform, const std::function<OpSource()>& make_source, const Events& events,
+                  const ReplayOptions& options, FrameSender& sender) {
+  try {
+    Reporter reporter(platform, options, sender);
+    std::vector<DeviceId> used;
+    for (const DeviceUse& use : options.use) used.push_back(use.device);
+    replay_here(
+        platform, make_source(), events,
+        [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) { reporter.add(span, op, deltas); },
+        used);
+    reporter.finish();
+  } catch (const std::exception& error) {
+    sender.send(static_cast<std::uint32_t>(RecordKind::Failure), encode(failure_record(error)));
+  }
+}
+
+/// Throws what the end of a child without a report means.
+[[noreturn]] void fail(const ChildEnd& end) {
+  if (end.signal == SIGINT) throw Error(ExitCode::Interrupted, "interrupted");
+  std::string message = "the replay died";
+  if (end.signal != 0) message += " of signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
+  if (end.signal == 0) message += " with exit code " + std::to_string(end.exit_code);
+  if (!end.errors.empty()) message += "; it wrote: " + end.errors;
+  throw InternalError(message);
+}
+
+}  // namespace
+
+ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& make_source, const Events& events,
+                     const ReplayOptions& options) {
+  ChildProcess child([&](FrameSender& sender) { run_in_child(platform, make_source, events, options, sender); });
+  ReplayOutcome outcome;
+  bool is_complete = false;
+  while (const std::optional<Frame> frame = child.receive()) {
+    switch (static_cast<RecordKind>(frame->kind)) {
+      case RecordKind::Progress: options.progress(decode_progress(frame->bytes)); break;
+      case RecordKind::TimelineChunk: decode_timeline(frame->bytes, outcome.timeline); break;
+      case RecordKind::Report:
+        outcome.report = decode_report(frame->bytes);
+        is_complete = true;
+        break;
+      case RecordKind::Failure: throw_again(decode_failure(frame->bytes));
+    }
+  }
+  const ChildEnd end = child.wait();
+  if (!is_complete) fail(end);
+  return outcome;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,192 @@
+#include "sim/replay/replay_clock.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+// SimGrid reaches a date by adding differences and takes dates within 1e-12 s for one, so that the end of a flow may be
+// off by as much. A transfer that never shared a link ends at the very instant `evaluate` would give.
+constexpr double kDateNoise = 2e-12;
+
+}  // namespace
+
+ReplayClock::ReplayClock(const Platform& platform, const Events& events, std::span<const DeviceId> used)
+    : ways_(platform, events, used), network_(ways_.network_bandwidths(), *this) {}
+
+void ReplayClock::run(Executor& executor) {
+  executor_ = &executor;
+  executor.begin();
+  set_alarm();
+  network_.run();
+}
+
+void ReplayClock::push(Seconds at, What what, std::uint64_t number, std::uint32_t generation) {
+  if (at < kNever) heap_.push({std::max(at, now_), next_order_++, number, generation, what});
+}
+
+void ReplayClock::complete_at(Start start, Seconds at) { push(at, What::Complete, start.op.value(), start.generation); }
+void ReplayClock::wake_at(std::uint64_t token, Seconds at) { push(at, What::Wake, token, 0); }
+
+void ReplayClock::start_transfer(Start start, const Op& op) {
+  const Way& way = ways_.between(op.from, op.to);
+  const Seconds end_alone = now_ + (way.latency + op.bytes / way.narrowest);
+  if (way.shared.empty() || op.bytes == Bytes(0)) {
+    complete_at(start, end_alone);
+    return;
+  }
+  Transfer& transfer = add_transfer();
+  transfer.state = Transfer::State::Latency;
+  transfer.rests = false;
+  transfer.transfer_class = op.transfer_class;
+  transfer.start = start;
+  transfer.bytes = op.bytes;
+  transfer.end_alone = end_alone;
+  transfer.way = &way;
+  const std::uint32_t number = number_of(transfer);
+  push(now_ + way.latency, What::LatencyPaid, number, transfer.serial);
+  if (op.transfer_class != 0 && !has_classes_) {
+    enter_classes();
+  } else if (has_classes_) {
+    right_of_way_.enter(number, op.transfer_class, way.shared, changes_);
+    apply_changes();
+  }
+}
+
+ReplayClock::Transfer& ReplayClock::add_transfer() {
+  if (free_.empty()) return transfers_.emplace_back();
+  Transfer& transfer = transfers_[free_.back()];
+  free_.pop_back();
+  return transfer;
+}
+
+std::uint32_t ReplayClock::number_of(const Transfer& transfer) const {
+  return static_cast<std::uint32_t>(&transfer - transfers_.data());
+}
+
+/// The first transfer of another class than 0: from now on there is something to give way to.
+void ReplayClock::enter_classes() {
+  has_classes_ = true;
+  for (const Transfer& transfer : transfers_) {
+    if (transfer.state == Transfer::State::Free) continue;
+    right_of_way_.enter(number_of(transfer), transfer.transfer_class, transfer.way->shared, changes_);
+  }
+  apply_changes();
+}
+
+void ReplayClock::apply_changes() {
+  for (const RightOfWay::Change& change : changes_) {
+    Transfer& transfer = transfers_[change.transfer];
+    if (transfer.rests == !change.moves) continue;
+    transfer.rests = !change.moves;
+    if (transfer.state == Transfer::State::Waiting) {
+      start_flow(transfer);
+    } else if (transfer.state == Transfer::State::Flowing && transfer.rests) {
+      network_.suspend(transfer.flow);
+    } else if (transfer.state == Transfer::State::Flowing) {
+      network_.resume(transfer.flow);
+    }
+  }
+  changes_.clear();
+}
+
+void ReplayClock::start_flow(Transfer& transfer) {
+  transfer.state = Transfer::State::Flowing;
+  transfer.flow = network_.start(transfer.way->shared, transfer.bytes);
+  if (transfer.flow >= transfer_of_.size()) transfer_of_.resize(transfer.flow + 1);
+  transfer_of_[transfer.flow] = number_of(transfer);
+}
+
+void ReplayClock::leave(Transfer& transfer) {
+  transfer.state = Transfer::State::Free;
+  ++transfer.serial;
+  free_.push_back(number_of(transfer));
+  if (!has_classes_) return;
+  right_of_way_.leave(number_of(transfer), changes_);
+  apply_changes();
+}
+
+void ReplayClock::abort_transfer(Start start) {
+  for (Transfer& transfer : transfers_) {
+    if (transfer.state == Transfer::State::Free || transfer.start.op != start.op) continue;
+    if (transfer.state == Transfer::State::Flowing) network_.cancel(transfer.flow);
+    leave(transfer);
+    return;
+  }
+}
+
+void ReplayClock::set_bandwidth(LinkId link, BytesPerSecond bandwidth) {
+  ways_.set_bandwidth(link, bandwidth);
+  const std::uint32_t in_network = ways_.network_link(link);
+  if (in_network != Ways::kNotInNetwork) network_.set_bandwidth(in_network, bandwidth);
+}
+
+void ReplayClock::on_flow_end(std::uint32_t flow) {
+  Transfer& transfer = transfers_[transfer_of_[flow]];
+  const Start start = transfer.start;
+  Seconds end = network_.now();
+  const double noise = kDateNoise * std::max(1.0, end.value());
+  if (std::abs((end - transfer.end_alone).value()) <= noise) end = transfer.end_alone;
+  leave(transfer);
+  if (end > network_.now() && executor_->is_contested()) {  // with all else that happens at that very instant
+    complete_at(start, end);
+    return;
+  }
+  now_ = std::max(now_, end);
+  executor_->complete(start);
+}
+
+void ReplayClock::on_alarm() {
+  const Seconds alarm = alarms_.back();
+  alarms_.pop_back();
+  happen_until(std::max(alarm, network_.now()));
+}
+
+void ReplayClock::on_settled() {
+  executor_->dispatch();
+  happen_until(now_);
+}
+
+/// Lets all dates up to `end` happen, one after the other. Flows that end at this instant are still to come when the
+/// alarm rings; they join the last date, and `on_settled` goes on from there.
+void ReplayClock::happen_until(Seconds end) {
+  while (!heap_.empty() && heap_.top().at <= end) {
+    const Seconds at = heap_.top().at;
+    now_ = std::max(now_, at);
+    while (!heap_.empty() && heap_.top().at == at) {
+      const Instant instant = heap_.top();
+      heap_.pop();
+      happen(instant);
+    }
+    if (network_.has_unreported()) return;
+    executor_->dispatch();
+  }
+  set_alarm();
+}
+
+void ReplayClock::happen(const Instant& instant) {
+  switch (instant.what) {
+    case What::Complete: executor_->complete({OpId(instant.number), instant.generation}); break;
+    case What::Wake: executor_->wake(instant.number); break;
+    case What::LatencyPaid: {
+      Transfer& transfer = transfers_[instant.number];
+      if (transfer.state != Transfer::State::Latency || transfer.serial != instant.generation) break;
+      if (transfer.rests) {
+        transfer.state = Transfer::State::Waiting;
+      } else {
+        start_flow(transfer);
+      }
+      break;
+    }
+  }
+}
+
+void ReplayClock::set_alarm() {
+  if (heap_.empty() || (!alarms_.empty() && alarms_.back() <= heap_.top().at)) return;
+  alarms_.push_back(heap_.top().at);
+  network_.set_alarm(alarms_.back());
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace stagecraft {
+
+/// Which transfers have to rest: one of a larger class rests while one of a smaller class moves over a link of its
+/// route. A transfer that rests uses no link, so it holds up nobody.
+class RightOfWay {
+ public:
+  /// A transfer that moves from now on, or rests.
+  struct Change {
+    std::uint32_t transfer = 0;
+    bool moves = false;
+    friend bool operator==(const Change&, const Change&) = default;
+  };
+
+  /// A transfer comes; `changes` tells of it first, then of those that have to rest or may move on because of it.
+  void enter(std::uint32_t transfer, std::uint8_t transfer_class, std::span<const std::uint32_t> links,
+             std::vector<Change>& changes);
+  /// A transfer is gone; `changes` tells of those that may move on, or have to rest.
+  void leave(std::uint32_t transfer, std::vector<Change>& changes);
+
+ private:
+  struct Entry {
+    std::uint8_t transfer_class = 0;
+    std::uint64_t order = 0;
+    std::vector<std::uint32_t> links;
+    bool moves = false;
+  };
+  struct LinkUse {
+    std::map<std::uint8_t, std::uint32_t> moving;  ///< how many of each class
+    std::set<std::uint32_t> transfers;
+  };
+  using Affected = std::set<std::tuple<std::uint8_t, std::uint64_t, std::uint32_t>>;  ///< class, order, transfer
+
+  [[nodiscard]] bool may_move(const Entry& entry) const;
+  void set_moving(Entry& entry, bool moves, Affected& affected);
+  void settle(Affected& affected, std::vector<Change>& changes);
+
+  std::map<std::uint32_t, Entry> entries_;
+  std::map<std::uint32_t, LinkUse> links_;
+  std::uint64_t next_order_ = 0;
+};
+
+}  // namespace stagecraft

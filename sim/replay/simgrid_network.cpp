@@ -1,0 +1,190 @@
+#include "sim/replay/simgrid_network.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/replay/simgrid_compat.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+namespace s4u = simgrid::s4u;
+namespace kernel = simgrid::kernel;
+
+/// A zone that has no routes of its own: whoever starts a communication says before which links it crosses.
+class GivenRouteZone final : public kernel::routing::NetZoneImpl {
+ public:
+  GivenRouteZone() : NetZoneImpl("stagecraft") {}
+
+  void give_route(std::span<s4u::Link* const> links, std::span<const std::uint32_t> route) {
+    next_route_.clear();
+    for (std::uint32_t link : route) next_route_.push_back(links[link]->get_impl());
+  }
+
+ private:
+  // SimGrid weighs flows by the latencies of their routes; the same latency for all makes them equal, and the
+  // configuration multiplies it by zero before anyone waits for it.
+  void get_local_route(const kernel::routing::NetPoint*, const kernel::routing::NetPoint*, kernel::routing::Route* into,
+                       double* latency) override {
+    into->link_list_.insert(into->link_list_.end(), next_route_.begin(), next_route_.end());
+    if (latency != nullptr) *latency += 1.0;
+  }
+  void add_route(kernel::routing::NetPoint*, kernel::routing::NetPoint*, kernel::routing::NetPoint*,
+                 kernel::routing::NetPoint*, const std::vector<s4u::LinkInRoute>&, bool) override {
+    throw std::logic_error("this zone is given its routes");
+  }
+  void get_graph(const s_xbt_graph_t*, std::map<std::string, xbt_node_t, std::less<>>*,
+                 std::map<std::string, xbt_edge_t, std::less<>>*) override {}
+
+  std::vector<kernel::resource::StandardLinkImpl*> next_route_;
+};
+
+std::unique_ptr<s4u::Engine> make_engine() {
+  static bool is_made = false;
+  STAGECRAFT_CHECK(!is_made, "one SimGrid engine in the life of a process");
+  is_made = true;
+  auto engine = std::make_unique<s4u::Engine>(std::string("stagecraft"));
+  xbt_log_control_set("root.thresh:warning");
+  s4u::Engine::set_config("network/model:CM02");
+  s4u::Engine::set_config("network/latency-factor:0");
+  s4u::Engine::set_config("network/crosstraffic:no");
+  s4u::Engine::set_config("network/TCP-gamma:1e30");
+  s4u::Engine::set_config(simgrid_compat::kTimingPrecision);
+  return engine;
+}
+
+kernel::resource::Model* network_model(const s4u::Engine& engine) {
+  for (kernel::resource::Model* model : engine.get_all_models()) {
+    if (model->get_name() == "Network_CM02") return model;
+  }
+  throw InternalError("SimGrid has no network model CM02");
+}
+
+}  // namespace
+
+class FlowNetwork::World {
+ public:
+  World(std::span<const BytesPerSecond> bandwidths, NetworkListener& listener)
+      : listener_(listener), engine_(make_engine()), zone_(new GivenRouteZone) {  // NOLINT: the engine owns its zones
+    s4u::NetZone* zone = simgrid_compat::interface_of(*zone_);
+    source_ = zone->create_host("source", 1.0);
+    target_ = zone->create_host("target", 1.0);
+    source_->seal();
+    target_->seal();
+    for (std::size_t i = 0; i < bandwidths.size(); ++i) {
+      links_.push_back(zone->create_link(std::to_string(i), bandwidths[i].value()));
+      links_.back()->seal();
+    }
+    zone->seal();
+    model_ = network_model(*engine_);
+    simgrid_compat::on_completion([this](const s4u::Activity& activity) { completed(activity); });
+  }
+
+  void set_alarm(double at) {
+    simgrid_compat::set_timer(std::max(at, s4u::Engine::get_clock()), [this] { listener_.on_alarm(); });
+  }
+
+  std::uint32_t start(std::span<const std::uint32_t> route, Bytes bytes) {
+    const std::uint32_t number = take_number();
+    Flow& flow = flows_[number];
+    zone_->give_route(links_, route);
+    flow.comm = s4u::Comm::sendto_init();
+    flow.comm->set_payload_size(static_cast<std::uint64_t>(bytes.value()));
+    flow.comm->set_data(tag(number, flow.generation));
+    flow.comm->set_source(source_);
+    flow.comm->set_destination(target_);  // which starts it
+    return number;
+  }
+
+  void suspend(std::uint32_t flow) { flows_[flow].comm->suspend(); }
+  void resume(std::uint32_t flow) { flows_[flow].comm->resume(); }
+
+  void cancel(std::uint32_t number) {
+    cancelled_.push_back(release(number));
+    is_cancelling_ = true;
+    cancelled_.back()->cancel();
+    is_cancelling_ = false;
+  }
+
+  void set_bandwidth(std::uint32_t link, double bandwidth) {
+    links_[link]->set_bandwidth(bandwidth);
+    // A flow is bounded by what its narrowest link carried at its start: from now on only the links bound it.
+    for (kernel::resource::Action& action : *model_->get_started_action_set()) action.set_bound(-1.0);
+  }
+
+  [[nodiscard]] bool has_unreported() const { return !model_->get_finished_action_set()->empty(); }
+  void run() { engine_->run(); }
+
+ private:
+  struct Flow {
+    s4u::CommPtr comm;
+    std::uint32_t generation = 0;  ///< of the number: one that was cancelled is still reported by SimGrid
+  };
+
+  static void* tag(std::uint32_t number, std::uint32_t generation) {
+    return reinterpret_cast<void*>((std::uintptr_t{generation} << 32) | number);  // NOLINT: SimGrid's data is a pointer
+  }
+
+  std::uint32_t take_number() {
+    if (free_.empty()) {
+      flows_.emplace_back();
+      return static_cast<std::uint32_t>(flows_.size() - 1);
+    }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    return number;
+  }
+
+  s4u::CommPtr release(std::uint32_t number) {
+    ++flows_[number].generation;
+    free_.push_back(number);
+    return std::move(flows_[number].comm);
+  }
+
+  void completed(const s4u::Activity& activity) {
+    const auto data = reinterpret_cast<std::uintptr_t>(activity.get_data<void>());  // NOLINT: what `tag` made
+    const auto number = static_cast<std::uint32_t>(data);
+    if (flows_[number].generation == static_cast<std::uint32_t>(data >> 32)) {
+      ended_ = release(number);  // lives until this call has returned to SimGrid
+      listener_.on_flow_end(number);
+    }
+    if (!is_cancelling_ && !has_unreported()) listener_.on_settled();
+  }
+
+  NetworkListener& listener_;
+  std::unique_ptr<s4u::Engine> engine_;
+  GivenRouteZone* zone_;
+  kernel::resource::Model* model_ = nullptr;
+  s4u::Host* source_ = nullptr;
+  s4u::Host* target_ = nullptr;
+  std::vector<s4u::Link*> links_;
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> free_;
+  s4u::CommPtr ended_;
+  std::vector<s4u::CommPtr> cancelled_;
+  bool is_cancelling_ = false;
+};
+
+FlowNetwork::FlowNetwork(std::span<const BytesPerSecond> bandwidths, NetworkListener& listener)
+    : world_(new World(bandwidths, listener)) {}  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
+
+Seconds FlowNetwork::now() const { return Seconds(s4u::Engine::get_clock()); }
+void FlowNetwork::set_alarm(Seconds at) { world_->set_alarm(at.value()); }
+std::uint32_t FlowNetwork::start(std::span<const std::uint32_t> links, Bytes bytes) {
+  return world_->start(links, bytes);
+}
+void FlowNetwork::suspend(std::uint32_t flow) { world_->suspend(flow); }
+void FlowNetwork::resume(std::uint32_t flow) { world_->resume(flow); }
+void FlowNetwork::cancel(std::uint32_t flow) { world_->cancel(flow); }
+void FlowNetwork::set_bandwidth(std::uint32_t link, BytesPerSecond bandwidth) {
+  world_->set_bandwidth(link, bandwidth.value());
+}
+bool FlowNetwork::has_unreported() const { return world_->has_unreported(); }
+void FlowNetwork::run() { world_->run(); }
+
+}  // namespace stagecraft

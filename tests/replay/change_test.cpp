@@ -1,0 +1,128 @@
+// What changes during a run, with values worked out by hand.
+#include "tests/replay/runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+using test::evaluated;
+using test::replayed;
+using test::Times;
+using test::Wiring;
+using test::Work;
+
+LinkSpec fair(double bandwidth, double latency) { return {BytesPerSecond(bandwidth), Seconds(latency)}; }
+doctest::Approx near(double value) { return doctest::Approx(value).epsilon(1e-12).scale(1e-9); }
+Event at(double seconds, decltype(Event::change) change) { return {Seconds(seconds), std::nullopt, change}; }
+
+Platform pair(double bandwidth, double latency) { return Wiring(2).connect(0, 1, fair(bandwidth, latency)).build(); }
+
+// 200 MB at 1e8 B/s after 1 ms: until 1 s, 0.999 s x 1e8 = 99.9 MB have gone, and 100.1 MB are left.
+TEST_CASE("replay: a link's bandwidth falls and rises during a flow") {
+  const Platform platform = pair(1e8, 1e-3);
+  Work work(2);
+  const OpId sent = work.send(0, 1, 200000000);
+  for (const double bandwidth : {0.5e8, 2e8, 100e8}) {
+    const Events events = {at(1.0, BandwidthChange{LinkId(0), BytesPerSecond(bandwidth)})};
+    CAPTURE(bandwidth);
+    CHECK(replayed(platform, work, events).at(sent).second == near(1.0 + 100.1e6 / bandwidth));
+    CHECK(evaluated(platform, work, events).at(sent).second == near(1.0 + 100.1e6 / bandwidth));
+  }
+}
+
+// Two flows at b/2 each until 1 s send 0.5e8 each; then the link carries 4e8, 2e8 for each, for 1.5e8 and 3.5e8 left:
+// the first ends at 1.75, and the other has 2e8 left for 4e8: 0.5 s more.
+TEST_CASE("replay: shared flows follow a change of bandwidth together") {
+  const Platform platform = pair(1e8, 0);
+  Work work(2);
+  const OpId shorter = work.send(0, 1, 200000000);
+  const OpId longer = work.send(0, 1, 400000000);
+  const Times times = replayed(platform, work, {at(1.0, BandwidthChange{LinkId(0), BytesPerSecond(4e8)})});
+  CHECK(times.at(shorter).second == near(1.75));
+  CHECK(times.at(longer).second == near(2.25));
+}
+
+TEST_CASE("replay: a change of bandwidth holds for transfers that come later, exclusive links included") {
+  for (const Sharing sharing : {Sharing::Fair, Sharing::Exclusive}) {
+    LinkSpec link = fair(1e8, 0);
+    link.sharing = sharing;
+    const Platform platform = Wiring(2).connect(0, 1, link).build();
+    Work work(2);
+    const OpId before = work.send(0, 1, 150000000);
+    const OpId after = work.send(0, 1, 100000000, {before});
+    const Events events = {at(1.0, BandwidthChange{LinkId(0), BytesPerSecond(2e8)})};
+    const Times times = replayed(platform, work, events);
+    CHECK(times.at(before).second == near(1.25));
+    CHECK(times.at(after).second == near(1.75));
+  }
+}
+
+// 4 s of work: 1 s done at speed 1, 3 s left take 6 s at half speed.
+TEST_CASE("replay: a device slows down in the midst of a computation") {
+  const Platform platform = pair(1e9, 0);
+  Work work(2);
+  const OpId first = work.compute(0, 4.0);
+  const OpId second = work.compute(0, 1.0);
+  const Events events = {at(1.0, Slowdown{DeviceId(0), 2.0})};
+  const Times times = replayed(platform, work, events);
+  CHECK(times.at(first).second == near(7.0));
+  CHECK(times.at(second).second == near(9.0));
+  CHECK(times == evaluated(platform, work, events));
+}
+
+// The computation under way at 1 s and the transfer that has sent a part are aborted, and both start again at 1.5 s.
+TEST_CASE("replay: what a failure aborts is done again") {
+  const Platform platform = pair(1e8, 1e-3);
+  Work work(2);
+  const OpId computed = work.compute(0, 3.0);
+  const OpId sent = work.send(0, 1, 200000000);
+  const OpId untouched = work.compute(1, 3.0);
+  const Events events = {at(1.0, Failure{DeviceId(0), Seconds(0.5)})};
+  const OpGraph graph = work.finished();
+  const ReplayOutcome outcome =
+      replay(platform, [&] { return single_window(graph); }, events, test::options_for(platform));
+  const Times times = test::times_of(outcome.timeline);
+  CHECK(times.at(computed).first == near(1.5));
+  CHECK(times.at(computed).second == near(4.5));
+  CHECK(times.at(sent).first == near(1.5));
+  CHECK(times.at(sent).second == near(1.5 + 1e-3 + 2.0));
+  CHECK(times.at(untouched).second == near(3.0));
+  std::vector<TimelineEntry> aborted;
+  for (const TimelineEntry& entry : outcome.timeline) {
+    if (entry.aborted) aborted.push_back(entry);
+  }
+  REQUIRE(aborted.size() == 2);
+  for (const TimelineEntry& entry : aborted) CHECK(entry.end.value() == near(1.0));
+}
+
+// Two flows share until the failure at 1 s (0.5e8 each); the survivor has 1.5e8 left and the link alone until 2 s, when
+// the other starts again: 0.5e8 left at b/2 take 1 s, and then the other, 0.5e8 of its 2e8 sent, has b alone.
+TEST_CASE("replay: an aborted flow leaves its share to the others") {
+  Wiring wiring(3);
+  const std::size_t cable = wiring.cable(fair(1e8, 0));
+  const Platform platform = wiring.route(0, 2, {cable}).route(1, 2, {cable}).build();
+  Work work(3);
+  const OpId survivor = work.send(0, 2, 200000000);
+  const OpId aborted = work.send(1, 2, 200000000);
+  const Times times = replayed(platform, work, {at(1.0, Failure{DeviceId(1), Seconds(1.0)})});
+  CHECK(times.at(survivor).second == near(3.0));
+  CHECK(times.at(aborted).first == near(2.0));
+  CHECK(times.at(aborted).second == near(4.5));
+}
+
+// In its latency at the failure, and at rest behind another: the two other states a transfer can be aborted in.
+TEST_CASE("replay: a transfer that does not flow yet is aborted too") {
+  const Platform platform = pair(1e8, 0.5);
+  Work work(2);
+  const OpId sent = work.send(0, 1, 100000000);
+  const OpId swap = work.send(0, 1, 100000000, {}, 1);
+  const Times times = replayed(platform, work, {at(0.25, Failure{DeviceId(0), Seconds(0.25)})});
+  CHECK(times.at(sent).second == near(0.5 + 0.5 + 1.0));
+  CHECK(times.at(swap).second == near(0.5 + 0.5 + 2.0));
+}
+
+}  // namespace
+}  // namespace stagecraft

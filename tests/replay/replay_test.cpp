@@ -1,0 +1,201 @@
+// What comes back from the child: reports, timelines, errors, deaths.
+#include "sim/replay/replay.hpp"
+
+#include "sim/base/child_process.hpp"
+#include "sim/base/error.hpp"
+#include "sim/engine/summary.hpp"
+#include "sim/replay/records.hpp"
+#include "tests/replay/pipelines.hpp"
+#include "tests/replay/runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <stdexcept>
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+using test::Wiring;
+using test::Work;
+
+const test::OneFOneB kPipeline{4, 8, Seconds(0.01), Seconds(0.02), Bytes(50000000)};
+
+Platform platform() { return test::star(kPipeline.stages, BytesPerSecond(1e9), Seconds(4e-6)); }
+
+ReplayOptions options(bool timeline) {
+  ReplayOptions result;
+  result.use = kPipeline.use();
+  result.measurement = kPipeline.measurement();
+  result.timeline = timeline;
+  return result;
+}
+
+std::string message_of(const std::function<OpSource()>& make_source) {
+  try {
+    (void)replay(platform(), make_source, {}, options(false));
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+TEST_CASE("replay: the report that comes back equals the one computed in place") {
+  const Platform target = platform();
+  const ReplayOutcome outcome = replay(target, [] { return test::source_of(kPipeline); }, {}, options(true));
+  std::string in_place;
+  ChildProcess child([&](FrameSender& sender) {
+    Summary summary(target, kPipeline.use(), kPipeline.measurement(), true);
+    Timeline timeline;
+    const SpanSink collect = collect_into(timeline);
+    replay_here(target, test::source_of(kPipeline), {}, [&](const Span& span, const Op& op, auto deltas) {
+      summary.add(span, op, deltas);
+      collect(span, op, deltas);
+    });
+    sender.send(0, summary.finish() == outcome.report ? "same report" : "another report");
+    sender.send(0, timeline == outcome.timeline ? "same timeline" : "another timeline");
+  });
+  CHECK(child.receive().value().bytes == "same report");
+  CHECK(child.receive().value().bytes == "same timeline");
+  CHECK(outcome.report.operations == kPipeline.operations());
+  CHECK(outcome.timeline.size() == kPipeline.operations());
+  CHECK(outcome.report.devices.size() == kPipeline.stages);
+  CHECK(outcome.report.bottleneck.has_value());
+}
+
+TEST_CASE("replay: the same bytes on every run") {
+  const Platform target = platform();
+  const auto once = [&] {
+    const ReplayOutcome outcome = replay(target, [] { return test::source_of(kPipeline); }, {}, options(true));
+    return encode(outcome.report) + encode(outcome.timeline);
+  };
+  const std::string first = once();
+  for (int i = 0; i < 4; ++i) CHECK(once() == first);
+}
+
+TEST_CASE("replay: windows of any length give the same timeline") {
+  const Platform target = platform();
+  const auto with_window = [&](std::size_t window) {
+    const auto make = [&] {
+      return OpSource{
+          [source = test::OneFOneBSource(kPipeline, window)](const Observation&) mutable { return source.next(); }};
+    };
+    return test::times_of(replay(target, make, {}, options(true)).timeline);
+  };
+  CHECK(with_window(4) == with_window(100000));
+}
+
+TEST_CASE("replay: a timeline of more than one chunk arrives whole") {
+  const test::OneFOneB longer{8, 300, Seconds(0.01), Seconds(0.02), Bytes(1000)};
+  const Platform target = test::star(longer.stages, BytesPerSecond(1e9), Seconds(4e-6));
+  ReplayOptions wanted;
+  wanted.use = longer.use();
+  wanted.measurement = longer.measurement();
+  wanted.timeline = true;
+  const ReplayOutcome outcome = replay(target, [&] { return test::source_of(longer); }, {}, wanted);
+  REQUIRE(outcome.timeline.size() == longer.operations());
+  CHECK(test::times_of(outcome.timeline).size() == longer.operations());
+}
+
+TEST_CASE("replay: an input error of the source arrives with its place and hint") {
+  const auto source = [] {
+    return OpSource{[](const Observation&) -> std::optional<OpGraph> {
+      throw InputError("no such stage", {"plan.yaml", 3, 7, "stages[1]"}, "take another");
+    }};
+  };
+  try {
+    (void)replay(platform(), source, {}, options(false));
+    FAIL("nothing thrown");
+  } catch (const InputError& error) {
+    CHECK(error.message() == "no such stage");
+    CHECK(error.place() == InputPlace{"plan.yaml", 3, 7, "stages[1]"});
+    CHECK(error.hint() == "take another");
+  }
+}
+
+// The second window is asked for from inside a callback of SimGrid.
+TEST_CASE("replay: an error in the midst of the run arrives too") {
+  const auto source = [] {
+    return OpSource{[first = true](const Observation& seen) mutable -> std::optional<OpGraph> {
+      if (!first) throw InputError("seen at " + std::to_string(seen.now > Seconds(0)));
+      first = false;
+      Work work(1);
+      const OpId start = work.compute(0, 1.0);
+      work.compute(0, 1.0, {start});
+      return work.graph();
+    }};
+  };
+  CHECK_THROWS_WITH_AS((void)replay(platform(), source, {}, options(false)), "seen at 1", InputError);
+}
+
+TEST_CASE("replay: any other exception arrives as an internal error") {
+  CHECK(message_of([]() -> OpSource { throw std::runtime_error("odd"); }) == "odd");
+}
+
+TEST_CASE("replay: a child that crashes is reported with its signal and its last words") {
+  const std::string message = message_of([]() -> OpSource {
+    std::fputs("the last words", stderr);
+    std::raise(SIGKILL);
+    return {};
+  });
+  CHECK(message.find("signal 9") != std::string::npos);
+  CHECK(message.find("the last words") != std::string::npos);
+}
+
+TEST_CASE("replay: operations that can never start are an internal error") {
+  Work work(2);
+  work.compute(0, 1.0);
+  const OpGraph graph = work.finished();
+  const Platform two = Wiring(2).build();
+  const Events events = {{Seconds(0.5), std::nullopt, Failure{DeviceId(0), kNever}}};
+  CHECK_THROWS_WITH_AS((void)replay(
+                           two, [&] { return single_window(graph); }, events, test::options_for(two)),
+                       "2 operations can never start", InternalError);
+}
+
+TEST_CASE("replay: a child that is interrupted is an interrupt") {
+  const auto interrupted = []() -> OpSource {
+    std::raise(SIGINT);
+    return {};
+  };
+  try {
+    (void)replay(platform(), interrupted, {}, options(false));
+    FAIL("nothing thrown");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::Interrupted);
+  }
+}
+
+TEST_CASE("replay: what a progress callback throws ends the replay") {
+  const test::OneFOneB endless{8, 200000, Seconds(0.01), Seconds(0.02), Bytes(1000)};
+  const Platform target = test::star(endless.stages, BytesPerSecond(1e9), Seconds(4e-6));
+  ReplayOptions wanted;
+  wanted.use = endless.use();
+  wanted.measurement = endless.measurement();
+  wanted.progress = [](const ReplayProgress& progress) {
+    CHECK(progress.operations > 0);
+    CHECK(progress.now > Seconds(0));
+    throw Error(ExitCode::Interrupted, "enough");
+  };
+  CHECK_THROWS_WITH_AS((void)replay(target, [&] { return test::source_of(endless); }, {}, wanted), "enough", Error);
+}
+
+TEST_CASE("replay: a process runs one replay in place") {
+  std::string caught;
+  ChildProcess child([&](FrameSender& sender) {
+    const Work work(2);
+    const Platform two = Wiring(2).build();
+    const SpanSink ignore = [](const Span&, const Op&, auto) {};
+    replay_here(two, single_window(work.finished()), {}, ignore);
+    try {
+      replay_here(two, single_window(work.finished()), {}, ignore);
+    } catch (const InternalError& error) {
+      sender.send(1, error.what());
+    }
+  });
+  CHECK(child.receive().value().bytes.find("one SimGrid engine") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stagecraft
