@@ -36,9 +36,13 @@ void Executor::complete(Start done) {
   slot.end = clock_.now();
   --unfinished_;
   notice_end(slot);
-  collect_resources(done.op.value());
-  for (Resource* resource : scratch_) release(*resource);
-  if (has_exclusive_links_) exclusive_.erase(done.op.value());
+  if (slot.simple) {
+    if (!slot.op.lane.is_none()) release(lanes_[slot.op.lane.value()]);
+  } else {
+    collect_resources(done.op.value());
+    for (Resource* resource : scratch_) release(*resource);
+    if (has_exclusive_links_) exclusive_.erase(done.op.value());
+  }
   for (std::uint64_t edge = slot.successors; edge != 0; edge = edges_[edge].next) {
     const std::uint64_t next = edges_[edge].successor;
     Slot& successor = slots_[next];
@@ -75,24 +79,17 @@ void Executor::dispatch() {
   } while (!ready_.empty());
 }
 
-/// An operation with at most one strict lane competes with nobody: it starts now or when it has come to the front.
-bool Executor::is_simple(const Slot& slot, std::uint64_t op) const {
-  if (slot.op.extra_lanes > 0 || (has_exclusive_links_ && exclusive_.contains(op))) return false;
-  return slot.op.lane.is_none() || lanes_[slot.op.lane.value()].discipline == Discipline::Strict;
-}
-
 /// Starts a ready operation that may start at once; one that others compete with is put in line for `try_contested`.
 void Executor::consider(std::uint64_t op) {
   const Slot& slot = slots_[op];
   if (slot.state != State::Ready || slot.op.not_before > clock_.now()) return;
-  if (!is_simple(slot, op)) {
+  const Resource* lane = slot.op.lane.is_none() ? nullptr : &lanes_[slot.op.lane.value()];
+  if (!slot.simple || (lane != nullptr && lane->discipline == Discipline::Ready)) {
     contested_.push({slot.op.priority, slot.ready_at, op});
     return;
   }
-  if (!slot.op.lane.is_none()) {
-    const Resource& lane = lanes_[slot.op.lane.value()];
-    if (!lane.is_free() || lane.queue.front() != op) return;
-  }
+  // With at most one strict lane it competes with nobody: it starts now or when it has come to the front.
+  if (lane != nullptr && (!lane->is_free() || lane->queue.front() != op)) return;
   if (!is_held_by_failure(op)) start(op);
 }
 
@@ -160,9 +157,13 @@ void Executor::release(Resource& resource) {
 }
 
 void Executor::start(std::uint64_t op) {
-  collect_resources(op);
-  for (Resource* resource : scratch_) take(*resource);
   Slot& slot = slots_[op];
+  if (slot.simple) {
+    if (!slot.op.lane.is_none()) take(lanes_[slot.op.lane.value()]);
+  } else {
+    collect_resources(op);
+    for (Resource* resource : scratch_) take(*resource);
+  }
   slot.state = State::Running;
   slot.start = clock_.now();
   started_.push_back({op, false, {}});
@@ -212,9 +213,14 @@ void Executor::report(const Started& started) {
   const Slot& slot = slots_[started.op];
   const Span span = started.aborted ? started.span : span_of(started.op, slot.end, false);
   const std::uint64_t begin = started.op == slots_.begin() ? deltas_.begin() : slots_[started.op - 1].delta_end;
-  report_.clear();
-  for (std::uint64_t i = begin; i < slot.delta_end; ++i) report_.push_back(deltas_[i]);
-  sink_(span, slot.op, report_);
+  const std::size_t count = slot.delta_end - begin;
+  const MemoryDelta* deltas = count == 0 ? nullptr : deltas_.run(begin, slot.delta_end);
+  if (count > 0 && deltas == nullptr) {
+    report_.clear();
+    for (std::uint64_t i = begin; i < slot.delta_end; ++i) report_.push_back(deltas_[i]);
+    deltas = report_.data();
+  }
+  sink_(span, slot.op, {deltas, count});
   if (slot.op.extra_lanes == 0) return;
   for (LaneId lane : extra_lanes_.at(started.op)) {
     const DeviceId device = lanes_[lane.value()].device;

@@ -50,6 +50,7 @@ class Executor {
     Op op;
     State state = State::Waiting;
     bool reported = false;         ///< its span has been handed to the sink
+    bool simple = true;            ///< at most one lane, and no exclusive link
     OpKind cause = OpKind::Setup;  ///< of the dependency that ended last, with its number, start and end
     std::uint32_t missing = 0;     ///< dependencies that have not ended
     std::uint32_t generation = 0;
@@ -103,11 +104,10 @@ class Executor {
   void load_op(const OpGraph& graph, std::size_t index);
   void join_lane(LaneId lane, std::uint64_t op);
   static void note_cause(Slot& successor, const Slot& ended, std::uint64_t op);
-  void find_exclusive_links(std::uint64_t op);
+  [[nodiscard]] bool find_exclusive_links(std::uint64_t op);
 
   // Starting and ending.
   void consider(std::uint64_t op);
-  [[nodiscard]] bool is_simple(const Slot& slot, std::uint64_t op) const;
   void try_contested(std::uint64_t op);
   void collect_resources(std::uint64_t op);
   void offer(Resource& resource);
@@ -169,6 +169,7 @@ class Executor {
   std::vector<double> slowdown_;                                 ///< by DeviceId
   std::vector<std::vector<std::uint64_t>> held_;                 ///< by DeviceId: transfers that wait for its recovery
   std::vector<std::uint32_t> failures_;                          ///< by DeviceId: those that last
+  std::size_t failures_now_ = 0;                                 ///< over all devices
   std::unordered_map<std::uint64_t, Wake> wakes_;                ///< by token
   std::vector<std::uint64_t> woken_;                             ///< tokens
   std::multimap<std::uint32_t, std::size_t> microbatch_events_;  ///< by microbatch: events that have not struck

@@ -65,6 +65,7 @@ void Executor::apply(const BandwidthChange& change) { clock_.set_bandwidth(chang
 
 void Executor::apply(const Failure& change) {
   ++failures_[change.device.value()];
+  ++failures_now_;
   for (Resource& lane : lanes_) {
     if (lane.device == change.device) lane.down = true;
   }
@@ -99,6 +100,7 @@ void Executor::abort(std::uint64_t op) {
 }
 
 void Executor::recover(DeviceId device) {
+  --failures_now_;
   if (--failures_[device.value()] > 0) return;
   for (Resource& lane : lanes_) {
     if (lane.device != device) continue;
@@ -110,6 +112,7 @@ void Executor::recover(DeviceId device) {
 
 /// A transfer from or to a device that is down waits for its recovery.
 bool Executor::is_held_by_failure(std::uint64_t op) {
+  if (failures_now_ == 0) return false;
   const Op& what = slots_[op].op;
   for (PlaceId place : {what.from, what.to}) {
     if (place.is_none() || !platform_.is_device(place)) continue;

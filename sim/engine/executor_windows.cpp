@@ -48,11 +48,10 @@ void Executor::load(const OpGraph& graph) {
 }
 
 void Executor::load_op(const OpGraph& graph, std::size_t index) {
-  Slot slot;
-  slot.op = graph.ops[index];
   const std::uint64_t op = slots_.end();
-  for (const MemoryDelta& delta : graph.deltas_of(index)) deltas_.push_back(delta);
-  slot.delta_end = deltas_.end();
+  Slot& slot = slots_.extend();
+  slot = Slot{};
+  slot.op = graph.ops[index];
   for (OpId earlier : graph.dependencies_of(index)) {
     STAGECRAFT_CHECK(earlier.value() < op, "an operation depends on earlier ones only");
     if (earlier.value() < slots_.begin()) continue;
@@ -65,13 +64,13 @@ void Executor::load_op(const OpGraph& graph, std::size_t index) {
     ++slot.missing;
   }
   slot.edge_end = edges_.end();
-  const bool is_ready = slot.missing == 0;
-  const LaneId lane = slot.op.lane;
-  slots_.push_back(std::move(slot));
+  for (const MemoryDelta& delta : graph.deltas_of(index)) deltas_.push_back(delta);
+  slot.delta_end = deltas_.end();
+  slot.simple = slot.op.extra_lanes == 0;
+  if (has_exclusive_links_ && find_exclusive_links(op)) slot.simple = false;
   ++unfinished_;
-  if (has_exclusive_links_) find_exclusive_links(op);
-  if (!lane.is_none()) join_lane(lane, op);
-  if (is_ready) ready_.push_back(op);
+  if (!slot.op.lane.is_none()) join_lane(slot.op.lane, op);
+  if (slot.missing == 0) ready_.push_back(op);
 }
 
 /// Of dependencies that end at one instant the youngest counts, whichever is reported first.
@@ -89,16 +88,19 @@ void Executor::join_lane(LaneId lane, std::uint64_t op) {
   if (resource.unstarted++ == 0 && !resource.device.is_none()) --starved_lanes_;
 }
 
-void Executor::find_exclusive_links(std::uint64_t op) {
+/// Whether the operation needs any.
+bool Executor::find_exclusive_links(std::uint64_t op) {
   const Op& what = slots_[op].op;
-  if (!crosses_links(what)) return;
+  if (!crosses_links(what)) return false;
   STAGECRAFT_CHECK(find_route(platform_, what.from, what.to, route_), "a transfer's places are connected");
   std::vector<LinkId> links;
   for (LinkId link : route_.links) {
     const bool listed = std::ranges::find(links, link) != links.end();
     if (platform_.links[link].sharing == Sharing::Exclusive && !listed) links.push_back(link);
   }
-  if (!links.empty()) exclusive_.emplace(op, std::move(links));
+  if (links.empty()) return false;
+  exclusive_.emplace(op, std::move(links));
+  return true;
 }
 
 }  // namespace stagecraft

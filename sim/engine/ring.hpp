@@ -22,6 +22,16 @@ class Ring {
     (*this)[end_] = std::move(item);
     return end_++;
   }
+  /// Appends an item as it was when its place was last used, for the caller to fill.
+  T& extend() {
+    if (end_ - begin_ == items_.size()) grow();
+    return (*this)[end_++];
+  }
+  /// The items from `begin` to `end` as one run, if they lie so in memory; else null.
+  [[nodiscard]] const T* run(std::uint64_t begin, std::uint64_t end) const {
+    const std::uint64_t mask = items_.size() - 1;
+    return (begin & mask) <= ((end - 1) & mask) ? &items_[begin & mask] : nullptr;
+  }
   void drop_before(std::uint64_t position) { begin_ = position; }
 
  private:

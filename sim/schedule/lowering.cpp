@@ -19,9 +19,8 @@ constexpr std::int64_t kSegment = 1024;  ///< microbatches
 
 std::optional<OpGraph> Lowering::next() {
   if (finished_) return std::nullopt;
-  const OpId first(window_.first_id.value() + window_.ops.size());
   window_ = OpGraph{};
-  window_.first_id = first;
+  window_.first_id = next_first_;
   window_.retired = oldest_needed();
   if (!std::exchange(started_, true)) append_setup();
   while (window_.ops.size() < window_size()) {
@@ -35,7 +34,8 @@ std::optional<OpGraph> Lowering::next() {
       break;
     }
   }
-  return window_;
+  next_first_ = OpId(window_.first_id.value() + window_.ops.size());
+  return std::move(window_);
 }
 
 Schedule Lowering::next_segment() {

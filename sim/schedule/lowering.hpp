@@ -190,6 +190,7 @@ class Lowering {
   std::map<std::tuple<std::size_t, std::int64_t, bool>, std::vector<Delivery>> offers_;
 
   OpGraph window_;
+  OpId next_first_{0};
   bool started_ = false;
   bool finished_ = false;
   std::int64_t segment_begin_ = 0;  ///< first microbatch of the next segment

@@ -30,16 +30,20 @@ void Lowering::send_to(const Worker& from, const Target& target, std::uint32_t m
     arrive(receiver, index, result, gradient);
     return;
   }
-  Delivery delivery;
-  delivery.op.kind = gradient ? OpKind::Gradient : OpKind::Activation;
-  delivery.op.stage = from.stage;
-  delivery.op.microbatch = label(microbatch);
-  delivery.op.from = from.place;
-  delivery.op.to = to.place;
-  delivery.op.bytes = target.bytes;
-  delivery.dependencies = {result};
-  delivery.receivers = {{receiver, index}};
-  deliver(target.boundary, {microbatch, gradient}, std::move(delivery));
+  Op op;
+  op.kind = gradient ? OpKind::Gradient : OpKind::Activation;
+  op.stage = from.stage;
+  op.microbatch = label(microbatch);
+  op.from = from.place;
+  op.to = to.place;
+  op.bytes = target.bytes;
+  if (channels_.empty() && !explicit_transfers_ && !rendezvous_) {  // it leaves as soon as its sender is done
+    const OpId id = window_.append(op);
+    window_.depend_on(result);
+    arrive(receiver, index, id, gradient);
+    return;
+  }
+  deliver(target.boundary, {microbatch, gradient}, {op, {result}, {{receiver, index}}});
 }
 
 /// The boundary as one channel: one operation once all replicas that have the microbatch are done, to all that need it.
