@@ -59,7 +59,8 @@ inline constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 /// A product that exceeds a whole number only by rounding noise (relative 1e-12) is taken as that whole number.
 [[nodiscard]] inline Bytes scale_up(Bytes bytes, double factor) {
   const double exact = static_cast<double>(bytes.value()) * factor;
-  return Bytes(static_cast<std::int64_t>(std::ceil(exact * (1.0 - 1e-12))));
+  const double nearest = std::round(exact);
+  return Bytes(static_cast<std::int64_t>(exact - nearest > exact * 1e-12 ? std::ceil(exact) : nearest));
 }
 
 /// The `numerator`/`denominator` part of `bytes`, rounded up, in integers.

@@ -7,10 +7,11 @@
 namespace stagecraft {
 namespace {
 
-Seconds blend(Seconds a, Seconds b, double t) { return a + (b - a) * t; }
+// Beyond the measured sizes a falling line ends at zero.
+Seconds blend(Seconds a, Seconds b, double t) { return std::max(Seconds(0), a + (b - a) * t); }
 Bytes blend(Bytes a, Bytes b, double t) {
   const double value = static_cast<double>(a.value()) + static_cast<double>((b - a).value()) * t;
-  return scale_up(Bytes(1), value);
+  return scale_up(Bytes(1), std::max(0.0, value));
 }
 
 /// Every number that depends on the microbatch size, from `a` (t = 0) to `b` (t = 1).
@@ -22,7 +23,7 @@ LayerGraph blend(const LayerGraph& a, const LayerGraph& b, double t) {
     const Layer& other = b.layers[id];
     layer.forward = blend(layer.forward, other.forward, t);
     layer.backward = blend(layer.backward, other.backward, t);
-    layer.backward_weight = blend(layer.backward_weight, other.backward_weight, t);
+    layer.backward_weight = std::min(blend(layer.backward_weight, other.backward_weight, t), layer.backward);
     layer.output = blend(layer.output, other.output, t);
     layer.stash = blend(layer.stash, other.stash, t);
     layer.checkpoint = std::min(blend(layer.checkpoint, other.checkpoint, t), layer.stash);

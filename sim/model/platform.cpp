@@ -117,6 +117,27 @@ void add_pair_link(Platform& platform, DeviceId a, DeviceId b, const std::string
   add_way(platform, a, b, {up_link(link, first, 0)}, {down_link(link, first, 0)});
 }
 
+/// A link between two devices is crossed in the direction in which the route passes them; a link that is only named, in
+/// its forward direction.
+void add_route(Platform& platform, const ExplicitForm& form, const ExplicitRoute& route,
+               const std::vector<LinkId>& first_of) {
+  std::vector<LinkId> forward;
+  std::vector<LinkId> reverse;
+  DeviceId at = route.from;  // none behind a link that is only named
+  for (std::size_t position : route.links) {
+    const ExplicitLink& link = form.links[position];
+    const bool is_last = position == route.links.back();
+    const bool backwards =
+        link.between && (link.between->second == at || (at.is_none() && is_last && link.between->first == route.to));
+    at = link.between ? (backwards ? link.between->first : link.between->second) : DeviceId::none();
+    const LinkId up = up_link(link.link, first_of[position], 0);
+    const LinkId down = down_link(link.link, first_of[position], 0);
+    forward.push_back(backwards ? down : up);
+    reverse.insert(reverse.begin(), backwards ? up : down);
+  }
+  add_way(platform, route.from, route.to, forward, reverse);
+}
+
 void build_explicit(Platform& platform, const ExplicitForm& form) {
   build_explicit_devices(platform, form);
   std::vector<LinkId> first_of(form.links.size());
@@ -129,15 +150,7 @@ void build_explicit(Platform& platform, const ExplicitForm& form) {
       add_link(platform, link.link, link.name + ".forward", link.name + ".reverse", link.name);
     }
   }
-  for (const ExplicitRoute& route : form.routes) {
-    std::vector<LinkId> forward;
-    std::vector<LinkId> reverse;
-    for (std::size_t link : route.links) {
-      forward.push_back(up_link(form.links[link].link, first_of[link], 0));
-      reverse.insert(reverse.begin(), down_link(form.links[link].link, first_of[link], 0));
-    }
-    add_way(platform, route.from, route.to, forward, reverse);
-  }
+  for (const ExplicitRoute& route : form.routes) add_route(platform, form, route, first_of);
   if (!form.default_link) return;
   for (DeviceId a : indices(form.devices)) {
     for (DeviceId b(a.value() + 1); b.value() < form.devices.size(); ++b) {

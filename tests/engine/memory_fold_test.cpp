@@ -1,0 +1,87 @@
+#include "sim/engine/memory_fold.hpp"
+
+#include "tests/engine/hand_made.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace stagecraft;
+using namespace stagecraft::hand_made;
+
+namespace {
+
+constexpr PlaceId kPlace(0);
+
+Span span(double start, double end, bool aborted = false) {
+  Span result;
+  result.start = Seconds(start);
+  result.end = Seconds(end);
+  result.aborted = aborted;
+  return result;
+}
+MemoryDelta take(std::int64_t bytes, MemoryCategory category = MemoryCategory::Stash) {
+  return {kPlace, category, false, Bytes(bytes)};
+}
+MemoryDelta free(std::int64_t bytes, MemoryCategory category = MemoryCategory::Stash) {
+  return {kPlace, category, true, Bytes(-bytes)};
+}
+void add(MemoryFold& fold, const Span& when, const std::vector<MemoryDelta>& deltas) { fold.add(when, deltas); }
+
+}  // namespace
+
+TEST_CASE("memory fold: what is freed at an instant makes room for what is taken then") {
+  MemoryFold fold(platform({.memory = 12}));
+  add(fold, span(0, 2), {take(10), free(10)});
+  add(fold, span(2, 4), {take(10), free(10)});
+  CHECK(fold.peak(kPlace).peak == Bytes(10));
+  CHECK(fold.peak(kPlace).peak_at == Seconds(0));
+  CHECK(fold.first_overflow(kPlace) == kNever);
+  add(fold, span(3, 5), {take(3)});
+  CHECK(fold.peak(kPlace).peak == Bytes(13));
+  CHECK(fold.peak(kPlace).peak_at == Seconds(3));
+  CHECK(fold.first_overflow(kPlace) == Seconds(3));
+}
+
+TEST_CASE("memory fold: releases come in the order of their ends, whatever the order of the starts") {
+  MemoryFold fold(platform());
+  add(fold, span(0, 9), {take(1), free(1)});
+  add(fold, span(1, 3), {take(2), free(2)});
+  add(fold, span(2, 4), {take(4), free(4)});  // 7
+  add(fold, span(3, 5), {take(1)});           // 1 + 4 + 1
+  add(fold, span(9, 9), {take(7)});           // 1 + 7
+  CHECK(fold.peak(kPlace).peak == Bytes(8));
+  CHECK(fold.peak(kPlace).peak_at == Seconds(9));
+}
+
+TEST_CASE("memory fold: the breakdown is that of the peak's first instant") {
+  MemoryFold fold(platform());
+  add(fold, span(0, 0), {take(100, MemoryCategory::Weights)});
+  add(fold, span(0, 2), {take(5), take(3, MemoryCategory::Workspace), free(3, MemoryCategory::Workspace)});
+  add(fold, span(2, 4), {take(3, MemoryCategory::Buffers)});  // as much again, but later
+  const MemoryPeak& peak = fold.peak(kPlace);
+  CHECK(peak.peak == Bytes(108));
+  CHECK(peak.peak_at == Seconds(0));
+  CHECK(peak.breakdown == MemoryBreakdown{Bytes(100), Bytes(0), Bytes(0), Bytes(5), Bytes(0), Bytes(3)});
+  CHECK(peak.capacity == Bytes(1000));
+}
+
+TEST_CASE("memory fold: an aborted start gives back what it took, and frees nothing else") {
+  MemoryFold fold(platform());
+  add(fold, span(0, 1), {take(10)});
+  add(fold, span(1, 2, true), {take(5), free(10)});
+  add(fold, span(2, 4), {take(5), free(15)});
+  add(fold, span(4, 5), {take(15)});
+  CHECK(fold.peak(kPlace).peak == Bytes(15));
+  CHECK(fold.peak(kPlace).peak_at == Seconds(1));
+}
+
+TEST_CASE("memory fold: hosts are places with a capacity of their own") {
+  const Platform with_hosts = platform({.memory = 50, .host_bandwidth = 1});
+  MemoryFold fold(with_hosts);
+  const PlaceId host = with_hosts.place(HostId(1));
+  const std::vector<MemoryDelta> deltas = {{host, MemoryCategory::Stash, false, Bytes(60)}};
+  fold.add(span(1, 2), deltas);
+  CHECK(fold.peak(host).peak == Bytes(60));
+  CHECK(fold.peak(host).capacity == Bytes(50));
+  CHECK(fold.first_overflow(host) == Seconds(1));
+  CHECK(fold.peak(with_hosts.place(HostId(0))).peak == Bytes(0));
+}

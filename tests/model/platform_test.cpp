@@ -1,0 +1,199 @@
+#include "sim/model/platform.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace stagecraft;
+
+namespace {
+
+LinkSpec link(double bandwidth, double latency = 0.0, Duplex duplex = Duplex::Full) {
+  return {BytesPerSecond(bandwidth), Seconds(latency), duplex, Sharing::Fair};
+}
+NodeKind node_kind(std::uint32_t devices, double inside, double outside) {
+  NodeKind kind;
+  kind.name = "node";
+  kind.device_kind = DeviceKindId(0);
+  kind.device_count = devices;
+  if (inside > 0) kind.interconnect = {InterconnectType::Switch, link(inside, 1)};
+  if (outside > 0) kind.nic = {link(outside, 10), false};
+  return kind;
+}
+Platform cluster(const std::vector<NodeKind>& kinds, const std::vector<std::uint32_t>& counts) {
+  PlatformSpec spec;
+  spec.device_kinds.push_back({"A", Bytes(100), 1.0, Bytes(30), std::nullopt});
+  spec.device_kinds.push_back({"B", Bytes(100), 2.0, Bytes(0), std::nullopt});
+  spec.device_kinds.push_back({"C", Bytes(100), std::nullopt, Bytes(0), std::nullopt});
+  NodeForm form;
+  for (std::uint32_t i = 0; i < kinds.size(); ++i) {
+    form.node_kinds.push_back(kinds[i]);
+    form.groups.push_back({NodeKindId(i), counts[i]});
+  }
+  spec.form = form;
+  return build_platform(spec);
+}
+ExplicitForm three_devices() {
+  ExplicitForm form;
+  for (const char* name : {"a", "b", "c"}) form.devices.push_back({name, DeviceKindId(0), {}});
+  return form;
+}
+Platform explicit_platform(const ExplicitForm& form) {
+  PlatformSpec spec;
+  spec.device_kinds.push_back({"A", Bytes(100), 1.0, Bytes(0), std::nullopt});
+  spec.form = form;
+  return build_platform(spec);
+}
+
+/// The names of the links from one place to another and the latency: `gpu0.up gpu1.down 2`; `-` if unconnected.
+std::string way(const Platform& platform, PlaceId from, PlaceId to) {
+  Route route;
+  if (!find_route(platform, from, to, route)) return "-";
+  std::string text;
+  for (LinkId crossed : route.links) text += platform.links[crossed].name + " ";
+  return text + std::to_string(static_cast<int>(route.latency.value()));
+}
+std::string way(const Platform& platform, std::uint32_t from, std::uint32_t to) {
+  return way(platform, platform.place(DeviceId(from)), platform.place(DeviceId(to)));
+}
+
+}  // namespace
+
+TEST_CASE("platform: nodes of a cluster, device by device") {
+  const Platform platform = cluster({node_kind(2, 100, 10)}, {2});
+  CHECK(platform.devices.size() == 4);
+  CHECK(platform.devices[DeviceId(3)].name == "gpu3");
+  CHECK(platform.devices[DeviceId(3)].node == NodeId(1));
+  CHECK(platform.capacity(DeviceId(0)) == Bytes(70));
+  CHECK(way(platform, 0, 1) == "gpu0.up gpu1.down 2");
+  CHECK(way(platform, 1, 0) == "gpu1.up gpu0.down 2");
+  CHECK(way(platform, 0, 3) == "node0.nic.up node1.nic.down 20");
+  CHECK(way(platform, 3, 1) == "node1.nic.up node0.nic.down 20");
+  CHECK(way(platform, 2, 2) == "0");
+  CHECK(pair_bandwidth(platform, DeviceId(0), DeviceId(1)) == BytesPerSecond(100));
+  CHECK(pair_bandwidth(platform, DeviceId(0), DeviceId(2)) == BytesPerSecond(10));
+  CHECK_FALSE(pair_bandwidth(platform, DeviceId(0), DeviceId(0)));
+  CHECK(smallest_pair_bandwidth(platform) == BytesPerSecond(10));
+}
+
+TEST_CASE("platform: half duplex is one link for both directions") {
+  NodeKind kind = node_kind(2, 100, 10);
+  kind.interconnect->link.duplex = Duplex::Half;
+  kind.nic->link.duplex = Duplex::Half;
+  const Platform platform = cluster({kind}, {2});
+  CHECK(way(platform, 0, 1) == "gpu0.link gpu1.link 2");
+  CHECK(way(platform, 1, 0) == "gpu1.link gpu0.link 2");
+  CHECK(way(platform, 2, 1) == "node1.nic node0.nic 20");
+}
+
+TEST_CASE("platform: a NIC for each device") {
+  NodeKind kind = node_kind(2, 0, 10);
+  kind.nic->per_device = true;
+  const Platform platform = cluster({kind}, {2});
+  CHECK(way(platform, 1, 2) == "gpu1.nic.up gpu2.nic.down 20");
+  CHECK(way(platform, 0, 1) == "-");  // no interconnect inside the node
+  CHECK_FALSE(smallest_pair_bandwidth(platform));
+  CHECK_THROWS_AS(static_cast<void>(levels(platform)), InputError);
+}
+
+TEST_CASE("platform: a host link may be shared, and hosts are reached by their own devices only") {
+  NodeKind kind = node_kind(3, 100, 10);
+  kind.host = {Bytes(500), link(5, 3), 2};
+  const Platform platform = cluster({kind}, {2});
+  const auto host = [&](std::uint32_t i) { return platform.place(HostId(i)); };
+  const auto device = [&](std::uint32_t i) { return platform.place(DeviceId(i)); };
+  CHECK(platform.hosts.size() == 2);
+  CHECK(platform.place_name(host(1)) == "host1");
+  CHECK_FALSE(platform.is_device(host(0)));
+  CHECK(way(platform, device(0), host(0)) == "host0.link0.up 3");
+  CHECK(way(platform, device(1), host(0)) == "host0.link0.up 3");  // shared by two
+  CHECK(way(platform, device(2), host(0)) == "host0.link1.up 3");
+  CHECK(way(platform, host(1), device(4)) == "host1.link0.down 3");
+  CHECK(way(platform, device(0), host(1)) == "-");
+  CHECK(way(platform, host(0), host(1)) == "-");
+  kind.host->link.duplex = Duplex::Half;
+  const Platform half = cluster({kind}, {1});
+  CHECK(way(half, device(2), half.place(HostId(0))) == "host0.link1 3");
+  CHECK(way(half, half.place(HostId(0)), device(2)) == "host0.link1 3");
+}
+
+TEST_CASE("platform: levels, innermost first, without those of one member") {
+  using Levels = std::vector<Level>;
+  CHECK(levels(cluster({node_kind(4, 100, 10)}, {3})) == Levels{{4, BytesPerSecond(100)}, {3, BytesPerSecond(10)}});
+  CHECK(levels(cluster({node_kind(4, 100, 10)}, {1})) == Levels{{4, BytesPerSecond(100)}});
+  CHECK(levels(cluster({node_kind(1, 100, 10)}, {3})) == Levels{{3, BytesPerSecond(10)}});
+  CHECK(levels(cluster({node_kind(1, 100, 10)}, {1})).empty());
+  // Two kinds of nodes are one level at the smallest pair bandwidth.
+  CHECK(levels(cluster({node_kind(4, 100, 10), node_kind(2, 7, 20)}, {1, 1})) == Levels{{6, BytesPerSecond(7)}});
+  ExplicitForm form = three_devices();
+  form.default_link = link(9);
+  form.links.push_back({"", std::pair{DeviceId(0), DeviceId(1)}, link(4)});
+  CHECK(levels(explicit_platform(form)) == Levels{{3, BytesPerSecond(4)}});
+}
+
+TEST_CASE("platform: explicit links, named links of several pairs, and the default for the rest") {
+  ExplicitForm form = three_devices();
+  form.links.push_back({"", std::pair{DeviceId(1), DeviceId(0)}, link(4, 1)});
+  form.links.push_back({"pcie", std::nullopt, link(6, 2)});
+  form.routes.push_back({DeviceId(0), DeviceId(2), {1}});
+  CHECK(way(explicit_platform(form), 0, 1) == "a->b 1");
+  CHECK(way(explicit_platform(form), 1, 0) == "b->a 1");
+  CHECK(way(explicit_platform(form), 0, 2) == "pcie.forward 2");
+  CHECK(way(explicit_platform(form), 2, 0) == "pcie.reverse 2");
+  CHECK(way(explicit_platform(form), 1, 2) == "-");
+  form.default_link = link(1, 5, Duplex::Half);
+  CHECK(way(explicit_platform(form), 1, 2) == "b<->c 5");
+  CHECK(way(explicit_platform(form), 2, 1) == "b<->c 5");
+  CHECK(explicit_platform(form).links.size() == 5);  // no default where there is a link or a route
+}
+
+TEST_CASE("platform: a route crosses each link in the direction in which it passes its devices") {
+  ExplicitForm form = three_devices();
+  form.links.push_back({"", std::pair{DeviceId(1), DeviceId(0)}, link(4, 1)});  // listed against the route
+  form.links.push_back({"", std::pair{DeviceId(1), DeviceId(2)}, link(3, 2)});
+  form.links.push_back({"hub", std::nullopt, link(8, 4)});
+  form.routes.push_back({DeviceId(0), DeviceId(2), {0, 1}});
+  const Platform platform = explicit_platform(form);
+  CHECK(way(platform, 0, 2) == "a->b b->c 3");
+  CHECK(way(platform, 2, 0) == "c->b b->a 3");
+  CHECK(pair_bandwidth(platform, DeviceId(2), DeviceId(0)) == BytesPerSecond(3));
+  form.routes[0] = {DeviceId(2), DeviceId(0), {2, 0}};  // the hub first, then the link that ends at a
+  CHECK(way(explicit_platform(form), 2, 0) == "hub.forward b->a 5");
+  CHECK(way(explicit_platform(form), 0, 2) == "a->b hub.reverse 5");
+}
+
+TEST_CASE("platform: hosts of explicit devices are their own") {
+  ExplicitForm form = three_devices();
+  form.devices[DeviceId(1)].host = {Bytes(50), link(2, 7), 1};
+  const Platform platform = explicit_platform(form);
+  CHECK(platform.hosts.size() == 1);
+  CHECK(way(platform, platform.place(DeviceId(1)), platform.place(HostId(0))) == "b.host.up 7");
+  CHECK(way(platform, platform.place(HostId(0)), platform.place(DeviceId(1))) == "b.host.down 7");
+  CHECK(platform.devices[DeviceId(0)].host.is_none());
+  CHECK(way(platform, platform.place(DeviceId(0)), platform.place(HostId(0))) == "-");
+}
+
+TEST_CASE("platform: a device's time factor compares its speed with that of the profile's device") {
+  NodeKind kind = node_kind(1, 100, 10);
+  Platform platform = cluster({kind}, {1});
+  CHECK(time_factor(platform, "A", DeviceKindId(0)) == 1.0);
+  CHECK(time_factor(platform, "A", DeviceKindId(1)) == 0.5);
+  CHECK(time_factor(platform, "B", DeviceKindId(0)) == 2.0);
+  CHECK(time_factor(platform, "C", DeviceKindId(2)) == 1.0);  // the same kind needs no speed
+  CHECK_FALSE(time_factor(platform, "C", DeviceKindId(0)));
+  CHECK_FALSE(time_factor(platform, "unheard-of", DeviceKindId(0)));
+  CHECK_THROWS_AS(static_cast<void>(require_time_factor(platform, "C", DeviceId(0))), InputError);
+  platform.spec.speeds = {{"unheard-of", 3.0}, {"A", 6.0}};  // the user's figures come first
+  CHECK(require_time_factor(platform, "unheard-of", DeviceId(0)) == 0.5);
+}
+
+TEST_CASE("platform: forms that are not supported are refused with their key") {
+  NodeKind kind = node_kind(2, 100, 10);
+  kind.interconnect->type = InterconnectType::Ring;
+  try {
+    static_cast<void>(cluster({kind}, {1}));
+    FAIL("accepted");
+  } catch (const InputError& error) {
+    CHECK(error.place().key == "node_kinds.node.interconnect.type");
+  }
+}
