@@ -6,6 +6,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
 
 #include <doctest/doctest.h>
@@ -50,6 +51,11 @@ void read_plan(const std::string& path) {
   if (!reading.problems.empty()) throw InputError(reading.problems.front());
 }
 
+void read_schedule(const std::string& path) {
+  const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
+  static_cast<void>(read_schedule_file(path, platform));
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -64,6 +70,8 @@ void read_as_named(const fs::path& path) {
     static_cast<void>(read_architecture_file(path.string()));
   } else if (format == "device") {
     static_cast<void>(read_device_file(path.string()));
+  } else if (format == "schedule") {
+    read_schedule(path.string());
   } else if (format == "pipedream") {
     const std::string text = read_text_file(path.string());
     static_cast<void>(import_pipedream(text.substr(text.find('\n')), path.string(), 1, "A"));

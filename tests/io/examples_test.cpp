@@ -6,6 +6,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
 
 #include <doctest/doctest.h>
@@ -96,6 +97,7 @@ void read_plan(const std::string& text) {
 }
 void read_architecture(const std::string& text) { static_cast<void>(parse_architecture(text, "f")); }
 void read_device(const std::string& text) { static_cast<void>(parse_device(text, "f")); }
+void read_schedule(const std::string& text) { static_cast<void>(parse_schedule(text, "f", toy_inputs().platform)); }
 void read_graph(const std::string& text) { static_cast<void>(import_pipedream(text, "f", 1, "A")); }
 
 }  // namespace
@@ -104,9 +106,11 @@ TEST_CASE("examples: the files of the format pages are read") {
   const std::vector<std::string> models = whole_files("model.md");
   const std::vector<std::string> platforms = whole_files("platform.md");
   const std::vector<std::string> plans = whole_files("plan.md");
+  const std::vector<std::string> schedules = whole_files("schedule.md");
   REQUIRE(models.size() == 1);
   REQUIRE(platforms.size() == 1);
   REQUIRE(plans.size() == 1);
+  REQUIRE(schedules.size() == 2);
   CHECK(parse_model(models[0], "model.md").profiles.at(0).edges.size() == 3);
   CHECK(build_platform(parse_platform(platforms[0], "platform.md")).devices.size() == 16);
   const std::vector<std::string> architectures = whole_files("architecture.md");
@@ -118,6 +122,9 @@ TEST_CASE("examples: the files of the format pages are read") {
   const PlanReading reading = parse_plan(plans[0], "plan.md", toy_inputs().graph, toy_inputs().platform);
   CHECK(reading.problems.empty());
   CHECK(reading.plan.stages.size() == 2);
+  for (const std::string& text : schedules) {
+    CHECK(parse_schedule(text, "schedule.md", toy_inputs().platform).devices.size() == 2);
+  }
 }
 
 TEST_CASE("examples: a mutilated file is read or refused, never worse (seeds 1 to 200)") {
@@ -136,5 +143,7 @@ TEST_CASE("examples: a mutilated file is read or refused, never worse (seeds 1 t
   CHECK(count_refusals(example("platform_explicit.yaml"), 200, read_platform) > 50);
   CHECK(count_refusals(example("plan_two_stages.yaml"), 200, read_plan) > 50);
   CHECK(count_refusals(example("plan_pattern.json"), 200, read_plan) > 50);
+  CHECK(count_refusals(example("schedule_orders.yaml"), 200, read_schedule) > 50);
+  CHECK(count_refusals(example("schedule_explicit.json"), 200, read_schedule) > 50);
   CHECK(count_refusals(graph, 200, read_graph) > 50);
 }

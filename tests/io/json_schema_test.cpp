@@ -8,6 +8,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
@@ -179,6 +180,13 @@ void read_model(const fs::path& path) {
 void read_platform(const fs::path& path) {
   const PlatformSpec spec = read_platform_file(path.string());
   CHECK(parse_platform(write_platform(spec), "again") == spec);
+}
+
+void read_schedule(const fs::path& path) {
+  const Platform platform = build_platform(read_platform_file((kGood / "platform_two_nodes.yaml").string()));
+  const Schedule schedule = read_schedule_file(path.string(), platform);
+  CHECK(parse_schedule(write_schedule_yaml(schedule, platform), "again", platform) == schedule);
+  CHECK(parse_schedule(schedule_to_json(schedule, platform), "again", platform) == schedule);
 }
 
 const std::map<std::string, std::function<void(const fs::path&)>>& readers() {

@@ -1,0 +1,342 @@
+#include "sim/schedule/check_schedule.hpp"
+
+#include "sim/schedule/ranks.hpp"
+#include "sim/schedule/workers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kKinds = 8;
+
+std::size_t index_of(ActionKind kind) { return static_cast<std::size_t>(kind); }
+
+/// How often one replica's order names each kind of action for one microbatch, and where first.
+struct Mentions {
+  std::array<std::uint32_t, kKinds> count{};
+  std::array<std::size_t, kKinds> at{};
+  [[nodiscard]] bool has(ActionKind kind) const { return count[index_of(kind)] > 0; }
+  [[nodiscard]] std::size_t where(ActionKind kind) const { return at[index_of(kind)]; }
+};
+
+/// What the orders say of one replica.
+struct Replica {
+  StageId stage;
+  std::size_t number = 0;
+  std::map<std::uint32_t, Mentions> microbatches;
+  bool strict = true;
+};
+
+struct Judge {
+  const Platform& platform;
+  const Plan& plan;
+  const Schedule& schedule;
+  std::vector<Boundary> boundaries;
+  std::map<std::pair<DeviceId, StageId>, Replica> replicas;
+  std::vector<std::string> sentences;
+
+  [[nodiscard]] const Stage& stage(StageId id) const { return plan.stages[id.value()]; }
+  [[nodiscard]] const std::string& name(DeviceId device) const { return platform.devices[device].name; }
+};
+
+std::string work_name(ActionKind kind, std::uint32_t microbatch, StageId stage) {
+  return std::string(to_string(kind)) + " of microbatch " + std::to_string(microbatch) + " of stage " +
+         std::to_string(stage.value());
+}
+
+bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivation; }
+
+/// Whether the replica runs the microbatch at all.
+bool owns(const Stage& stage, std::size_t replica, std::uint32_t microbatch) {
+  const std::int64_t replicas = alternating_replicas(stage);
+  return replicas == 1 || microbatch % replicas == static_cast<std::int64_t>(replica);
+}
+
+/// One action on its own: does the plan put it there? The sentence says why not.
+std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Action& action) {
+  const std::string work = work_name(action.kind, action.microbatch, action.stage);
+  if (action.stage.value() >= judge.plan.stages.size()) {
+    return judge.name(device) + " has the " + work + ", but the plan has only " +
+           std::to_string(judge.plan.stages.size()) + " stages, counted from 0";
+  }
+  const auto replica = judge.replicas.find({device, action.stage});
+  if (replica == judge.replicas.end()) return judge.name(device) + " has the " + work + ", which is not on it";
+  if (action.microbatch >= judge.plan.microbatches) {
+    return judge.name(device) + " has the " + work + ", but the plan has only " +
+           std::to_string(judge.plan.microbatches) + " microbatches, counted from 0";
+  }
+  const Stage& stage = judge.stage(action.stage);
+  if (!owns(stage, replica->second.number, action.microbatch)) {
+    const std::size_t owner = action.microbatch % stage.devices.size();
+    return judge.name(device) + " has the " + work + ", which alternates to " + judge.name(stage.devices[owner]);
+  }
+  return std::nullopt;
+}
+
+void check_pair(Judge& judge, const DeviceOrder& order, std::size_t second) {
+  const Action& action = order.actions[second];
+  const std::string what =
+      judge.name(order.device) + ": the " + work_name(action.kind, action.microbatch, action.stage);
+  if (second == 0 || order.actions[second - 1].joined) {
+    judge.sentences.push_back(what + " is joined to nothing");
+    return;
+  }
+  const ActionKind before = order.actions[second - 1].kind;
+  const bool is_pair = (before == ActionKind::Forward && action.kind == ActionKind::Backward) ||
+                       (before == ActionKind::Backward && action.kind == ActionKind::Forward);
+  if (!is_pair)
+    judge.sentences.push_back(what + " is joined to a " + to_string(before) + ", not a forward to a backward");
+}
+
+void take_order(Judge& judge, const DeviceOrder& order) {
+  for (std::size_t i = 0; i < order.actions.size(); ++i) {
+    const Action& action = order.actions[i];
+    if (action.joined) check_pair(judge, order, i);
+    if (const auto sentence = refusal(judge, order.device, action)) {
+      judge.sentences.push_back(*sentence);
+      continue;
+    }
+    Replica& replica = judge.replicas.at({order.device, action.stage});
+    replica.strict = order.discipline == Discipline::Strict;
+    Mentions& mentions = replica.microbatches[action.microbatch];
+    if (mentions.count[index_of(action.kind)]++ == 0) {
+      mentions.at[index_of(action.kind)] = i;
+    } else {
+      judge.sentences.push_back(judge.name(order.device) + " has the " +
+                                work_name(action.kind, action.microbatch, action.stage) + " more than once");
+    }
+  }
+}
+
+void take_orders(Judge& judge) {
+  std::vector<DeviceId> seen;
+  for (const DeviceOrder& order : judge.schedule.devices) {
+    if (std::ranges::find(seen, order.device) != seen.end()) {
+      judge.sentences.push_back(judge.name(order.device) + " has two orders");
+    }
+    seen.push_back(order.device);
+    take_order(judge, order);
+  }
+}
+
+/// What one replica lacks or has too much of for one microbatch it runs.
+void check_microbatch(Judge& judge, DeviceId device, const Replica& replica, std::uint32_t microbatch,
+                      const Mentions& mentions) {
+  const auto work = [&](ActionKind kind) { return work_name(kind, microbatch, replica.stage); };
+  const auto say = [&](const std::string& text) { judge.sentences.push_back(judge.name(device) + " " + text); };
+  const bool whole = mentions.has(ActionKind::Backward);
+  const bool input = mentions.has(ActionKind::BackwardInput);
+  const bool weight = mentions.has(ActionKind::BackwardWeight);
+  if (!mentions.has(ActionKind::Forward)) say("lacks the " + work(ActionKind::Forward));
+  if (whole && (input || weight)) say("has the " + work(ActionKind::Backward) + " both whole and in halves");
+  if (!whole && !input) say("lacks the " + work(weight ? ActionKind::BackwardInput : ActionKind::Backward));
+  if (!whole && input && !weight) say("lacks the " + work(ActionKind::BackwardWeight));
+  if (!replica.strict) return;
+  const auto check_order = [&](ActionKind first, ActionKind second) {
+    if (mentions.has(first) && mentions.has(second) && mentions.where(first) > mentions.where(second)) {
+      say("has the " + work(second) + " before its " + to_string(first));
+    }
+  };
+  check_order(ActionKind::Forward, ActionKind::Backward);
+  check_order(ActionKind::Forward, ActionKind::BackwardInput);
+  check_order(ActionKind::BackwardInput, ActionKind::BackwardWeight);
+  check_order(ActionKind::Forward, ActionKind::SendActivation);
+  check_order(ActionKind::ReceiveActivation, ActionKind::Forward);
+  for (ActionKind backward : {ActionKind::Backward, ActionKind::BackwardInput}) {
+    check_order(backward, ActionKind::SendGradient);
+    check_order(ActionKind::ReceiveGradient, backward);
+  }
+}
+
+/// The first microbatch that the replica runs and its order does not name, and how many there are.
+void check_complete(Judge& judge, DeviceId device, const Replica& replica) {
+  const Stage& stage = judge.stage(replica.stage);
+  const std::int64_t step = alternating_replicas(stage);
+  const std::int64_t wanted =
+      microbatches_of(stage, static_cast<std::int64_t>(replica.number), judge.plan.microbatches);
+  const std::int64_t missing = wanted - static_cast<std::int64_t>(replica.microbatches.size());
+  if (missing <= 0) return;
+  std::int64_t first = step > 1 ? static_cast<std::int64_t>(replica.number) : 0;
+  for (const auto& [microbatch, mentions] : replica.microbatches) {
+    if (std::int64_t{microbatch} != first) break;
+    first += step;
+  }
+  const std::string others = missing > 1 ? ", and of " + std::to_string(missing - 1) + " more" : "";
+  judge.sentences.push_back(judge.name(device) + " lacks the forward and the backward of microbatch " +
+                            std::to_string(first) + " of stage " + std::to_string(replica.stage.value()) + others);
+}
+
+/// The largest number of microbatches between their forward and the end of their backward, in the order's own terms.
+std::int64_t in_flight_of(const DeviceOrder& order, StageId stage) {
+  std::int64_t in_flight = 0;
+  std::int64_t peak = 0;
+  for (const Action& action : order.actions) {
+    if (action.stage != stage) continue;
+    if (action.kind == ActionKind::Forward) peak = std::max(peak, ++in_flight);
+    if (action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight) --in_flight;
+  }
+  return peak;
+}
+
+void check_caps(Judge& judge) {
+  for (const DeviceOrder& order : judge.schedule.devices) {
+    if (order.discipline != Discipline::Strict) continue;
+    for (const auto& [key, replica] : judge.replicas) {
+      const std::optional<std::int64_t> cap = judge.stage(replica.stage).in_flight;
+      if (key.first != order.device || !cap) continue;
+      const std::int64_t peak = in_flight_of(order, replica.stage);
+      if (peak <= *cap) continue;
+      judge.sentences.push_back(judge.name(order.device) + " has " + std::to_string(peak) + " microbatches of stage " +
+                                std::to_string(replica.stage.value()) + " in flight, more than its cap of " +
+                                std::to_string(*cap));
+    }
+  }
+}
+
+/// The replica of a stage that runs a microbatch. **Requires** a stage that does not divide microbatches.
+DeviceId device_of(const Stage& stage, std::uint32_t microbatch) {
+  return stage.devices[stage.devices.size() == 1 ? 0 : microbatch % stage.devices.size()];
+}
+
+/// Which marks explicit transfers need around one microbatch of a stage.
+std::array<bool, kKinds> needed_marks(const Judge& judge, StageId stage, std::uint32_t microbatch) {
+  std::array<bool, kKinds> needed{};
+  for (const Boundary& boundary : judge.boundaries) {
+    if (boundary.from != stage && boundary.to != stage) continue;
+    const DeviceId from = device_of(judge.stage(boundary.from), microbatch);
+    const DeviceId to = device_of(judge.stage(boundary.to), microbatch);
+    if (from == to) continue;
+    needed[index_of(boundary.from == stage ? ActionKind::SendActivation : ActionKind::ReceiveActivation)] = true;
+    needed[index_of(boundary.from == stage ? ActionKind::ReceiveGradient : ActionKind::SendGradient)] = true;
+  }
+  return needed;
+}
+
+void check_explicit(Judge& judge) {
+  for (const Stage& stage : judge.plan.stages) {
+    if (stage.replication != Replication::Split || stage.devices.size() == 1) continue;
+    judge.sentences.emplace_back("explicit transfers are not possible with stages that divide their microbatches");
+    return;
+  }
+  for (const auto& [key, replica] : judge.replicas) {
+    if (!replica.strict) {
+      judge.sentences.push_back(judge.name(key.first) +
+                                " has the discipline 'ready': explicit transfers need 'strict'");
+    }
+    for (const auto& [microbatch, mentions] : replica.microbatches) {
+      const std::array<bool, kKinds> needed = needed_marks(judge, replica.stage, microbatch);
+      for (std::size_t kind = index_of(ActionKind::SendActivation); kind < kKinds; ++kind) {
+        if (needed[kind] == (mentions.count[kind] > 0)) continue;
+        const std::string work = work_name(static_cast<ActionKind>(kind), microbatch, replica.stage);
+        judge.sentences.push_back(judge.name(key.first) + (needed[kind] ? " lacks the " : " has the ") + work +
+                                  (needed[kind] ? "" : ", where nothing is transferred"));
+      }
+    }
+  }
+}
+
+void refuse_marks(Judge& judge) {
+  for (const DeviceOrder& order : judge.schedule.devices) {
+    const bool has_marks =
+        std::ranges::any_of(order.actions, [](const Action& action) { return is_transfer_mark(action.kind); });
+    if (!has_marks) continue;
+    judge.sentences.push_back(judge.name(order.device) + " has sends or receives, but transfers are not explicit");
+  }
+}
+
+bool share_a_device(const Stage& a, const Stage& b) {
+  return std::ranges::any_of(a.devices,
+                             [&](DeviceId device) { return std::ranges::find(b.devices, device) != b.devices.end(); });
+}
+
+/// The transfers that a channel lists, each at most once, and on a strict one all of them.
+void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std::string& name) {
+  std::array<std::map<std::uint32_t, int>, 2> listed;
+  for (const ChannelAction& action : channel.actions) {
+    const std::string what = std::string(action.gradient ? "gradient" : "activation") + " of microbatch " +
+                             std::to_string(action.microbatch);
+    if (action.microbatch >= judge.plan.microbatches) {
+      judge.sentences.push_back(name + " lists the " + what + ", but the plan has only " +
+                                std::to_string(judge.plan.microbatches) + " microbatches, counted from 0");
+    } else if (++listed.at(action.gradient ? 1 : 0)[action.microbatch] == 2) {
+      judge.sentences.push_back(name + " lists the " + what + " more than once");
+    }
+  }
+  if (channel.discipline == Discipline::Ready) return;
+  for (std::size_t gradient = 0; gradient < 2; ++gradient) {
+    const auto missing = judge.plan.microbatches - static_cast<std::int64_t>(listed.at(gradient).size());
+    if (missing == 0) continue;
+    std::uint32_t first = 0;
+    for (const auto& [microbatch, count] : listed.at(gradient)) {
+      if (microbatch != first) break;
+      ++first;
+    }
+    judge.sentences.push_back(name + " lacks the " + (gradient == 1 ? "gradient" : "activation") + " of microbatch " +
+                              std::to_string(first) +
+                              (missing > 1 ? ", and " + std::to_string(missing - 1) + " others" : ""));
+  }
+}
+
+void check_channels(Judge& judge) {
+  if (judge.schedule.channels.empty()) return;
+  if (judge.schedule.explicit_transfers || judge.schedule.rendezvous) {
+    judge.sentences.emplace_back("channels have no order of their own where transfers are explicit or rendezvous");
+    return;
+  }
+  std::vector<std::pair<StageId, StageId>> seen;
+  for (const ChannelOrder& channel : judge.schedule.channels) {
+    const std::string name =
+        "channel " + std::to_string(channel.from.value()) + "->" + std::to_string(channel.to.value());
+    const std::pair<StageId, StageId> ends{channel.from, channel.to};
+    if (std::ranges::find(seen, ends) != seen.end()) judge.sentences.push_back(name + " has two orders");
+    seen.push_back(ends);
+    const bool exists = std::ranges::any_of(judge.boundaries, [&](const Boundary& boundary) {
+      return boundary.from == channel.from && boundary.to == channel.to;
+    });
+    if (!exists) {
+      judge.sentences.push_back(name + " joins no two stages that exchange tensors, the producing one first");
+    } else if (channel.discipline == Discipline::Strict &&
+               share_a_device(judge.stage(channel.from), judge.stage(channel.to))) {
+      judge.sentences.push_back(name + " cannot have a strict order: its stages share a device, where nothing is sent");
+    } else {
+      check_channel_actions(judge, channel, name);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                        const Schedule& schedule) {
+  Judge judge{platform, plan, schedule, boundaries(graph, plan), {}, {}};
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    for (std::size_t r = 0; r < plan.stages[s].devices.size(); ++r) {
+      judge.replicas[{plan.stages[s].devices[r], StageId(s)}] = {StageId(s), r, {}, true};
+    }
+  }
+  if (schedule.explicit_transfers && schedule.rendezvous) {
+    judge.sentences.emplace_back("transfers are either explicit or rendezvous");
+  }
+  take_orders(judge);
+  for (const auto& [key, replica] : judge.replicas) {
+    for (const auto& [microbatch, mentions] : replica.microbatches) {
+      check_microbatch(judge, key.first, replica, microbatch, mentions);
+    }
+    check_complete(judge, key.first, replica);
+  }
+  check_caps(judge);
+  if (schedule.explicit_transfers) {
+    check_explicit(judge);
+  } else {
+    refuse_marks(judge);
+  }
+  check_channels(judge);
+  return std::move(judge.sentences);
+}
+
+}  // namespace stagecraft
