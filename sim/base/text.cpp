@@ -273,7 +273,7 @@ Parsed<double> parse_number(std::string_view text) {
   if (!hint.empty()) return refuse<double>(kNumber, text, hint);
   const std::optional<double> value = to_double(number, 0);
   if (!value) return refuse<double>(kNumber, text, "the number is out of range");
-  return {*value, "", ""};
+  return {value, "", ""};
 }
 
 Parsed<std::int64_t> parse_count(std::string_view text) {

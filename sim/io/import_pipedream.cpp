@@ -114,7 +114,8 @@ void read_figure(const GraphFile& file, const Field& field, Layer& layer, std::s
 
 Node read_node(const GraphFile& file, const Field& line) {
   const std::vector<Field> fields = split(line, " -- ");
-  if (fields.size() != 3 && !(fields.size() == 4 && fields[3].text.starts_with("stage_id="))) {
+  const bool has_stage = fields.size() == 4 && fields[3].text.starts_with("stage_id=");
+  if (fields.size() != 3 && !has_stage) {
     fail(file, line, "expected 'node -- description -- figures', found " + quote(line.text));
   }
   Node node;
@@ -138,6 +139,7 @@ Edge read_edge(const GraphFile& file, const Field& line, const NodesByName& by_n
     const auto found = by_name.find(std::string(end.text));
     if (found == by_name.end()) {
       std::vector<std::string> known;
+      known.reserve(file.nodes.size());
       for (const Node& node : file.nodes) known.push_back(node.layer.name);
       fail(file, end, "unknown node " + quote(end.text), suggest_name(end.text, known));
     }
@@ -183,10 +185,10 @@ GraphFile read_graph_file(std::string_view text, const std::string& file_name) {
 void drop(GraphFile& file, std::string_view prefix, std::size_t Edge::* inner) {
   std::vector<char> is_inner(file.nodes.size());
   for (const Edge& edge : file.edges) {
-    if (!file.nodes[edge.from].dropped && !file.nodes[edge.to].dropped) is_inner[edge.*inner] = true;
+    if (!file.nodes[edge.from].dropped && !file.nodes[edge.to].dropped) is_inner[edge.*inner] = 1;
   }
   for (std::size_t i = 0; i < file.nodes.size(); ++i) {
-    if (!is_inner[i] && file.nodes[i].description.starts_with(prefix)) file.nodes[i].dropped = true;
+    if (is_inner[i] == 0 && file.nodes[i].description.starts_with(prefix)) file.nodes[i].dropped = true;
   }
 }
 
