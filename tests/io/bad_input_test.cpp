@@ -84,7 +84,7 @@ std::string message_of(const fs::path& path) {
   try {
     read_as_named(path);
   } catch (const InputError& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
     const std::string path_and_colon = path.string() + ":";
     if (!message.starts_with(path_and_colon)) return message;
     const std::size_t start = path_and_colon.size();
