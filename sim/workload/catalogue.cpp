@@ -4,6 +4,7 @@
 #include "sim/workload/vgg.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace stagecraft {
 namespace {
@@ -22,7 +23,7 @@ struct KnownArchitecture {
   Architecture (*make)(const std::string& name);
 };
 
-constexpr KnownArchitecture kArchitectures[] = {
+constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"vgg16", [](const std::string& name) { return vgg(name, vgg16_size()); }},
     {"bert-base", [](const std::string& name) { return bert(name, kBertBase, BertHead::Pooler); }},
     {"bert-large", [](const std::string& name) { return bert(name, kBertLarge, BertHead::Pooler); }},
@@ -32,7 +33,7 @@ constexpr KnownArchitecture kArchitectures[] = {
     {"gpt2-medium", [](const std::string& name) { return gpt(name, gpt2(24, 1024, 16)); }},
     {"gpt2-large", [](const std::string& name) { return gpt(name, gpt2(36, 1280, 20)); }},
     {"gpt2-xl", [](const std::string& name) { return gpt(name, gpt2(48, 1600, 25)); }},
-};
+});
 
 constexpr double kTera = 1e12;
 constexpr double kGiga = 1e9;
@@ -74,7 +75,7 @@ DeviceDescription a100_sxm4_40gb() {
 }
 
 using MakeDevice = DeviceDescription (*)();
-constexpr MakeDevice kDevices[] = {v100_sxm2_16gb, a100_sxm4_40gb};
+constexpr std::array<MakeDevice, 2> kDevices = {v100_sxm2_16gb, a100_sxm4_40gb};
 
 }  // namespace
 
@@ -99,7 +100,7 @@ std::vector<WorkloadInfo> known_devices() {
 std::optional<Architecture> find_architecture(std::string_view name) {
   const auto known =
       std::ranges::find(kArchitectures, name, [](const KnownArchitecture& k) { return std::string_view(k.name); });
-  if (known == std::end(kArchitectures)) return std::nullopt;
+  if (known == kArchitectures.end()) return std::nullopt;
   return known->make(known->name);
 }
 

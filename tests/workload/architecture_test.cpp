@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 using namespace stagecraft;
@@ -107,4 +110,18 @@ TEST_CASE("architecture: a larger image changes VGG's operations but not its par
   CHECK(parameter_count(net) == 138'357'544);
   // 15,346,630,656 multiply-accumulates in convolutions, four times as many pixels; 123,633,664 in the linear layers
   CHECK(forward_flops(net).value() == doctest::Approx(2 * (4 * 15'346'630'656.0 + 123'633'664.0)).epsilon(1e-12));
+}
+
+TEST_CASE("architecture: the reference page lists every network with its parameters, and every device") {
+  std::ifstream file(std::string(STAGECRAFT_SOURCE_DIR) + "/docs/reference/workloads.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  for (const WorkloadInfo& info : known_architectures()) {
+    CAPTURE(info.name);
+    std::string count = std::to_string(parameter_count(known(info.name)));
+    for (std::size_t at = count.size(); at > 3; at -= 3) count.insert(at - 3, ",");
+    const std::size_t row = page.find("| `" + info.name + "` |");
+    REQUIRE(row != std::string::npos);
+    CHECK(page.substr(row, page.find('\n', row) - row).find("| " + count + " |") != std::string::npos);
+  }
+  for (const WorkloadInfo& info : known_devices()) CHECK(page.find("| `" + info.name + "` |") != std::string::npos);
 }

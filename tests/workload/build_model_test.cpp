@@ -51,10 +51,10 @@ TEST_CASE("build_model: VGG-16 at microbatch 32 has the sizes of its layers") {
   CHECK(layer(graph, "relu1_1").stash == Bytes(411'041'792));
   // a pooling keeps its input and an 8-byte index for each of its outputs
   CHECK(layer(graph, "pool1").stash == Bytes(411'041'792 + 32 * 64 * 112 * 112 * 8));
-  CHECK(layer(graph, "fc6").parameters == Bytes(4 * (25088 * 4096 + 4096)));
+  CHECK(layer(graph, "fc6").parameters == Bytes(std::int64_t{4} * (25088 + 1) * 4096));
   // relu6 keeps its output and one byte of dropout mask for each value
-  CHECK(layer(graph, "relu6").stash == Bytes(32 * 4096 * 5));
-  CHECK(totals(graph).parameters == Bytes(4 * 138'357'544));
+  CHECK(layer(graph, "relu6").stash == Bytes(std::int64_t{32} * 4096 * 5));
+  CHECK(totals(graph).parameters == Bytes(std::int64_t{4} * 138'357'544));
 }
 
 TEST_CASE("build_model: the first layer has no input gradient") {
@@ -72,9 +72,9 @@ TEST_CASE("build_model: the first layer has no input gradient") {
 // statistics are 8 bytes for each token and normalisation.
 TEST_CASE("build_model: a transformer block keeps the activations of the published formula") {
   const TransformerSize size{.layers = 1, .hidden = 1024, .heads = 16, .sequence = 512};
-  const std::int64_t sh = 512 * 1024;
-  const std::int64_t as2 = 16 * 512 * 512;
-  const std::int64_t statistics = 2 * 8 * 512;
+  const std::int64_t sh = std::int64_t{512} * 1024;
+  const std::int64_t as2 = std::int64_t{16} * 512 * 512;
+  const std::int64_t statistics = std::int64_t{2} * 8 * 512;
   CHECK(block_stash(size, Precision::Fp16) == Bytes(34 * sh + 5 * as2 + statistics));
   CHECK(block_stash(size, Precision::Tf32) == Bytes(66 * sh + 9 * as2 + statistics));
 }
@@ -89,15 +89,15 @@ TEST_CASE("build_model: GPT and BERT blocks of one size keep the same and hold t
     const Layer& b = layer(decoder.profiles[0], name);
     CHECK(a.parameters == b.parameters);
     CHECK(a.stash == b.stash);
-    CHECK(a.output == Bytes(4 * 2 * 64 * 256));
+    CHECK(a.output == Bytes(std::int64_t{4} * 2 * 64 * 256));
     CHECK(a.output == b.output);
   }
 }
 
 TEST_CASE("build_model: a tied head holds a copy of the word table") {
   const LayerGraph graph = built("gpt2-small", "A100-SXM4-40GB", 1);
-  CHECK(layer(graph, "head").parameters == Bytes(4 * (50257 * 768 + 2 * 768)));
-  CHECK(totals(graph).parameters == Bytes(4 * (124'439'808 + 50257 * 768)));
+  CHECK(layer(graph, "head").parameters == Bytes(std::int64_t{4} * (50257 + 2) * 768));
+  CHECK(totals(graph).parameters == Bytes(std::int64_t{4} * 124'439'808 + std::int64_t{4} * 50257 * 768));
 }
 
 TEST_CASE("build_model: every network is a valid chain at both granularities") {
@@ -164,8 +164,8 @@ TEST_CASE("build_model: sizes grow with the microbatch, parameters do not, times
 TEST_CASE("build_model: the pooler keeps its whole input") {
   const LayerGraph graph = built("bert-base", "V100-SXM2-16GB", 2);
   const Layer& pooler = layer(graph, "pooler");
-  CHECK(pooler.checkpoint == Bytes(2 * 512 * 768 * 4));
-  CHECK(pooler.stash == Bytes(2 * 512 * 768 * 4 + 2 * 768 * 4));
+  CHECK(pooler.checkpoint == Bytes(std::int64_t{2} * 512 * 768 * 4));
+  CHECK(pooler.stash == Bytes(std::int64_t{2} * (512 + 1) * 768 * 4));
 }
 
 TEST_CASE("build_model: what no model file can say is refused before it overflows") {

@@ -79,7 +79,7 @@ TEST_CASE("operator_cost: a 3x3 convolution in fp32 takes Winograd where it is f
   Operator conv;
   conv.kind = OperatorKind::Convolution;
   conv.inputs = {OperatorId(0)};
-  conv.input_values = conv.output_values = 64 * 8 * 8;
+  conv.input_values = conv.output_values = std::int64_t{64} * 8 * 8;
   conv.macs = std::int64_t{9} * 64 * 64 * 64;
   conv.parameters = 9 * 64 * 64 + 64;
   conv.winograd_expansion = 2.25;
