@@ -12,12 +12,14 @@ constexpr std::uint8_t kBackgroundClass = 1;  ///< gives way to boundary traffic
 }  // namespace
 
 void Lowering::send(const Worker& from, std::uint32_t microbatch, OpId result, bool gradient) {
+  std::size_t last_boundary = boundaries_.size();
   for (const Target& target : gradient ? from.backward_targets : from.forward_targets) {
-    if (options_.network == NetworkModel::Analytic) {
-      send_analytic(from, target, microbatch, result, gradient);
-    } else {
+    if (options_.network == NetworkModel::Platform) {
       send_to(from, target, microbatch, result, gradient);
+    } else if (target.boundary != last_boundary) {  // one operation for all targets over the boundary
+      send_analytic(from, target, microbatch, result, gradient);
     }
+    last_boundary = target.boundary;
   }
 }
 
@@ -52,7 +54,7 @@ void Lowering::send_analytic(const Worker& from, const Target& target, std::uint
   Channel& channel = channels_[target.boundary];
   const ChannelKey key{microbatch, gradient};
   std::vector<OpId>& results = channel.partial[key];
-  if (std::ranges::find(results, result) == results.end()) results.push_back(result);
+  results.push_back(result);
   const std::size_t senders = from.replicas > 1 ? 1 : plan_.stages[from.stage.value()].devices.size();
   if (results.size() < senders) return;
   Delivery delivery;

@@ -23,6 +23,7 @@ struct RandomCaseOptions {
   Sharing sharing = Sharing::Fair;
   bool allow_replicas = true;
   bool allow_swap = true;
+  double traffic = 1.0;  ///< scales the sizes of tensors
 };
 
 class RandomPlans {
@@ -51,7 +52,7 @@ class RandomPlans {
       layer.backward = Seconds(real(0.5, 4.0));
       layer.backward_weight = layer.backward * real(0.2, 0.8);
       layer.parameters = Bytes(number(0, 1000));
-      layer.output = Bytes(number(0, 400'000'000));
+      layer.output = scale_up(Bytes(number(0, 400'000'000)), options_.traffic);
       layer.stash = Bytes(number(1000, 100'000));
       layer.checkpoint = Bytes(number(0, 1000));
       layer.workspace = Bytes(number(0, 5000));
@@ -74,7 +75,8 @@ class RandomPlans {
                             .spec;
     auto& form = std::get<ExplicitForm>(spec.form);
     for (ExplicitDevice& device : form.devices) {
-      device.host = HostSpec{Bytes(std::int64_t{1} << 50), {BytesPerSecond(real(1e5, 1e6)), Seconds(1e-5)}, 1};
+      device.host =
+          HostSpec{Bytes(std::int64_t{1} << 50), {BytesPerSecond(real(1e5, 1e6) / options_.traffic), Seconds(1e-5)}, 1};
     }
     if (chance(0.5)) spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(1e4);
     return build_platform(std::move(spec));

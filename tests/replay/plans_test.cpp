@@ -1,0 +1,135 @@
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/replay/replay_plan.hpp"
+#include "tests/schedule/chains.hpp"
+#include "tests/schedule/random_plans.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+namespace stagecraft {
+namespace {
+
+using testing::chain;
+using testing::pairwise;
+using testing::random_case;
+using testing::RandomCase;
+using testing::straight;
+
+/// A run's figure: the last iteration's time, or the period.
+double figure(const Report& report) {
+  return report.period ? report.period->value() : report.iterations.back().value();
+}
+
+/// Whether two flows are ever under way on one link at once.
+bool shares_links(const Platform& platform, const Timeline& timeline) {
+  std::map<LinkId, std::vector<std::pair<Seconds, Seconds>>> uses;
+  Route route;
+  for (const TimelineEntry& entry : timeline) {
+    if (!is_transfer(entry.kind) || entry.from == entry.to) continue;
+    if (!find_route(platform, entry.from, entry.to, route)) continue;
+    for (LinkId link : route.links) uses[link].emplace_back(entry.start, entry.end);
+  }
+  for (auto& [link, spans] : uses) {
+    std::ranges::sort(spans);
+    for (std::size_t i = 1; i < spans.size(); ++i) {
+      if (spans[i].first < spans[i - 1].second) return true;
+    }
+  }
+  return false;
+}
+
+void check_equal(const Report& replayed, const Report& evaluated) {
+  CHECK(figure(replayed) == doctest::Approx(figure(evaluated)).epsilon(1e-9));
+  CHECK(replayed.bubble_ratio == doctest::Approx(evaluated.bubble_ratio).epsilon(1e-9));
+  CHECK(replayed.operations == evaluated.operations);
+  REQUIRE(replayed.devices.size() == evaluated.devices.size());
+  for (std::size_t i = 0; i < replayed.devices.size(); ++i) {
+    const DeviceReport& a = replayed.devices[i];
+    const DeviceReport& b = evaluated.devices[i];
+    CHECK(a.busy.value() == doctest::Approx(b.busy.value()).epsilon(1e-9));
+    CHECK(a.in_flight_peak == b.in_flight_peak);
+    CHECK(a.memory.peak == b.memory.peak);
+    CHECK(a.memory.breakdown == b.memory.breakdown);
+  }
+}
+
+TEST_CASE("replay: gpipe and 1f1b take (m + p - 1)(f + b) without transfer cost, 60 listed pairs") {
+  const double f = 0.0123;
+  const double b = 0.0271;
+  for (std::int64_t p : {1, 2, 3, 4, 5, 6, 7, 8, 16, 32}) {
+    for (std::int64_t m : {std::int64_t{1}, std::int64_t{3}, p, p + 1, std::int64_t{32}, std::int64_t{64}}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      const auto stages = static_cast<std::size_t>(p);
+      const Plan plan = straight(stages, m, m % 2 == 0 ? "gpipe" : "1f1b");
+      const Report report = replay_plan(chain(stages, f, b), pairwise(stages), plan).report;
+      CHECK(report.iterations.back().value() ==
+            doctest::Approx(static_cast<double>(m + p - 1) * (f + b)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("replay: equals evaluate to 1e-9 where no two flows share a link, and is never faster, seeds 1 to 200") {
+  int equal = 0;
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    const RandomCase random = random_case(seed, {Sharing::Fair, true, true, seed % 4 == 0 ? 1.0 : 0.01});
+    CAPTURE(seed);
+    Timeline timeline;
+    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, &timeline);
+    const Report replayed = replay_plan(random.graph, random.platform, random.plan).report;
+    if (shares_links(random.platform, timeline)) {
+      CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));
+    } else {
+      ++equal;
+      check_equal(replayed, evaluated);
+    }
+  }
+  CHECK(equal >= 120);  // most of these plans: the random sizes are chosen so
+}
+
+TEST_CASE("replay: equals evaluate to 1e-9 on exclusive links, seeds 201 to 300") {
+  for (std::uint32_t seed = 201; seed <= 300; ++seed) {
+    const RandomCase random = random_case(seed, {Sharing::Exclusive, true, true, 1.0});
+    CAPTURE(seed);
+    check_equal(replay_plan(random.graph, random.platform, random.plan).report,
+                evaluate_plan(random.graph, random.platform, random.plan));
+  }
+}
+
+TEST_CASE("replay: equals evaluate to 1e-9 on the analytic network, seeds 301 to 340") {
+  for (std::uint32_t seed = 301; seed <= 340; ++seed) {
+    const RandomCase random = random_case(seed, {Sharing::Fair, true, false, 1.0});
+    LowerOptions options;
+    options.network = NetworkModel::Analytic;
+    CAPTURE(seed);
+    check_equal(replay_plan(random.graph, random.platform, random.plan, options).report,
+                evaluate_plan(random.graph, random.platform, random.plan, options));
+  }
+}
+
+TEST_CASE("replay: on a shared switch with fixed orders it is never faster than evaluate, seeds 1 to 60") {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    RandomCase random = random_case(seed, {Sharing::Fair, true, false, 1.0});
+    CAPTURE(seed);
+    NodeForm form;
+    NodeKind node{"node",
+                  DeviceKindId(0),
+                  2,
+                  Interconnect{InterconnectType::Switch, {BytesPerSecond(1e9), Seconds(0.001)}},
+                  std::nullopt,
+                  NicSpec{{BytesPerSecond(2e8), Seconds(0.002)}, false}};
+    form.node_kinds.push_back(node);
+    form.groups = {{NodeKindId(0), 3}};
+    PlatformSpec spec = random.platform.spec;
+    spec.form = form;
+    const Platform platform = build_platform(std::move(spec));
+    const Report evaluated = evaluate_plan(random.graph, platform, random.plan);
+    const Report replayed = replay_plan(random.graph, platform, random.plan).report;
+    CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
