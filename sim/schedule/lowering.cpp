@@ -54,6 +54,10 @@ void Lowering::take_actions(const Schedule& schedule) {
     const auto found = std::ranges::find(devices_, order.device, &DeviceState::device);
     STAGECRAFT_CHECK(found != devices_.end(), "a schedule orders the plan's devices");
     DeviceState& device = *found;
+    for (const Action& action : order.actions) {
+      const bool ends = action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
+      if (ends) ++workers_[worker_on(device, action.stage)].due;
+    }
     device.discipline = order.discipline;
     if (order.discipline == Discipline::Ready) one_pass_ = false;
     const auto done = device.actions.begin() + static_cast<std::ptrdiff_t>(device.cursor);

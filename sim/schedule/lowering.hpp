@@ -49,6 +49,7 @@ class Lowering {
     std::vector<Target> backward_targets;
     MicrobatchBoard board{0, 0};
     std::int64_t backwards = 0;  ///< ended, in this iteration or in the run
+    std::int64_t due = 0;        ///< backwards among the iteration's actions so far
     OpId last_backward;
     std::vector<OpId> synchronised;  ///< its part of the last all-reduce
     std::int64_t synchronised_rounds = 0;
@@ -161,6 +162,7 @@ class Lowering {
 
   // Synchronisation (lowering_sync.cpp).
   void note_backward(DeviceState& device, std::size_t worker, std::uint32_t microbatch, OpId op);
+  void reduce_iteration(Group& group);
   void note_round(Group& group, std::int64_t round, OpId op);
   void note_measured(std::uint32_t microbatch, OpId op);
   void all_reduce(Group& group, const std::vector<OpId>& after);

@@ -249,8 +249,11 @@ bool Lowering::emit_pair(DeviceState& device, const Action& first, const Action&
 bool Lowering::emit_post(DeviceState& device, Worker& worker, const Action& action) {
   const bool gradient = action.kind == ActionKind::SendGradient || action.kind == ActionKind::ReceiveGradient;
   const bool is_send = action.kind == ActionKind::SendActivation || action.kind == ActionKind::SendGradient;
-  MicrobatchBoard::Entry& entry = worker.board.at(board_index(worker, action.microbatch));
-  if (is_send && entry.forward.is_none()) return false;
+  const std::int64_t index = board_index(worker, action.microbatch);
+  if (is_send && !worker.board.is_finished(index)) {
+    const MicrobatchBoard::Entry& entry = worker.board.at(index);
+    if ((gradient ? entry.input : entry.forward).is_none()) return false;  // there is nothing to send yet
+  }
   const OpId id = append_on(device, computation(worker, OpKind::Post, action.microbatch), action);
   for (std::size_t b = 0; b < boundaries_.size(); ++b) {
     const StageId local_end = is_send != gradient ? boundaries_[b].from : boundaries_[b].to;

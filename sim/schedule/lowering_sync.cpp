@@ -22,11 +22,17 @@ void Lowering::note_backward(DeviceState& device, std::size_t number, std::uint3
     }
     return;
   }
-  if (worker.backwards < worker.count || ++group.arrived < group.workers.size()) return;
+  if (worker.backwards < worker.due || segment_begin_ < plan_.microbatches) return;
+  if (++group.arrived == group.workers.size()) reduce_iteration(group);
+}
+
+/// The all-reduce of a flushed iteration: after the last backward of every replica that had any.
+void Lowering::reduce_iteration(Group& group) {
   std::vector<OpId> after;
   for (std::size_t member : group.workers) {
     if (!workers_[member].last_backward.is_none()) after.push_back(workers_[member].last_backward);
   }
+  group.arrived = group.workers.size();
   if (group.workers.size() > 1) all_reduce(group, after);
 }
 
@@ -126,12 +132,15 @@ void Lowering::note_measured(std::uint32_t microbatch, OpId op) {
 bool Lowering::end_iteration() {
   if (!schedule_.synchronous) return false;
   if (iteration_ >= options_.iterations) return false;
+  for (Group& group : groups_) {  // replicas without a microbatch have not arrived
+    if (group.arrived < group.workers.size()) reduce_iteration(group);
+  }
   for (Worker& worker : workers_) {
     if (worker.update > Seconds(0)) append_update(devices_[worker.order], worker, worker.synchronised);
   }
   append_barrier();
   for (Worker& worker : workers_) {
-    worker.backwards = 0;
+    worker.backwards = worker.due = 0;
     worker.last_backward = OpId::none();
     worker.synchronised.clear();
     worker.prefetch = -1;
