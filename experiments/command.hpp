@@ -1,0 +1,41 @@
+#pragma once
+
+#include "sim/base/error.hpp"
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace stagecraft {
+
+/// What the options that every verb takes say, and where messages go.
+struct Settings {
+  bool json = false;
+  bool timings = true;    ///< whether results tell how long planning and replaying took
+  bool progress = false;  ///< whether someone watches: only on a terminal
+  /// Takes a line for the user that is no result: a warning, a note. Without a final newline.
+  std::function<void(const std::string&)> say = [](const std::string&) {};
+};
+
+/// What a verb found, for people and for programs; the program prints one of the two.
+struct Answer {
+  std::string text;  ///< with a final newline
+  std::string json;  ///< one JSON document, without a final newline
+  ExitCode code = ExitCode::Done;
+};
+
+using Action = std::function<Answer(const Settings&)>;
+
+/// A verb of the program: a function described by a value.
+struct Verb {
+  std::string name;
+  std::string summary;
+  /// Adds the verb's options to `command`. The action it returns runs once they are parsed, reads them, and throws
+  /// InputError for those that make no sense.
+  Action (*configure)(CLI::App& command) = nullptr;
+};
+
+}  // namespace stagecraft

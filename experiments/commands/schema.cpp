@@ -1,0 +1,30 @@
+#include "experiments/commands/verbs.hpp"
+#include "sim/io/json_schema.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+Action configure(CLI::App& command) {
+  auto name = std::make_shared<std::string>();
+  command.add_option("FORMAT", *name, "the file format, such as model")->required();
+  return [name](const Settings&) {
+    std::string schema(json_schema(*name));
+    while (schema.ends_with('\n')) schema.pop_back();
+    return Answer{.text = schema + "\n", .json = schema};
+  };
+}
+
+}  // namespace
+
+const Verb schema_verb{
+    .name = "schema",
+    .summary = "print the JSON Schema of a file format",
+    .configure = configure,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "experiments/command.hpp"
+
+#include <vector>
+
+namespace stagecraft {
+
+/// Every verb, in the order in which the help lists them.
+[[nodiscard]] const std::vector<const Verb*>& all_verbs();
+
+// One file each in experiments/commands, named after the verb; a new verb is a line here and in the list of verbs.cpp.
+extern const Verb schema_verb;
+
+}  // namespace stagecraft

@@ -1,0 +1,65 @@
+#include "experiments/command_line.hpp"
+#include "sim/base/error.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+constexpr int kBrokenPipe = 128 + SIGPIPE;
+
+/// A closed standard stream would let the next file opened take its place. Standard output becomes one that cannot be
+/// written, so that the loss of a result is still an error.
+void occupy_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) != -1) continue;
+    const int opened = open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened != -1 && opened != descriptor) close(opened);
+  }
+}
+
+void leave_interrupted(int) { _exit(static_cast<int>(stagecraft::ExitCode::Interrupted)); }
+
+/// An interrupt ends the program at once with its own code, unless whoever started it wants interrupts ignored.
+void mind_interrupts() {
+  struct sigaction old{};
+  sigaction(SIGINT, nullptr, &old);
+  if (old.sa_handler == SIG_IGN) return;
+  struct sigaction action{};
+  action.sa_handler = leave_interrupted;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+/// Writes all of it; otherwise returns false, the reason in errno.
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_standard_streams();
+  mind_interrupts();
+  std::ostringstream out;
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  const int code = stagecraft::run_command_line(arguments, out, std::cerr);
+  if (write_all(STDOUT_FILENO, out.view())) return code;
+  if (errno == EPIPE) return kBrokenPipe;
+  std::cerr << "stagecraft: error: cannot write to standard output: " << std::strerror(errno) << '\n';
+  return static_cast<int>(stagecraft::ExitCode::Input);
+}
