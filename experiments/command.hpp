@@ -27,7 +27,7 @@ struct Answer {
   ExitCode code = ExitCode::Done;
 };
 
-using Action = std::function<Answer(const Settings&)>;
+using VerbAction = std::function<Answer(const Settings&)>;
 
 /// A verb of the program: a function described by a value.
 struct Verb {
@@ -35,7 +35,7 @@ struct Verb {
   std::string summary;
   /// Adds the verb's options to `command`. The action it returns runs once they are parsed, reads them, and throws
   /// InputError for those that make no sense.
-  Action (*configure)(CLI::App& command) = nullptr;
+  VerbAction (*configure)(CLI::App& command) = nullptr;
 };
 
 }  // namespace stagecraft

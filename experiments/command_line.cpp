@@ -23,7 +23,7 @@ struct Program {
   CLI::App app{"Simulates pipeline-parallel training of neural networks: plans, replays and compares.", "stagecraft"};
   Settings settings;
   bool no_timings = false;
-  std::map<const CLI::App*, Action> actions;
+  std::map<const CLI::App*, VerbAction> actions;
 };
 
 void add_common_options(CLI::App& app, Program& program) {

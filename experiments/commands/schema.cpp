@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-Action configure(CLI::App& command) {
+VerbAction configure(CLI::App& command) {
   auto name = std::make_shared<std::string>();
   command.add_option("FORMAT", *name, "the file format, such as model")->required();
   return [name](const Settings&) {

@@ -4,7 +4,7 @@ namespace stagecraft {
 
 const std::vector<const Verb*>& all_verbs() {
   static const std::vector<const Verb*> verbs = {
-      &schema_verb,
+      &plan_verb, &check_verb, &simulate_verb, &compare_verb, &schema_verb,
   };
   return verbs;
 }

@@ -10,6 +10,10 @@ namespace stagecraft {
 [[nodiscard]] const std::vector<const Verb*>& all_verbs();
 
 // One file each in experiments/commands, named after the verb; a new verb is a line here and in the list of verbs.cpp.
+extern const Verb check_verb;
+extern const Verb compare_verb;
+extern const Verb plan_verb;
 extern const Verb schema_verb;
+extern const Verb simulate_verb;
 
 }  // namespace stagecraft

@@ -1,0 +1,66 @@
+#include "experiments/commands/shared_options.hpp"
+#include "experiments/commands/verbs.hpp"
+#include "experiments/option_text.hpp"
+#include "experiments/planning.hpp"
+#include "experiments/report/plan_view.hpp"
+#include "experiments/written_file.hpp"
+#include "planners/registry.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/plan_file.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace stagecraft {
+namespace {
+
+struct Options {
+  InputOptions inputs;
+  PlanningOptions planning;
+  std::string planner;
+  std::vector<std::string> set;
+  std::optional<std::string> output;
+};
+
+std::string plan_file_text(const Planning& planning, const Platform& platform, const std::string& path) {
+  const Plan& plan = planning.planned()->plan;
+  if (path.ends_with(".json")) return plan_to_json(plan, planning.graph, platform) + "\n";
+  return write_plan_yaml(plan, planning.graph, platform);
+}
+
+Answer run(const Options& options, const Settings& settings) {
+  const PlannerInfo& planner = find_planner(options.planner);
+  PlanningChoices choices = read_planning_choices(options.planning);
+  for (const std::string& text : options.set) choices.options.push_back(read_assignment("--set", text));
+  const Inputs inputs = load_inputs(options.inputs);
+  const Planning planning = make_plan(planner, inputs, choices, settings.say);
+  const bool is_planned = planning.planned() != nullptr;
+  if (is_planned && options.output) {
+    write_file_atomically(*options.output, plan_file_text(planning, inputs.platform, *options.output));
+  }
+  return {.text = planning_text(planning, inputs.platform, settings.timings),
+          .json = to_json(planning_record(planning, inputs.platform, settings.timings)),
+          .code = is_planned ? ExitCode::Done : ExitCode::No};
+}
+
+VerbAction configure(CLI::App& command) {
+  auto options = std::make_shared<Options>();
+  add_input_options(command, options->inputs);
+  command.add_option("--planner", options->planner, "who plans; see stagecraft list planners")->required();
+  add_planning_options(command, options->planning);
+  command.add_option("--set", options->set, "KEY=VALUE: an option of the planner; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("-o,--output", options->output, "write the plan to this file, as JSON if it ends in .json");
+  return [options](const Settings& settings) { return run(*options, settings); };
+}
+
+}  // namespace
+
+const Verb plan_verb{
+    .name = "plan",
+    .summary = "plan with one planner; print the plan, its prediction and its evaluation",
+    .configure = configure,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,80 @@
+#include "experiments/commands/shared_options.hpp"
+
+#include "experiments/option_text.hpp"
+#include "sim/base/error.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostMicrobatches = 1'000'000'000;  // as in plan files
+constexpr std::int64_t kMostIterations = 1'000'000;
+
+}  // namespace
+
+void add_platform_options(CLI::App& command, PlatformOptions& options) {
+  command.add_option("--platform", options.platform, "the platform: a file, or the name of a shipped one")->required();
+  command
+      .add_option("--speed", options.speeds,
+                  "KIND=X: how fast a kind of device is relative to the others; may be repeated")
+      ->allow_extra_args(false);
+}
+
+void add_input_options(CLI::App& command, InputOptions& options) {
+  command.add_option("--model", options.model, "the model: a file, or the name of a shipped one")->required();
+  add_platform_options(command, options.platform);
+}
+
+Inputs load_inputs(const InputOptions& options) {
+  return load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds));
+}
+
+void add_planning_options(CLI::App& command, PlanningOptions& options) {
+  command.add_option("--schedule", options.schedule, "the schedule; default: the planner's own");
+  command.add_option("--microbatches", options.microbatches,
+                     "microbatches of an iteration, or length of an asynchronous run; default: 4 for each device, "
+                     "asynchronous runs at least as many as it takes to find their period");
+  command.add_option("--global-batch", options.global_batch,
+                     "samples of an iteration, instead of --microbatches; a multiple of the microbatch size");
+  command.add_option("--microbatch-size", options.microbatch_size, "samples of a microbatch; default: the model's");
+  command.add_option("--training", options.training,
+                     "K=V,...: what training keeps in memory: gradient_copies (1), optimizer_copies (2), "
+                     "boundary_buffers (2), input_gradient_release (0)");
+}
+
+PlanningChoices read_planning_choices(const PlanningOptions& options) {
+  PlanningChoices choices;
+  if (options.microbatches && options.global_batch) {
+    throw InputError("give --microbatches or --global-batch, not both");
+  }
+  choices.schedule = options.schedule;
+  choices.microbatches = read_count_option("--microbatches", options.microbatches, 1, kMostMicrobatches);
+  choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, kMostMicrobatches);
+  choices.microbatch_size = read_count_option("--microbatch-size", options.microbatch_size, 1, kMostMicrobatches);
+  choices.training = read_training_option(options.training);
+  return choices;
+}
+
+void add_simulation_options(CLI::App& command, SimulationOptions& options) {
+  command.add_option("--engine", options.engine, "replay: SimGrid, links are shared; evaluate: without contention")
+      ->capture_default_str();
+  command
+      .add_option("--network", options.network,
+                  "platform: transfers cross the platform's links; analytic: one channel for each stage boundary")
+      ->capture_default_str();
+  command.add_option("--iterations", options.iterations, "iterations of a synchronous schedule; the last one counts")
+      ->capture_default_str();
+}
+
+SimulationChoices read_simulation_choices(const SimulationOptions& options) {
+  SimulationChoices choices;
+  const bool replays = read_choice_option("--engine", options.engine, {"replay", "evaluate"}) == "replay";
+  choices.engine = replays ? EngineChoice::Replay : EngineChoice::Evaluate;
+  const bool is_real = read_choice_option("--network", options.network, {"platform", "analytic"}) == "platform";
+  choices.network = is_real ? NetworkModel::Platform : NetworkModel::Analytic;
+  choices.iterations = read_count_option("--iterations", options.iterations, 1, kMostIterations);
+  return choices;
+}
+
+}  // namespace stagecraft

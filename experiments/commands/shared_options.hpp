@@ -1,0 +1,52 @@
+#pragma once
+
+#include "experiments/inputs.hpp"
+#include "experiments/planning.hpp"
+#include "experiments/simulation.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace stagecraft {
+
+/// Options that several verbs take, as the user typed them. Each group has a function that adds them to a verb and one
+/// that reads them, throwing InputError for what makes no sense.
+
+struct PlatformOptions {
+  std::string platform;
+  std::vector<std::string> speeds;
+};
+void add_platform_options(CLI::App& command, PlatformOptions& options);
+
+struct InputOptions {
+  std::string model;
+  PlatformOptions platform;
+};
+void add_input_options(CLI::App& command, InputOptions& options);
+[[nodiscard]] Inputs load_inputs(const InputOptions& options);
+
+struct PlanningOptions {
+  std::optional<std::string> schedule;
+  std::optional<std::string> microbatches;
+  std::optional<std::string> global_batch;
+  std::optional<std::string> microbatch_size;
+  std::optional<std::string> training;
+};
+void add_planning_options(CLI::App& command, PlanningOptions& options);
+/// Without the planner's own options.
+[[nodiscard]] PlanningChoices read_planning_choices(const PlanningOptions& options);
+
+struct SimulationOptions {
+  std::string engine = "replay";
+  std::string network = "platform";
+  std::string iterations = "1";
+};
+void add_simulation_options(CLI::App& command, SimulationOptions& options);
+[[nodiscard]] SimulationChoices read_simulation_choices(const SimulationOptions& options);
+
+}  // namespace stagecraft

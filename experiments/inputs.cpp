@@ -1,0 +1,138 @@
+#include "experiments/inputs.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/io/sha256.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path data_folder() {
+  const char* given = std::getenv("STAGECRAFT_DATA");  // NOLINT(concurrency-mt-unsafe): no threads
+  return given != nullptr && *given != '\0' ? given : STAGECRAFT_SOURCE_DIR;
+}
+
+bool looks_like_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
+
+/// Where the file called `name` lies; `kind` says in messages what it is.
+std::string find_input(const std::string& name, const std::string& folder, const std::string& kind) {
+  std::error_code ignored;
+  const bool is_there = fs::exists(name, ignored);
+  if (is_there && !fs::is_directory(name, ignored)) return name;
+  const std::vector<ShippedFile> shipped = shipped_files(folder);
+  const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
+  if (found != shipped.end()) return found->path;
+  if (is_there) throw InputError("expected a file, found a directory", {name, 0, 0, ""});
+  std::vector<std::string> names;
+  for (const ShippedFile& file : shipped) names.push_back(file.name);
+  if (looks_like_path(name)) {
+    throw InputError("no such file", {name, 0, 0, ""}, suggest_name(file_stem(name), names));
+  }
+  throw InputError("no file and no shipped " + kind + " is called " + quote(name), {}, suggest_name(name, names));
+}
+
+/// A speed that nothing would use is a mistake.
+void check_speeds(const std::map<std::string, double>& speeds, const PlatformSpec& spec, const Model& model) {
+  std::vector<std::string> known{model.profiles.front().device_kind};
+  for (const DeviceKind& kind : spec.device_kinds) {
+    if (kind.name != known.front()) known.push_back(kind.name);
+  }
+  for (const auto& [kind, speed] : speeds) {
+    if (std::ranges::find(known, kind) != known.end()) continue;
+    throw InputError("neither the model nor the platform has devices of the kind " + quote(kind), {"", 0, 0, "--speed"},
+                     suggest_name(kind, known));
+  }
+}
+
+struct InputFile {
+  std::string path;
+  std::string text;
+};
+
+InputFile read_input(const std::string& name, const std::string& folder, const std::string& kind) {
+  InputFile file{find_input(name, folder, kind), {}};
+  file.text = read_text_file(file.path);
+  return file;
+}
+
+InputFile read_model_input(const std::string& name) { return read_input(name, "traces", "model"); }
+InputFile read_platform_input(const std::string& name) { return read_input(name, "platforms", "platform"); }
+
+/// Sizes grow with the microbatch; they are counted in 64 bits, so what files may hold is the limit here too.
+void check_growth(const Model& model, std::int64_t microbatch_size) {
+  constexpr double kMostBytes = 0x1p50;
+  for (const LayerGraph& graph : model.profiles) {
+    double bytes = static_cast<double>(graph.input.value());
+    for (const Layer& layer : graph.layers) {
+      bytes += static_cast<double>((layer.output + layer.stash + layer.workspace).value());
+    }
+    for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
+    const double growth = static_cast<double>(microbatch_size) / static_cast<double>(graph.microbatch_size);
+    if (bytes * growth <= kMostBytes) continue;
+    throw InputError("with microbatches of " + std::to_string(microbatch_size) + " samples the sizes of the model " +
+                         quote(graph.name) + " exceed 1 PiB",
+                     {}, "take smaller ones");
+  }
+}
+
+}  // namespace
+
+std::vector<ShippedFile> shipped_files(const std::string& folder) {
+  std::vector<ShippedFile> files;
+  std::error_code problem;
+  for (const fs::directory_entry& entry : fs::directory_iterator(data_folder() / folder, problem)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".yaml") files.push_back({path.stem().string(), path.string()});
+  }
+  std::ranges::sort(files, {}, &ShippedFile::name);
+  return files;
+}
+
+Inputs load_inputs(const std::string& model, const std::string& platform, const std::map<std::string, double>& speeds) {
+  const InputFile model_file = read_model_input(model);
+  const InputFile platform_file = read_platform_input(platform);
+  Inputs inputs;
+  inputs.model = parse_model(model_file.text, model_file.path);
+  inputs.model_hash = sha256(model_file.text);
+  PlatformSpec spec = parse_platform(platform_file.text, platform_file.path);
+  inputs.platform_hash = sha256(platform_file.text);
+  check_speeds(speeds, spec, inputs.model);
+  spec.speeds = speeds;
+  inputs.platform = build_platform(std::move(spec));
+  return inputs;
+}
+
+Model load_model(const std::string& name) {
+  const InputFile file = read_model_input(name);
+  return parse_model(file.text, file.path);
+}
+
+PlatformSpec load_platform_spec(const std::string& name) {
+  const InputFile file = read_platform_input(name);
+  return parse_platform(file.text, file.path);
+}
+
+LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
+                      const std::function<void(const std::string&)>& say) {
+  if (!microbatch_size) return model.profiles.front();
+  check_growth(model, *microbatch_size);
+  ScaledProfile scaled = at_microbatch_size(model, *microbatch_size);
+  if (scaled.extrapolated) {
+    say("warning: " + std::to_string(*microbatch_size) + " samples per microbatch lie outside the sizes for which " +
+        quote(scaled.graph.name) + " was measured (" + std::to_string(model.profiles.front().microbatch_size) + " to " +
+        std::to_string(model.profiles.back().microbatch_size) + "); times and sizes are extrapolated");
+  }
+  return std::move(scaled.graph);
+}
+
+}  // namespace stagecraft

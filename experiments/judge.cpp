@@ -1,0 +1,89 @@
+#include "experiments/judge.hpp"
+
+#include "sim/base/text.hpp"
+#include "sim/model/check_plan.hpp"
+#include "sim/schedule/lower.hpp"
+#include "sim/schedule/schedule_info.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kMostComputations = 1e9;
+constexpr double kMostBytes = 0x1p60;
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleInfo* info : all_schedules()) names.emplace_back(info->name);
+  return names;
+}
+
+/// **Requires** a plan that breaks no rule.
+void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
+  const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
+  if (schedule.problem != nullptr) {
+    if (const auto problem = schedule.problem(plan)) findings.push_back({"schedule", std::nullopt, *problem});
+  }
+  const std::int64_t least = least_microbatches(plan);
+  if (plan.microbatches < least) {
+    findings.push_back({"length", std::nullopt,
+                        "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
+                            " microbatches with this plan to find its period, it has " +
+                            std::to_string(plan.microbatches)});
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& plan, std::int64_t iterations) {
+  const double microbatches = static_cast<double>(plan.microbatches);
+  const double stages = static_cast<double>(std::max<std::size_t>(plan.stages.size(), 1));
+  if (2.0 * microbatches * stages * static_cast<double>(iterations) > kMostComputations) {
+    return "the run has more than 10^9 computations (2 x microbatches x stages x iterations), the most that are taken "
+           "on";
+  }
+  const LayerTotals sums = totals(graph);
+  double boundaries = static_cast<double>(graph.input.value());
+  for (const LayerEdge& edge : graph.edges) boundaries += static_cast<double>(edge.bytes.value());
+  std::int64_t versions = 1;
+  for (const Stage& stage : plan.stages) versions = std::max(versions, stage.weight_versions.value_or(1));
+  const double copies =
+      microbatches + static_cast<double>(versions + plan.training.gradient_copies + plan.training.optimizer_copies);
+  const double bytes = copies * static_cast<double>(sums.parameters.value()) +
+                       microbatches * static_cast<double>(sums.stash.value()) +
+                       static_cast<double>(plan.training.boundary_buffers + 1) * boundaries;
+  if (bytes > kMostBytes) return "the memory that this run might need exceeds 1 EiB, the most that is counted";
+  return std::nullopt;
+}
+
+std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {
+  const Plan& plan = reading.plan;
+  std::vector<Finding> findings;
+  for (const std::string& problem : reading.problems) findings.push_back({"names", std::nullopt, problem});
+  for (const Violation& violation : check_plan(graph, platform, plan)) {
+    const auto stage = violation.stage.is_none() ? std::nullopt : std::optional(violation.stage.value());
+    findings.push_back({to_string(violation.rule), stage, violation.message});
+  }
+  if (find_schedule(plan.schedule.name) == nullptr) {
+    findings.push_back({"schedule", std::nullopt,
+                        "unknown schedule " + quote(plan.schedule.name) + " (" +
+                            suggest_name(plan.schedule.name, schedule_names()) + ")"});
+  } else if (findings.empty()) {
+    judge_schedule(plan, findings);
+  }
+  if (const auto problem = size_problem(graph, plan, 1)) findings.push_back({"size", std::nullopt, *problem});
+  return findings;
+}
+
+std::vector<Finding> memory_findings(const Report& report, const Platform& platform) {
+  std::vector<Finding> findings;
+  for (const MemoryOverflow& overflow : report.overflows) {
+    findings.push_back({"memory", std::nullopt,
+                        platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess) + " (" +
+                            format_bytes(overflow.excess) + "), first after " + format_human_seconds(overflow.at)});
+  }
+  return findings;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "sim/io/plan_file.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// What is wrong with a plan: a rule it breaks, and how.
+struct Finding {
+  std::string rule;  ///< names, schedule, length, size, memory, or a rule of `check_plan`
+  std::optional<std::uint32_t> stage;
+  std::string message;
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+/// All that keeps a plan from being run: unknown names, broken rules, a schedule that cannot carry it out, a run too
+/// short to measure or too long to count.
+[[nodiscard]] std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform,
+                                              const PlanReading& reading);
+
+/// Memory that did not fit, one finding for each place.
+[[nodiscard]] std::vector<Finding> memory_findings(const Report& report, const Platform& platform);
+
+/// Why a run cannot be counted or carried out within reason, if so: more than 10^9 computations of one microbatch on
+/// one stage, or memory of more than 1 EiB.
+[[nodiscard]] std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& plan,
+                                                      std::int64_t iterations);
+
+}  // namespace stagecraft

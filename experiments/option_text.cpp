@@ -1,0 +1,102 @@
+#include "experiments/option_text.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostCopies = 4096;  // as in plan files
+
+[[noreturn]] void refuse(const std::string& option, const std::string& message, const std::string& hint = {}) {
+  throw InputError(message, {"", 0, 0, option}, hint);
+}
+
+double read_share(const std::string& option, const std::string& key, const std::string& text) {
+  const Parsed<double> share = parse_number(text);
+  if (!share || *share.value > 1.0) refuse(option, key + ": expected a number from 0 to 1, found " + quote(text));
+  return *share.value;
+}
+
+}  // namespace
+
+std::int64_t read_count_option(const std::string& option, const std::string& text, std::int64_t least,
+                               std::int64_t most) {
+  const Parsed<std::int64_t> count = parse_count(text);
+  if (!count || *count.value < least || *count.value > most) {
+    refuse(option,
+           "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
+               quote(text),
+           "digits only");
+  }
+  return *count.value;
+}
+
+std::optional<std::int64_t> read_count_option(const std::string& option, const std::optional<std::string>& text,
+                                              std::int64_t least, std::int64_t most) {
+  if (!text) return std::nullopt;
+  return read_count_option(option, *text, least, most);
+}
+
+const std::string& read_choice_option(const std::string& option, const std::string& text,
+                                      const std::vector<std::string>& known) {
+  if (std::ranges::find(known, text) == known.end()) {
+    refuse(option, "unknown value " + quote(text), suggest_name(text, known));
+  }
+  return text;
+}
+
+std::pair<std::string, std::string> read_assignment(const std::string& option, const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0) refuse(option, "expected NAME=VALUE, found " + quote(text));
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::vector<std::string> read_list_option(const std::string& option, const std::string& text) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin) refuse(option, "expected names separated by commas, found " + quote(text));
+    items.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+Training read_training_option(const std::optional<std::string>& text) {
+  const std::string option = "--training";
+  const std::vector<std::string> keys = {"gradient_copies", "optimizer_copies", "boundary_buffers",
+                                         "input_gradient_release"};
+  Training training;
+  if (!text) return training;
+  std::set<std::string> given;
+  for (const std::string& item : read_list_option(option, *text)) {
+    const auto [key, value] = read_assignment(option, item);
+    static_cast<void>(read_choice_option(option, key, keys));
+    if (!given.insert(key).second) refuse(option, quote(key) + " is given twice");
+    const auto count = [&] { return read_count_option(option + " " + key, value, 0, kMostCopies); };
+    if (key == keys[0]) training.gradient_copies = count();
+    if (key == keys[1]) training.optimizer_copies = count();
+    if (key == keys[2]) training.boundary_buffers = count();
+    if (key == keys[3]) training.input_gradient_release = read_share(option, key, value);
+  }
+  return training;
+}
+
+std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts) {
+  std::map<std::string, double> speeds;
+  for (const std::string& text : texts) {
+    const auto [kind, value] = read_assignment("--speed", text);
+    const Parsed<double> speed = parse_number(value);
+    if (!speed || *speed.value < 1e-6 || *speed.value > 1e6) {
+      refuse("--speed", "expected a number from 1e-6 to 1e6 for " + quote(kind) + ", found " + quote(value));
+    }
+    if (!speeds.emplace(kind, *speed.value).second) refuse("--speed", quote(kind) + " is given twice");
+  }
+  return speeds;
+}
+
+}  // namespace stagecraft

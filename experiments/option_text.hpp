@@ -1,0 +1,40 @@
+#pragma once
+
+#include "sim/model/plan.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+// Reading what stands behind an option. All throw InputError naming the option, what was expected and what was found.
+
+/// A whole number of `least` to `most`.
+[[nodiscard]] std::int64_t read_count_option(const std::string& option, const std::string& text, std::int64_t least,
+                                             std::int64_t most);
+/// The same, none for an option that was not given (an empty text counts as given).
+[[nodiscard]] std::optional<std::int64_t> read_count_option(const std::string& option,
+                                                            const std::optional<std::string>& text, std::int64_t least,
+                                                            std::int64_t most);
+
+/// The name given, if it is among the known ones.
+[[nodiscard]] const std::string& read_choice_option(const std::string& option, const std::string& text,
+                                                    const std::vector<std::string>& known);
+
+/// `a=b` as (a, b), split at the first `=`.
+[[nodiscard]] std::pair<std::string, std::string> read_assignment(const std::string& option, const std::string& text);
+
+/// `a,b,c`; empty pieces are refused.
+[[nodiscard]] std::vector<std::string> read_list_option(const std::string& option, const std::string& text);
+
+/// `gradient_copies=1,optimizer_copies=2,…` over the defaults.
+[[nodiscard]] Training read_training_option(const std::optional<std::string>& text);
+
+/// `KIND=x` each: relative speeds of device kinds.
+[[nodiscard]] std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts);
+
+}  // namespace stagecraft

@@ -1,0 +1,93 @@
+#include "experiments/planning.hpp"
+
+#include "experiments/judge.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/check_plan.hpp"
+#include "sim/schedule/lower.hpp"
+#include "sim/schedule/schedule_info.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMicrobatchesPerDevice = 4;
+
+std::string schedule_name(const PlannerInfo& planner, const PlanningChoices& choices) {
+  const std::string name = choices.schedule.value_or(planner.default_schedule);
+  if (find_schedule(name) != nullptr) return name;
+  std::vector<std::string> known;
+  for (const ScheduleInfo* info : all_schedules()) known.emplace_back(info->name);
+  throw InputError("unknown schedule " + quote(name), {}, suggest_name(name, known));
+}
+
+std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, const PlanningChoices& choices) {
+  if (choices.microbatches) return *choices.microbatches;
+  if (!choices.global_batch) return kMicrobatchesPerDevice * static_cast<std::int64_t>(inputs.platform.devices.size());
+  if (*choices.global_batch % graph.microbatch_size != 0) {
+    throw InputError("a global batch of " + std::to_string(*choices.global_batch) +
+                         " samples is not a multiple of the " + std::to_string(graph.microbatch_size) +
+                         " samples of a microbatch",
+                     {}, "choose the size of a microbatch with --microbatch-size");
+  }
+  return *choices.global_batch / graph.microbatch_size;
+}
+
+bool has_default_length(const PlanningChoices& choices) { return !choices.microbatches && !choices.global_batch; }
+
+/// The default length of an asynchronous run is one that can be measured.
+void lengthen(Plan& plan, const PlanningChoices& choices) {
+  if (has_default_length(choices)) plan.microbatches = std::max(plan.microbatches, least_microbatches(plan));
+}
+
+/// A plan of ours that breaks a rule is our bug; one whose schedule or length does not fit is the user's choice.
+void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const std::vector<Violation> violations = check_plan(graph, platform, plan);
+  if (!violations.empty()) {
+    throw InternalError("planner " + quote(plan.planner) +
+                        " made a plan that breaks a rule: " + violations.front().message);
+  }
+  const std::vector<Finding> findings = judge_plan(graph, platform, {plan, {}});
+  if (!findings.empty()) throw InputError(findings.front().message);
+}
+
+PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const LayerGraph& graph,
+                         const PlanningChoices& choices) {
+  PlanRequest request{.graph = graph,
+                      .platform = inputs.platform,
+                      .schedule = {schedule_name(planner, choices), {}},
+                      .microbatches = microbatch_count(inputs, graph, choices),
+                      .training = choices.training,
+                      .options = parse_options(planner, choices.options)};
+  const Plan whole = empty_plan(planner, request);
+  if (const auto problem = size_problem(graph, whole, 1)) throw InputError(*problem);
+  return request;
+}
+
+}  // namespace
+
+Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                   const std::function<void(const std::string&)>& say) {
+  using Clock = std::chrono::steady_clock;
+  Planning planning;
+  planning.planner = &planner;
+  planning.graph = profile_at(inputs.model, choices.microbatch_size, say);
+  const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
+  const Clock::time_point start = Clock::now();
+  planning.result = planner.plan(request);
+  planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  if (auto* planned = std::get_if<Planned>(&planning.result)) {
+    Plan& plan = planned->plan;
+    plan.model_hash = inputs.model_hash;
+    plan.platform_hash = inputs.platform_hash;
+    lengthen(plan, choices);
+    verify(planning.graph, inputs.platform, plan);
+    planning.evaluated = evaluate_plan(planning.graph, inputs.platform, plan);
+  }
+  return planning;
+}
+
+}  // namespace stagecraft

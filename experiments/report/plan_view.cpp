@@ -1,0 +1,185 @@
+#include "experiments/report/plan_view.hpp"
+
+#include "experiments/report/table.hpp"
+#include "experiments/simulation.hpp"
+#include "planners/cost_model.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/schedule/schedule_info.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stagecraft {
+namespace {
+
+/// One letter for each layer of the stage: kept, recomputed or swapped.
+std::string actions_of(const Stage& stage) {
+  std::set<LayerId> recomputed;
+  for (const std::vector<LayerId>& segment : stage.recompute) recomputed.insert(segment.begin(), segment.end());
+  const std::set<LayerId> swapped(stage.swap.begin(), stage.swap.end());
+  std::string letters;
+  for (LayerId layer : stage.layers) letters += recomputed.contains(layer) ? 'r' : swapped.contains(layer) ? 's' : 'k';
+  return letters;
+}
+
+Detail::Record stage_record(const Planning& planning, const Plan& plan, StageId id, const Platform& platform) {
+  const Stage& stage = plan.stages[id.value()];
+  Detail::List layers;
+  for (LayerId layer : stage.layers) layers.emplace_back(planning.graph.layers[layer].name);
+  Detail::List devices;
+  for (DeviceId device : stage.devices) devices.emplace_back(platform.devices[device].name);
+  return {{"layers", std::move(layers)},
+          {"devices", std::move(devices)},
+          {"actions", actions_of(stage)},
+          {"in_flight", in_flight(plan, id)},
+          {"weight_versions", weight_versions(plan, id)}};
+}
+
+Detail::Record infeasible_record(const Infeasible& infeasible, const Platform& platform) {
+  const bool has_device = infeasible.device.has_value();
+  return {{"reason", infeasible.reason},
+          {"device", has_device ? Detail(platform.devices[*infeasible.device].name) : Detail()},
+          {"stage", infeasible.stage ? Detail(std::int64_t{*infeasible.stage}) : Detail()},
+          {"excess_bytes", infeasible.excess.value()},
+          {"hint", infeasible.hint.empty() ? Detail() : Detail(infeasible.hint)}};
+}
+
+std::string layers_text(const LayerGraph& graph, const std::vector<LayerId>& layers) {
+  const std::string& first = graph.layers[layers.front()].name;
+  return layers.size() == 1 ? first : first + " .. " + graph.layers[layers.back()].name;
+}
+
+std::string devices_text(const Platform& platform, const std::vector<DeviceId>& devices) {
+  const auto name = [&](DeviceId device) { return platform.devices[device].name; };
+  std::string text;
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t end = i + 1;
+    while (end < devices.size() && devices[end].value() == devices[end - 1].value() + 1) ++end;
+    text += (text.empty() ? "" : ",") + name(devices[i]);
+    if (end - i > 1) text += ".." + name(devices[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+/// `12k 3r`: how many layers are kept, recomputed, swapped.
+std::string actions_text(const Stage& stage) {
+  const std::string letters = actions_of(stage);
+  std::string text;
+  for (const char letter : {'k', 'r', 's'}) {
+    const auto count = std::ranges::count(letters, letter);
+    if (count > 0) text += (text.empty() ? "" : " ") + std::to_string(count) + letter;
+  }
+  return text;
+}
+
+/// The largest peak of a stage's devices, marked where it exceeds what the device has.
+std::string memory_text(const Report& report, const Stage& stage) {
+  Bytes largest{0};
+  bool fits = true;
+  for (const DeviceReport& device : report.devices) {
+    if (std::ranges::find(stage.devices, device.device) == stage.devices.end()) continue;
+    largest = std::max(largest, device.memory.peak);
+    fits = fits && device.memory.peak <= device.memory.capacity;
+  }
+  return format_human_bytes(largest) + (fits ? "" : "!");
+}
+
+std::string stage_table(const Planning& planning, const Plan& plan, const Platform& platform) {
+  Table table{{"stage", "layers", "devices", "replicas", "actions", "in flight", "weights", "time", "memory"}, {}};
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const Seconds time = stage_time(planning.graph, platform, stage).total();
+    const std::string replicas =
+        std::to_string(stage.devices.size()) + (stage.replication == Replication::Split ? " split" : "");
+    table.rows.push_back({std::to_string(s), layers_text(planning.graph, stage.layers),
+                          devices_text(platform, stage.devices), replicas, actions_text(stage),
+                          std::to_string(in_flight(plan, StageId(s))),
+                          std::to_string(weight_versions(plan, StageId(s))), format_human_seconds(time),
+                          memory_text(*planning.evaluated, stage)});
+  }
+  return to_text(table);
+}
+
+std::string figures_text(const std::string& who, const Figures& figures) {
+  const std::optional<Seconds> time = headline(figures);
+  if (!time) return "";
+  return who + ": " + (figures.period ? "period per microbatch " : "iteration time ") + format_human_seconds(*time) +
+         "\n";
+}
+
+std::string infeasible_text(const Infeasible& infeasible, const Platform& platform) {
+  std::string text = "no plan: " + infeasible.reason;
+  if (infeasible.device) text += "; on " + platform.devices[*infeasible.device].name;
+  if (infeasible.stage) text += "; in stage " + std::to_string(*infeasible.stage);
+  if (infeasible.excess > Bytes(0)) text += "; " + format_human_bytes(infeasible.excess) + " too much";
+  if (!infeasible.hint.empty()) text += " (" + infeasible.hint + ")";
+  return text + "\n";
+}
+
+std::string plan_text(const Planning& planning, const Planned& planned, const Platform& platform) {
+  const Plan& plan = planned.plan;
+  std::string text = plan.planner + ": " + plan.model + " on " + plan.platform + ", " + plan.schedule.name + ", " +
+                     std::to_string(plan.microbatches) + " microbatches of " + std::to_string(plan.microbatch_size) +
+                     " samples\n\n" + stage_table(planning, plan, platform) + "\n" +
+                     figures_text("predicted by the planner", plan.predicted) +
+                     figures_text("evaluated without contention", planning.evaluated->figures());
+  for (const MemoryOverflow& overflow : planning.evaluated->overflows) {
+    text += "out of memory: " + platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Detail::Record planning_record(const Planning& planning, const Platform& platform, bool timings) {
+  Detail::Record record{{"planner", planning.planner->name}};
+  const Planned* planned = planning.planned();
+  if (planned == nullptr) {
+    record.emplace_back("outcome", "infeasible");
+    for (auto& entry : infeasible_record(std::get<Infeasible>(planning.result), platform)) {
+      record.push_back(std::move(entry));
+    }
+  } else {
+    Detail::List stages;
+    for (std::size_t s = 0; s < planned->plan.stages.size(); ++s) {
+      stages.emplace_back(stage_record(planning, planned->plan, StageId(s), platform));
+    }
+    record.emplace_back("outcome", "planned");
+    record.emplace_back("plan", plan_record(planned->plan, planning.graph, platform));
+    record.emplace_back("stages", std::move(stages));
+    record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));
+    record.emplace_back("evaluated", figures_record(planning.evaluated->figures(), platform));
+    record.emplace_back("details", planned->details);
+  }
+  if (timings) record.emplace_back("planning_time_s", planning.time.value());
+  return record;
+}
+
+std::string planning_text(const Planning& planning, const Platform& platform, bool timings) {
+  const Planned* planned = planning.planned();
+  std::string text = planned == nullptr ? infeasible_text(std::get<Infeasible>(planning.result), platform)
+                                        : plan_text(planning, *planned, platform);
+  if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
+  return text;
+}
+
+std::string configuration_text(const Plan& plan) {
+  const std::size_t first = plan.stages.empty() ? 0 : plan.stages.front().devices.size();
+  const auto alike = [&](const Stage& stage) { return stage.devices.size() == first; };
+  if (plan.stages.size() > 2 && std::ranges::all_of(plan.stages, alike)) {
+    return std::to_string(plan.stages.size()) + " x " + std::to_string(first);
+  }
+  constexpr std::size_t kWidest = 24;
+  std::string text;
+  for (const Stage& stage : plan.stages) {
+    text += (text.empty() ? "" : "-") + std::to_string(stage.devices.size());
+    if (text.size() > kWidest) return text + "-...";
+  }
+  return text;
+}
+
+}  // namespace stagecraft

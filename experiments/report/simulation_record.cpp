@@ -1,0 +1,131 @@
+#include "experiments/report/simulation_record.hpp"
+
+#include "sim/io/json.hpp"
+#include "sim/model/op_graph.hpp"
+
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+Detail or_null(const std::optional<Seconds>& value) { return value ? Detail(value->value()) : Detail(); }
+Detail or_null(const std::optional<double>& value) { return value ? Detail(*value) : Detail(); }
+
+Detail::Record breakdown_record(const MemoryBreakdown& breakdown) {
+  Detail::Record record;
+  for (std::size_t i = 0; i < breakdown.size(); ++i) {
+    record.emplace_back(to_string(static_cast<MemoryCategory>(i)), breakdown.at(i).value());
+  }
+  return record;
+}
+
+Detail::Record time_record(const TimeSplit& time) {
+  return {{"compute", time.compute.value()},
+          {"recompute", time.recompute.value()},
+          {"exposed_communication", time.exposed_communication.value()},
+          {"all_reduce", time.all_reduce.value()},
+          {"update", time.update.value()},
+          {"bubble", time.bubble.value()}};
+}
+
+Detail::Record device_record(const DeviceReport& device, const Platform& platform) {
+  Detail::List stages;
+  for (StageId stage : device.stages) stages.emplace_back(std::int64_t{stage.value()});
+  return {{"name", platform.devices[device.device].name},
+          {"stages", std::move(stages)},
+          {"busy_s", device.busy.value()},
+          {"bubble_ratio", device.bubble_ratio},
+          {"time", time_record(device.time)},
+          {"peak_memory_bytes", device.memory.peak.value()},
+          {"memory_bytes", device.memory.capacity.value()},
+          {"peak_at_s", device.memory.peak_at.value()},
+          {"in_flight_peak", device.in_flight_peak},
+          {"peak_breakdown", breakdown_record(device.memory.breakdown)}};
+}
+
+Detail::List device_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const DeviceReport& device : report.devices) list.emplace_back(device_record(device, platform));
+  return list;
+}
+
+Detail::List host_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const HostReport& host : report.hosts) {
+    list.emplace_back(Detail::Record{{"name", platform.hosts[host.host].name},
+                                     {"peak_memory_bytes", host.memory.peak.value()},
+                                     {"memory_bytes", host.memory.capacity.value()},
+                                     {"peak_at_s", host.memory.peak_at.value()}});
+  }
+  return list;
+}
+
+Detail::List link_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const LinkReport& link : report.links) {
+    list.emplace_back(Detail::Record{
+        {"name", platform.links[link.link].name}, {"bytes", link.bytes.value()}, {"utilisation", link.utilisation}});
+  }
+  return list;
+}
+
+Detail bottleneck_record(const Report& report, const Platform& platform) {
+  if (!report.bottleneck) return {};
+  const Bottleneck& bottleneck = *report.bottleneck;
+  const bool is_stage = bottleneck.kind == Bottleneck::Kind::Stage;
+  return Detail::Record{
+      {"kind", is_stage ? "stage" : "link"},
+      {"name", is_stage ? "stage " + std::to_string(bottleneck.stage.value()) : platform.links[bottleneck.link].name},
+      {"utilisation", bottleneck.utilisation}};
+}
+
+Detail::List overflow_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const MemoryOverflow& overflow : report.overflows) {
+    list.emplace_back(Detail::Record{{"name", platform.place_name(overflow.place)},
+                                     {"at_s", overflow.at.value()},
+                                     {"excess_bytes", overflow.excess.value()}});
+  }
+  return list;
+}
+
+Detail::List seconds_list(const std::vector<Seconds>& values) {
+  Detail::List list;
+  for (Seconds value : values) list.emplace_back(value.value());
+  return list;
+}
+
+}  // namespace
+
+Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
+                                 bool timings) {
+  const Report& report = simulation.report;
+  Detail::Record record{{"outcome", report.out_of_memory() ? "out_of_memory" : "ok"},
+                        {"engine", to_string(simulation.choices.engine)},
+                        {"network", to_string(simulation.choices.network)},
+                        {"schedule", plan.schedule.name},
+                        {"iteration_time_s", or_null(report.figures().iteration_time)},
+                        {"iterations_s", seconds_list(report.iterations)},
+                        {"period_s", or_null(report.period)},
+                        {"throughput_samples_per_s", report.throughput},
+                        {"bubble_ratio", report.bubble_ratio},
+                        {"span_bubble_ratio", report.span_bubble_ratio},
+                        {"ideal_bubble_ratio", report.ideal_bubble_ratio},
+                        {"recompute_time_s", report.recompute_time.value()},
+                        {"exposed_communication_s", report.exposed_communication.value()},
+                        {"devices", device_list(report, platform)},
+                        {"hosts", host_list(report, platform)},
+                        {"links", link_list(report, platform)},
+                        {"bottleneck", bottleneck_record(report, platform)},
+                        {"overflows", overflow_list(report, platform)},
+                        {"predicted", figures_record(plan.predicted, platform)},
+                        {"evaluated", figures_record(simulation.evaluated, platform)},
+                        {"prediction_error", or_null(simulation.prediction_error(plan.predicted))},
+                        {"migrations", Detail::List{}},
+                        {"replans", Detail::List{}},
+                        {"simulated_ops", static_cast<std::int64_t>(report.operations)}};
+  if (timings) record.emplace_back("wall_time_s", simulation.wall_time.value());
+  return record;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "experiments/simulation.hpp"
+#include "sim/model/detail.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+
+namespace stagecraft {
+
+/// A simulation as `simulate --json` shows it (contract, section 9). `memory_bytes` of a device is what plans may use:
+/// its memory less what is reserved. `overflows` lists where memory did not fit, when first, and by how much.
+[[nodiscard]] Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
+                                               bool timings);
+
+}  // namespace stagecraft

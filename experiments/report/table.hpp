@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// Rows of text in columns. The first column is flush left, the others right.
+struct Table {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;  ///< as long as the header
+};
+
+/// One line for the header, one for each row; columns are two blanks apart, no line ends in a blank.
+[[nodiscard]] std::string to_text(const Table& table);
+
+/// `ratio` of 0 to 1 as `12.3 %`.
+[[nodiscard]] std::string percent(double ratio);
+
+/// Three digits or more: `1234`, `56.7`, `0.0891`.
+[[nodiscard]] std::string short_number(double value);
+
+}  // namespace stagecraft

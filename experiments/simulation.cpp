@@ -1,0 +1,77 @@
+#include "experiments/simulation.hpp"
+
+#include "experiments/judge.hpp"
+#include "experiments/report/progress.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/replay/replay.hpp"
+
+#include <chrono>
+
+namespace stagecraft {
+namespace {
+
+LowerOptions lower_options(const SimulationChoices& choices) {
+  LowerOptions options;
+  options.network = choices.network;
+  options.iterations = choices.iterations;
+  return options;
+}
+
+void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                 const Report& evaluated, const Settings& settings) {
+  const LowerOptions options = lower_options(simulation.choices);
+  const LoweredRun run = lower(graph, platform, plan, options);
+  ProgressLine line(settings.progress, evaluated.operations);
+  ReplayOptions replay_options;
+  replay_options.use = run.use;
+  replay_options.measurement = run.measurement;
+  replay_options.timeline = simulation.choices.timeline;
+  if (settings.progress) {
+    replay_options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
+  }
+  const auto make_source = [&] { return lower(graph, platform, plan, options).source; };
+  ReplayOutcome outcome = replay(platform, make_source, {}, replay_options);
+  simulation.report = std::move(outcome.report);
+  simulation.timeline = std::move(outcome.timeline);
+}
+
+}  // namespace
+
+const char* to_string(EngineChoice engine) { return engine == EngineChoice::Replay ? "replay" : "evaluate"; }
+const char* to_string(NetworkModel network) { return network == NetworkModel::Platform ? "platform" : "analytic"; }
+
+std::optional<Seconds> headline(const Figures& figures) {
+  return figures.period ? figures.period : figures.iteration_time;
+}
+
+std::optional<double> Simulation::prediction_error(const Figures& predicted) const {
+  const Figures simulated = report.figures();
+  const std::optional<Seconds>& claim = simulated.period ? predicted.period : predicted.iteration_time;
+  const std::optional<Seconds> found = headline(simulated);
+  if (!claim || !found || *found <= Seconds(0)) return std::nullopt;
+  return (*claim - *found) / *found;
+}
+
+Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                         const SimulationChoices& choices, const Settings& settings) {
+  if (const auto problem = size_problem(graph, plan, choices.iterations)) throw InputError(*problem);
+  using Clock = std::chrono::steady_clock;
+  Simulation simulation;
+  simulation.choices = choices;
+  const bool evaluates = choices.engine == EngineChoice::Evaluate;
+  Clock::time_point start = Clock::now();
+  Timeline* timeline = evaluates && choices.timeline ? &simulation.timeline : nullptr;
+  Report evaluated = evaluate_plan(graph, platform, plan, lower_options(choices), {}, timeline);
+  simulation.evaluated = evaluated.figures();
+  if (evaluates) {
+    simulation.report = std::move(evaluated);
+  } else {
+    start = Clock::now();
+    replay_into(simulation, graph, platform, plan, evaluated, settings);
+  }
+  simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  return simulation;
+}
+
+}  // namespace stagecraft

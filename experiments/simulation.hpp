@@ -1,0 +1,48 @@
+#pragma once
+
+#include "experiments/command.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
+#include "sim/model/timeline.hpp"
+#include "sim/schedule/lower.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace stagecraft {
+
+enum class EngineChoice { Replay, Evaluate };
+
+struct SimulationChoices {
+  EngineChoice engine = EngineChoice::Replay;
+  NetworkModel network = NetworkModel::Platform;
+  std::int64_t iterations = 1;
+  bool timeline = false;  ///< whether the whole timeline is wanted too
+};
+
+[[nodiscard]] const char* to_string(EngineChoice engine);
+[[nodiscard]] const char* to_string(NetworkModel network);
+
+/// A plan carried out.
+struct Simulation {
+  SimulationChoices choices;
+  Report report;
+  Figures evaluated;  ///< the same run without contention
+  Timeline timeline;
+  Seconds wall_time;
+
+  /// (predicted − simulated) / simulated, of the iteration time or the period; none without a claim.
+  [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
+};
+
+/// The iteration time of a synchronous schedule, the period of an asynchronous one.
+[[nodiscard]] std::optional<Seconds> headline(const Figures& figures);
+
+/// **Requires** a plan without findings (`judge_plan`). **Throws** InputError for a run of too many operations.
+[[nodiscard]] Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                       const SimulationChoices& choices, const Settings& settings);
+
+}  // namespace stagecraft
