@@ -1,10 +1,44 @@
 #include "planners/cost_model.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/workers.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace stagecraft {
+namespace {
+
+/// The largest ledger of a stage's replicas that is on `device`.
+Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const StageWork& work, StageId id,
+                   std::size_t replica) {
+  const Stage& stage = plan.stages[id.value()];
+  const Share share = replica_share(stage, replica);
+  const Bytes boundary = boundary_bytes(plan, all, id, stage.devices[replica]);
+  const StaticMemory held = static_memory(plan.training, work, weight_versions(plan, id), boundary, share);
+  const std::int64_t pending = in_flight(plan, id);
+  return peak_memory(held, work, pending, pending, share);
+}
+
+std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (std::ranges::find(plan.stages[s].devices, device) != plan.stages[s].devices.end()) {
+      return static_cast<std::uint32_t>(s);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
+  const StageWork work = stage_work(graph, stage);
+  const double factor = slowest_factor(graph, platform, stage.devices);
+  return {work.forward * factor, work.backward_total() * factor};
+}
 
 double slowest_factor(const LayerGraph& graph, const Platform& platform, const std::vector<DeviceId>& devices) {
   STAGECRAFT_CHECK(!devices.empty(), "a stage with at least one device");
@@ -15,21 +49,41 @@ double slowest_factor(const LayerGraph& graph, const Platform& platform, const s
   return factor;
 }
 
-StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
-  StageTime sum;
-  for (LayerId layer : stage.layers) {
-    sum.forward += graph.layers[layer].forward;
-    sum.backward += graph.layers[layer].backward;
+std::vector<DeviceId> all_devices(const Platform& platform) {
+  std::vector<DeviceId> devices;
+  for (DeviceId device : indices(platform.devices)) devices.push_back(device);
+  return devices;
+}
+
+Bytes smallest_capacity(const Platform& platform) {
+  Bytes smallest = platform.capacity(DeviceId(0));
+  for (DeviceId device : indices(platform.devices)) smallest = std::min(smallest, platform.capacity(device));
+  return smallest;
+}
+
+Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes) {
+  if (ring.size() < 2) return Seconds(0);
+  BytesPerSecond slowest(kNever.value());
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    const DeviceId next = ring[(i + 1) % ring.size()];
+    const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform, ring[i], next);
+    if (!bandwidth) {
+      throw InputError("devices " + quote(platform.devices[ring[i]].name) + " and " +
+                       quote(platform.devices[next].name) + " of platform " + quote(platform.spec.name) +
+                       " are not connected");
+    }
+    slowest = std::min(slowest, *bandwidth);
   }
-  for (const std::vector<LayerId>& segment : stage.recompute) {
-    for (LayerId layer : segment) sum.backward += graph.layers[layer].forward;
-  }
-  const double factor = slowest_factor(graph, platform, stage.devices);
-  return {sum.forward * factor, sum.backward * factor};
+  const auto replicas = static_cast<double>(ring.size());
+  return bytes / slowest * (2.0 * (replicas - 1.0) / replicas);
 }
 
 bool is_asynchronous(const ScheduleChoice& schedule) {
-  return schedule.name == "pipedream" || schedule.name == "pipedream-2bw" || schedule.name == "1f1b-star";
+  const ScheduleInfo* info = find_schedule(schedule.name);
+  if (info != nullptr) return !info->synchronous;
+  std::vector<std::string> known;
+  for (const ScheduleInfo* each : all_schedules()) known.emplace_back(each->name);
+  throw InputError("there is no schedule " + quote(schedule.name), {}, suggest_name(schedule.name, known));
 }
 
 Figures claimed_figures(const Plan& plan, Seconds largest_stage_time, std::int64_t replicas) {
@@ -42,6 +96,39 @@ Figures claimed_figures(const Plan& plan, Seconds largest_stage_time, std::int64
   const auto stages = static_cast<std::int64_t>(plan.stages.size());
   figures.iteration_time = largest_stage_time * static_cast<double>(rounds + stages - 1);
   return figures;
+}
+
+std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Plan& plan) {
+  const std::vector<Boundary> all = boundaries(graph, plan);
+  std::map<DeviceId, Bytes> peaks;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const StageWork work = stage_work(graph, plan.stages[s]);
+    for (std::size_t replica = 0; replica < plan.stages[s].devices.size(); ++replica) {
+      peaks[plan.stages[s].devices[replica]] += replica_peak(plan, all, work, StageId(s), replica);
+    }
+  }
+  return {peaks.begin(), peaks.end()};
+}
+
+std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,
+                                          const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+  std::optional<Infeasible> worst;
+  for (const auto& [device, peak] : peaks) {
+    const Bytes excess = peak - platform.capacity(device);
+    if (excess <= Bytes(0) || (worst && excess <= worst->excess)) continue;
+    worst = Infeasible{"device '" + platform.devices[device].name + "' would hold " + format_bytes(peak) + " of " +
+                           format_bytes(platform.capacity(device)),
+                       device, stage_on(plan, device), excess,
+                       "a device with " + format_human_bytes(peak) + " free would do for this plan"};
+  }
+  return worst;
+}
+
+PlanResult judged(const PlanRequest& request, Planned planned) {
+  planned.plan.predicted.peak_memory = ledger_peaks(request.graph, planned.plan);
+  const auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
+  if (overflow) return *overflow;
+  return planned;
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planners/planner.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/layer_graph.hpp"
@@ -7,11 +8,13 @@
 #include "sim/model/platform.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
 
-/// Seconds of one microbatch on a stage's slowest replica.
+/// Seconds of one whole microbatch on a stage's slowest replica.
 struct StageTime {
   Seconds forward;
   Seconds backward;  ///< what is recomputed before it included
@@ -21,15 +24,38 @@ struct StageTime {
 [[nodiscard]] StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage);
 
 /// The largest time factor among `devices` (1 on the kind the profile was taken on).
+/// **Throws** InputError where a device's speed is not known.
 [[nodiscard]] double slowest_factor(const LayerGraph& graph, const Platform& platform,
                                     const std::vector<DeviceId>& devices);
 
-/// Whether a schedule reports a period instead of an iteration time.
+/// All devices of the platform, in its order.
+[[nodiscard]] std::vector<DeviceId> all_devices(const Platform& platform);
+
+/// What a plan may use on the device that has least.
+[[nodiscard]] Bytes smallest_capacity(const Platform& platform);
+
+/// A ring all-reduce among r replicas: 2 (r - 1) / r times the bytes over the smallest bandwidth of neighbours.
+/// **Throws** InputError if two neighbours are not connected.
+[[nodiscard]] Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes);
+
+/// Whether a schedule reports a period instead of an iteration time. **Throws** InputError for an unknown schedule.
 [[nodiscard]] bool is_asynchronous(const ScheduleChoice& schedule);
 
 /// What a planner that minimises the largest stage time claims of a plan (contract, section 6): that time as the period
 /// of an asynchronous schedule, else (microbatches + stages - 1) times it. With r replicas per stage a replica runs
 /// every r-th microbatch: the period is an r-th, and ceil(microbatches / r) takes the place of microbatches.
 [[nodiscard]] Figures claimed_figures(const Plan& plan, Seconds largest_stage_time, std::int64_t replicas);
+
+/// The shared ledger (contract, section 5) of every device of a plan: an upper bound, since stages that share a device
+/// are taken to peak together.
+/// **Shape** by increasing device. **Requires** a plan that covers the graph, of a known schedule.
+[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Plan& plan);
+
+/// The device whose ledger exceeds its capacity most; none if the plan fits.
+[[nodiscard]] std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,
+                                                        const std::vector<std::pair<DeviceId, Bytes>>& peaks);
+
+/// The plan with its peaks in `predicted`, or why it does not fit.
+[[nodiscard]] PlanResult judged(const PlanRequest& request, Planned planned);
 
 }  // namespace stagecraft

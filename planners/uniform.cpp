@@ -115,7 +115,7 @@ PlanResult plan_uniform(const PlanRequest& request) {
     largest = std::max(largest, stage_time(request.graph, request.platform, stage).total());
   }
   plan.predicted = claimed_figures(plan, largest, static_cast<std::int64_t>(replicas));
-  return Planned{std::move(plan), {{"stage_time_s", largest.value()}}};
+  return judged(request, {std::move(plan), {{"stage_time_s", largest.value()}}});
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+#include "planners/cost_model.hpp"
+#include "planners/planner.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+extern const PlannerInfo data_parallel_planner;
+
+namespace {
+
+/// The optimizer step of the slowest device: all it keeps of the weights, moved once; none where the platform does not
+/// tell how fast.
+Seconds update_time(const PlanRequest& request, Bytes parameters) {
+  const Training& training = request.training;
+  const Bytes moved = parameters * (1 + training.gradient_copies + training.optimizer_copies);
+  Seconds slowest{0};
+  for (DeviceId device : indices(request.platform.devices)) {
+    const std::optional<BytesPerSecond>& bandwidth = request.platform.kind(device).update_bandwidth;
+    if (bandwidth) slowest = std::max(slowest, moved / *bandwidth);
+  }
+  return slowest;
+}
+
+PlanResult plan_data_parallel(const PlanRequest& request) {
+  Plan plan = empty_plan(data_parallel_planner, request);
+  plan.stages.emplace_back();
+  Stage& stage = plan.stages.back();
+  stage.layers = canonical_order(request.graph);
+  stage.devices = all_devices(request.platform);
+
+  const StageTime time = stage_time(request.graph, request.platform, stage);
+  const Bytes parameters = totals(request.graph).parameters;
+  const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
+  const Seconds update = update_time(request, parameters);
+  const auto replicas = static_cast<std::int64_t>(stage.devices.size());
+  if (is_asynchronous(request.schedule)) {
+    const Seconds round = time.backward + std::max(time.forward, all_reduce) + update;
+    plan.predicted.period = round / static_cast<double>(replicas);
+  } else {
+    const auto rounds = static_cast<double>((request.microbatches + replicas - 1) / replicas);
+    plan.predicted.iteration_time = time.total() * rounds + all_reduce + update;
+  }
+  const Detail::Record details = {
+      {"compute_s", time.total().value()}, {"all_reduce_s", all_reduce.value()}, {"update_s", update.value()}};
+  return judged(request, {std::move(plan), details});
+}
+
+}  // namespace
+
+const PlannerInfo data_parallel_planner{
+    .name = "data-parallel",
+    .summary = "the whole model on every device, microbatches round-robin, one ring all-reduce",
+    .source = "common practice; ring all-reduce after Patarasuk and Yuan, 2009",
+    .default_schedule = "1f1b",
+    .options = {},
+    .plan = plan_data_parallel,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/model/layer_graph.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace stagecraft::pipedream {
+
+/// The states of PipeDream's dynamic program: down-sets of the layer graph ("everything computed so far"), smallest
+/// first, the whole graph last. State K precedes state J iff K's set is a strict subset of J's.
+///
+/// **Units** seconds and bytes, as doubles (sizes are exact below 2^53).
+/// **Shape** every array over states has `stride` entries, `count` of them used and the rest zero; `stride` is a
+/// multiple of 8, so that loops over states may run in whole blocks. Bit b of a set is layer `order[b]`.
+struct DownSets {
+  std::size_t count = 0;
+  std::size_t stride = 0;
+  std::size_t words = 0;               ///< 64-bit words of one set
+  std::vector<LayerId> order;          ///< canonical
+  std::vector<std::uint64_t> members;  ///< word w of state s: members[w * stride + s]
+  std::vector<double> compute;         ///< C: forward + backward of all layers in the set
+  std::vector<double> stash;           ///< Act
+  std::vector<double> parameters;      ///< Par
+  std::vector<double> traffic;         ///< O: bytes at the boundary behind the set
+
+  [[nodiscard]] bool contains(std::size_t state, std::size_t bit) const {
+    return ((members[bit / 64 * stride + state] >> (bit % 64)) & 1U) != 0;
+  }
+};
+
+/// All states, or none if there are more than `max_states`.
+///
+/// The smallest family with {s0} in it, s0 being the first source in file order, that is closed under: for an edge
+/// u→v that leaves the set, add v and all it depends on. Ties in size keep the order of discovery.
+///
+/// O of a state sums the outputs of its *augmented antichain*: the set's maximal layers, and every ancestor p of such a
+/// layer m with a consumer that is neither m nor an ancestor of m. The test is made for each m by itself, so p also
+/// counts where that consumer is in the set through another branch.
+/// **Requires** an acyclic graph with at least one layer.
+/// **Throws** InputError if a layer is not connected with s0, as no state would ever contain it.
+/// **Cost** O(layers · edges) bit operations, then O(states · width · layers / 64).
+/// **Source** PipeDream (Narayanan et al., SOSP 2019), the authors' optimizer; the family was characterised from its
+/// antichain construction.
+[[nodiscard]] std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t max_states);
+
+/// The layers of the states (from, to], in canonical order; `from` may be past the last state, for "from the start".
+[[nodiscard]] std::vector<LayerId> layers_between(const DownSets& states, std::size_t from, std::size_t to);
+
+}  // namespace stagecraft::pipedream

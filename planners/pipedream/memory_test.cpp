@@ -1,0 +1,114 @@
+#include "planners/pipedream/memory_test.hpp"
+
+#include "planners/cost_model.hpp"
+#include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/workers.hpp"
+
+#include <algorithm>
+
+namespace stagecraft::pipedream {
+namespace {
+
+/// An edge between bits of the sets.
+struct BitEdge {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  Bytes bytes;
+};
+
+/// By producer, so that a tensor's edges follow each other.
+std::vector<BitEdge> bit_edges(const LayerGraph& graph, const DownSets& states) {
+  IndexVector<LayerId, std::size_t> position(graph.layers.size());
+  for (std::size_t bit = 0; bit < states.order.size(); ++bit) position[states.order[bit]] = bit;
+  std::vector<BitEdge> edges;
+  for (const LayerEdge& edge : graph.edges) edges.push_back({position[edge.from], position[edge.to], edge.bytes});
+  std::ranges::stable_sort(edges, {}, &BitEdge::from);
+  return edges;
+}
+
+/// Bytes that enter and leave the stage (start, end] for one microbatch.
+Bytes crossing_bytes(const DownSets& states, const std::vector<BitEdge>& edges, std::size_t start, std::size_t end,
+                     Consumers consumers) {
+  Bytes sum;
+  Bytes tensor;  // of the producer at hand
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    const BitEdge& edge = edges[i];
+    const auto is_before = [&](std::size_t bit) { return start != kNothing && states.contains(start, bit); };
+    const bool enters = is_before(edge.from) && !is_before(edge.to) && states.contains(end, edge.to);
+    const bool leaves = !is_before(edge.from) && states.contains(end, edge.from) && !states.contains(end, edge.to);
+    if (leaves && consumers == Consumers::Every) {
+      sum += edge.bytes;
+    } else if (enters || leaves) {
+      tensor = std::max(tensor, edge.bytes);
+    }
+    if (i + 1 == edges.size() || edges[i + 1].from != edge.from) {
+      sum += tensor;
+      tensor = Bytes(0);
+    }
+  }
+  return sum;
+}
+
+/// What the ledger says of the stage apart from weights and stashes.
+double fixed_bytes(const PlanRequest& request, const DownSets& states, const std::vector<BitEdge>& edges,
+                   std::size_t start, std::size_t end, Consumers consumers) {
+  StageWork work;
+  for (LayerId id : layers_between(states, start, end)) {
+    const Layer& layer = request.graph.layers[id];
+    work.parameters += layer.parameters;
+    work.workspace = std::max(work.workspace, layer.workspace);
+  }
+  const Bytes boundary = crossing_bytes(states, edges, start, end, consumers);
+  const StaticMemory held = static_memory(request.training, work, 0, boundary, {});
+  return static_cast<double>(peak_memory(held, work, 0, 0, {}).value());
+}
+
+/// Weight versions and microbatches in flight, as the schedule says of a stage of that many replicas.
+Copies schedule_copies(const PlanRequest& request, std::int64_t replicas, std::int64_t downstream) {
+  Plan plan;
+  plan.schedule = request.schedule;
+  plan.microbatches = request.microbatches;
+  plan.stages.emplace_back();
+  plan.stages[0].devices.resize(static_cast<std::size_t>(replicas));
+  if (downstream > 0) {
+    plan.stages.emplace_back();
+    plan.stages[1].devices.resize(static_cast<std::size_t>(downstream));
+  }
+  return {static_cast<double>(weight_versions(plan, StageId(0))), static_cast<double>(in_flight(plan, StageId(0)))};
+}
+
+}  // namespace
+
+MemoryTest original_memory_test(Bytes limit) {
+  MemoryTest test;
+  test.capacity = static_cast<double>(limit.value());
+  test.copies = [](std::int64_t replicas, std::int64_t downstream) {
+    const auto versions = static_cast<double>((downstream + replicas - 1) / replicas);
+    return Copies{versions, versions};
+  };
+  return test;
+}
+
+MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states, Consumers consumers) {
+  MemoryTest test;
+  test.whole_pipeline = true;
+  test.capacity = static_cast<double>(smallest_capacity(request.platform).value());
+  test.copies = [&request](std::int64_t replicas, std::int64_t downstream) {
+    return schedule_copies(request, replicas, downstream);
+  };
+  const std::vector<BitEdge> edges = bit_edges(request.graph, states);
+  for (std::size_t end = 0; end < states.count; ++end) {
+    for (std::size_t k = 0; k <= end; ++k) {
+      test.fixed.push_back(fixed_bytes(request, states, edges, k - 1, end, consumers));
+    }
+  }
+  return test;
+}
+
+double ledger_test_work(const PlanRequest& request, std::size_t state_count) {
+  const auto n = static_cast<double>(state_count);
+  return n * n / 2.0 * static_cast<double>(request.graph.layers.size() + request.graph.edges.size());
+}
+
+}  // namespace stagecraft::pipedream

@@ -1,0 +1,172 @@
+#include "planners/cost_model.hpp"
+#include "planners/pipedream/down_sets.hpp"
+#include "planners/pipedream/memory_test.hpp"
+#include "planners/pipedream/recurrence.hpp"
+#include "planners/planner.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <cmath>
+
+namespace stagecraft {
+
+extern const PlannerInfo pipedream_planner;
+
+namespace {
+
+using pipedream::Answer;
+using pipedream::Consumers;
+using pipedream::DownSets;
+using pipedream::MemoryTest;
+using pipedream::Segment;
+using pipedream::Settings;
+
+std::string rounded(double count) { return format_number(count < 1e15 ? std::ceil(count) : count); }
+
+DownSets require_states(const PlanRequest& request, const Settings& settings) {
+  const auto max_states = static_cast<std::size_t>(request.options.count("max_states"));
+  std::optional<DownSets> states = pipedream::enumerate_down_sets(request.graph, max_states);
+  if (states) return std::move(*states);
+  throw InputError("planner 'pipedream': the graph has more than " + std::to_string(max_states) +
+                       " states (option max_states), whose tables would need more than " +
+                       rounded(pipedream::transitions(max_states, settings)) + " transitions",
+                   {}, "merge parallel branches into one layer each, or raise max_states and max_work");
+}
+
+void require_work(const PlanRequest& request, std::size_t states, double work) {
+  const double most = request.options.number("max_work");
+  if (work <= most) return;
+  throw InputError("planner 'pipedream': " + std::to_string(states) + " states need " + rounded(work) +
+                       " transitions, more than " + rounded(most) + " (option max_work)",
+                   {}, "merge parallel branches into one layer each, plan for fewer devices, or raise max_work");
+}
+
+/// Gives each segment its devices: the next `replicas` members of its level, in every place where the level stands.
+/// `places` are the first devices of those, `unit` the devices in a member.
+void place(const DownSets& states, const std::vector<Segment>& segments, const std::vector<Level>& levels,
+           std::size_t level, const std::vector<std::size_t>& places, std::vector<Stage>& stages) {
+  std::size_t unit = 1;
+  for (std::size_t inner = 0; inner < level; ++inner) unit *= levels[inner].count;
+  std::size_t used = 0;
+  for (const Segment& segment : segments) {
+    std::vector<std::size_t> members;
+    for (std::size_t first : places) {
+      for (std::size_t i = 0; i < segment.replicas; ++i) members.push_back(first + (used + i) * unit);
+    }
+    used += segment.replicas;
+    if (level > 0) {
+      place(states, segment.inner, levels, level - 1, members, stages);
+      continue;
+    }
+    stages.emplace_back();
+    stages.back().layers = pipedream::layers_between(states, segment.from, segment.to);
+    for (std::size_t device : members) stages.back().devices.emplace_back(device);
+  }
+}
+
+Planned planned(const PlanRequest& request, const DownSets& states, const Settings& settings, const Answer& answer) {
+  Planned result{empty_plan(pipedream_planner, request), {}};
+  const std::size_t outermost = settings.levels.empty() ? 0 : settings.levels.size() - 1;
+  place(states, answer.segments, settings.levels, outermost, {0}, result.plan.stages);
+  result.plan.predicted = claimed_figures(result.plan, Seconds(answer.period), 1);
+  Detail::List levels;
+  for (const Level& level : settings.levels) {
+    levels.emplace_back(
+        Detail::Record{{"members", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
+  }
+  result.details = {{"claimed_period_s", answer.period},
+                    {"data_parallel_s", pipedream::data_parallel_time(states, settings)},
+                    {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
+                    {"states", static_cast<std::int64_t>(states.count)},
+                    {"levels", std::move(levels)},
+                    {"time_factor", settings.time_factor},
+                    {"memory_bytes", smallest_capacity(request.platform).value()}};
+  return result;
+}
+
+Infeasible nothing_found(const Settings& settings) {
+  if (settings.memory != nullptr) {
+    return {"no pipeline passes the memory test of " + rounded(settings.memory->capacity) + " bytes per device",
+            {},
+            {},
+            Bytes(0),
+            "more devices, a smaller microbatch, or memory_test=none to see what is missing"};
+  }
+  return {"the model has too few states for a straight pipeline over all devices",
+          {},
+          {},
+          Bytes(0),
+          "use fewer devices, or set use_fewer=true"};
+}
+
+/// As the original decides; `check` tells whether the plan fits.
+PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Settings& settings) {
+  const Answer answer = pipedream::optimize(states, settings);
+  if (answer.segments.empty()) return nothing_found(settings);
+  Planned result = planned(request, states, settings, answer);
+  result.plan.predicted.peak_memory = ledger_peaks(request.graph, result.plan);
+  return result;
+}
+
+/// The best pipeline without a memory test if the ledger lets it pass, since a test only takes choices away. Else the
+/// ledger decides stage by stage, first with the least a stage can hold, then with the most; what is returned has
+/// passed the ledger of the whole plan.
+PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states, Settings settings) {
+  const Answer free = pipedream::optimize(states, settings);
+  if (free.segments.empty()) return nothing_found(settings);
+  const PlanResult first = judged(request, planned(request, states, settings, free));
+  if (std::holds_alternative<Planned>(first)) return first;
+  for (const Consumers consumers : {Consumers::One, Consumers::Every}) {
+    MemoryTest test;
+    test.whole_pipeline = true;
+    settings.memory = &test;
+    require_work(request, states.count,
+                 pipedream::transitions(states.count, settings) + pipedream::ledger_test_work(request, states.count));
+    test = pipedream::ledger_memory_test(request, states, consumers);
+    const Answer answer = pipedream::optimize(states, settings);
+    if (answer.segments.empty()) break;
+    PlanResult result = judged(request, planned(request, states, settings, answer));
+    if (std::holds_alternative<Planned>(result)) return result;
+  }
+  Infeasible none = std::get<Infeasible>(first);
+  none.reason = "no pipeline fits; in the fastest one " + none.reason;
+  return none;
+}
+
+PlanResult plan_pipedream(const PlanRequest& request) {
+  (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
+  Settings settings;
+  settings.levels = levels(request.platform);
+  settings.time_factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
+  settings.communication = request.options.word("communication") == "on";
+  settings.straight = request.options.flag("straight");
+  settings.use_fewer = request.options.flag("use_fewer");
+  const DownSets states = require_states(request, settings);
+  require_work(request, states.count, pipedream::transitions(states.count, settings));
+  const std::string& memory = request.options.word("memory_test");
+  if (memory == "ledger") return plan_within_ledger(request, states, settings);
+  const MemoryTest original = pipedream::original_memory_test(smallest_capacity(request.platform));
+  if (memory == "original") settings.memory = &original;
+  return plan_by(request, states, settings);
+}
+
+}  // namespace
+
+const PlannerInfo pipedream_planner{
+    .name = "pipedream",
+    .summary = "the hierarchical dynamic program of PipeDream on the down-sets of the layer graph, with replication",
+    .source = "Narayanan et al., PipeDream, SOSP 2019",
+    .default_schedule = "pipedream",
+    .options = {{"communication", std::string("on"), "whether a stage boundary costs time", {"on", "off"}},
+                {"straight", false, "every stage on one device"},
+                {"memory_test",
+                 std::string("ledger"),
+                 "what a stage must fit: the shared ledger, the original's formula, or nothing",
+                 {"ledger", "original", "none"}},
+                {"use_fewer", false, "devices may be left idle where that is faster"},
+                {"max_states", std::int64_t{200000}, "refuse graphs with more down-sets", {}, 1, 1e9},
+                {"max_work", 2e10, "refuse problems with more transitions"}},
+    .plan = plan_pipedream,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,400 @@
+#include "planners/pipedream/recurrence.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <map>
+#include <utility>
+
+namespace stagecraft::pipedream {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kBlock = 8;
+
+std::size_t whole_blocks(std::size_t count) { return (count + kBlock - 1) / kBlock * kBlock; }
+
+/// T of a level for every segment (K, J]: entry J * stride + K + 1.
+struct Times {
+  std::size_t stride = 0;
+  std::vector<double> values;
+  [[nodiscard]] const double* row(std::size_t j) const { return &values[j * stride]; }
+};
+
+/// Where the members of a level stand in the whole pipeline: how often each is repeated by the levels above, and how
+/// many devices come behind them there.
+struct Context {
+  std::int64_t multiplicity = 1;
+  std::int64_t downstream = 0;
+  friend auto operator<=>(const Context&, const Context&) = default;
+};
+
+/// What A of one level needs, in one context. q and r count members of the level, d = M - r those behind.
+struct LevelCosts {
+  const DownSets* states = nullptr;
+  const Settings* settings = nullptr;
+  std::size_t members = 1;  // M
+  double bandwidth = kInfinity;
+  double below_members = 1.0;        // w
+  std::vector<const Times*> below;   // T of (q, d), or one for all; none at the innermost level
+  std::vector<Copies> copies;        // of (q, d); none where memory is not tested
+  bool many_below = false;           // `below` has one entry for each (q, d)
+  bool rows_differ_by_rank = false;  // the costs of a last stage depend on r, not only on q
+
+  [[nodiscard]] std::size_t most_replicas(std::size_t r) const { return settings->straight ? 2 : r; }  // exclusive
+  [[nodiscard]] std::size_t place(std::size_t q, std::size_t d) const { return (q - 1) * members + d; }
+  [[nodiscard]] const Times& times(std::size_t q, std::size_t d) const { return *below[many_below ? place(q, d) : 0]; }
+  [[nodiscard]] std::size_t row_count() const {
+    if (settings->straight) return rows_differ_by_rank ? members - 1 : 1;
+    return rows_differ_by_rank ? members * (members - 1) / 2 : members - 1;
+  }
+  /// The row of a last stage on q members when r are used up to its end.
+  [[nodiscard]] std::size_t row_index(std::size_t q, std::size_t r) const {
+    if (!rows_differ_by_rank) return q - 1;
+    return settings->straight ? r - 2 : (r - 1) * (r - 2) / 2 + q - 1;
+  }
+};
+
+bool precedes(const DownSets& states, std::size_t k, std::size_t j) {
+  for (std::size_t w = 0; w < states.words; ++w) {
+    if ((states.members[w * states.stride + k] & ~states.members[w * states.stride + j]) != 0) return false;
+  }
+  return k < j;
+}
+
+double below_start(const std::vector<double>& sums, std::size_t start) { return start == kNothing ? 0.0 : sums[start]; }
+
+/// T of the segment from `start` to `j` on one of q members.
+double segment_time(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t q, std::size_t d) {
+  if (!costs.below.empty()) return costs.times(q, d).row(j)[start + 1];
+  const DownSets& states = *costs.states;
+  if (start != kNothing && !precedes(states, start, j)) return kInfinity;
+  return (states.compute[j] - below_start(states.compute, start)) * costs.settings->time_factor;
+}
+
+bool fits(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t q, std::size_t d) {
+  if (costs.copies.empty()) return true;
+  const MemoryTest& test = *costs.settings->memory;
+  const Copies& copies = costs.copies[costs.place(q, d)];
+  const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
+  const double stash = costs.states->stash[j] - below_start(costs.states->stash, start);
+  const double fixed = test.fixed.empty() ? 0.0 : test.fixed[j * (j + 1) / 2 + (start + 1)];
+  return fixed + copies.weights * parameters + copies.stashes * stash <= test.capacity;
+}
+
+/// The segment as one stage on r members.
+double as_one_stage(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t r) {
+  if (costs.settings->straight && r > 1) return kInfinity;
+  const std::size_t d = costs.members - r;
+  if (!fits(costs, start, j, r, d)) return kInfinity;
+  const auto replicas = static_cast<double>(r);
+  const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
+  const double sync = 4.0 * (replicas - 1.0) * parameters / (costs.bandwidth * replicas);
+  return (segment_time(costs, start, j, r, d) + sync / costs.below_members) / replicas;
+}
+
+/// T_1 of (k, J] for every k before J, infinite where k does not precede J. **Shape** entry k + 1.
+void fill_compute(const LevelCosts& costs, std::size_t j, std::vector<double>& times) {
+  const DownSets& states = *costs.states;
+  thread_local std::vector<std::uint64_t> outside;
+  outside.assign(j, 0);
+  for (std::size_t w = 0; w < states.words; ++w) {
+    const std::uint64_t* members = &states.members[w * states.stride];
+    const std::uint64_t missing = ~members[j];
+    for (std::size_t k = 0; k < j; ++k) outside[k] |= members[k] & missing;
+  }
+  const double end = states.compute[j];
+  const double factor = costs.settings->time_factor;
+  times.resize(j + 1);
+  times[0] = end * factor;
+  for (std::size_t k = 0; k < j; ++k) {
+    times[k + 1] = outside[k] != 0 ? kInfinity : (end - states.compute[k]) * factor;
+  }
+}
+
+/// Makes the entries of a row infinite whose stage (k, J] holds more than the capacity.
+void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies& copies, double* row) {
+  const MemoryTest& test = *costs.settings->memory;
+  const double* parameters = costs.states->parameters.data();
+  const double* stash = costs.states->stash.data();
+  const double end = copies.weights * parameters[j] + copies.stashes * stash[j];
+  if (test.fixed.empty()) {
+    for (std::size_t k = 0; k < j; ++k) {
+      const double held = end - (copies.weights * parameters[k] + copies.stashes * stash[k]);
+      row[k] = held > test.capacity ? kInfinity : row[k];
+    }
+    return;
+  }
+  const double* fixed = &test.fixed[j * (j + 1) / 2 + 1];
+  for (std::size_t k = 0; k < j; ++k) {
+    const double held = fixed[k] + end - (copies.weights * parameters[k] + copies.stashes * stash[k]);
+    row[k] = held > test.capacity ? kInfinity : row[k];
+  }
+}
+
+/// The cost of (k, J] as the last stage on q members of r, for every k before J: its own time and its boundaries'.
+/// **Shape** whole blocks; entries past J are infinite.
+void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t r, const double* times, double* row) {
+  const DownSets& states = *costs.states;
+  const auto replicas = static_cast<double>(q);
+  const double sync = 4.0 * (replicas - 1.0) / (costs.bandwidth * replicas);
+  const double share = 1.0 / replicas;
+  const double transfer = costs.settings->communication ? 2.0 / (costs.bandwidth * replicas) : 0.0;
+  const double output = j + 1 == states.count ? 0.0 : states.traffic[j];
+  const double parameters = states.parameters[j];
+  for (std::size_t k = 0; k < j; ++k) {
+    const double busy = (times[k + 1] + sync * (parameters - states.parameters[k])) * share;
+    const double boundary = transfer * (states.traffic[k] > output ? states.traffic[k] : output);
+    row[k] = busy > boundary ? busy : boundary;
+  }
+  std::fill(row + j, row + whole_blocks(j), kInfinity);
+  if (!costs.copies.empty()) drop_what_does_not_fit(costs, j, costs.copies[costs.place(q, costs.members - r)], row);
+}
+
+/// All rows of J, each of whole_blocks(J) entries, in the order of `row_index`.
+void fill_rows(const LevelCosts& costs, std::size_t j, double* rows) {
+  thread_local std::vector<double> compute;
+  if (costs.below.empty()) fill_compute(costs, j, compute);
+  const std::size_t first_rank = costs.rows_differ_by_rank ? 2 : costs.members;
+  for (std::size_t r = first_rank; r <= costs.members; ++r) {
+    for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
+      const double* times = costs.below.empty() ? compute.data() : costs.times(q, costs.members - r).row(j);
+      fill_row(costs, j, q, r, times, rows + costs.row_index(q, r) * whole_blocks(j));
+    }
+  }
+}
+
+/// least[l] = min over the blocks of max(a, s): eight minima side by side, which the compiler turns into vectors.
+void fold(const double* a, const double* s, std::size_t begin, std::size_t end, std::array<double, kBlock>& least) {
+  for (std::size_t k = begin; k < end; k += kBlock) {
+    for (std::size_t l = 0; l < kBlock; ++l) {
+      const double larger = a[k + l] > s[k + l] ? a[k + l] : s[k + l];
+      least[l] = larger < least[l] ? larger : least[l];
+    }
+  }
+}
+
+/// A(start..J, r) at entry r * stride + J; infinite where undefined.
+struct Ranks {
+  std::size_t stride = 0;
+  std::vector<double> values;
+  [[nodiscard]] double* row(std::size_t r) { return &values[r * stride]; }
+  [[nodiscard]] const double* row(std::size_t r) const { return &values[r * stride]; }
+};
+
+/// Fills A(start..J, ·) from smaller J. `rows` are those of J.
+void step(const LevelCosts& costs, std::size_t start, std::size_t j, const double* rows, Ranks& a) {
+  const std::size_t begin = (start + 1) / kBlock * kBlock;
+  const std::size_t end = whole_blocks(j);
+  for (std::size_t r = 1; r <= costs.members; ++r) {
+    std::array<double, kBlock> least{};
+    least.fill(kInfinity);
+    for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
+      fold(a.row(r - q), rows + costs.row_index(q, r) * end, begin, end, least);
+    }
+    double best = std::min(as_one_stage(costs, start, j, r), *std::ranges::min_element(least));
+    if (costs.settings->use_fewer && r > 1) best = std::min(best, a.row(r - 1)[j]);
+    a.row(r)[j] = best;
+  }
+}
+
+void reset(const LevelCosts& costs, Ranks& a) {
+  a.stride = costs.states->stride;
+  a.values.assign((costs.members + 1) * a.stride, kInfinity);
+}
+
+/// Whether (start, j] is a segment at all.
+bool is_segment(const DownSets& states, std::size_t start, std::size_t j) {
+  return start == kNothing || precedes(states, start, j);
+}
+
+/// A(start..J, ·) of every J up to `last`, the rows made on the way.
+Ranks run_once(const LevelCosts& costs, std::size_t start, std::size_t last) {
+  Ranks a;
+  reset(costs, a);
+  std::vector<double> rows(costs.row_count() * whole_blocks(last));
+  for (std::size_t j = start + 1; j <= last; ++j) {
+    if (!is_segment(*costs.states, start, j)) continue;
+    fill_rows(costs, j, rows.data());
+    step(costs, start, j, rows.data(), a);
+  }
+  return a;
+}
+
+/// A(K..J, M) of every segment: T of the level above. The rows of all J are made once and serve every start.
+Times run_all(const LevelCosts& costs) {
+  const DownSets& states = *costs.states;
+  std::vector<std::size_t> offset(states.count + 1);
+  for (std::size_t j = 0; j < states.count; ++j) offset[j + 1] = offset[j] + costs.row_count() * whole_blocks(j);
+  std::vector<double> rows(offset.back());
+  for (std::size_t j = 0; j < states.count; ++j) fill_rows(costs, j, rows.data() + offset[j]);
+  Times times;
+  times.stride = states.count + 1;
+  times.values.assign(states.count * times.stride, kInfinity);
+  Ranks a;
+  for (std::size_t start = kNothing; start + 1 < states.count; ++start) {
+    reset(costs, a);
+    for (std::size_t j = start + 1; j < states.count; ++j) {
+      if (!is_segment(states, start, j)) continue;
+      step(costs, start, j, rows.data() + offset[j], a);
+      times.values[j * times.stride + start + 1] = a.row(costs.members)[j];
+    }
+  }
+  return times;
+}
+
+/// The levels of one problem, with the tables of the inner ones.
+class Hierarchy {
+ public:
+  Hierarchy(const DownSets& states, const Settings& settings) : states_(&states), settings_(&settings) {
+    levels_ = settings.levels;
+    if (levels_.empty()) levels_.push_back({1, BytesPerSecond(kInfinity)});
+    unit_.push_back(1);
+    for (const Level& level : levels_) unit_.push_back(unit_.back() * level.count);
+  }
+
+  [[nodiscard]] std::size_t outermost() const { return levels_.size() - 1; }
+
+  [[nodiscard]] LevelCosts costs(std::size_t level, const Context& context) {
+    const MemoryTest* test = settings_->memory;
+    const bool whole = test != nullptr && test->whole_pipeline;
+    LevelCosts costs;
+    costs.states = states_;
+    costs.settings = settings_;
+    costs.members = levels_[level].count;
+    costs.bandwidth = levels_[level].bandwidth.value();
+    costs.below_members = level == 0 ? 1.0 : levels_[level - 1].count;
+    const bool tests = test != nullptr && (!whole || level == 0);
+    costs.many_below = whole && level > 0;
+    costs.rows_differ_by_rank = tests || costs.many_below;
+    if (level > 0 && !costs.many_below) costs.below = {&times(level - 1, {})};
+    if (costs.many_below) costs.below.resize(costs.members * costs.members);
+    if (tests) costs.copies.resize(costs.members * costs.members);
+    if (!tests && !costs.many_below) return costs;
+    for (std::size_t q = 1; q <= costs.members; ++q) {
+      for (std::size_t d = 0; q + d <= costs.members; ++d) {
+        const Context inner = inside(level, context, q, d);
+        if (costs.many_below) costs.below[costs.place(q, d)] = &times(level - 1, inner);
+        if (!tests) continue;
+        const Context counted = whole ? inner : Context{std::int64_t(q), std::int64_t(d)};
+        costs.copies[costs.place(q, d)] = test->copies(counted.multiplicity, counted.downstream);
+      }
+    }
+    return costs;
+  }
+
+  /// The context of a segment on q members of a level with d members behind it.
+  [[nodiscard]] Context inside(std::size_t level, const Context& context, std::size_t q, std::size_t d) const {
+    const bool whole = settings_->memory != nullptr && settings_->memory->whole_pipeline;
+    if (!whole) return {};
+    return {context.multiplicity * std::int64_t(q),
+            context.downstream + context.multiplicity * std::int64_t(d) * unit_[level]};
+  }
+
+  /// The best pipeline over (start, end] on all members of a level.
+  [[nodiscard]] Answer solve(std::size_t level, const Context& context, std::size_t start, std::size_t end);
+
+ private:
+  const Times& times(std::size_t level, const Context& context) {
+    const auto key = std::pair(level, context);
+    auto found = tables_.find(key);
+    if (found == tables_.end()) found = tables_.emplace(key, run_all(costs(level, context))).first;
+    return found->second;
+  }
+
+  const DownSets* states_;
+  const Settings* settings_;
+  std::vector<Level> levels_;
+  std::vector<std::int64_t> unit_;  // devices in a member of each level
+  std::map<std::pair<std::size_t, Context>, Times> tables_;
+};
+
+/// How A(start..j, r) came about: the last stage is (k, j] on q members; k = start: the only stage; q = 0: A(.., r -
+/// 1).
+struct Choice {
+  double value = kInfinity;
+  std::size_t k = kNothing;
+  std::size_t q = 0;
+};
+
+Choice choose(const LevelCosts& costs, const Ranks& a, std::size_t start, std::size_t j, std::size_t r,
+              std::vector<double>& rows) {
+  Choice best{as_one_stage(costs, start, j, r), start, r};
+  if (costs.settings->use_fewer && r > 1 && a.row(r - 1)[j] < best.value) best = {a.row(r - 1)[j], start, 0};
+  rows.resize(std::max(rows.size(), costs.row_count() * whole_blocks(j)));
+  fill_rows(costs, j, rows.data());
+  for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
+    const double* row = rows.data() + costs.row_index(q, r) * whole_blocks(j);
+    const double* before = a.row(r - q);
+    for (std::size_t k = j; k-- > start + 1;) {
+      const double value = std::max(before[k], row[k]);
+      if (value < best.value) best = {value, k, q};
+    }
+  }
+  return best;
+}
+
+Answer Hierarchy::solve(std::size_t level, const Context& context, std::size_t start, std::size_t end) {
+  const LevelCosts level_costs = costs(level, context);
+  const Ranks a = run_once(level_costs, start, end);
+  std::size_t r = level_costs.members;
+  Answer answer{a.row(r)[end], {}};
+  if (answer.period == kInfinity) return answer;
+  std::vector<double> rows;
+  for (std::size_t j = end; j != start;) {
+    const Choice choice = choose(level_costs, a, start, j, r, rows);
+    STAGECRAFT_CHECK(choice.value < kInfinity, "every segment of the best pipeline is feasible");
+    if (choice.q == 0) {
+      --r;
+      continue;
+    }
+    Segment segment{choice.k, j, static_cast<std::uint32_t>(choice.q), {}};
+    const Context inner = inside(level, context, choice.q, level_costs.members - r);
+    if (level > 0) segment.inner = solve(level - 1, inner, choice.k, j).segments;
+    answer.segments.push_back(std::move(segment));
+    j = choice.k;
+    r -= choice.q;
+  }
+  std::ranges::reverse(answer.segments);
+  return answer;
+}
+
+}  // namespace
+
+Answer optimize(const DownSets& states, const Settings& settings) {
+  Hierarchy hierarchy(states, settings);
+  return hierarchy.solve(hierarchy.outermost(), {}, kNothing, states.count - 1);
+}
+
+double transitions(std::size_t state_count, const Settings& settings) {
+  const auto n = static_cast<double>(state_count);
+  const bool whole = settings.memory != nullptr && settings.memory->whole_pipeline;
+  double contexts = 1.0;
+  double sum = 0.0;
+  for (std::size_t level = settings.levels.size(); level-- > 0;) {
+    const double members = settings.levels[level].count;
+    const double steps = settings.straight ? members - 1.0 : members * (members - 1.0) / 2.0;
+    const bool outermost = level + 1 == settings.levels.size();
+    const double segments = outermost ? n * (n - 1.0) / 2.0 : (n + 1.0) * n * (n - 1.0) / 6.0;
+    sum += contexts * segments * steps;
+    if (whole) contexts *= members * (members + 1.0) / 2.0;
+  }
+  return sum;
+}
+
+double data_parallel_time(const DownSets& states, const Settings& settings) {
+  double time = states.compute[states.count - 1] * settings.time_factor;
+  double below_members = 1.0;
+  for (const Level& level : settings.levels) {
+    const double members = level.count;
+    const double sync =
+        4.0 * (members - 1.0) * states.parameters[states.count - 1] / (level.bandwidth.value() * members);
+    time = (time + sync / below_members) / members;
+    below_members = members;
+  }
+  return time;
+}
+
+}  // namespace stagecraft::pipedream
