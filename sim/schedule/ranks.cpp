@@ -9,28 +9,25 @@ std::int64_t alternating_replicas(const Stage& stage) {
   return stage.replication == Replication::RoundRobin ? static_cast<std::int64_t>(stage.devices.size()) : 1;
 }
 
-std::int64_t ranks_from(const Plan& plan, StageId stage) {
-  std::int64_t ranks = 0;
-  for (std::size_t i = stage.value(); i < plan.stages.size(); ++i) {
-    if (plan.stages[i].pipeline == plan.stages[stage.value()].pipeline) ranks += alternating_replicas(plan.stages[i]);
-  }
-  return ranks;
-}
-
 std::int64_t warmup(const Plan& plan, StageId stage) {
   // A stage must not wait for more forwards than the stage before it gives out ahead of its own first backward: a cap
   // is passed on downstream.
   const std::uint32_t pipeline = plan.stages[stage.value()].pipeline;
   std::int64_t upstream = -1;  // microbatches that the stage before has forwarded by its first backward
+  std::int64_t ranks = 0;      // from the stage at hand on
+  for (const Stage& other : plan.stages) {
+    if (other.pipeline == pipeline) ranks += alternating_replicas(other);
+  }
   std::int64_t count = 0;
   for (std::size_t i = 0; i <= stage.value(); ++i) {
     const Stage& own = plan.stages[i];
     if (own.pipeline != pipeline) continue;
     const std::int64_t replicas = alternating_replicas(own);
-    count = (ranks_from(plan, StageId(i)) - 1) / replicas;
+    count = (ranks - 1) / replicas;
     if (own.in_flight) count = std::min(count, *own.in_flight - 1);
     if (upstream >= 0) count = std::min(count, (upstream - 1) / replicas);
     upstream = (count + 1) * replicas;
+    ranks -= replicas;
   }
   return count;
 }

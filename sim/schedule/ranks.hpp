@@ -9,13 +9,10 @@ namespace stagecraft {
 /// Replicas among which whole microbatches alternate; 1 for a stage that divides each microbatch.
 [[nodiscard]] std::int64_t alternating_replicas(const Stage& stage);
 
-/// Alternating replicas of a stage and of all later stages of its pipeline.
-[[nodiscard]] std::int64_t ranks_from(const Plan& plan, StageId stage);
-
 /// Forwards that a replica of the stage runs before its first backward in 1F1B: ⌊(ranks from this stage on - 1) / own⌋,
 /// as PipeDream's runtime counts them; p - 1 - i without replication. Caps (`Stage::in_flight`) lower it, downstream
 /// too.
-/// **Cost** O(stages²).
+/// **Cost** O(stages).
 [[nodiscard]] std::int64_t warmup(const Plan& plan, StageId stage);
 
 /// Microbatches that one replica runs, of `microbatches` in all.

@@ -17,6 +17,7 @@ double iteration(std::size_t p, std::int64_t m, const char* schedule, double f, 
   return report.iterations.back().value();
 }
 
+/// m for p: 1 to 8, powers of two to 512, and p - 1 and p + 1.
 std::vector<std::int64_t> sizes(std::int64_t extra) {
   std::vector<std::int64_t> result = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512};
   if (extra > 1) result.push_back(extra - 1);
@@ -27,7 +28,7 @@ std::vector<std::int64_t> sizes(std::int64_t extra) {
 TEST_CASE("closed form: gpipe and 1f1b take (m + p - 1)(f + b) without transfer cost") {
   const double f = 0.0123;
   const double b = 0.0271;
-  for (std::int64_t p : {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64}) {
+  for (std::int64_t p : {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512}) {
     for (std::int64_t m : sizes(p)) {
       const double expected = static_cast<double>(m + p - 1) * (f + b);
       for (const char* schedule : {"gpipe", "1f1b"}) {
