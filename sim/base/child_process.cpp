@@ -152,7 +152,7 @@ void ChildProcess::read_some() {
 
 /// False, and the descriptor closed, at its end.
 bool ChildProcess::read_from(int& descriptor, std::string& into) {
-  std::array<char, std::size_t{64} * 1024> buffer{};
+  std::array<char, std::size_t{64} * 1024> buffer;  // NOLINT: filled by `read`; clearing it would copy its pages
   const ssize_t count = read(descriptor, buffer.data(), buffer.size());
   if (count < 0 && errno == EINTR) return true;
   if (count <= 0) {

@@ -35,6 +35,9 @@ void Executor::load(const OpGraph& graph) {
     }
     if (lane.discipline == Discipline::Ready) contested_run_ = true;
   }
+  slots_.reserve(graph.ops.size());
+  edges_.reserve(graph.dependencies.size());
+  deltas_.reserve(graph.deltas.size());
   std::size_t extra = 0;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     load_op(graph, i);

@@ -22,6 +22,12 @@ class Ring {
     (*this)[end_] = std::move(item);
     return end_++;
   }
+  /// Makes room for `count` more items at once.
+  void reserve(std::uint64_t count) {
+    std::uint64_t size = items_.empty() ? 64 : items_.size();
+    while (size < end_ - begin_ + count) size *= 2;
+    if (size > items_.size()) grow_to(size);
+  }
   /// Appends an item as it was when its place was last used, for the caller to fill.
   T& extend() {
     if (end_ - begin_ == items_.size()) grow();
@@ -35,8 +41,9 @@ class Ring {
   void drop_before(std::uint64_t position) { begin_ = position; }
 
  private:
-  void grow() {
-    std::vector<T> larger(items_.empty() ? 64 : items_.size() * 2);
+  void grow() { grow_to(items_.empty() ? 64 : items_.size() * 2); }
+  void grow_to(std::uint64_t size) {
+    std::vector<T> larger(size);
     for (std::uint64_t i = begin_; i != end_; ++i) larger[i & (larger.size() - 1)] = std::move((*this)[i]);
     items_ = std::move(larger);
   }

@@ -53,6 +53,7 @@ void replay_1f1b(benchmark::State& state) {
   state.counters["parent_MiB"] = largest_mebibytes(RUSAGE_SELF);
 }
 BENCHMARK(replay_1f1b)
+    ->Args({1, 1, 0})
     ->Args({8, 32, 0})
     ->Args({64, 512, 0})
     ->Args({256, 1024, 0})
