@@ -100,7 +100,7 @@ class Validator {
     if (!value.is_object()) return "";
     for (const auto& [key, schema] : properties.items()) {
       if (!value.contains(key)) continue;
-      const std::string problem = check(schema, value.at(key), at + "." + key);
+      const std::string problem = check(schema, value.at(key), inside(at, key));
       if (!problem.empty()) return problem;
     }
     return "";
@@ -110,7 +110,7 @@ class Validator {
     if (!value.is_object()) return "";
     for (const auto& [key, item] : value.items()) {
       if (schema.contains("properties") && schema.at("properties").contains(key)) continue;
-      const std::string problem = check(others, item, at + "." + key);
+      const std::string problem = check(others, item, inside(at, key));
       if (!problem.empty()) return problem;
     }
     return "";
@@ -120,6 +120,8 @@ class Validator {
     return static_cast<int>(
         std::ranges::count_if(schemas, [&](const Json& schema) { return check(schema, value, at).empty(); }));
   }
+
+  static std::string inside(const std::string& at, const std::string& key) { return at + "." + key; }
 
   static bool has_type(const Json& value, const std::string& type) {
     if (type == "integer") return value.is_number_integer();

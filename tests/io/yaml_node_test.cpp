@@ -54,6 +54,13 @@ std::string repeated(const std::string& part, int count) {
   return text;
 }
 
+/// `a2: &a2 [*a1, *a1]`: a list of aliases of the one before.
+std::string anchored_list(int number, int count) {
+  const std::string name = "a" + std::to_string(number);
+  const std::string alias = "*a" + std::to_string(number - 1);
+  return name + ": &" + name + " [" + repeated(alias + ", ", count - 1) + alias + "]\n";
+}
+
 }  // namespace
 
 TEST_CASE("yaml: lines, columns and key paths count as an editor does") {
@@ -100,17 +107,10 @@ TEST_CASE("yaml: nesting and expansion are bounded, without a crash") {
   CHECK(refusal(repeated("[", 101) + repeated("]", 101)) == "f:1:101: nested more than 100 deep");
   CHECK(refusal(repeated("[", 100) + repeated("]", 100)) == "no refusal");
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";  // ten to the ninth when expanded
-  for (int i = 1; i < 9; ++i) {
-    const std::string name = "a" + std::to_string(i);
-    laughs += name + ": &" + name + " [" + repeated("*a" + std::to_string(i - 1) + ", ", 9) + "*a" +
-              std::to_string(i - 1) + "]\n";
-  }
+  for (int i = 1; i < 9; ++i) laughs += anchored_list(i, 10);
   CHECK(refusal(laughs) == "f:7:55: aliases included, the file has more than ten million nodes");
   std::string deep = "a0: &a0 [x]\n";
-  for (int i = 1; i < 12; ++i) {
-    const std::string name = "a" + std::to_string(i);
-    deep += name + ": &" + name + " [*a" + std::to_string(i - 1) + "]\n";
-  }
+  for (int i = 1; i < 12; ++i) deep += anchored_list(i, 1);
   CHECK(refusal(deep) == "f:10:10: aliases are nested more than 8 deep");
 }
 
