@@ -1,5 +1,6 @@
 #include "planners/pipedream/recurrence.hpp"
 
+#include "planners/pipedream/level_costs.hpp"
 #include "sim/base/error.hpp"
 
 #include <algorithm>
@@ -11,18 +12,6 @@
 namespace stagecraft::pipedream {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kBlock = 8;
-
-std::size_t whole_blocks(std::size_t count) { return (count + kBlock - 1) / kBlock * kBlock; }
-
-/// T of a level for every segment (K, J]: entry J * stride + K + 1.
-struct Times {
-  std::size_t stride = 0;
-  std::vector<double> values;
-  [[nodiscard]] const double* row(std::size_t j) const { return &values[j * stride]; }
-};
-
 /// Where the members of a level stand in the whole pipeline: how often each is repeated by the levels above, and how
 /// many devices come behind them there.
 struct Context {
@@ -30,141 +19,6 @@ struct Context {
   std::int64_t downstream = 0;
   friend auto operator<=>(const Context&, const Context&) = default;
 };
-
-/// What A of one level needs, in one context. q and r count members of the level, d = M - r those behind.
-struct LevelCosts {
-  const DownSets* states = nullptr;
-  const Settings* settings = nullptr;
-  std::size_t members = 1;  // M
-  double bandwidth = kInfinity;
-  double below_members = 1.0;        // w
-  std::vector<const Times*> below;   // T of (q, d), or one for all; none at the innermost level
-  std::vector<Copies> copies;        // of (q, d); none where memory is not tested
-  bool many_below = false;           // `below` has one entry for each (q, d)
-  bool rows_differ_by_rank = false;  // the costs of a last stage depend on r, not only on q
-
-  [[nodiscard]] std::size_t most_replicas(std::size_t r) const { return settings->straight ? 2 : r; }  // exclusive
-  [[nodiscard]] std::size_t place(std::size_t q, std::size_t d) const { return (q - 1) * members + d; }
-  [[nodiscard]] const Times& times(std::size_t q, std::size_t d) const { return *below[many_below ? place(q, d) : 0]; }
-  [[nodiscard]] std::size_t row_count() const {
-    if (settings->straight) return rows_differ_by_rank ? members - 1 : 1;
-    return rows_differ_by_rank ? members * (members - 1) / 2 : members - 1;
-  }
-  /// The row of a last stage on q members when r are used up to its end.
-  [[nodiscard]] std::size_t row_index(std::size_t q, std::size_t r) const {
-    if (!rows_differ_by_rank) return q - 1;
-    return settings->straight ? r - 2 : (r - 1) * (r - 2) / 2 + q - 1;
-  }
-};
-
-bool precedes(const DownSets& states, std::size_t k, std::size_t j) {
-  for (std::size_t w = 0; w < states.words; ++w) {
-    if ((states.members[w * states.stride + k] & ~states.members[w * states.stride + j]) != 0) return false;
-  }
-  return k < j;
-}
-
-double below_start(const std::vector<double>& sums, std::size_t start) { return start == kNothing ? 0.0 : sums[start]; }
-
-/// T of the segment from `start` to `j` on one of q members.
-double segment_time(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t q, std::size_t d) {
-  if (!costs.below.empty()) return costs.times(q, d).row(j)[start + 1];
-  const DownSets& states = *costs.states;
-  if (start != kNothing && !precedes(states, start, j)) return kInfinity;
-  return (states.compute[j] - below_start(states.compute, start)) * costs.settings->time_factor;
-}
-
-bool fits(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t q, std::size_t d) {
-  if (costs.copies.empty()) return true;
-  const MemoryTest& test = *costs.settings->memory;
-  const Copies& copies = costs.copies[costs.place(q, d)];
-  const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
-  const double stash = costs.states->stash[j] - below_start(costs.states->stash, start);
-  const double fixed = test.fixed.empty() ? 0.0 : test.fixed[j * (j + 1) / 2 + (start + 1)];
-  return fixed + copies.weights * parameters + copies.stashes * stash <= test.capacity;
-}
-
-/// The segment as one stage on r members.
-double as_one_stage(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t r) {
-  if (costs.settings->straight && r > 1) return kInfinity;
-  const std::size_t d = costs.members - r;
-  if (!fits(costs, start, j, r, d)) return kInfinity;
-  const auto replicas = static_cast<double>(r);
-  const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
-  const double sync = 4.0 * (replicas - 1.0) * parameters / (costs.bandwidth * replicas);
-  return (segment_time(costs, start, j, r, d) + sync / costs.below_members) / replicas;
-}
-
-/// T_1 of (k, J] for every k before J, infinite where k does not precede J. **Shape** entry k + 1.
-void fill_compute(const LevelCosts& costs, std::size_t j, std::vector<double>& times) {
-  const DownSets& states = *costs.states;
-  thread_local std::vector<std::uint64_t> outside;
-  outside.assign(j, 0);
-  for (std::size_t w = 0; w < states.words; ++w) {
-    const std::uint64_t* members = &states.members[w * states.stride];
-    const std::uint64_t missing = ~members[j];
-    for (std::size_t k = 0; k < j; ++k) outside[k] |= members[k] & missing;
-  }
-  const double end = states.compute[j];
-  const double factor = costs.settings->time_factor;
-  times.resize(j + 1);
-  times[0] = end * factor;
-  for (std::size_t k = 0; k < j; ++k) {
-    times[k + 1] = outside[k] != 0 ? kInfinity : (end - states.compute[k]) * factor;
-  }
-}
-
-/// Makes the entries of a row infinite whose stage (k, J] holds more than the capacity.
-void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies& copies, double* row) {
-  const MemoryTest& test = *costs.settings->memory;
-  const double* parameters = costs.states->parameters.data();
-  const double* stash = costs.states->stash.data();
-  const double end = copies.weights * parameters[j] + copies.stashes * stash[j];
-  if (test.fixed.empty()) {
-    for (std::size_t k = 0; k < j; ++k) {
-      const double held = end - (copies.weights * parameters[k] + copies.stashes * stash[k]);
-      row[k] = held > test.capacity ? kInfinity : row[k];
-    }
-    return;
-  }
-  const double* fixed = &test.fixed[j * (j + 1) / 2 + 1];
-  for (std::size_t k = 0; k < j; ++k) {
-    const double held = fixed[k] + end - (copies.weights * parameters[k] + copies.stashes * stash[k]);
-    row[k] = held > test.capacity ? kInfinity : row[k];
-  }
-}
-
-/// The cost of (k, J] as the last stage on q members of r, for every k before J: its own time and its boundaries'.
-/// **Shape** whole blocks; entries past J are infinite.
-void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t r, const double* times, double* row) {
-  const DownSets& states = *costs.states;
-  const auto replicas = static_cast<double>(q);
-  const double sync = 4.0 * (replicas - 1.0) / (costs.bandwidth * replicas);
-  const double share = 1.0 / replicas;
-  const double transfer = costs.settings->communication ? 2.0 / (costs.bandwidth * replicas) : 0.0;
-  const double output = j + 1 == states.count ? 0.0 : states.traffic[j];
-  const double parameters = states.parameters[j];
-  for (std::size_t k = 0; k < j; ++k) {
-    const double busy = (times[k + 1] + sync * (parameters - states.parameters[k])) * share;
-    const double boundary = transfer * (states.traffic[k] > output ? states.traffic[k] : output);
-    row[k] = busy > boundary ? busy : boundary;
-  }
-  std::fill(row + j, row + whole_blocks(j), kInfinity);
-  if (!costs.copies.empty()) drop_what_does_not_fit(costs, j, costs.copies[costs.place(q, costs.members - r)], row);
-}
-
-/// All rows of J, each of whole_blocks(J) entries, in the order of `row_index`.
-void fill_rows(const LevelCosts& costs, std::size_t j, double* rows) {
-  thread_local std::vector<double> compute;
-  if (costs.below.empty()) fill_compute(costs, j, compute);
-  const std::size_t first_rank = costs.rows_differ_by_rank ? 2 : costs.members;
-  for (std::size_t r = first_rank; r <= costs.members; ++r) {
-    for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
-      const double* times = costs.below.empty() ? compute.data() : costs.times(q, costs.members - r).row(j);
-      fill_row(costs, j, q, r, times, rows + costs.row_index(q, r) * whole_blocks(j));
-    }
-  }
-}
 
 /// least[l] = min over the blocks of max(a, s): eight minima side by side, which the compiler turns into vectors.
 void fold(const double* a, const double* s, std::size_t begin, std::size_t end, std::array<double, kBlock>& least) {

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -118,15 +118,29 @@ std::vector<JudgedStage> recorded_stages(const Json& record, const LayerGraph& g
 
 double relative_error(double found, double expected_ms) { return std::abs(found * 1000.0 / expected_ms - 1.0); }
 
+/// Processor time of this thread, which other load on the machine does not lengthen.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Times are judged where the code is built as users run it.
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__)
+constexpr bool kJudgeTimes = true;
+#else
+constexpr bool kJudgeTimes = false;
+#endif
+
 /// Best of five, in seconds, from the graph in memory to the stages.
 double planning_time(const LayerGraph& graph, const Settings& settings) {
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = processor_seconds();
     const DownSets states = enumerate_down_sets(graph, 200000).value();
     const Answer answer = optimize(states, settings);
     CHECK_FALSE(answer.segments.empty());
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best = std::min(best, processor_seconds() - begin);
   }
   return best;
 }
@@ -182,21 +196,20 @@ TEST_CASE("pipedream reference: unique optima are found layer for layer") {
 
 TEST_CASE("pipedream reference: too many states stop the enumeration") {
   if (recorded_answers().empty()) return;
-  for (const char* model : {"inception_v3", "nasnetamobile", "nasnetalarge"}) {
+  for (const std::string model : {"inception_v3", "nasnetamobile", "nasnetalarge"}) {
     CAPTURE(model);
     const LayerGraph graph = profile_of(model);
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = processor_seconds();
     CHECK_FALSE(enumerate_down_sets(graph, 200000).has_value());
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    MESSAGE(model << ": refused after " << seconds << " s");
-#ifdef NDEBUG
-    CHECK(seconds < 2.0);
-#endif
+    const double seconds = processor_seconds() - begin;
+    MESSAGE("refused after " << seconds << " s");
+    CHECK((seconds < 2.0 || !kJudgeTimes));
   }
 }
 
 TEST_CASE("pipedream reference: planning takes a hundredth of the original's time, chains under a millisecond") {
   double worst = 0.0;
+  std::string slowest;
   for (const Json& record : recorded_answers()) {
     const std::string model = record.at("model");
     const bool is_chain = model == "alexnet" || model == "vgg16";
@@ -209,10 +222,9 @@ TEST_CASE("pipedream reference: planning takes a hundredth of the original's tim
     MemoryTest test;
     const Settings settings = settings_of(record, test);
     const double seconds = planning_time(problem_of(record).graph, settings);
+    if (seconds / limit > worst) slowest = record.at("args").get<std::string>();
     worst = std::max(worst, seconds / limit);
-#ifdef NDEBUG
-    CHECK(seconds < limit);
-#endif
+    CHECK((seconds < limit || !kJudgeTimes));
   }
-  if (worst > 0.0) MESSAGE("largest share of its limit: " << worst);
+  if (worst > 0.0) MESSAGE("largest share of its limit: " << worst << " for " << slowest);
 }
