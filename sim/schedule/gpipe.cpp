@@ -25,10 +25,10 @@ std::optional<std::string> cap_problem(const Plan& plan) {
   return std::nullopt;
 }
 
-void add_range(const Stage& stage, StageId id, std::int64_t replica, ActionKind kind, std::int64_t begin,
-               std::int64_t end, std::vector<Action>& actions) {
+void add_range(const Stage& stage, StageId id, std::int64_t replica, ActionKind kind, Segment range,
+               std::vector<Action>& actions) {
   const std::int64_t replicas = alternating_replicas(stage);
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = range.begin; i < range.end; ++i) {
     Action action;
     action.kind = kind;
     action.stage = id;
@@ -52,9 +52,9 @@ Schedule build(const Plan& plan, Segment segment) {
         return std::max<std::int64_t>(0, microbatches_of(stage, replica, end));
       };
       if (segment.begin == 0) {
-        add_range(stage, StageId(s), replica, ActionKind::Forward, 0, local(plan.microbatches), actions);
+        add_range(stage, StageId(s), replica, ActionKind::Forward, {0, local(plan.microbatches)}, actions);
       }
-      add_range(stage, StageId(s), replica, ActionKind::Backward, local(segment.begin), local(segment.end), actions);
+      add_range(stage, StageId(s), replica, ActionKind::Backward, {local(segment.begin), local(segment.end)}, actions);
     }
   }
   return schedule;

@@ -106,6 +106,8 @@ class Lowering {
   void make_workers();
   void connect_workers();
   void connect(std::size_t boundary, bool gradient);
+  static void count_inputs(const Worker& sender, const std::vector<Target>& targets,
+                           std::vector<std::uint32_t>& inputs);
   void check_connected() const;
   void make_groups();
   void make_channels(const std::vector<ChannelOrder>& orders);

@@ -95,37 +95,31 @@ void Lowering::connect_workers() {
     connect(boundary, false);
     connect(boundary, true);
   }
-  const bool analytic = options_.network == NetworkModel::Analytic;
   std::vector<std::uint32_t> forward_inputs(workers_.size());
   std::vector<std::uint32_t> backward_inputs(workers_.size());
-  for (const Worker& worker : workers_) {
-    const auto count = [&](const std::vector<Target>& targets, std::vector<std::uint32_t>& inputs) {
-      for (const Target& target : targets) {
-        if (target.alternating > 1) {  // each of its replicas gets one from each sender that has the microbatch at all
-          for (std::int64_t r = 0; r < target.alternating; ++r) {
-            std::uint32_t& number = inputs[target.first_worker + static_cast<std::size_t>(r)];
-            if (worker.replicas == 1 || worker.replica == 0) ++number;
-          }
-        } else if (worker.replicas == 1 || worker.replica == 0) {
-          ++inputs[target.first_worker];
-        }
-      }
-    };
-    count(worker.forward_targets, forward_inputs);
-    count(worker.backward_targets, backward_inputs);
-  }
-  if (analytic) {  // one channel operation for each boundary, whoever sends
-    std::ranges::fill(forward_inputs, 0U);
-    std::ranges::fill(backward_inputs, 0U);
+  if (options_.network == NetworkModel::Analytic) {  // one channel operation for each boundary, whoever sends
     for (const Boundary& boundary : boundaries_) {
       for (std::size_t w = 0; w < workers_.size(); ++w) {
         if (workers_[w].stage == boundary.to) ++forward_inputs[w];
         if (workers_[w].stage == boundary.from) ++backward_inputs[w];
       }
     }
+  } else {
+    for (const Worker& worker : workers_) {
+      count_inputs(worker, worker.forward_targets, forward_inputs);
+      count_inputs(worker, worker.backward_targets, backward_inputs);
+    }
   }
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     workers_[w].board = MicrobatchBoard(forward_inputs[w], backward_inputs[w]);
+  }
+}
+
+void Lowering::count_inputs(const Worker& sender, const std::vector<Target>& targets,
+                            std::vector<std::uint32_t>& inputs) {
+  if (sender.replicas > 1 && sender.replica > 0) return;  // one sender has each microbatch: count the first for all
+  for (const Target& target : targets) {
+    for (std::int64_t r = 0; r < target.alternating; ++r) ++inputs[target.first_worker + static_cast<std::size_t>(r)];
   }
 }
 
