@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <random>
 #include <tuple>
 
@@ -14,10 +15,12 @@ namespace {
 
 /// At each instant: end what ends, then walk over all operations that are ready, by (priority, time they became ready,
 /// number), and start each whose lanes and exclusive links are free and that is the next one on its strict lanes.
+/// Events come between the ends and the starts of an instant; what a failure aborts is as if it had never started.
 /// Quadratic, without queues, and it knows every operation from the beginning.
 class Naive {
  public:
-  explicit Naive(const Draft& draft) : draft_(draft), count_(draft.graph.ops.size()), needs_(count_), state_(count_) {
+  explicit Naive(const Draft& draft, const Events& events = {})
+      : draft_(draft), events_(events), count_(draft.graph.ops.size()), needs_(count_), state_(count_) {
     std::size_t extra = 0;
     for (std::size_t i = 0; i < count_; ++i) {
       const Op& op = draft.graph.ops[i];
@@ -48,8 +51,12 @@ class Naive {
           --left;
         }
       }
+      for (const Event& event : events_) {
+        if (event.at == now && last_ < now) strike(event, now);
+      }
+      last_ = now;
       for (std::size_t i : candidates(now)) {
-        if (may_start(i)) start(i, now);
+        if (may_start(i) && !is_down(i, now)) start(i, now);
       }
       now = next_instant(now);
     }
@@ -69,7 +76,52 @@ class Naive {
     Phase phase = Phase::Waiting;
     Seconds start;
     Seconds end;
+    Seconds work;  ///< left at `work_at`
+    Seconds work_at;
   };
+
+  /// The devices that an operation computes on, sends from or sends to.
+  [[nodiscard]] bool involves(std::size_t i, DeviceId device) const {
+    const Op& op = draft_.graph.ops[i];
+    if (op.from == draft_.platform.place(device) || op.to == draft_.platform.place(device)) return true;
+    return std::ranges::any_of(needs_[i].lanes,
+                               [&](std::uint32_t lane) { return draft_.graph.new_lanes[lane].device == device; });
+  }
+  [[nodiscard]] bool is_down(std::size_t i, Seconds now) const {
+    return std::ranges::any_of(events_, [&](const Event& event) {
+      const auto* failure = std::get_if<Failure>(&event.change);
+      return failure != nullptr && event.at <= now && now < event.at + failure->duration &&
+             involves(i, failure->device);
+    });
+  }
+  [[nodiscard]] double factor(std::size_t i) const {
+    double slowest = 0.0;
+    for (std::uint32_t device = 0; device < 4; ++device) {
+      if (involves(i, DeviceId(device))) slowest = std::max(slowest, slowdown_[device]);
+    }
+    return slowest;
+  }
+  void strike(const Event& event, Seconds now) {
+    if (const auto* failure = std::get_if<Failure>(&event.change)) {
+      for (std::size_t i = 0; i < count_; ++i) {
+        if (state_[i].phase == Phase::Running && involves(i, failure->device)) state_[i] = {};
+      }
+      return;
+    }
+    const auto& change = std::get<Slowdown>(event.change);
+    for (std::size_t i = 0; i < count_; ++i) {
+      State& state = state_[i];
+      if (state.phase != Phase::Running || !is_compute(draft_.graph.ops[i].kind)) continue;
+      if (!involves(i, change.device)) continue;
+      const double before = factor(i);
+      const double kept = std::exchange(slowdown_[change.device.value()], change.factor);
+      state.work = state.work - (now - state.work_at) / before;
+      state.work_at = now;
+      state.end = now + state.work * factor(i);
+      slowdown_[change.device.value()] = kept;
+    }
+    slowdown_[change.device.value()] = change.factor;
+  }
 
   /// When all dependencies have ended and the not-before time has come; `kNever` while that is not known.
   [[nodiscard]] Seconds ready_at(std::size_t i) const {
@@ -105,7 +157,10 @@ class Naive {
     }
     return true;
   }
-  void start(std::size_t i, Seconds now) { state_[i] = {Phase::Running, now, now + needs_[i].seconds}; }
+  void start(std::size_t i, Seconds now) {
+    const double pace = is_compute(draft_.graph.ops[i].kind) ? factor(i) : 1.0;
+    state_[i] = {Phase::Running, now, now + needs_[i].seconds * pace, needs_[i].seconds, now};
+  }
   [[nodiscard]] Seconds next_instant(Seconds now) const {
     Seconds next = kNever;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -113,11 +168,20 @@ class Naive {
       const Seconds ready = state_[i].phase == Phase::Waiting ? ready_at(i) : kNever;
       if (ready > now) next = std::min(next, ready);
     }
+    for (const Event& event : events_) {
+      const auto* failure = std::get_if<Failure>(&event.change);
+      const Seconds repaired = failure == nullptr ? event.at : event.at + failure->duration;
+      if (event.at > now) next = std::min(next, event.at);
+      if (repaired > now) next = std::min(next, repaired);
+    }
     return next;
   }
 
   const Draft& draft_;
+  const Events events_;
   std::size_t count_;
+  std::array<double, 4> slowdown_ = {1.0, 1.0, 1.0, 1.0};
+  Seconds last_{-1.0};
   std::vector<Needs> needs_;
   std::vector<State> state_;
 };
@@ -132,6 +196,7 @@ struct Dice {
 struct Spice {
   bool ready_lanes = false;
   bool exclusive = false;
+  bool events = false;
 };
 
 /// Devices in a row over three half-duplex links, so that far pairs cross the links of near ones.
@@ -201,13 +266,31 @@ std::vector<std::pair<Seconds, Seconds>> spans_of(const Run& run, std::size_t co
   return spans;
 }
 
+/// Up to six failures and slowdowns, at instants at which other things happen too.
+Events random_events(std::uint64_t seed) {
+  Dice dice{std::mt19937_64(seed * 1000003)};
+  Events events;
+  for (std::uint32_t k = 1 + dice.below(6); k > 0; --k) {
+    const DeviceId device(dice.below(4));
+    const Seconds at(0.5 * dice.below(40));
+    if (dice.one_in(2)) {
+      events.push_back({at, std::nullopt, Failure{device, Seconds(0.5 * (1 + dice.below(8)))}});
+    } else {
+      events.push_back({at, std::nullopt, Slowdown{device, dice.one_in(2) ? 2.0 : 0.5}});
+    }
+  }
+  return events;
+}
+
 void compare_with_naive(std::uint64_t first_seed, std::uint64_t last_seed, Spice spice) {
   for (std::uint64_t seed = first_seed; seed <= last_seed; ++seed) {
     CAPTURE(seed);
     const Draft draft = random_draft(seed, spice);
-    const auto expected = Naive(draft).run();
-    CHECK(spans_of(by_events(draft), expected.size()) == expected);
-    if (!spice.ready_lanes && !spice.exclusive) CHECK(spans_of(both_ways(draft), expected.size()) == expected);
+    const Events events = spice.events ? random_events(seed) : Events{};
+    const auto expected = Naive(draft, events).run();
+    CHECK(spans_of(by_events(draft, events), expected.size()) == expected);
+    if (!spice.ready_lanes && !spice.exclusive && !spice.events)
+      CHECK(spans_of(both_ways(draft), expected.size()) == expected);
   }
 }
 
@@ -219,8 +302,16 @@ TEST_CASE("random: exclusive links, seeds 1001 to 1500") { compare_with_naive(10
 
 TEST_CASE("random: ready lanes, seeds 2001 to 2500") { compare_with_naive(2001, 2500, {.ready_lanes = true}); }
 
-TEST_CASE("random: ready lanes and exclusive links, seeds 3001 to 4000") {
-  compare_with_naive(3001, 4000, {.ready_lanes = true, .exclusive = true});
+TEST_CASE("random: ready lanes and exclusive links, seeds 3001 to 3500") {
+  compare_with_naive(3001, 3500, {.ready_lanes = true, .exclusive = true});
+}
+
+TEST_CASE("random: failures and slowdowns on strict lanes, seeds 4001 to 4500") {
+  compare_with_naive(4001, 4500, {.events = true});
+}
+
+TEST_CASE("random: failures and slowdowns among everything else, seeds 5001 to 5500") {
+  compare_with_naive(5001, 5500, {.ready_lanes = true, .exclusive = true, .events = true});
 }
 
 TEST_CASE("random: the parts of every device's time add up to the iteration, seeds 1 to 200") {
