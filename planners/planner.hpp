@@ -27,7 +27,8 @@ struct OptionInfo {
   std::string name;
   OptionValue default_value;
   std::string description;
-  std::vector<std::string> choices = {};  ///< of a word; the default is one of them
+  /// Of a word; the default is one of them.
+  std::vector<std::string> choices = {};  // NOLINT(readability-redundant-member-init): g++ asks for it in lists
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };

@@ -28,7 +28,7 @@ bool fits(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t
 /// T_1 of (k, J] for every k before J, infinite where k does not precede J. **Shape** entry k + 1.
 void fill_compute(const LevelCosts& costs, std::size_t j, std::vector<double>& times) {
   const DownSets& states = *costs.states;
-  thread_local std::vector<std::uint64_t> outside;
+  static thread_local std::vector<std::uint64_t> outside;
   outside.assign(j, 0);
   for (std::size_t w = 0; w < states.words; ++w) {
     const std::uint64_t* members = &states.members[w * states.stride];
@@ -103,7 +103,7 @@ double as_one_stage(const LevelCosts& costs, std::size_t start, std::size_t j, s
 }
 
 void fill_rows(const LevelCosts& costs, std::size_t j, double* rows) {
-  thread_local std::vector<double> compute;
+  static thread_local std::vector<double> compute;
   if (costs.below.empty()) fill_compute(costs, j, compute);
   const std::size_t first_rank = costs.rows_differ_by_rank ? 2 : costs.members;
   for (std::size_t r = first_rank; r <= costs.members; ++r) {

@@ -114,7 +114,7 @@ PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Set
 PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states, Settings settings) {
   const Answer free = pipedream::optimize(states, settings);
   if (free.segments.empty()) return nothing_found(settings);
-  const PlanResult first = judged(request, planned(request, states, settings, free));
+  PlanResult first = judged(request, planned(request, states, settings, free));
   if (std::holds_alternative<Planned>(first)) return first;
   for (const Consumers consumers : {Consumers::One, Consumers::Every}) {
     MemoryTest test;
