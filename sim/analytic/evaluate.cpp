@@ -10,12 +10,19 @@
 
 namespace stagecraft {
 
-void TransferCost::look_up(Entry& entry, std::uint64_t key, const Op& op) {
+const TransferCost::Entry& TransferCost::look_up(std::uint64_t key, const Op& op) {
   STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, route_), "a transfer's places are connected");
+  if (2 * ++pairs_ > entries_.size()) {
+    for (const Entry& known : std::exchange(entries_, std::vector<Entry>(2 * entries_.size()))) {
+      if (known.key != kFree) slot(known.key) = known;
+    }
+  }
+  Entry& entry = slot(key);
   entry.key = key;
   entry.latency = route_.latency;
   entry.bandwidth = platform_.links[route_.links.front()].bandwidth;
   for (LinkId link : route_.links) entry.bandwidth = std::min(entry.bandwidth, platform_.links[link].bandwidth);
+  return entry;
 }
 
 bool evaluates_in_start_order(const Platform& platform, const OpSource& source, const Events& events) {

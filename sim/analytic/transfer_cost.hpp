@@ -3,8 +3,8 @@
 #include "sim/model/op_graph.hpp"
 #include "sim/model/platform.hpp"
 
-#include <array>
 #include <cstdint>
+#include <vector>
 
 namespace stagecraft {
 
@@ -18,22 +18,32 @@ class TransferCost {
     if (op.literal) return op.seconds;
     if (op.from == op.to) return Seconds(0);
     const std::uint64_t key = (std::uint64_t{op.from.value()} << 32) | op.to.value();
-    Entry& entry = entries_[(key ^ (key >> 29)) % entries_.size()];
-    if (entry.key != key) look_up(entry, key, op);
-    return entry.latency + op.bytes / entry.bandwidth;
+    const Entry* entry = &slot(key);
+    if (entry->key != key) entry = &look_up(key, op);
+    return entry->latency + op.bytes / entry->bandwidth;
   }
 
  private:
+  static constexpr std::uint64_t kFree = ~std::uint64_t{0};
   struct Entry {
-    std::uint64_t key = ~std::uint64_t{0};
+    std::uint64_t key = kFree;
     Seconds latency;
     BytesPerSecond bandwidth;
   };
-  void look_up(Entry& entry, std::uint64_t key, const Op& op);
+  /// Where the pair stands, or the free place for it.
+  [[nodiscard]] Entry& slot(std::uint64_t key) {
+    std::size_t at = (key * 0x9E3779B97F4A7C15U) >> 32;  // Fibonacci hashing
+    for (;; ++at) {
+      Entry& entry = entries_[at & (entries_.size() - 1)];
+      if (entry.key == key || entry.key == kFree) return entry;
+    }
+  }
+  const Entry& look_up(std::uint64_t key, const Op& op);
 
   const Platform& platform_;
   Route route_;
-  std::array<Entry, 1021> entries_;  ///< direct-mapped
+  std::vector<Entry> entries_ = std::vector<Entry>(64);  ///< open addressing; a power of two, at most half full
+  std::size_t pairs_ = 0;
 };
 
 }  // namespace stagecraft
