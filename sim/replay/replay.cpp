@@ -67,12 +67,9 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
                   const ReplayOptions& options, FrameSender& sender) {
   try {
     Reporter reporter(platform, options, sender);
-    std::vector<DeviceId> used;
-    for (const DeviceUse& use : options.use) used.push_back(use.device);
     replay_here(
         platform, make_source(), events,
-        [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) { reporter.add(span, op, deltas); },
-        used);
+        [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) { reporter.add(span, op, deltas); });
     reporter.finish();
   } catch (const std::exception& error) {
     sender.send(static_cast<std::uint32_t>(RecordKind::Failure), encode(failure_record(error)));

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 namespace stagecraft {
@@ -45,9 +44,7 @@ struct ReplayOutcome {
                                    const Events& events, const ReplayOptions& options);
 
 /// The same in this process, which can do so once in its life: every span goes to `sink` in the order of the starts.
-/// `used`: the devices at which anything happens; all if there are none.
 /// **Throws** InternalError if operations are left that can never start.
-void replay_here(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink,
-                 std::span<const DeviceId> used = {});
+void replay_here(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink);
 
 }  // namespace stagecraft

@@ -13,8 +13,8 @@ constexpr double kDateNoise = 2e-12;
 
 }  // namespace
 
-ReplayClock::ReplayClock(const Platform& platform, const Events& events, std::span<const DeviceId> used)
-    : ways_(platform, events, used), network_(ways_.network_bandwidths(), *this) {}
+ReplayClock::ReplayClock(const Platform& platform, const Events& events)
+    : network_(*this), ways_(platform, events, network_) {}
 
 void ReplayClock::run(Executor& executor) {
   executor_ = &executor;
@@ -117,11 +117,7 @@ void ReplayClock::abort_transfer(Start start) {
   }
 }
 
-void ReplayClock::set_bandwidth(LinkId link, BytesPerSecond bandwidth) {
-  ways_.set_bandwidth(link, bandwidth);
-  const std::uint32_t in_network = ways_.network_link(link);
-  if (in_network != Ways::kNotInNetwork) network_.set_bandwidth(in_network, bandwidth);
-}
+void ReplayClock::set_bandwidth(LinkId link, BytesPerSecond bandwidth) { ways_.set_bandwidth(link, bandwidth); }
 
 void ReplayClock::on_flow_end(std::uint32_t flow) {
   Transfer& transfer = transfers_[transfer_of_[flow]];

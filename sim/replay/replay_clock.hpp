@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <queue>
-#include <span>
 #include <vector>
 
 namespace stagecraft {
@@ -17,8 +16,8 @@ namespace stagecraft {
 /// network holds one alarm at a time; a transfer becomes a flow when its latency is paid.
 class ReplayClock final : public Clock, private NetworkListener {
  public:
-  /// `used`: the devices at which transfers may start and end; all if there are none.
-  ReplayClock(const Platform& platform, const Events& events, std::span<const DeviceId> used);
+  /// `platform` must outlive the clock.
+  ReplayClock(const Platform& platform, const Events& events);
 
   [[nodiscard]] Seconds now() const override { return now_; }
   void complete_at(Start start, Seconds at) override;
@@ -68,8 +67,8 @@ class ReplayClock final : public Clock, private NetworkListener {
   void enter_classes();
   void apply_changes();
 
-  Ways ways_;
   FlowNetwork network_;
+  Ways ways_;
   Executor* executor_ = nullptr;
   Seconds now_;
   std::priority_queue<Instant, std::vector<Instant>, std::greater<>> heap_;

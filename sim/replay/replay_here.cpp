@@ -8,9 +8,8 @@
 
 namespace stagecraft {
 
-void replay_here(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink,
-                 std::span<const DeviceId> used) {
-  ReplayClock clock(platform, events, used);
+void replay_here(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink) {
+  ReplayClock clock(platform, events);
   Executor executor(platform, std::move(source), events, sink, clock);
   clock.run(executor);
   if (!executor.is_finished()) {

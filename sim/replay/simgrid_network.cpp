@@ -19,7 +19,7 @@ namespace kernel = simgrid::kernel;
 /// A zone that has no routes of its own: whoever starts a communication says before which links it crosses.
 class GivenRouteZone final : public kernel::routing::NetZoneImpl {
  public:
-  GivenRouteZone() : NetZoneImpl("stagecraft") {}
+  explicit GivenRouteZone(const std::string& name) : NetZoneImpl(name) {}
 
   void give_route(std::span<s4u::Link* const> links, std::span<const std::uint32_t> route) {
     next_route_.clear();
@@ -69,20 +69,27 @@ kernel::resource::Model* network_model(const s4u::Engine& engine) {
 
 class FlowNetwork::World {
  public:
-  World(std::span<const BytesPerSecond> bandwidths, NetworkListener& listener)
-      : listener_(listener), engine_(make_engine()), zone_(new GivenRouteZone) {  // NOLINT: the engine owns its zones
+  explicit World(NetworkListener& listener)
+      : listener_(listener),
+        engine_(make_engine()),
+        zone_(new GivenRouteZone("zone")),   // NOLINT(cppcoreguidelines-owning-memory): the engine's root
+        yard_(new GivenRouteZone("yard")) {  // NOLINT(cppcoreguidelines-owning-memory): lasts like its links
     s4u::NetZone* zone = simgrid_compat::interface_of(*zone_);
     source_ = zone->create_host("source", 1.0);
     target_ = zone->create_host("target", 1.0);
     source_->seal();
     target_->seal();
-    for (std::size_t i = 0; i < bandwidths.size(); ++i) {
-      links_.push_back(zone->create_link(std::to_string(i), bandwidths[i].value()));
-      links_.back()->seal();
-    }
     zone->seal();
+    yard_->set_network_model(zone_->get_network_model());
     model_ = network_model(*engine_);
     simgrid_compat::on_completion([this](const s4u::Activity& activity) { completed(activity); });
+  }
+
+  std::uint32_t add_link(double bandwidth) {
+    const auto number = static_cast<std::uint32_t>(links_.size());
+    links_.push_back(simgrid_compat::interface_of(*yard_)->create_link(std::to_string(number), bandwidth));
+    links_.back()->seal();
+    return number;
   }
 
   void set_alarm(double at) {
@@ -159,6 +166,7 @@ class FlowNetwork::World {
   NetworkListener& listener_;
   std::unique_ptr<s4u::Engine> engine_;
   GivenRouteZone* zone_;
+  GivenRouteZone* yard_;  ///< a zone that is never sealed, so that links can be added while the engine runs
   kernel::resource::Model* model_ = nullptr;
   s4u::Host* source_ = nullptr;
   s4u::Host* target_ = nullptr;
@@ -170,9 +178,10 @@ class FlowNetwork::World {
   bool is_cancelling_ = false;
 };
 
-FlowNetwork::FlowNetwork(std::span<const BytesPerSecond> bandwidths, NetworkListener& listener)
-    : world_(new World(bandwidths, listener)) {}  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
+FlowNetwork::FlowNetwork(NetworkListener& listener)
+    : world_(new World(listener)) {}  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
 
+std::uint32_t FlowNetwork::add_link(BytesPerSecond bandwidth) { return world_->add_link(bandwidth.value()); }
 Seconds FlowNetwork::now() const { return Seconds(s4u::Engine::get_clock()); }
 void FlowNetwork::set_alarm(Seconds at) { world_->set_alarm(at.value()); }
 std::uint32_t FlowNetwork::start(std::span<const std::uint32_t> links, Bytes bytes) {

@@ -30,14 +30,16 @@ class NetworkListener {
 /// SimGrid keeps global state, so a process may make one of these in its life.
 class FlowNetwork {
  public:
-  /// Links are numbered as in `bandwidths`. `listener` must outlive the network.
-  FlowNetwork(std::span<const BytesPerSecond> bandwidths, NetworkListener& listener);
+  /// `listener` must outlive the network.
+  explicit FlowNetwork(NetworkListener& listener);
   ~FlowNetwork() = default;
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
   FlowNetwork(FlowNetwork&&) = delete;
   FlowNetwork& operator=(FlowNetwork&&) = delete;
 
+  /// Adds a link, at any time; returns its number.
+  std::uint32_t add_link(BytesPerSecond bandwidth);
   [[nodiscard]] Seconds now() const;
   /// `on_alarm` at `at`, which is not in the past.
   void set_alarm(Seconds at);

@@ -1,6 +1,7 @@
-// Speed of replay, in CPU time of parent and child together.
-#include "sim/replay/replay.hpp"
+// Speed of whole replays, from the plan to the report, in CPU time of parent and child together.
+#include "sim/replay/replay_plan.hpp"
 #include "tests/replay/pipelines.hpp"
+#include "tests/schedule/chains.hpp"
 
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
@@ -27,32 +28,32 @@ double largest_mebibytes(int who) {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
-/// Arguments: stages, microbatches, whether a timeline is wanted.
-void replay_1f1b(benchmark::State& state) {
-  const test::OneFOneB pipeline{static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1))};
-  const Platform platform = test::star(pipeline.stages, BytesPerSecond(25e9), Seconds(4e-6));
-  ReplayOptions options;
-  options.use = pipeline.use();
-  options.measurement = pipeline.measurement();
-  options.timeline = state.range(2) != 0;
+/// Arguments: stages, microbatches, whether a timeline is wanted. From the plan on: process, engine, lowering, report.
+void replay_plan_1f1b(benchmark::State& state) {
+  const auto stages = static_cast<std::size_t>(state.range(0));
+  const Platform platform = test::star(static_cast<std::uint32_t>(stages), BytesPerSecond(25e9), Seconds(4e-6));
+  LayerGraph graph = testing::chain(stages, 0.01, 0.02, 1000000, 1000000, 1000000);
+  graph.device_kind = platform.spec.device_kinds[DeviceKindId(0)].name;
+  const Plan plan = testing::straight(stages, state.range(1), "1f1b");
   double cpu = 0.0;
+  std::uint64_t operations = 0;
   Seconds makespan;
   for (auto _ : state) {
     const double before = cpu_seconds();
-    const ReplayOutcome outcome = replay(platform, [&] { return test::source_of(pipeline); }, {}, options);
+    const ReplayOutcome outcome = replay_plan(graph, platform, plan, {}, {}, state.range(2) != 0);
     const double taken = cpu_seconds() - before;
     state.SetIterationTime(taken);
     cpu += taken;
+    operations += outcome.report.operations;
     makespan = outcome.report.iterations.back();
   }
-  const double replays = static_cast<double>(state.iterations());
   state.counters["makespan_s"] = makespan.value();
-  state.counters["ops_per_cpu_s"] = replays * static_cast<double>(pipeline.operations()) / cpu;
-  state.counters["replays_per_cpu_s"] = replays / cpu;
+  state.counters["ops_per_cpu_s"] = static_cast<double>(operations) / cpu;
+  state.counters["replays_per_cpu_s"] = static_cast<double>(state.iterations()) / cpu;
   state.counters["child_MiB"] = largest_mebibytes(RUSAGE_CHILDREN);
   state.counters["parent_MiB"] = largest_mebibytes(RUSAGE_SELF);
 }
-BENCHMARK(replay_1f1b)
+BENCHMARK(replay_plan_1f1b)
     ->Args({1, 1, 0})
     ->Args({8, 32, 0})
     ->Args({64, 512, 0})
