@@ -60,6 +60,23 @@ TEST_CASE("replay: a change of bandwidth holds for transfers that come later, ex
   }
 }
 
+// The route is first used after the change, together with a flow that was there before it.
+TEST_CASE("replay: a change of bandwidth holds for routes that come into use later") {
+  Wiring wiring(3);
+  const std::size_t cable = wiring.cable(fair(1e8, 0));
+  const std::size_t other = wiring.cable(fair(1e9, 0));
+  const Platform platform = wiring.route(0, 2, {other}).route(1, 2, {other, cable}).build();
+  Work work(3);
+  const OpId early = work.send(0, 2, 1000000000);
+  const OpId until = work.delay(0.5);
+  const OpId late = work.send(1, 2, 100000000, {until});
+  // The cable carries 2e8 from 0.25 s on: the late flow takes 0.5 s, the early one loses as much of its 1e9 B/s.
+  const LinkId changed(0);
+  const Times times = replayed(platform, work, {at(0.25, BandwidthChange{changed, BytesPerSecond(2e8)})});
+  CHECK(times.at(late).second == near(1.0));
+  CHECK(times.at(early).second == near(1.1));
+}
+
 // 4 s of work: 1 s done at speed 1, 3 s left take 6 s at half speed.
 TEST_CASE("replay: a device slows down in the midst of a computation") {
   const Platform platform = pair(1e9, 0);
