@@ -141,6 +141,7 @@ bool Lowering::end_iteration() {
   append_barrier();
   for (Worker& worker : workers_) {
     worker.backwards = worker.due = 0;
+    worker.board.restart((iteration_ + 1) * worker.count);
     worker.last_backward = OpId::none();
     worker.synchronised.clear();
     worker.prefetch = -1;

@@ -59,6 +59,11 @@ void MicrobatchBoard::finish(std::int64_t index) {
   while (begin_ < end_ && entries_[slot(begin_)].finished) ++begin_;
 }
 
+void MicrobatchBoard::restart(std::int64_t index) {
+  begin_ = std::max(begin_, index);
+  end_ = std::max(end_, begin_);
+}
+
 OpId MicrobatchBoard::oldest() const {
   OpId oldest = OpId::none();
   for (std::int64_t i = begin_; i < end_; ++i) {

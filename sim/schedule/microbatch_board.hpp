@@ -34,6 +34,9 @@ class MicrobatchBoard {
   [[nodiscard]] std::span<OpId> backward_inputs(std::int64_t index);
   /// The microbatch's backward is over.
   void finish(std::int64_t index);
+  /// An iteration is over: entries below `index` are forgotten, those of microbatches that the replica never ran
+  /// included.
+  void restart(std::int64_t index);
   [[nodiscard]] bool is_finished(std::int64_t index) { return index < begin_ || at(index).finished; }
 
   /// The smallest operation that a live entry names; `none` without any. **Cost** O(live entries).
