@@ -25,7 +25,8 @@ inline void on_completion(const std::function<void(const simgrid::s4u::Activity&
 /// The zone's own interface [4.0: the root zone exists from the start, and zones are added to it].
 inline simgrid::s4u::NetZone* interface_of(simgrid::kernel::routing::NetZoneImpl& zone) { return zone.get_iface(); }
 
-inline void set_timer(double date, std::function<void()> callback) {
+template <class Callback>
+void set_timer(double date, Callback callback) {
   simgrid::kernel::timer::Timer::set(date, std::move(callback));
 }
 

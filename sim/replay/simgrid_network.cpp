@@ -21,9 +21,9 @@ class GivenRouteZone final : public kernel::routing::NetZoneImpl {
  public:
   explicit GivenRouteZone(const std::string& name) : NetZoneImpl(name) {}
 
-  void give_route(std::span<s4u::Link* const> links, std::span<const std::uint32_t> route) {
+  void give_route(std::span<kernel::resource::StandardLinkImpl* const> links, std::span<const std::uint32_t> route) {
     next_route_.clear();
-    for (std::uint32_t link : route) next_route_.push_back(links[link]->get_impl());
+    for (std::uint32_t link : route) next_route_.push_back(links[link]);
   }
 
  private:
@@ -89,6 +89,7 @@ class FlowNetwork::World {
     const auto number = static_cast<std::uint32_t>(links_.size());
     links_.push_back(simgrid_compat::interface_of(*yard_)->create_link(std::to_string(number), bandwidth));
     links_.back()->seal();
+    link_impls_.push_back(links_.back()->get_impl());
     return number;
   }
 
@@ -99,7 +100,7 @@ class FlowNetwork::World {
   std::uint32_t start(std::span<const std::uint32_t> route, Bytes bytes) {
     const std::uint32_t number = take_number();
     Flow& flow = flows_[number];
-    zone_->give_route(links_, route);
+    zone_->give_route(link_impls_, route);
     flow.comm = s4u::Comm::sendto_init();
     flow.comm->set_payload_size(static_cast<std::uint64_t>(bytes.value()));
     flow.comm->set_data(tag(number, flow.generation));
@@ -171,6 +172,7 @@ class FlowNetwork::World {
   s4u::Host* source_ = nullptr;
   s4u::Host* target_ = nullptr;
   std::vector<s4u::Link*> links_;
+  std::vector<kernel::resource::StandardLinkImpl*> link_impls_;  ///< of `links_`: asking costs a cast each time
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_;
   s4u::CommPtr ended_;
