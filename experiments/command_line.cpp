@@ -79,12 +79,21 @@ std::vector<std::string> option_names(const CLI::App& app) {
   throw InputError("unexpected argument " + quote(argument), {}, "see stagecraft " + verb->get_name() + " --help");
 }
 
+/// An option with no value, or with more than one.
+[[noreturn]] void refuse_value_count(const CLI::ParseError& error, const std::string& help) {
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  const bool is_missing = text.ends_with("missing");
+  throw InputError(option + (is_missing ? " needs a value" : " takes one value and is given more"), {}, "see " + help);
+}
+
 /// What the parser refused, in the words of all our refusals.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(true);
   if (!extras.empty()) refuse_argument(app, extras.front());
   const CLI::App* verb = chosen_verb(app);
   const std::string help = verb == nullptr ? "stagecraft --help" : "stagecraft " + verb->get_name() + " --help";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) refuse_value_count(error, help);
   throw InputError(error.what(), {}, "see " + help);
 }
 

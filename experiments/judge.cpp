@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kMostComputations = 1e9;
 constexpr double kMostBytes = 0x1p60;
+constexpr std::int64_t kMostPending = 10'000'000;  // each takes some 200 bytes of ours while it is in flight
 
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
@@ -31,6 +32,14 @@ void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
                         "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
                             " microbatches with this plan to find its period, it has " +
                             std::to_string(plan.microbatches)});
+  }
+  std::int64_t pending = 0;
+  for (StageId stage : indices<StageId>(plan.stages.size())) pending += in_flight(plan, stage);
+  if (pending > kMostPending) {
+    findings.push_back({"size", std::nullopt,
+                        "the schedule keeps " + std::to_string(pending) +
+                            " microbatches in flight, all stages together; at most " + std::to_string(kMostPending) +
+                            " are taken on"});
   }
 }
 

@@ -18,6 +18,7 @@ constexpr std::int64_t kMicrobatchesPerDevice = 4;
 
 std::string schedule_name(const PlannerInfo& planner, const PlanningChoices& choices) {
   const std::string name = choices.schedule.value_or(planner.default_schedule);
+  if (name == "literal") throw InputError("no planner makes the orders of a literal schedule");
   if (find_schedule(name) != nullptr) return name;
   std::vector<std::string> known;
   for (const ScheduleInfo* info : all_schedules()) known.emplace_back(info->name);

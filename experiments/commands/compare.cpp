@@ -47,6 +47,14 @@ std::vector<const PlannerInfo*> read_planners(const std::optional<std::string>& 
   return planners;
 }
 
+PlanningChoices choices_for(const PlannerInfo& planner, const Choices& choices) {
+  PlanningChoices planning = choices.planning;
+  for (const auto& [name, option] : choices.set) {
+    if (name == planner.name) planning.options.push_back(option);
+  }
+  return planning;
+}
+
 Choices read_choices(const Options& options) {
   Choices choices{.planners = read_planners(options.planners),
                   .planning = read_planning_choices(options.planning),
@@ -64,39 +72,62 @@ Choices read_choices(const Options& options) {
     }
     choices.set.push_back({planner, {name.substr(point + 1), value}});
   }
+  for (const PlannerInfo* planner : choices.planners) {  // mistyped options are no row
+    static_cast<void>(parse_options(*planner, choices_for(*planner, choices).options));
+  }
   return choices;
 }
 
+/// A planner that does not take the request does not end the comparison.
 ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, const Choices& choices,
                           const Settings& settings) {
-  PlanningChoices planning = choices.planning;
-  for (const auto& [name, option] : choices.set) {
-    if (name == planner.name) planning.options.push_back(option);
-  }
-  ComparisonRow row{make_plan(planner, inputs, planning, settings.say), std::nullopt};
-  if (const Planned* planned = row.planning.planned()) {
-    row.simulation = simulate_plan(row.planning.graph, inputs.platform, planned->plan, choices.simulation, settings);
+  ComparisonRow row{.planner = &planner, .planning = std::nullopt, .simulation = std::nullopt, .refusal = std::nullopt};
+  try {
+    row.planning = make_plan(planner, inputs, choices_for(planner, choices), settings.say);
+    if (const Plan* plan = row.plan()) {
+      row.simulation = simulate_plan(row.planning->graph, inputs.platform, *plan, choices.simulation, settings);
+    }
+  } catch (const InputError& error) {
+    row.planning.reset();
+    row.refusal = error;
   }
   return row;
 }
 
+Comparison compare_all(const std::string& model, const Options& options, const Choices& choices,
+                       const Settings& settings) {
+  Comparison comparison;
+  comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
+  comparison.microbatch_size =
+      choices.planning.microbatch_size.value_or(comparison.inputs.model.profiles.front().microbatch_size);
+  for (const PlannerInfo* planner : choices.planners) {
+    comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, settings));
+  }
+  return comparison;
+}
+
+std::size_t count_rows(const std::vector<Comparison>& comparisons, const std::string& outcome) {
+  std::size_t count = 0;
+  for (const Comparison& comparison : comparisons) {
+    for (const ComparisonRow& row : comparison.rows) {
+      if (row.outcome() == outcome) ++count;
+    }
+  }
+  return count;
+}
+
 Answer run(const Options& options, const Settings& settings) {
   const Choices choices = read_choices(options);
-  const auto speeds = read_speed_options(options.platform.speeds);
   std::vector<Comparison> comparisons;
   for (const std::string& model : options.models) {
-    Comparison comparison{load_inputs(model, options.platform.platform, speeds), {}};
-    for (const PlannerInfo* planner : choices.planners) {
-      comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, settings));
-    }
-    comparisons.push_back(std::move(comparison));
+    comparisons.push_back(compare_all(model, options, choices, settings));
   }
-  const bool any_ran = std::ranges::any_of(comparisons, [](const Comparison& comparison) {
-    return std::ranges::any_of(comparison.rows, &ComparisonRow::has_run);
-  });
+  if (count_rows(comparisons, "refused") == comparisons.size() * choices.planners.size()) {
+    throw InputError(*comparisons.front().rows.front().refusal);
+  }
   return {.text = comparison_text(comparisons, settings.timings),
           .json = to_json(comparison_record(comparisons, settings.timings)),
-          .code = any_ran ? ExitCode::Done : ExitCode::No};
+          .code = count_rows(comparisons, "ok") > 0 ? ExitCode::Done : ExitCode::No};
 }
 
 VerbAction configure(CLI::App& command) {

@@ -3,12 +3,15 @@
 #include "experiments/report/plan_view.hpp"
 #include "experiments/report/simulation_record.hpp"
 #include "experiments/report/table.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
 #include <algorithm>
 
 namespace stagecraft {
 namespace {
+
+constexpr std::size_t kFigures = 9;  // columns of a row before its timing and outcome
 
 std::string or_dash(const std::optional<Seconds>& value) { return value ? format_human_seconds(*value) : "-"; }
 
@@ -28,47 +31,42 @@ std::string fullest_memory(const Report& report) {
   return format_human_bytes(fullest->memory.peak) + " / " + format_human_bytes(fullest->memory.capacity);
 }
 
-std::vector<std::string> infeasible_cells(const ComparisonRow& row) {
-  std::vector<std::string> cells(10, "-");
-  cells.front() = row.planning.planner->name;
-  cells.back() = "infeasible";
+std::string prediction_text(const Simulation& simulation, const Plan& plan) {
+  const auto error = simulation.prediction_error(plan.predicted);
+  const std::string claim = or_dash(simulation.report.period ? plan.predicted.period : plan.predicted.iteration_time);
+  return error ? claim + " (" + signed_percent(*error) + ")" : claim;
+}
+
+std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
+  std::vector<std::string> cells{row.planner->name};
+  if (row.simulation) {
+    const Plan& plan = *row.plan();
+    const Report& report = row.simulation->report;
+    cells.insert(cells.end(), {plan.schedule.name + (report.period ? " *" : ""), configuration_text(plan),
+                               short_number(report.throughput), or_dash(headline(report.figures())),
+                               or_dash(headline(row.simulation->evaluated)), prediction_text(*row.simulation, plan),
+                               percent(report.bubble_ratio), fullest_memory(report)});
+  } else {
+    cells.resize(kFigures, "-");
+  }
+  if (timings) cells.push_back(row.planning ? format_human_seconds(row.planning->time) : "-");
+  std::string outcome = row.outcome();
+  std::ranges::replace(outcome, '_', ' ');
+  cells.push_back(outcome);
   return cells;
 }
 
-std::vector<std::string> cells_of(const ComparisonRow& row) {
-  if (!row.simulation) return infeasible_cells(row);
-  const Plan& plan = row.planning.planned()->plan;
-  const Simulation& simulation = *row.simulation;
-  const Report& report = simulation.report;
-  const auto error = simulation.prediction_error(plan.predicted);
-  const Figures figures = report.figures();
-  return {row.planning.planner->name,
-          plan.schedule.name + (report.period ? " *" : ""),
-          configuration_text(plan),
-          short_number(report.throughput),
-          or_dash(headline(figures)),
-          or_dash(headline(simulation.evaluated)),
-          or_dash(report.period ? plan.predicted.period : plan.predicted.iteration_time) +
-              (error ? " (" + std::string(*error < 0.0 ? "" : "+") + percent(*error) + ")" : ""),
-          percent(report.bubble_ratio),
-          fullest_memory(report),
-          report.out_of_memory() ? "out of memory" : "ok"};
-}
-
 /// Why rows have no figures, or figures that no machine would show.
-std::string notes(const Comparison& comparison) {
-  std::string text;
-  for (const ComparisonRow& row : comparison.rows) {
-    const std::string& name = row.planning.planner->name;
-    if (const auto* infeasible = std::get_if<Infeasible>(&row.planning.result)) {
-      text += name + ": " + infeasible->reason + (infeasible->hint.empty() ? "" : " (" + infeasible->hint + ")") + "\n";
-    } else if (!row.has_run()) {
-      const MemoryOverflow& overflow = row.simulation->report.overflows.front();
-      text += name + ": " + comparison.inputs.platform.place_name(overflow.place) + " lacks " +
-              format_human_bytes(overflow.excess) + "\n";
-    }
+std::string note(const ComparisonRow& row, const Platform& platform) {
+  if (!row.planning) return row.planner->name + ": " + row.refusal->what() + "\n";
+  if (const auto* infeasible = std::get_if<Infeasible>(&row.planning->result)) {
+    return row.planner->name + ": " + infeasible->reason +
+           (infeasible->hint.empty() ? "" : " (" + infeasible->hint + ")") + "\n";
   }
-  return text;
+  if (!row.simulation->report.out_of_memory()) return "";
+  const MemoryOverflow& overflow = row.simulation->report.overflows.front();
+  return row.planner->name + ": " + platform.place_name(overflow.place) + " lacks " +
+         format_human_bytes(overflow.excess) + "\n";
 }
 
 std::string one_text(const Comparison& comparison, bool timings) {
@@ -76,29 +74,41 @@ std::string one_text(const Comparison& comparison, bool timings) {
     return row.simulation && row.simulation->choices.engine == EngineChoice::Replay;
   });
   Table table{{"planner", "schedule", "replicas", "samples/s", replays ? "replayed" : "simulated", "evaluated",
-               "predicted", "bubble", "fullest memory", "outcome"},
-              {}};
-  if (timings) table.header.insert(table.header.end() - 1, "planning");
+               "predicted", "bubble", "fullest memory"}};
+  STAGECRAFT_CHECK(table.header.size() == kFigures, "a cell for each figure");
+  if (timings) table.header.emplace_back("planning");
+  table.header.emplace_back("outcome");
+  table.left_columns = 3;
+  std::string notes;
   for (const ComparisonRow& row : comparison.rows) {
-    std::vector<std::string> cells = cells_of(row);
-    if (timings) cells.insert(cells.end() - 1, format_human_seconds(row.planning.time));
-    table.rows.push_back(std::move(cells));
+    table.rows.push_back(cells_of(row, timings));
+    notes += note(row, comparison.inputs.platform);
   }
-  const LayerGraph& graph = comparison.rows.front().planning.graph;
-  return graph.name + " on " + comparison.inputs.platform.spec.name + ", microbatches of " +
-         std::to_string(graph.microbatch_size) + " samples\n" + to_text(table) + notes(comparison);
+  return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name +
+         ", microbatches of " + std::to_string(comparison.microbatch_size) + " samples\n" + to_text(table) + notes;
 }
 
 Detail::Record row_record(const ComparisonRow& row, const Platform& platform, bool timings) {
-  Detail::Record record = planning_record(row.planning, platform, timings);
+  if (!row.planning) return {{"planner", row.planner->name}, {"outcome", "refused"}, {"reason", row.refusal->what()}};
+  Detail::Record record = planning_record(*row.planning, platform, timings);
   if (row.simulation) {
-    const Plan& plan = row.planning.planned()->plan;
-    record.emplace_back("simulation", simulation_record(*row.simulation, plan, platform, timings));
+    record.emplace_back("simulation", simulation_record(*row.simulation, *row.plan(), platform, timings));
   }
   return record;
 }
 
 }  // namespace
+
+const Plan* ComparisonRow::plan() const {
+  const Planned* planned = planning ? planning->planned() : nullptr;
+  return planned == nullptr ? nullptr : &planned->plan;
+}
+
+std::string ComparisonRow::outcome() const {
+  if (!planning) return "refused";
+  if (!simulation) return "infeasible";
+  return simulation->report.out_of_memory() ? "out_of_memory" : "ok";
+}
 
 std::string comparison_text(const std::vector<Comparison>& comparisons, bool timings) {
   std::string text;

@@ -3,8 +3,10 @@
 #include "experiments/inputs.hpp"
 #include "experiments/planning.hpp"
 #include "experiments/simulation.hpp"
+#include "sim/base/error.hpp"
 #include "sim/model/detail.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,15 +15,19 @@ namespace stagecraft {
 
 /// What one planner made of a model, and what became of it.
 struct ComparisonRow {
-  Planning planning;
+  const PlannerInfo* planner = nullptr;
+  std::optional<Planning> planning;
   std::optional<Simulation> simulation;  ///< of a plan
+  std::optional<InputError> refusal;     ///< why the planner did not take the request, if so
 
-  /// Whether there was a plan and it fitted in memory.
-  [[nodiscard]] bool has_run() const { return simulation && !simulation->report.out_of_memory(); }
+  [[nodiscard]] const Plan* plan() const;
+  /// `ok`, `out_of_memory`, `infeasible` or `refused`.
+  [[nodiscard]] std::string outcome() const;
 };
 
 struct Comparison {
   Inputs inputs;
+  std::int64_t microbatch_size = 1;
   std::vector<ComparisonRow> rows;
 };
 

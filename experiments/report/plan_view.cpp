@@ -88,7 +88,7 @@ std::string memory_text(const Report& report, const Stage& stage) {
 }
 
 std::string stage_table(const Planning& planning, const Plan& plan, const Platform& platform) {
-  Table table{{"stage", "layers", "devices", "replicas", "actions", "in flight", "weights", "time", "memory"}, {}};
+  Table table{{"stage", "layers", "devices", "replicas", "actions", "in flight", "weights", "time", "memory"}, {}, 3};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const Seconds time = stage_time(planning.graph, platform, stage).total();

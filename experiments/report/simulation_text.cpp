@@ -37,7 +37,7 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan) {
   if (simulation.choices.engine == EngineChoice::Replay) table.rows.push_back(row("replayed", simulated));
   std::string text = to_text(table);
   if (const auto error = simulation.prediction_error(plan.predicted)) {
-    text += "prediction error: " + std::string(*error < 0.0 ? "" : "+") + percent(*error) + "\n";
+    text += "prediction error: " + signed_percent(*error) + "\n";
   }
   return text;
 }

@@ -17,12 +17,13 @@ std::size_t width_of(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-void append_row(std::string& text, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
+void append_row(std::string& text, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
+                std::size_t left_columns) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string padding(widths[i] - width_of(cells[i]), ' ');
     if (i > 0) line += "  ";
-    line += i == 0 ? cells[i] + padding : padding + cells[i];
+    line += i < left_columns ? cells[i] + padding : padding + cells[i];
   }
   line.erase(line.find_last_not_of(' ') + 1);
   text += line + '\n';
@@ -39,12 +40,16 @@ std::string to_text(const Table& table) {
   widen(table.header);
   for (const std::vector<std::string>& row : table.rows) widen(row);
   std::string text;
-  append_row(text, table.header, widths);
-  for (const std::vector<std::string>& row : table.rows) append_row(text, row, widths);
+  append_row(text, table.header, widths, table.left_columns);
+  for (const std::vector<std::string>& row : table.rows) append_row(text, row, widths, table.left_columns);
   return text;
 }
 
 std::string percent(double ratio) { return fmt::format("{:.1f} %", 100.0 * ratio); }
+
+std::string signed_percent(double ratio) {
+  return std::abs(ratio) < 0.0005 ? percent(0.0) : fmt::format("{:+.1f} %", 100.0 * ratio);
+}
 
 std::string short_number(double value) {
   if (std::abs(value) >= 999.5) return fmt::format("{:.0f}", value);

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace stagecraft {
 
-/// Rows of text in columns. The first column is flush left, the others right.
+/// Rows of text in columns.
 struct Table {
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows;  ///< as long as the header
+  std::vector<std::vector<std::string>> rows = {};  ///< as long as the header
+  std::size_t left_columns = 1;                     ///< so many are flush left, the others right
 };
 
 /// One line for the header, one for each row; columns are two blanks apart, no line ends in a blank.
@@ -16,6 +18,9 @@ struct Table {
 
 /// `ratio` of 0 to 1 as `12.3 %`.
 [[nodiscard]] std::string percent(double ratio);
+
+/// With its sign: `+12.3 %`; none for what rounds to zero.
+[[nodiscard]] std::string signed_percent(double ratio);
 
 /// Three digits or more: `1234`, `56.7`, `0.0891`.
 [[nodiscard]] std::string short_number(double value);
