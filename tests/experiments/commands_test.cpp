@@ -1,0 +1,349 @@
+// The verbs that plan, judge, simulate and compare, run as a user runs them.
+#include "sim/base/text.hpp"
+#include "tests/experiments/command.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// A folder that goes when the test ends.
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "stagecraft-test-XXXXXX").string();
+    path = mkdtemp(pattern.data());
+  }
+  ~Folder() { fs::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return (path / name).string(); }
+};
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::string read(const std::string& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Two equal layers, 10 ms and 20 ms, 1 MB of stash each, on two devices of 100 MB joined by a link of 1 GB/s.
+struct Toy : Folder {
+  std::string model = file("toy.yaml");
+  std::string platform = file("pair.yaml");
+  std::string plan = file("plan.yaml");
+  Toy() {
+    write(model, R"(schema: stagecraft/model/1
+model: toy
+device: A
+microbatch_size: 4
+source: "made up for the tests"
+input: 1 MB
+layers:
+  - {name: first, forward: 10 ms, backward: 20 ms, parameters: 1 MB, output: 1 MB}
+  - {name: second, forward: 10 ms, backward: 20 ms, parameters: 1 MB, output: 1 MB}
+)");
+    write(platform, R"(schema: stagecraft/platform/1
+platform: pair
+device_kinds: {A: {memory: 100 MB, speed: 1}}
+devices: [{name: a, kind: A}, {name: b, kind: A}]
+links: [{between: [a, b], bandwidth: 1 GBps, latency: 0}]
+)");
+    write_plan("8");
+  }
+  void write_plan(const std::string& microbatches) const {
+    write(plan, "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: " + microbatches + R"(
+schedule: {name: gpipe}
+stages:
+  - {layers: [first], devices: [a]}
+  - {layers: [second], devices: [b]}
+predicted: {iteration_time: 0.27 s}
+)");
+  }
+  [[nodiscard]] Ran on(const std::string& verb, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{verb};
+    if (verb == "check" || verb == "simulate") arguments.push_back(plan);
+    for (const std::string& text : {std::string("--model"), model, std::string("--platform"), platform}) {
+      arguments.push_back(text);
+    }
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+};
+
+TEST_CASE("simulate: figures of a run that can be computed by hand") {
+  const Toy toy;
+  for (const char* engine : {"evaluate", "replay"}) {
+    CAPTURE(engine);
+    const Ran ran = toy.on("simulate", {"--engine", engine, "--json", "--no-timings"});
+    REQUIRE(ran.code == 0);
+    CHECK(ran.err.empty());
+    const Json json = Json::parse(ran.out);
+    // 8 forwards and 8 backwards of 30 ms, once more for the other stage, and a transfer of 1 ms each way.
+    const double expected = 9 * 0.030 + 2 * 0.001;
+    CHECK(json["outcome"] == "ok");
+    CHECK(json["engine"] == engine);
+    CHECK(json["iteration_time_s"].get<double>() == doctest::Approx(expected).epsilon(1e-9));
+    CHECK(json["throughput_samples_per_s"].get<double>() == doctest::Approx(32 / expected).epsilon(1e-9));
+    CHECK(json["bubble_ratio"].get<double>() == doctest::Approx(1 - 0.24 / expected).epsilon(1e-9));
+    CHECK(json["prediction_error"].get<double>() == doctest::Approx((0.27 - expected) / expected).epsilon(1e-9));
+    CHECK(json["period_s"].is_null());
+    // 1 weight, 1 gradient, 2 optimizer copies; 8 stashes; two buffers for the one cut.
+    CHECK(json["devices"][0]["peak_memory_bytes"] == 4'000'000 + 8'000'000 + 2'000'000);
+    CHECK(json["devices"][0]["in_flight_peak"] == 8);
+    CHECK(json["evaluated"]["iteration_time_s"].get<double>() == doctest::Approx(expected).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("simulate: the document has every key that the contract lists") {
+  const Json json = Json::parse(Toy().on("simulate", {"--json"}).out);
+  for (const char* key : {"outcome",
+                          "engine",
+                          "network",
+                          "schedule",
+                          "iteration_time_s",
+                          "iterations_s",
+                          "period_s",
+                          "throughput_samples_per_s",
+                          "bubble_ratio",
+                          "span_bubble_ratio",
+                          "ideal_bubble_ratio",
+                          "recompute_time_s",
+                          "exposed_communication_s",
+                          "devices",
+                          "links",
+                          "bottleneck",
+                          "predicted",
+                          "evaluated",
+                          "prediction_error",
+                          "migrations",
+                          "replans",
+                          "simulated_ops",
+                          "wall_time_s"}) {
+    CAPTURE(key);
+    CHECK(json.contains(key));
+  }
+  for (const char* key : {"name", "stages", "busy_s", "bubble_ratio", "time", "peak_memory_bytes", "memory_bytes",
+                          "peak_at_s", "in_flight_peak", "peak_breakdown"}) {
+    CAPTURE(key);
+    CHECK(json["devices"][0].contains(key));
+  }
+  for (const char* key : {"compute", "recompute", "exposed_communication", "all_reduce", "update", "bubble"}) {
+    CHECK(json["devices"][0]["time"].contains(key));
+  }
+  for (const char* key : {"weights", "gradients", "optimizer", "stash", "buffers", "workspace"}) {
+    CHECK(json["devices"][0]["peak_breakdown"].contains(key));
+  }
+}
+
+TEST_CASE("simulate: memory that does not fit is a clear no, and the report is still there") {
+  const Toy toy;
+  toy.write_plan("100");  // 100 MB of stash beside 6 MB of the rest
+  const Ran ran = toy.on("simulate", {"--json"});
+  CHECK(ran.code == 3);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["outcome"] == "out_of_memory");
+  CHECK(json["overflows"][0]["name"] == "a");
+  CHECK(json["overflows"][0]["excess_bytes"] == 6'000'000);
+  CHECK(json["devices"].size() == 2);
+  CHECK(toy.on("simulate").out.find("out of memory: a lacks") != std::string::npos);
+  const Ran check = toy.on("check", {"--json"});
+  CHECK(check.code == 3);
+  CHECK(Json::parse(check.out)["violations"][0]["rule"] == "memory");
+}
+
+TEST_CASE("simulate: several iterations are all listed, and the last one counts") {
+  const Json json = Json::parse(Toy().on("simulate", {"--iterations", "3", "--json"}).out);
+  REQUIRE(json["iterations_s"].size() == 3);
+  CHECK(json["iterations_s"][2] == json["iteration_time_s"]);
+}
+
+TEST_CASE("check: a fine plan is fine, a broken one has all its violations listed, and simulate refuses it") {
+  const Toy toy;
+  CHECK(toy.on("check").code == 0);
+  CHECK(Json::parse(toy.on("check", {"--json"}).out)["outcome"] == "ok");
+  write(toy.plan, R"(schema: stagecraft/plan/1
+microbatch_size: 4
+microbatches: 8
+schedule: {name: 1f2b}
+stages:
+  - {layers: [first, frist], devices: [a, a]}
+  - {layers: [first], devices: [c]}
+)");
+  const Ran check = toy.on("check", {"--json"});
+  CHECK(check.code == 3);
+  const Json violations = Json::parse(check.out)["violations"];
+  std::vector<std::string> messages;
+  for (const Json& violation : violations) messages.push_back(violation["message"]);
+  const auto is_said = [&](const std::string& part) {
+    return std::ranges::any_of(messages, [&](const std::string& text) { return text.find(part) != std::string::npos; });
+  };
+  CHECK(is_said("no layer 'frist' (did you mean 'first'?"));
+  CHECK(is_said("no device 'c'"));
+  CHECK(is_said("unknown schedule '1f2b' (did you mean '1f1b'?"));
+  CHECK(is_said("'second'"));  // in no stage
+  CHECK(violations.size() >= 6);
+  const Ran simulate = toy.on("simulate", {"--json"});
+  CHECK(simulate.code == 2);
+  const Json error = Json::parse(simulate.out)["error"];
+  CHECK(error["file"] == toy.plan);
+  CHECK(error["message"].get<std::string>().find("and " + std::to_string(violations.size() - 1) + " more") !=
+        std::string::npos);
+}
+
+TEST_CASE("plan: what it writes can be checked and simulated, and another input is warned of") {
+  const Toy toy;
+  const Ran plan = toy.on("plan", {"--planner", "uniform", "-o", toy.plan, "--json", "--no-timings"});
+  REQUIRE(plan.code == 0);
+  const Json json = Json::parse(plan.out);
+  CHECK(json["outcome"] == "planned");
+  CHECK(json["plan"]["microbatches"] == 8);  // 4 for each device
+  CHECK(json["stages"][0]["actions"] == "k");
+  CHECK_FALSE(json.contains("planning_time_s"));
+  CHECK(toy.on("check").code == 0);
+  const Ran simulated = toy.on("simulate", {"--json"});
+  CHECK(simulated.code == 0);
+  CHECK(simulated.err.empty());
+  CHECK(Json::parse(simulated.out)["evaluated"] == json["evaluated"]);
+  write(toy.model, read(toy.model) + "# changed\n");
+  CHECK(toy.on("simulate").err ==
+        "stagecraft: warning: the plan was made for another model file (its SHA-256 differs)\n");
+}
+
+TEST_CASE("plan: writes JSON on demand, and nothing when there is no plan or an error") {
+  const Toy toy;
+  const std::string output = toy.file("out.json");
+  REQUIRE(toy.on("plan", {"--planner", "uniform", "-o", output}).code == 0);
+  CHECK(Json::parse(read(output))["schema"] == "stagecraft/plan/1");
+  fs::remove(output);
+  CHECK(toy.on("plan", {"--planner", "uniform", "--microbatch-size", "4000", "-o", output}).code == 3);
+  CHECK(toy.on("plan", {"--planner", "uniform", "--set", "stages=9", "-o", output}).code == 2);
+  CHECK_FALSE(fs::exists(output));
+  CHECK(toy.on("plan", {"--planner", "uniform", "-o", toy.file("none/out.yaml")}).code == 2);
+  CHECK(std::distance(fs::directory_iterator(toy.path), {}) == 3);  // no leavings
+}
+
+TEST_CASE("plan: the global batch is divided into microbatches") {
+  const Toy toy;
+  const auto microbatches = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"--planner", "uniform", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Json::parse(toy.on("plan", arguments).out)["plan"]["microbatches"].get<int>();
+  };
+  CHECK(microbatches({"--global-batch", "24"}) == 6);
+  CHECK(microbatches({"--global-batch", "24", "--microbatch-size", "2"}) == 12);
+  CHECK(toy.on("plan", {"--planner", "uniform", "--global-batch", "26"}).code == 2);
+  CHECK(toy.on("plan", {"--planner", "uniform", "--global-batch", "24", "--microbatches", "6"}).code == 2);
+}
+
+TEST_CASE("plan: an asynchronous run is by default long enough to measure") {
+  const Toy toy;
+  const Ran ran = toy.on("plan", {"--planner", "uniform", "--schedule", "pipedream", "--json"});
+  REQUIRE(ran.code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["plan"]["microbatches"].get<int>() > 8);
+  CHECK(json["evaluated"]["period_s"].get<double>() == doctest::Approx(0.030).epsilon(1e-9));
+  const Ran few = toy.on("plan", {"--planner", "uniform", "--schedule", "pipedream", "--microbatches", "5"});
+  CHECK(few.code == 2);
+  CHECK(few.err.find("at least " + std::to_string(json["plan"]["microbatches"].get<int>())) != std::string::npos);
+}
+
+TEST_CASE("compare: one row for each planner, whatever became of it") {
+  const Toy toy;
+  const Ran ran = toy.on("compare", {"--planners", "uniform,data-parallel", "--json", "--no-timings"});
+  REQUIRE(ran.code == 0);
+  const Json rows = Json::parse(ran.out)["models"][0]["rows"];
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["simulation"]["outcome"] == "ok");
+  CHECK(rows[1]["planner"] == "data-parallel");
+  const Ran none = toy.on("compare", {"--planners", "uniform", "--microbatch-size", "4000"});
+  CHECK(none.code == 3);
+  CHECK(none.out.find("infeasible") != std::string::npos);
+}
+
+TEST_CASE("compare: two models give two tables, and the footnote names what is asynchronous") {
+  const Toy toy;
+  const Ran ran = toy.on("compare", {"--model", toy.model, "--planners", "uniform,pipedream", "--no-timings"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("toy on pair") != ran.out.rfind("toy on pair"));
+  CHECK(ran.out.find("pipedream *") != std::string::npos);
+  CHECK(ran.out.find("\n* asynchronous") != std::string::npos);
+}
+
+TEST_CASE("commands: the same command gives the same bytes") {
+  const Toy toy;
+  const std::vector<std::string> more{"--planners", "uniform,data-parallel,pipedream", "--json", "--no-timings"};
+  CHECK(toy.on("compare", more).out == toy.on("compare", more).out);
+}
+
+TEST_CASE("commands: what makes no sense is refused, each with its own message") {
+  const Toy toy;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refusals = {
+      {{"--microbatches", "99999999999999999999"}, "--microbatches: expected a whole number from 1 to 1000000000"},
+      {{"--microbatches", "-5"}, "found '-5'"},
+      {{"--microbatches", ""}, "found ''"},
+      {{"--microbatches", "0x10"}, "found '0x10'"},
+      {{"--microbatches", "1000000000"}, "more than 10^9 computations"},
+      {{"--microbatches", "6000000", "--schedule", "gpipe", "--training", "boundary_buffers=0"}, ""},
+      {{"--microbatch-size", "1000000000000"}, "--microbatch-size: expected"},
+      {{"--microbatch-size", "1000000000"}, ""},
+      {{"--global-batch", "0"}, "--global-batch: expected"},
+      {{"--schedule", "1f1"}, "did you mean '1f1b'?"},
+      {{"--schedule", "literal"}, "literal"},
+      {{"--training", "gradient_copies"}, "expected NAME=VALUE"},
+      {{"--training", "gradient_copy=1"}, "did you mean 'gradient_copies'?"},
+      {{"--training", "gradient_copies=1,gradient_copies=2"}, "given twice"},
+      {{"--training", "input_gradient_release=1.5"}, "a number from 0 to 1"},
+      {{"--training", ""}, "separated by commas"},
+      {{"--set", "stagse=2"}, "did you mean 'stages'?"},
+      {{"--set", "stages=two"}, "stages"},
+      {{"--speed", "B=1"}, "the kind 'B'"},
+      {{"--speed", "A=0"}, "from 1e-6 to 1e6"},
+      {{"--speed", "A=1", "--speed", "A=2"}, "given twice"},
+      {{"--model", "x"}, "--model takes one value"},
+      {{"--planer", "x"}, "did you mean '--planner'?"},
+      {{"-o", ""}, "expected the name of a file"},
+      {{"-o", "/"}, "is a directory"},
+  };
+  for (const auto& [more, message] : refusals) {
+    CAPTURE(more.front());
+    CAPTURE(more.back());
+    std::vector<std::string> arguments{"--planner", "uniform"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = toy.on("plan", arguments);
+    CHECK(ran.code != 0);
+    CHECK(ran.code != 1);
+    CHECK((ran.err + ran.out).find(message) != std::string::npos);
+    arguments.emplace_back("--json");
+    CHECK(Json::accept(toy.on("plan", arguments).out));
+  }
+}
+
+TEST_CASE("commands: files that are not what they should be are refused with their place") {
+  const Toy toy;
+  CHECK(run({"simulate", toy.file("none.yaml"), "--model", toy.model, "--platform", toy.platform}).code == 2);
+  const Json error =
+      Json::parse(run({"check", toy.model, "--model", toy.model, "--platform", toy.platform, "--json"}).out)["error"];
+  CHECK(error["file"] == toy.model);
+  CHECK(error["line"] == 1);
+  CHECK(error["column"] == 9);
+  const Ran folder = run({"check", toy.plan, "--model", toy.path.string(), "--platform", toy.platform});
+  CHECK(folder.code == 2);
+  CHECK(folder.err.find("found a directory") != std::string::npos);
+  const Ran name = run({"check", toy.plan, "--model", "vgg61", "--platform", toy.platform});
+  CHECK(name.err.find("did you mean 'vgg16'?") != std::string::npos);
+  const Ran platform = run({"check", toy.plan, "--model", toy.model, "--platform", "dgx-a10"});
+  CHECK(platform.err.find("did you mean 'dgx-a100'?") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stagecraft
