@@ -112,7 +112,10 @@ std::string figures_text(const std::string& who, const Figures& figures) {
 
 std::string infeasible_text(const Infeasible& infeasible, const Platform& platform) {
   std::string text = "no plan: " + infeasible.reason;
-  if (infeasible.device) text += "; on " + platform.devices[*infeasible.device].name;
+  const auto is_told = [&](const std::string& name) { return infeasible.reason.find(name) != std::string::npos; };
+  if (infeasible.device && !is_told(platform.devices[*infeasible.device].name)) {
+    text += "; on " + platform.devices[*infeasible.device].name;
+  }
   if (infeasible.stage) text += "; in stage " + std::to_string(*infeasible.stage);
   if (infeasible.excess > Bytes(0)) text += "; " + format_human_bytes(infeasible.excess) + " too much";
   if (!infeasible.hint.empty()) text += " (" + infeasible.hint + ")";

@@ -1,0 +1,79 @@
+// The program as a process: standard streams that are closed, full or broken, interrupts, terminals.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ShellRun {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+/// Runs a shell script in which `$S` is the program.
+ShellRun shell(const std::string& script) {
+  std::string pattern = (fs::temp_directory_path() / "stagecraft-process-XXXXXX").string();
+  const fs::path folder = mkdtemp(pattern.data());
+  const auto content = [&](const char* name) {
+    std::ifstream stream(folder / name);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const std::string command = "S='" STAGECRAFT_PROGRAM "'; cd '" STAGECRAFT_SOURCE_DIR "'; ( " + script + " ) >'" +
+                              (folder / "out").string() + "' 2>'" + (folder / "err").string() + "' </dev/null";
+  const int status = std::system(command.c_str());  // NOLINT(bugprone-command-processor,concurrency-mt-unsafe): a test
+  ShellRun run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content("out"), content("err")};
+  fs::remove_all(folder);
+  return run;
+}
+
+const char* const kLongRun =
+    "plan --model bert-large --platform p3.8xlarge-x4 --planner uniform --set stages=2 --microbatches 100000000";
+
+TEST_CASE("process: a result that cannot be written is an error") {
+  const ShellRun full = shell("$S --version >/dev/full");
+  CHECK(full.code == 2);
+  CHECK(full.err.find("cannot write to standard output") != std::string::npos);
+  CHECK(shell("$S --version >&-").code == 2);
+  CHECK(shell("$S --version 2>&- <&-").code == 0);
+}
+
+TEST_CASE("process: whoever stops reading ends the program quietly") {
+  const ShellRun gone = shell("$S --help | true; exit 0");
+  CHECK(gone.code == 0);
+  CHECK(gone.err.empty());
+  const ShellRun ignored = shell("trap '' PIPE; { sleep 0.2; $S --help; echo $? >&2; } | true");
+  CHECK(ignored.err == "141\n");
+}
+
+TEST_CASE("process: an interrupt ends it with 130, unless interrupts are ignored") {
+  const std::string interrupt = std::string("$S ") + kLongRun + " & P=$!; sleep 0.5; kill -INT $P; wait $P";
+  // A shell starts what it puts in the background with interrupts ignored; env puts the default back.
+  const ShellRun run = shell("S=\"env --default-signal=INT $S\"; " + interrupt);
+  CHECK(run.code == 130);
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("process: what is not watched shows no progress") {
+  const ShellRun run = shell("$S compare --model bert-large --platform p3.8xlarge-x4 --planners uniform --no-timings");
+  CHECK(run.code == 0);
+  CHECK(run.err.empty());
+  CHECK(run.out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("process: data is looked for where STAGECRAFT_DATA says") {
+  const ShellRun run = shell("STAGECRAFT_DATA=/nonexistent $S compare --model vgg16 --platform p3.8xlarge-x4");
+  CHECK(run.code == 2);
+  CHECK(run.err.find("none is known") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace stagecraft
