@@ -20,6 +20,7 @@ namespace {
 /// (best(p - 1, i) need not be monotone in i: pieces are non-empty and factors differ.) The witness is the stored i.
 /// **Shape** `prefix` has one entry more than there are items; the result holds the first item of every piece.
 /// **Requires** at least as many items as factors. **Cost** O(pieces · items²) at worst.
+// NOLINTNEXTLINE(readability-function-size): the recurrence is three loops and a comparison
 std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const std::vector<double>& factors) {
   const std::size_t items = prefix.size() - 1;
   const std::size_t pieces = factors.size();

@@ -84,8 +84,8 @@ MemoryTest original_memory_test(Bytes limit) {
   MemoryTest test;
   test.capacity = static_cast<double>(limit.value());
   test.copies = [](std::int64_t replicas, std::int64_t downstream) {
-    const auto versions = static_cast<double>((downstream + replicas - 1) / replicas);
-    return Copies{versions, versions};
+    const std::int64_t versions = (downstream + replicas - 1) / replicas;
+    return Copies{static_cast<double>(versions), static_cast<double>(versions)};
   };
   return test;
 }
