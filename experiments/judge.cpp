@@ -1,7 +1,9 @@
 #include "experiments/judge.hpp"
 
+#include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
+#include "sim/schedule/check_schedule.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/schedule_info.hpp"
 
@@ -83,6 +85,22 @@ std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platfor
   }
   if (const auto problem = size_problem(graph, plan, 1)) findings.push_back({"size", std::nullopt, *problem});
   return findings;
+}
+
+std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                  const Schedule& orders) {
+  std::vector<Finding> findings;
+  for (const std::string& sentence : check_schedule(graph, platform, plan, orders)) {
+    findings.push_back({"schedule", std::nullopt, sentence});
+  }
+  return findings;
+}
+
+void refuse_findings(const std::string& path, const std::vector<Finding>& findings, const std::string& hint) {
+  if (findings.empty()) return;
+  const std::size_t others = findings.size() - 1;
+  const std::string more = others == 0 ? "" : ", and " + std::to_string(others) + " more";
+  throw InputError(findings.front().message + more, {path, 0, 0, ""}, hint);
 }
 
 std::vector<Finding> memory_findings(const Report& report, const Platform& platform) {

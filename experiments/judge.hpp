@@ -5,6 +5,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
+#include "sim/model/schedule.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,14 @@ struct Finding {
 /// short to measure or too long to count.
 [[nodiscard]] std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform,
                                               const PlanReading& reading);
+
+/// What keeps literal orders from being orders of the plan. **Requires** a plan without findings.
+[[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                                const Schedule& orders);
+
+/// Refuses what `path` holds with the first finding and the number of the others. **Throws** InputError unless there is
+/// none.
+void refuse_findings(const std::string& path, const std::vector<Finding>& findings, const std::string& hint);
 
 /// Memory that did not fit, one finding for each place.
 [[nodiscard]] std::vector<Finding> memory_findings(const Report& report, const Platform& platform);

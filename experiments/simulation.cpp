@@ -15,6 +15,7 @@ LowerOptions lower_options(const SimulationChoices& choices) {
   LowerOptions options;
   options.network = choices.network;
   options.iterations = choices.iterations;
+  options.literal = choices.literal;
   return options;
 }
 

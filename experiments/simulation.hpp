@@ -20,7 +20,8 @@ struct SimulationChoices {
   EngineChoice engine = EngineChoice::Replay;
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;
-  bool timeline = false;  ///< whether the whole timeline is wanted too
+  bool timeline = false;            ///< whether the whole timeline is wanted too
+  std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
 };
 
 [[nodiscard]] const char* to_string(EngineChoice engine);

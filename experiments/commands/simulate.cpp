@@ -2,11 +2,12 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/judge.hpp"
 #include "experiments/plan_input.hpp"
+#include "experiments/report/ascii_timeline.hpp"
 #include "experiments/report/simulation_record.hpp"
 #include "experiments/report/simulation_text.hpp"
 #include "experiments/simulation.hpp"
-#include "sim/base/error.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/schedule_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -19,25 +20,40 @@ struct Options {
   InputOptions inputs;
   SimulationOptions simulation;
   std::string plan;
+  std::optional<std::string> schedule_file;
+  bool timeline = false;
+  bool transfers = false;
 };
 
-void refuse_findings(const std::string& path, const std::vector<Finding>& findings) {
-  if (findings.empty()) return;
-  const std::size_t others = findings.size() - 1;
-  const std::string more = others == 0 ? "" : ", and " + std::to_string(others) + " more";
-  throw InputError("the plan breaks a rule: " + findings.front().message + more, {path, 0, 0, ""},
-                   "stagecraft check lists every violation");
+/// Reads the literal orders, which take the place of the plan's own schedule.
+Schedule take_orders(const std::string& path, const Platform& platform, Plan& plan) {
+  plan.schedule = {"literal", {}};
+  plan.predicted = {};  // a claim for another schedule
+  return read_schedule_file(path, platform);
 }
 
 Answer run(const Options& options, const Settings& settings) {
-  const SimulationChoices choices = read_simulation_choices(options.simulation);
+  SimulationChoices choices = read_simulation_choices(options.simulation);
+  choices.timeline = options.timeline || options.transfers;
   const Inputs inputs = load_inputs(options.inputs);
-  const PlanInput input = load_plan(options.plan, inputs, settings.say);
-  refuse_findings(options.plan, judge_plan(input.graph, inputs.platform, input.reading));
-  const Plan& plan = input.reading.plan;
+  PlanInput input = load_plan(options.plan, inputs, settings.say);
+  Plan& plan = input.reading.plan;
+  if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
+  refuse_findings(options.plan, judge_plan(input.graph, inputs.platform, input.reading),
+                  "stagecraft check lists every violation");
+  if (choices.literal) {
+    refuse_findings(*options.schedule_file, judge_orders(input.graph, inputs.platform, plan, *choices.literal),
+                    "the orders have to be those of the plan's work");
+  }
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
-  return {.text = simulation_text(simulation, plan, inputs.platform, settings.timings),
-          .json = to_json(simulation_record(simulation, plan, inputs.platform, settings.timings)),
+  std::string text = simulation_text(simulation, plan, inputs.platform, settings.timings);
+  Detail::Record record = simulation_record(simulation, plan, inputs.platform, settings.timings);
+  if (choices.timeline) {
+    text += "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers});
+    record.emplace_back("timeline", timeline_list(simulation.timeline, inputs.platform));
+  }
+  return {.text = std::move(text),
+          .json = to_json(std::move(record)),
           .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }
 
@@ -46,6 +62,12 @@ VerbAction configure(CLI::App& command) {
   command.add_option("PLAN", options->plan, "the plan, YAML or JSON")->required();
   add_input_options(command, options->inputs);
   add_simulation_options(command, options->simulation);
+  command.add_option("--schedule-file", options->schedule_file,
+                     "run the plan's stages in the orders of this file, instead of by the plan's schedule");
+  command
+      .add_flag("--timeline", options->timeline, "draw the last iteration, if it is small; with --json, list the run")
+      ->disable_flag_override();
+  command.add_flag("--transfers", options->transfers, "as --timeline, and draw transfers")->disable_flag_override();
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

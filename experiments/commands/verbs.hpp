@@ -12,6 +12,12 @@ namespace stagecraft {
 // One file each in experiments/commands, named after the verb; a new verb is a line here and in the list of verbs.cpp.
 extern const Verb check_verb;
 extern const Verb compare_verb;
+extern const Verb completion_verb;
+extern const Verb describe_verb;
+extern const Verb import_verb;
+extern const Verb list_verb;
+extern const Verb man_verb;
+extern const Verb model_verb;
 extern const Verb plan_verb;
 extern const Verb schema_verb;
 extern const Verb simulate_verb;

@@ -24,10 +24,10 @@ std::string actions_of(const Stage& stage) {
   return letters;
 }
 
-Detail::Record stage_record(const Planning& planning, const Plan& plan, StageId id, const Platform& platform) {
+Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, const Plan& plan, StageId id) {
   const Stage& stage = plan.stages[id.value()];
   Detail::List layers;
-  for (LayerId layer : stage.layers) layers.emplace_back(planning.graph.layers[layer].name);
+  for (LayerId layer : stage.layers) layers.emplace_back(graph.layers[layer].name);
   Detail::List devices;
   for (DeviceId device : stage.devices) devices.emplace_back(platform.devices[device].name);
   return {{"layers", std::move(layers)},
@@ -87,18 +87,17 @@ std::string memory_text(const Report& report, const Stage& stage) {
   return format_human_bytes(largest) + (fits ? "" : "!");
 }
 
-std::string stage_table(const Planning& planning, const Plan& plan, const Platform& platform) {
+std::string stage_table(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
   Table table{{"stage", "layers", "devices", "replicas", "actions", "in flight", "weights", "time", "memory"}, {}, 3};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    const Seconds time = stage_time(planning.graph, platform, stage).total();
+    const Seconds time = stage_time(graph, platform, stage).total();
     const std::string replicas =
         std::to_string(stage.devices.size()) + (stage.replication == Replication::Split ? " split" : "");
-    table.rows.push_back({std::to_string(s), layers_text(planning.graph, stage.layers),
-                          devices_text(platform, stage.devices), replicas, actions_text(stage),
-                          std::to_string(in_flight(plan, StageId(s))),
+    table.rows.push_back({std::to_string(s), layers_text(graph, stage.layers), devices_text(platform, stage.devices),
+                          replicas, actions_text(stage), std::to_string(in_flight(plan, StageId(s))),
                           std::to_string(weight_versions(plan, StageId(s))), format_human_seconds(time),
-                          memory_text(*planning.evaluated, stage)});
+                          memory_text(evaluated, stage)});
   }
   return to_text(table);
 }
@@ -122,21 +121,29 @@ std::string infeasible_text(const Infeasible& infeasible, const Platform& platfo
   return text + "\n";
 }
 
-std::string plan_text(const Planning& planning, const Planned& planned, const Platform& platform) {
-  const Plan& plan = planned.plan;
-  std::string text = plan.planner + ": " + plan.model + " on " + plan.platform + ", " + plan.schedule.name + ", " +
+}  // namespace
+
+Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  Detail::List stages;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    stages.emplace_back(stage_record(graph, platform, plan, StageId(s)));
+  }
+  return stages;
+}
+
+std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
+  const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
+  std::string text = planner + plan.model + " on " + plan.platform + ", " + plan.schedule.name + ", " +
                      std::to_string(plan.microbatches) + " microbatches of " + std::to_string(plan.microbatch_size) +
-                     " samples\n\n" + stage_table(planning, plan, platform) + "\n" +
+                     " samples\n\n" + stage_table(graph, platform, plan, evaluated) + "\n" +
                      figures_text("predicted by the planner", plan.predicted) +
-                     figures_text("evaluated without contention", planning.evaluated->figures());
-  for (const MemoryOverflow& overflow : planning.evaluated->overflows) {
+                     figures_text("evaluated without contention", evaluated.figures());
+  for (const MemoryOverflow& overflow : evaluated.overflows) {
     text += "out of memory: " + platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess) +
             "\n";
   }
   return text;
 }
-
-}  // namespace
 
 Detail::Record planning_record(const Planning& planning, const Platform& platform, bool timings) {
   Detail::Record record{{"planner", planning.planner->name}};
@@ -147,13 +154,9 @@ Detail::Record planning_record(const Planning& planning, const Platform& platfor
       record.push_back(std::move(entry));
     }
   } else {
-    Detail::List stages;
-    for (std::size_t s = 0; s < planned->plan.stages.size(); ++s) {
-      stages.emplace_back(stage_record(planning, planned->plan, StageId(s), platform));
-    }
     record.emplace_back("outcome", "planned");
     record.emplace_back("plan", plan_record(planned->plan, planning.graph, platform));
-    record.emplace_back("stages", std::move(stages));
+    record.emplace_back("stages", stage_list(planning.graph, platform, planned->plan));
     record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));
     record.emplace_back("evaluated", figures_record(planning.evaluated->figures(), platform));
     record.emplace_back("details", planned->details);
@@ -165,7 +168,7 @@ Detail::Record planning_record(const Planning& planning, const Platform& platfor
 std::string planning_text(const Planning& planning, const Platform& platform, bool timings) {
   const Planned* planned = planning.planned();
   std::string text = planned == nullptr ? infeasible_text(std::get<Infeasible>(planning.result), platform)
-                                        : plan_text(planning, *planned, platform);
+                                        : plan_text(planning.graph, platform, planned->plan, *planning.evaluated);
   if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
   return text;
 }

@@ -14,6 +14,13 @@ namespace stagecraft {
 /// The same for people: the stages, what was predicted and evaluated, or why there is no plan.
 [[nodiscard]] std::string planning_text(const Planning& planning, const Platform& platform, bool timings);
 
+/// Each stage's layers, devices, actions (contract, section 9), in-flight count and weight versions.
+[[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+
+/// A plan for people: its stages with the time and the memory that `evaluated` found, what was predicted and evaluated.
+[[nodiscard]] std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                    const Report& evaluated);
+
 /// Replicas of each stage, as in `15-1`; `16 x 1` where all are alike.
 [[nodiscard]] std::string configuration_text(const Plan& plan);
 

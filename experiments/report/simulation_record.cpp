@@ -3,7 +3,9 @@
 #include "sim/io/json.hpp"
 #include "sim/model/op_graph.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -95,7 +97,30 @@ Detail::List seconds_list(const std::vector<Seconds>& values) {
   return list;
 }
 
+Detail place_or_null(const Platform& platform, PlaceId place) {
+  return place.is_none() ? Detail() : Detail(platform.place_name(place));
+}
+
 }  // namespace
+
+Detail::List timeline_list(const Timeline& timeline, const Platform& platform) {
+  Timeline sorted = timeline;
+  std::ranges::sort(sorted, {}, [](const TimelineEntry& entry) { return std::pair(entry.start, entry.id); });
+  Detail::List list;
+  for (const TimelineEntry& entry : sorted) {
+    list.emplace_back(
+        Detail::Record{{"op", to_string(entry.kind)},
+                       {"stage", entry.stage.is_none() ? Detail() : Detail(std::int64_t{entry.stage.value()})},
+                       {"microbatch", std::int64_t{entry.microbatch}},
+                       {"from", place_or_null(platform, entry.from)},
+                       {"to", place_or_null(platform, entry.to)},
+                       {"start_s", entry.start.value()},
+                       {"end_s", entry.end.value()},
+                       {"bytes", entry.bytes.value()},
+                       {"aborted", entry.aborted}});
+  }
+  return list;
+}
 
 Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
                                  bool timings) {

@@ -12,4 +12,7 @@ namespace stagecraft {
 [[nodiscard]] Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
                                                bool timings);
 
+/// Every operation of a run that takes part in it, by start, then id.
+[[nodiscard]] Detail::List timeline_list(const Timeline& timeline, const Platform& platform);
+
 }  // namespace stagecraft

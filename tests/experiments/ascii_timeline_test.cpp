@@ -24,11 +24,12 @@ std::string drawn(const LayerGraph& graph, const Platform& platform, const Plan&
 }
 
 TEST_CASE("ascii timeline: 1F1B of two stages, every length exact") {
-  // f = 1, b = 2, m = 3: (3 + 2 - 1) * 3 = 12 units. 25 + 5 columns hold 2 for each unit.
+  // f = 1, b = 2, m = 3: (3 + 2 - 1) * 3 = 12 units. 25 + 5 columns hold 2 for each unit. gpu1 goes on without a
+  // break from 1 to 10; gpu0 waits for its gradients at 4, 7 and 10.
   CHECK(drawn(chain(2, 1, 2), pairwise(2), straight(2, 3, "1f1b"), {30, false}) ==
-        "gpu0 F0F1..B0--F2B1--..B2--..\n"
+        "gpu0 F0F1....B0--F2B1--..B2--\n"
         "gpu1 ..F0B0--F1B1--F2B2--....\n"
-        "     |0 s                |10 s\n"
+        "     |0 s\n"
         "F forward, B backward, number: microbatch (its last digits), . idle; a column is 500 ms\n");
 }
 

@@ -1,0 +1,47 @@
+#include "experiments/commands/verbs.hpp"
+#include "experiments/option_text.hpp"
+#include "experiments/report/model_answer.hpp"
+#include "sim/io/import_pipedream.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostSamples = 1'000'000'000;
+
+struct Options {
+  std::string format;
+  std::string file;
+  std::string microbatch_size;
+  std::string device;
+  std::optional<std::string> output;
+};
+
+VerbAction configure(CLI::App& command) {
+  auto options = std::make_shared<Options>();
+  command.add_option("FORMAT", options->format, "pipedream: the graph text of PipeDream's profiler")->required();
+  command.add_option("FILE", options->file, "the profile")->required();
+  command.add_option("--microbatch-size", options->microbatch_size, "samples that the figures refer to")->required();
+  command.add_option("--device", options->device, "the kind of device that the times were taken on")->required();
+  command.add_option("-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
+  return [options](const Settings&) {
+    static_cast<void>(read_choice_option("FORMAT", options->format, {"pipedream"}));
+    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
+    const std::string text = read_text_file(options->file);
+    return model_answer(import_pipedream(text, options->file, size, options->device), options->output);
+  };
+}
+
+}  // namespace
+
+const Verb import_verb{
+    .name = "import",
+    .summary = "turn another tool's profile into a model file",
+    .configure = configure,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,50 @@
+#include "experiments/commands/verbs.hpp"
+#include "experiments/report/catalogue.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace stagecraft {
+namespace {
+
+struct Options {
+  std::string kind;
+  std::optional<std::string> name;
+};
+
+/// Leaves only the entry of that name.
+void select(Catalogue& catalogue, const std::string& name) {
+  std::vector<std::string> known;
+  for (const CatalogueEntry& entry : catalogue.entries) known.push_back(entry.name);
+  std::erase_if(catalogue.entries, [&](const CatalogueEntry& entry) { return entry.name != name; });
+  if (!catalogue.entries.empty()) return;
+  throw InputError("none of the " + catalogue.kind + " is called " + quote(name), {}, suggest_name(name, known));
+}
+
+VerbAction configure(CLI::App& command) {
+  auto options = std::make_shared<Options>();
+  command
+      .add_option("KIND", options->kind,
+                  "planners, schedules, platforms, models (profiles), devices or architectures (networks)")
+      ->required();
+  command.add_option("NAME", options->name, "only this one");
+  return [options](const Settings&) {
+    Catalogue catalogue = load_catalogue(options->kind);
+    if (options->name) select(catalogue, *options->name);
+    return Answer{.text = catalogue_text(catalogue), .json = to_json(catalogue_record(catalogue))};
+  };
+}
+
+}  // namespace
+
+const Verb list_verb{
+    .name = "list",
+    .summary = "list what can be chosen: names, summaries, options with defaults and bounds, sources",
+    .configure = configure,
+};
+
+}  // namespace stagecraft

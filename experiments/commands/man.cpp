@@ -1,0 +1,25 @@
+#include "experiments/commands/verbs.hpp"
+#include "experiments/report/man_page.hpp"
+#include "sim/io/json.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace stagecraft {
+namespace {
+
+VerbAction configure(CLI::App& command) {
+  return [&command](const Settings&) {
+    const std::string page = man_page(command_tree(command), STAGECRAFT_VERSION);
+    return Answer{.text = page, .json = to_json(Detail::Record{{"man_page", page}})};
+  };
+}
+
+}  // namespace
+
+const Verb man_verb{
+    .name = "man",
+    .summary = "print the manual page",
+    .configure = configure,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,82 @@
+#include "experiments/commands/verbs.hpp"
+#include "experiments/option_text.hpp"
+#include "experiments/report/model_answer.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/architecture_file.hpp"
+#include "sim/io/device_file.hpp"
+#include "sim/workload/build_model.hpp"
+#include "sim/workload/catalogue.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostSamples = 1'000'000'000;
+
+struct Options {
+  std::string architecture;
+  std::string device;
+  std::string microbatch_size;
+  std::string granularity = "layer";
+  std::optional<std::string> output;
+};
+
+bool is_file(const std::string& name) {
+  std::error_code ignored;
+  return name.find('/') != std::string::npos || name.ends_with(".yaml") || std::filesystem::exists(name, ignored);
+}
+
+template <class Known>
+std::vector<std::string> names_of(const std::vector<Known>& known) {
+  std::vector<std::string> names;
+  for (const Known& entry : known) names.push_back(entry.name);
+  return names;
+}
+
+/// A known name comes first, then a file.
+Architecture load_architecture(const std::string& name) {
+  if (auto known = find_architecture(name)) return *std::move(known);
+  if (is_file(name)) return read_architecture_file(name);
+  throw InputError("no file and no known network is called " + quote(name), {},
+                   suggest_name(name, names_of(known_architectures())));
+}
+
+DeviceDescription load_device(const std::string& name) {
+  if (auto known = find_device(name)) return *std::move(known);
+  if (is_file(name)) return read_device_file(name);
+  throw InputError("no file and no known device is called " + quote(name), {"", 0, 0, "--device"},
+                   suggest_name(name, names_of(known_devices())));
+}
+
+VerbAction configure(CLI::App& command) {
+  auto options = std::make_shared<Options>();
+  command.add_option("NAME", options->architecture, "a network known by name, or an architecture file")->required();
+  command.add_option("--device", options->device, "a device kind known by name, or a device file")->required();
+  command.add_option("--microbatch-size", options->microbatch_size, "samples of a microbatch")->required();
+  command.add_option("--granularity", options->granularity, "what becomes one layer: layer or block")
+      ->capture_default_str();
+  command.add_option("-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
+  return [options](const Settings&) {
+    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
+    const bool by_layer = read_choice_option("--granularity", options->granularity, {"layer", "block"}) == "layer";
+    const Architecture architecture = load_architecture(options->architecture);
+    const DeviceDescription device = load_device(options->device);
+    const Model model = build_model(architecture, device, size, by_layer ? Granularity::Layer : Granularity::Block);
+    return model_answer(model, options->output);
+  };
+}
+
+}  // namespace
+
+const Verb model_verb{
+    .name = "model",
+    .summary = "compute a profile from a network and a device description",
+    .configure = configure,
+};
+
+}  // namespace stagecraft
