@@ -96,11 +96,12 @@ std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platf
   return findings;
 }
 
-void refuse_findings(const std::string& path, const std::vector<Finding>& findings, const std::string& hint) {
+void refuse_findings(const std::string& path, const std::string& what, const std::vector<Finding>& findings,
+                     const std::string& hint) {
   if (findings.empty()) return;
   const std::size_t others = findings.size() - 1;
   const std::string more = others == 0 ? "" : ", and " + std::to_string(others) + " more";
-  throw InputError(findings.front().message + more, {path, 0, 0, ""}, hint);
+  throw InputError(what + ": " + findings.front().message + more, {path, 0, 0, ""}, hint);
 }
 
 std::vector<Finding> memory_findings(const Report& report, const Platform& platform) {

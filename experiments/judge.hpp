@@ -31,9 +31,10 @@ struct Finding {
 [[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                                 const Schedule& orders);
 
-/// Refuses what `path` holds with the first finding and the number of the others. **Throws** InputError unless there is
-/// none.
-void refuse_findings(const std::string& path, const std::vector<Finding>& findings, const std::string& hint);
+/// Refuses what `path` holds, saying `what` is wrong with it, the first finding and the number of the others.
+/// **Throws** InputError unless there is none.
+void refuse_findings(const std::string& path, const std::string& what, const std::vector<Finding>& findings,
+                     const std::string& hint);
 
 /// Memory that did not fit, one finding for each place.
 [[nodiscard]] std::vector<Finding> memory_findings(const Report& report, const Platform& platform);

@@ -66,7 +66,7 @@ Description describe_plan_file(const Options& options, const Settings& settings)
       load_inputs(input_name(options.model, header.model, "model"),
                   input_name(options.platform, header.platform, "platform"), read_speed_options(options.speeds));
   const PlanInput input = load_plan(options.file, inputs, settings.say);
-  refuse_findings(options.file, judge_plan(input.graph, inputs.platform, input.reading),
+  refuse_findings(options.file, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
   const Plan& plan = input.reading.plan;
   return describe_plan(input.graph, inputs.platform, plan, evaluate_plan(input.graph, inputs.platform, plan));

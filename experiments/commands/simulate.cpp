@@ -39,11 +39,12 @@ Answer run(const Options& options, const Settings& settings) {
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   Plan& plan = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
-  refuse_findings(options.plan, judge_plan(input.graph, inputs.platform, input.reading),
+  refuse_findings(options.plan, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
   if (choices.literal) {
-    refuse_findings(*options.schedule_file, judge_orders(input.graph, inputs.platform, plan, *choices.literal),
-                    "the orders have to be those of the plan's work");
+    refuse_findings(*options.schedule_file, "the orders do not fit the plan",
+                    judge_orders(input.graph, inputs.platform, plan, *choices.literal),
+                    "each replica runs one forward and one backward of each of its microbatches");
   }
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
   std::string text = simulation_text(simulation, plan, inputs.platform, settings.timings);

@@ -175,7 +175,8 @@ TEST_CASE("simulate: the orders of a schedule file, and their refusal") {
   CHECK(same.at("iteration_time_s") == gpipe.at("iteration_time_s"));
   const Ran lacking = with("{gpu0: [F0.0..1, B0.0], gpu1: [F1.0..1, B1.0..1]}");
   CHECK(lacking.code == 2);
-  CHECK(Json::parse(lacking.out).at("error").at("message") == "gpu0 lacks the backward of microbatch 1 of stage 0");
+  CHECK(Json::parse(lacking.out).at("error").at("message") ==
+        "the orders do not fit the plan: gpu0 lacks the backward of microbatch 1 of stage 0");
   const Ran circle = with("{gpu0: [F0.0, B0.0, F0.1, B0.1], gpu1: [F1.0..1, B1.0..1]}");
   CHECK(circle.code == 2);
   CHECK(circle.out.find("the schedule deadlocks") != std::string::npos);
