@@ -20,6 +20,8 @@ Executor::Executor(const Platform& platform, OpSource source, const Events& even
   edges_.push_back({});  // position 0 ends a list
   has_exclusive_links_ =
       std::ranges::any_of(platform.links, [](const Link& link) { return link.sharing == Sharing::Exclusive; });
+  speeds_change_ =
+      std::ranges::any_of(events_, [](const Event& event) { return std::holds_alternative<Slowdown>(event.change); });
   contested_run_ = has_exclusive_links_ || !events.empty();
 }
 
@@ -35,6 +37,7 @@ void Executor::complete(Start done) {
   slot.state = State::Done;
   slot.end = clock_.now();
   --unfinished_;
+  if (speeds_change_) works_.erase(done.op.value());
   notice_end(slot);
   if (slot.simple) {
     if (!slot.op.lane.is_none()) release(lanes_[slot.op.lane.value()]);
@@ -172,13 +175,12 @@ void Executor::start(std::uint64_t op) {
 }
 
 void Executor::run(std::uint64_t op, Slot& slot) {
-  slot.work_left = slot.op.seconds;
-  slot.work_at = clock_.now();
   const Start start{OpId(op), slot.generation};
   const Op& what = slot.op;
   if (is_compute(what.kind)) {
-    slot.slowdown = slowdown_of(op);
-    clock_.complete_at(start, clock_.now() + what.seconds * slot.slowdown);
+    const double slowdown = slowdown_of(op);
+    if (speeds_change_) works_[op] = {what.seconds, clock_.now(), slowdown};
+    clock_.complete_at(start, clock_.now() + what.seconds * slowdown);
   } else if (crosses_links(what)) {
     clock_.start_transfer(start, what);
   } else {  // a transfer within one place takes no time
@@ -198,7 +200,7 @@ void Executor::flush() {
   }
   std::uint64_t oldest = slots_.begin();
   for (; oldest < slots_.end() && slots_[oldest].reported; ++oldest) {
-    edges_.drop_before(slots_[oldest].edge_end);
+    edges_.drop_before(edges_.begin() + slots_[oldest].edges);
     deltas_.drop_before(slots_[oldest].delta_end);
   }
   slots_.drop_before(oldest);

@@ -54,8 +54,8 @@ class Executor {
     OpKind cause = OpKind::Setup;  ///< of the dependency that ended last, with its number, start and end
     std::uint32_t missing = 0;     ///< dependencies that have not ended
     std::uint32_t generation = 0;
+    std::uint32_t edges = 0;       ///< to the dependencies it waited for when it was loaded
     std::uint64_t successors = 0;  ///< head of a list of edges; 0 ends it
-    std::uint64_t edge_end = 0;    ///< the operation's own edges end here: for dropping
     std::uint64_t delta_end = 0;
     Seconds ready_at;
     Seconds start;
@@ -63,9 +63,12 @@ class Executor {
     std::uint64_t cause_op = 0;
     Seconds cause_start;
     Seconds cause_end;
-    Seconds work_left;  ///< of a running computation, at nominal speed, at `work_at`
-    Seconds work_at;
-    double slowdown = 1.0;  ///< from `work_at` on
+  };
+  /// What is left of a running computation, where speeds change.
+  struct Work {
+    Seconds left;  ///< at nominal speed, at `at`
+    Seconds at;
+    double slowdown = 1.0;  ///< from `at` on
   };
   struct Edge {
     std::uint64_t successor = 0;
@@ -166,6 +169,8 @@ class Executor {
   std::uint64_t starved_lanes_ = 0;  ///< device lanes without an unstarted operation
   bool exhausted_ = false;
 
+  bool speeds_change_ = false;
+  std::unordered_map<std::uint64_t, Work> works_;                ///< of running computations, if speeds change
   std::vector<double> slowdown_;                                 ///< by DeviceId
   std::vector<std::vector<std::uint64_t>> held_;                 ///< by DeviceId: transfers that wait for its recovery
   std::vector<std::uint32_t> failures_;                          ///< by DeviceId: those that last

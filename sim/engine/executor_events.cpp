@@ -53,11 +53,10 @@ void Executor::apply(const Slowdown& change) {
     if (started.aborted || slot.state != State::Running || !is_compute(slot.op.kind)) continue;
     if (!involves(started.op, change.device)) continue;
     const Seconds now = clock_.now();
-    slot.work_left = std::max(Seconds(0), slot.work_left - (now - slot.work_at) / slot.slowdown);
-    slot.work_at = now;
-    slot.slowdown = slowdown_of(started.op);
+    Work& work = works_.at(started.op);
+    work = {std::max(Seconds(0), work.left - (now - work.at) / work.slowdown), now, slowdown_of(started.op)};
     ++slot.generation;
-    clock_.complete_at({OpId(started.op), slot.generation}, now + slot.work_left * slot.slowdown);
+    clock_.complete_at({OpId(started.op), slot.generation}, now + work.left * work.slowdown);
   }
 }
 

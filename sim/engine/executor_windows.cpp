@@ -66,7 +66,7 @@ void Executor::load_op(const OpGraph& graph, std::size_t index) {
     dependency.successors = edges_.push_back({op, dependency.successors});
     ++slot.missing;
   }
-  slot.edge_end = edges_.end();
+  slot.edges = slot.missing;
   for (const MemoryDelta& delta : graph.deltas_of(index)) deltas_.push_back(delta);
   slot.delta_end = deltas_.end();
   slot.simple = slot.op.extra_lanes == 0;

@@ -13,7 +13,7 @@ namespace {
 
 /// Actions that stay in sight on each device, so that a prefetch finds the next backward.
 constexpr std::size_t kLookAhead = 8;
-constexpr std::int64_t kSegment = 1024;  ///< microbatches
+constexpr std::int64_t kSegment = 64;  ///< microbatches
 
 }  // namespace
 
@@ -51,8 +51,8 @@ Schedule Lowering::next_segment() {
 /// Appends each device's next actions to what it has left.
 void Lowering::take_actions(const Schedule& schedule) {
   for (const DeviceOrder& order : schedule.devices) {
-    const auto found = std::ranges::find(devices_, order.device, &DeviceState::device);
-    STAGECRAFT_CHECK(found != devices_.end(), "a schedule orders the plan's devices");
+    const auto found = std::ranges::lower_bound(devices_, order.device, {}, &DeviceState::device);
+    STAGECRAFT_CHECK(found != devices_.end() && found->device == order.device, "a schedule orders the plan's devices");
     DeviceState& device = *found;
     for (const Action& action : order.actions) {
       const bool ends = action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
