@@ -1,0 +1,131 @@
+// The tutorial and the how-tos are run as they stand: blocks that are files are written, `console` blocks are typed in,
+// and what the page shows is what the program prints. A block is a file if its fence says ```LANGUAGE file=NAME or its
+// first line is `# file: NAME`.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Block {
+  std::string fence;
+  std::vector<std::string> lines;
+};
+
+std::string read(const fs::path& path) {
+  std::ifstream stream(path);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::vector<Block> blocks_of(const fs::path& page) {
+  std::vector<Block> blocks;
+  std::ifstream stream(page);
+  bool inside = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+      if (inside) blocks.push_back({line.substr(3), {}});
+    } else if (inside) {
+      blocks.back().lines.push_back(line);
+    }
+  }
+  CHECK_FALSE(inside);
+  return blocks;
+}
+
+/// The file that a block is; empty if it is none.
+std::string file_name(const Block& block) {
+  const std::size_t in_fence = block.fence.find(" file=");
+  if (in_fence != std::string::npos) return block.fence.substr(in_fence + 6);
+  const std::string mark = "# file: ";
+  const bool has_mark = !block.lines.empty() && block.lines.front().starts_with(mark);
+  return has_mark ? block.lines.front().substr(mark.size()) : "";
+}
+
+/// A folder in which `stagecraft` is the program under test.
+struct Desk {
+  fs::path folder;
+  explicit Desk(const std::string& name)
+      : folder(fs::temp_directory_path() / ("stagecraft-docs-" + std::to_string(getpid()) + "-" + name)) {
+    fs::create_directories(folder / "bin");
+    fs::create_symlink(STAGECRAFT_PROGRAM, folder / "bin/stagecraft");
+  }
+  ~Desk() { fs::remove_all(folder); }
+  Desk(const Desk&) = delete;
+  Desk& operator=(const Desk&) = delete;
+
+  /// What the command prints, on both streams.
+  [[nodiscard]] std::string output_of(const std::string& command) const {
+    const fs::path script = folder / "bin/command.sh";
+    std::ofstream(script) << "export STAGECRAFT_DATA='" << STAGECRAFT_SOURCE_DIR << "' PATH='" << folder.string()
+                          << "/bin':$PATH\ncd '" << folder.string() << "' || exit\n"
+                          << command << "\n";
+    const fs::path output = folder / "bin/output.txt";
+    const std::string line = "sh '" + script.string() + "' >'" + output.string() + "' 2>&1";
+    static_cast<void>(std::system(line.c_str()));  // NOLINT(cert-env33-c,concurrency-mt-unsafe): a shell is meant
+    return read(output);
+  }
+};
+
+/// Runs the commands of a block; returns how many there were.
+int type_in(const Block& block, const Desk& desk) {
+  int commands = 0;
+  for (std::size_t i = 0; i < block.lines.size();) {
+    REQUIRE(block.lines[i].starts_with("$ "));
+    const std::string command = block.lines[i].substr(2);
+    std::string shown;
+    for (++i; i < block.lines.size() && !block.lines[i].starts_with("$ "); ++i) shown += block.lines[i] + "\n";
+    CAPTURE(command);
+    CHECK(desk.output_of(command) == shown);
+    ++commands;
+  }
+  return commands;
+}
+
+int follow(const fs::path& page) {
+  const Desk desk(page.stem().string());
+  int commands = 0;
+  for (const Block& block : blocks_of(page)) {
+    if (block.fence == "console") commands += type_in(block, desk);
+    const std::string name = file_name(block);
+    if (name.empty()) continue;
+    std::ofstream file(desk.folder / name);
+    for (const std::string& line : block.lines) file << line << "\n";
+  }
+  return commands;
+}
+
+std::vector<fs::path> pages(const std::string& folder) {
+  std::vector<fs::path> result;
+  for (const auto& entry : fs::directory_iterator(fs::path(STAGECRAFT_SOURCE_DIR) / "docs" / folder)) {
+    if (entry.path().extension() == ".md") result.push_back(entry.path());
+  }
+  std::ranges::sort(result);
+  return result;
+}
+
+TEST_CASE("docs: every command of the tutorial and the how-tos prints what the page shows") {
+  for (const char* folder : {"tutorial", "how-to"}) {
+    int commands = 0;
+    for (const fs::path& page : pages(folder)) {
+      CAPTURE(page.string());
+      commands += follow(page);
+    }
+    CHECK(commands >= 4);
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft
