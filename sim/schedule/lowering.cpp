@@ -113,7 +113,7 @@ std::size_t Lowering::window_size() const {
   const bool by_priority =
       std::ranges::any_of(devices_, [](const DeviceState& device) { return device.discipline == Discipline::Ready; });
   if (by_priority && has_actions_left()) return static_cast<std::size_t>(-1);
-  return std::max<std::size_t>(8192, 8 * devices_.size());
+  return std::max<std::size_t>(65536, 8 * devices_.size());
 }
 
 OpId Lowering::oldest_needed() const {
