@@ -175,7 +175,7 @@ Answer answer_or_error(Program& program, const std::vector<std::string>& argumen
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
   const std::unique_ptr<Program> program = make_program();
   program->settings.progress = isatty(STDERR_FILENO) == 1;
-  program->settings.say = [&err](const std::string& line) { err << "stagecraft: " << line << std::endl; };
+  program->settings.say = [&err](const std::string& line) { err << "stagecraft: " << line << '\n' << std::flush; };
   bool failed = false;
   const Answer result = answer_or_error(*program, arguments, failed);
   // What the parser refuses may leave --json unread, hence the second look.
@@ -183,7 +183,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   if (json) {
     out << result.json << '\n';
   } else if (failed) {
-    err << "stagecraft: error: " << result.text << std::endl;
+    err << "stagecraft: error: " << result.text << '\n' << std::flush;
   } else {
     out << result.text;
   }

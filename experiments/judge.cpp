@@ -101,7 +101,10 @@ void refuse_findings(const std::string& path, const std::string& what, const std
   if (findings.empty()) return;
   const std::size_t others = findings.size() - 1;
   const std::string more = others == 0 ? "" : ", and " + std::to_string(others) + " more";
-  throw InputError(what + ": " + findings.front().message + more, {path, 0, 0, ""}, hint);
+  const std::string& first = findings.front().message;
+  const std::string prefix = path + ":";  // the place says it already
+  const std::string told = first.starts_with(prefix) ? first.substr(prefix.size()) : first;
+  throw InputError(what + ": " + told + more, {path, 0, 0, ""}, hint);
 }
 
 std::vector<Finding> memory_findings(const Report& report, const Platform& platform) {

@@ -41,8 +41,8 @@ std::optional<std::int64_t> read_count_option(const std::string& option, const s
   return read_count_option(option, *text, least, most);
 }
 
-const std::string& read_choice_option(const std::string& option, const std::string& text,
-                                      const std::vector<std::string>& known) {
+std::string read_choice_option(const std::string& option, const std::string& text,
+                               const std::vector<std::string>& known) {
   if (std::ranges::find(known, text) == known.end()) {
     refuse(option, "unknown value " + quote(text), suggest_name(text, known));
   }
@@ -77,7 +77,7 @@ Training read_training_option(const std::optional<std::string>& text) {
     const auto [key, value] = read_assignment(option, item);
     static_cast<void>(read_choice_option(option, key, keys));
     if (!given.insert(key).second) refuse(option, quote(key) + " is given twice");
-    const auto count = [&] { return read_count_option(option + " " + key, value, 0, kMostCopies); };
+    const auto count = [&] { return read_count_option(std::string("--training ").append(key), value, 0, kMostCopies); };
     if (key == keys[0]) training.gradient_copies = count();
     if (key == keys[1]) training.optimizer_copies = count();
     if (key == keys[2]) training.boundary_buffers = count();

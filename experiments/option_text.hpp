@@ -22,8 +22,8 @@ namespace stagecraft {
                                                             std::int64_t most);
 
 /// The name given, if it is among the known ones.
-[[nodiscard]] const std::string& read_choice_option(const std::string& option, const std::string& text,
-                                                    const std::vector<std::string>& known);
+[[nodiscard]] std::string read_choice_option(const std::string& option, const std::string& text,
+                                             const std::vector<std::string>& known);
 
 /// `a=b` as (a, b), split at the first `=`.
 [[nodiscard]] std::pair<std::string, std::string> read_assignment(const std::string& option, const std::string& text);

@@ -18,7 +18,10 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   if (path.empty()) throw InputError("expected the name of a file to write, found an empty one");
   std::error_code problem;
   if (fs::is_directory(path, problem)) throw InputError("cannot be written: it is a directory", place);
-  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem)) return write_text_file(path, content);
+  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
+    write_text_file(path, content);
+    return;
+  }
   const fs::path target = fs::is_symlink(path, problem) ? fs::weakly_canonical(path, problem) : fs::path(path);
   const std::string beside = target.string() + "." + std::to_string(getpid()) + ".part";
   try {

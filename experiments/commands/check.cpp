@@ -5,10 +5,12 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/schedule_file.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <optional>
 
 namespace stagecraft {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 struct Options {
   InputOptions inputs;
   std::string plan;
+  std::optional<std::string> schedule_file;
 };
 
 Detail::Record finding_record(const Finding& finding) {
@@ -38,23 +41,40 @@ Answer answer(const std::string& path, const std::vector<Finding>& findings) {
   return {.text = text, .json = to_json(std::move(record)), .code = is_fine ? ExitCode::Done : ExitCode::No};
 }
 
+/// The plan's own schedule, unless literal orders take its place.
+std::optional<Schedule> literal_orders(const Options& options, const Platform& platform, Plan& plan) {
+  if (!options.schedule_file) return std::nullopt;
+  plan.schedule = {"literal", {}};
+  return read_schedule_file(*options.schedule_file, platform);
+}
+
+std::vector<Finding> judge(const Options& options, const Inputs& inputs, PlanInput& input, const Settings& settings) {
+  Plan& plan = input.reading.plan;
+  LowerOptions lower_options;
+  lower_options.literal = literal_orders(options, inputs.platform, plan);
+  std::vector<Finding> findings = judge_plan(input.graph, inputs.platform, input.reading);
+  if (findings.empty() && lower_options.literal) {
+    findings = judge_orders(input.graph, inputs.platform, plan, *lower_options.literal);
+  }
+  if (!findings.empty()) {
+    settings.say("memory is judged once the plan can be run");
+    return findings;
+  }
+  return memory_findings(evaluate_plan(input.graph, inputs.platform, plan, lower_options), inputs.platform);
+}
+
 Answer run(const Options& options, const Settings& settings) {
   const Inputs inputs = load_inputs(options.inputs);
-  const PlanInput plan = load_plan(options.plan, inputs, settings.say);
-  std::vector<Finding> findings = judge_plan(plan.graph, inputs.platform, plan.reading);
-  if (findings.empty()) {
-    const Report report = evaluate_plan(plan.graph, inputs.platform, plan.reading.plan);
-    findings = memory_findings(report, inputs.platform);
-  } else {
-    settings.say("memory is judged once the plan can be run");
-  }
-  return answer(options.plan, findings);
+  PlanInput input = load_plan(options.plan, inputs, settings.say);
+  return answer(options.plan, judge(options, inputs, input, settings));
 }
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   command.add_option("PLAN", options->plan, "the plan, YAML or JSON")->required();
   add_input_options(command, options->inputs);
+  command.add_option("--schedule-file", options->schedule_file,
+                     "judge the plan's stages in the orders of this file, instead of by the plan's schedule");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

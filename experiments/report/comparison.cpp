@@ -74,11 +74,12 @@ std::string one_text(const Comparison& comparison, bool timings) {
     return row.simulation && row.simulation->choices.engine == EngineChoice::Replay;
   });
   Table table{{"planner", "schedule", "replicas", "samples/s", replays ? "replayed" : "simulated", "evaluated",
-               "predicted", "bubble", "fullest memory"}};
+               "predicted", "bubble", "fullest memory"},
+              {},
+              3};
   STAGECRAFT_CHECK(table.header.size() == kFigures, "a cell for each figure");
   if (timings) table.header.emplace_back("planning");
   table.header.emplace_back("outcome");
-  table.left_columns = 3;
   std::string notes;
   for (const ComparisonRow& row : comparison.rows) {
     table.rows.push_back(cells_of(row, timings));

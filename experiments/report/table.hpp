@@ -9,8 +9,8 @@ namespace stagecraft {
 /// Rows of text in columns.
 struct Table {
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows = {};  ///< as long as the header
-  std::size_t left_columns = 1;                     ///< so many are flush left, the others right
+  std::vector<std::vector<std::string>> rows;  ///< as long as the header
+  std::size_t left_columns = 1;                ///< so many are flush left, the others right
 };
 
 /// One line for the header, one for each row; columns are two blanks apart, no line ends in a blank.

@@ -200,6 +200,20 @@ stages:
         std::string::npos);
 }
 
+TEST_CASE("check: literal orders are judged in the place of the plan's schedule") {
+  const Toy toy;
+  toy.write_plan("2");
+  const auto with = [&](const std::string& devices) {
+    const std::string file = toy.file("orders.yaml");
+    write(file, "schema: stagecraft/schedule/1\ndevices: " + devices + "\n");
+    return toy.on("check", {"--schedule-file", file, "--json"});
+  };
+  CHECK(with("{a: [F0.0..1, B0.0..1], b: [F1.0..1, B1.0..1]}").code == 0);
+  const Ran lacking = with("{a: [F0.0..1, B0.0], b: [F1.0..1, B1.0..1]}");
+  CHECK(lacking.code == 3);
+  CHECK(Json::parse(lacking.out)["violations"][0]["rule"] == "schedule");
+}
+
 TEST_CASE("plan: what it writes can be checked and simulated, and another input is warned of") {
   const Toy toy;
   const Ran plan = toy.on("plan", {"--planner", "uniform", "-o", toy.plan, "--json", "--no-timings"});
