@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -27,7 +28,7 @@ struct Sign {
 };
 
 /// Letters in the order of the legend.
-constexpr Sign kSigns[] = {
+constexpr auto kSigns = std::to_array<Sign>({
     {OpKind::Forward, 'F', "forward"},
     {OpKind::Backward, 'B', "backward"},
     {OpKind::BackwardInput, 'I', "input half of a backward"},
@@ -41,11 +42,11 @@ constexpr Sign kSigns[] = {
     {OpKind::SwapOut, 'O', "swap out"},
     {OpKind::SwapIn, 'N', "swap in"},
     {OpKind::Migration, 'M', "migration"},
-};
+});
 
 const Sign* sign_of(OpKind kind) {
-  const auto* found = std::ranges::find(kSigns, kind, &Sign::kind);
-  return found == std::end(kSigns) ? nullptr : found;
+  const auto found = std::ranges::find(kSigns, kind, &Sign::kind);
+  return found == kSigns.end() ? nullptr : &*found;
 }
 
 /// How time becomes columns.
@@ -128,7 +129,7 @@ Scale choose_scale(const Picture& picture, std::size_t columns) {
 
 /// What is written into an entry's columns: of a long number only the last digits, and the stage only where it fits.
 std::string label_of(const Picture& picture, const TimelineEntry& entry, std::size_t room) {
-  const std::string letter(1, sign_of(entry.kind)->letter);
+  std::string letter(1, sign_of(entry.kind)->letter);
   const bool has_number =
       entry.kind != OpKind::Update && entry.kind != OpKind::AllReduce && entry.kind != OpKind::Migration;
   if (!has_number || room < 2) return letter;

@@ -258,13 +258,14 @@ bool share_a_device(const Stage& a, const Stage& b) {
 void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std::string& name) {
   std::array<std::map<std::uint32_t, int>, 2> listed;
   for (const ChannelAction& action : channel.actions) {
-    const std::string what = std::string(action.gradient ? "gradient" : "activation") + " of microbatch " +
-                             std::to_string(action.microbatch);
+    std::string what = name + " lists the ";
+    what += action.gradient ? "gradient" : "activation";
+    what += " of microbatch " + std::to_string(action.microbatch);
     if (action.microbatch >= judge.plan.microbatches) {
-      judge.sentences.push_back(name + " lists the " + what + ", but the plan has only " +
-                                std::to_string(judge.plan.microbatches) + " microbatches, counted from 0");
+      what += ", but the plan has only " + std::to_string(judge.plan.microbatches) + " microbatches, counted from 0";
+      judge.sentences.push_back(std::move(what));
     } else if (++listed.at(action.gradient ? 1 : 0)[action.microbatch] == 2) {
-      judge.sentences.push_back(name + " lists the " + what + " more than once");
+      judge.sentences.push_back(what + " more than once");
     }
   }
   if (channel.discipline == Discipline::Ready) return;
