@@ -35,7 +35,7 @@ void evaluate(const Platform& platform, OpSource source, const Events& events, c
   if (evaluates_in_start_order(platform, source, events)) {
     evaluate_by_events(platform, std::move(source), events, sink);
   } else {
-    evaluate_in_one_pass(platform, std::move(source), sink);
+    evaluate_in_one_pass(platform, source, sink);
   }
 }
 

@@ -88,7 +88,7 @@ class OnePass {
 
 }  // namespace
 
-void evaluate_in_one_pass(const Platform& platform, OpSource source, const SpanSink& sink) {
+void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const SpanSink& sink) {
   OnePass pass(platform, sink);
   Observation observation;
   while (const std::optional<OpGraph> graph = source.next(observation)) {

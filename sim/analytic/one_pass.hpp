@@ -9,6 +9,6 @@ namespace stagecraft {
 /// The longest path through a run whose lanes are all strict: each operation starts when its lanes' operations before
 /// it and its dependencies have ended. Spans come in the order of the operations.
 /// **Requires** no exclusive link on any route and no memory delta of a transfer on a device.
-void evaluate_in_one_pass(const Platform& platform, OpSource source, const SpanSink& sink);
+void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const SpanSink& sink);
 
 }  // namespace stagecraft

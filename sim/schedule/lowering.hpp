@@ -127,7 +127,7 @@ class Lowering {
   [[nodiscard]] std::size_t window_size() const;
 
   // Computations (lowering_compute.cpp).
-  [[nodiscard]] bool emit(DeviceState& device, std::size_t action);
+  [[nodiscard]] bool emit(DeviceState& device, std::size_t position);
   [[nodiscard]] bool can_forward(Worker& worker, std::int64_t index) const;
   [[nodiscard]] bool can_backward(Worker& worker, std::int64_t index) const;
   [[nodiscard]] bool emit_forward(DeviceState& device, Worker& worker, const Action& action);
@@ -141,6 +141,8 @@ class Lowering {
   [[nodiscard]] Bytes early_stash(const Worker& worker) const;
   void finish_forward(Worker& worker, std::uint32_t microbatch, std::int64_t index, OpId op);
   void finish_backward(DeviceState& device, Worker& worker, std::uint32_t microbatch, std::int64_t index, OpId op);
+  [[nodiscard]] static Seconds piece_seconds(const Worker& worker, const BackwardPiece& piece, const Action& action);
+  void depend_on_backward_inputs(const DeviceState& device, Worker& worker, std::int64_t index);
   OpId append_pieces(DeviceState& device, Worker& worker, const Action& action, std::int64_t index);
   [[nodiscard]] std::int64_t local(const Worker& worker, std::uint32_t microbatch) const;
   [[nodiscard]] std::int64_t board_index(const Worker& worker, std::uint32_t microbatch) const;

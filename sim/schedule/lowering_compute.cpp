@@ -58,18 +58,18 @@ bool Lowering::can_backward(Worker& worker, std::int64_t index) const {
   return !has_rounds || worker.synchronised_rounds >= index;
 }
 
-bool Lowering::emit(DeviceState& device, std::size_t index) {
-  const Action& action = device.actions[index];
+bool Lowering::emit(DeviceState& device, std::size_t position) {
+  const Action& action = device.actions[position];
   Worker& worker = workers_[worker_on(device, action.stage)];
-  if (index + 1 < device.actions.size() && device.actions[index + 1].joined) {
-    return emit_pair(device, action, device.actions[index + 1]);
+  if (position + 1 < device.actions.size() && device.actions[position + 1].joined) {
+    return emit_pair(device, action, device.actions[position + 1]);
   }
   switch (action.kind) {
     case ActionKind::Forward: return emit_forward(device, worker, action);
     case ActionKind::Backward:
     case ActionKind::BackwardInput:
       if (!can_backward(worker, board_index(worker, action.microbatch))) return false;
-      allow_prefetch(device, worker, index);
+      allow_prefetch(device, worker, position);
       return emit_backward(device, worker, action);
     case ActionKind::BackwardWeight: return emit_backward_weight(device, worker, action);
     case ActionKind::SendActivation:
@@ -105,51 +105,58 @@ void Lowering::finish_forward(Worker& worker, std::uint32_t microbatch, std::int
   if (worker.work.swapped > Bytes(0)) swap_out(worker, microbatch, index);
 }
 
+/// Seconds of a piece's backward, both halves or the input-gradient half; a duration given literally is spread over the
+/// pieces in proportion.
+Seconds Lowering::piece_seconds(const Worker& worker, const BackwardPiece& piece, const Action& action) {
+  const auto nominal = [&](const BackwardPiece& of) {
+    return action.kind == ActionKind::Backward ? of.backward : of.backward - of.backward_weight;
+  };
+  if (action.duration < Seconds(0)) return nominal(piece);
+  Seconds sum;
+  for (const BackwardPiece& other : worker.work.backward) sum += nominal(other);
+  if (sum <= Seconds(0)) return action.duration / static_cast<double>(worker.work.backward.size());
+  return action.duration * (nominal(piece) / sum);
+}
+
+/// What the first operation of a backward waits for.
+void Lowering::depend_on_backward_inputs(const DeviceState& device, Worker& worker, std::int64_t index) {
+  if (device.discipline == Discipline::Ready) window_.depend_on(worker.board.at(index).forward);
+  if (!schedule_.synchronous) {
+    for (OpId flow : worker.synchronised) window_.depend_on(flow);
+  }
+  for (OpId input : worker.board.backward_inputs(index)) window_.depend_on(input);
+  const OpId swap_in = worker.board.at(index).swap_in;
+  if (!swap_in.is_none()) window_.depend_on(swap_in);
+}
+
 /// The backward, piece by piece from the last layer to the first, each recomputed before if the plan says so; the last
-/// piece is left open for the caller to add to. A backward of given duration spreads it over the pieces in proportion.
+/// piece is left open for the caller to add to.
 OpId Lowering::append_pieces(DeviceState& device, Worker& worker, const Action& action, std::int64_t index) {
   const bool whole = action.kind == ActionKind::Backward;
-  const auto& pieces = worker.work.backward;
-  Seconds nominal;
-  for (const BackwardPiece& piece : pieces) nominal += piece.backward - (whole ? Seconds(0) : piece.backward_weight);
-  bool first = true;
-  const auto append = [&](const Op& op) {
-    const OpId before = device.last;
-    const OpId id = append_on(device, op, action);
-    if (first) {
-      if (device.discipline == Discipline::Ready) window_.depend_on(worker.board.at(index).forward);
-      if (!schedule_.synchronous) {
-        for (OpId flow : worker.synchronised) window_.depend_on(flow);
-      }
-      for (OpId input : worker.board.backward_inputs(index)) window_.depend_on(input);
-      const OpId swap_in = worker.board.at(index).swap_in;
-      if (!swap_in.is_none()) window_.depend_on(swap_in);
+  const OpId begin = device.last;
+  OpId id = begin;
+  const auto append = [&](const Op& op, Bytes workspace) {
+    const OpId before = id;
+    id = append_on(device, op, action);
+    if (before == begin) {
+      depend_on_backward_inputs(device, worker, index);
     } else if (device.discipline == Discipline::Ready) {
       window_.depend_on(before);
     }
-    first = false;
-    return id;
+    window_.take(worker.place, MemoryCategory::Workspace, workspace);
+    window_.free(worker.place, MemoryCategory::Workspace, workspace);
   };
-  OpId id;
-  for (const BackwardPiece& piece : pieces) {
+  for (const BackwardPiece& piece : worker.work.backward) {
     if (piece.recomputes) {
       Op recompute = computation(worker, OpKind::Recompute, action.microbatch);
       recompute.seconds = piece.recompute;
-      append(recompute);
+      append(recompute, piece.workspace);
       window_.take(worker.place, MemoryCategory::Workspace, piece.rematerialised);
-      window_.take(worker.place, MemoryCategory::Workspace, piece.workspace);
-      window_.free(worker.place, MemoryCategory::Workspace, piece.workspace);
     }
     Op backward = computation(worker, whole ? OpKind::Backward : OpKind::BackwardInput, action.microbatch);
-    backward.seconds = piece.backward - (whole ? Seconds(0) : piece.backward_weight);
-    if (action.duration >= Seconds(0)) {
-      backward.seconds = nominal > Seconds(0) ? action.duration * (backward.seconds / nominal)
-                                              : action.duration / static_cast<double>(pieces.size());
-    }
-    backward.closes = whole && &piece == &pieces.back();
-    id = append(backward);
-    window_.take(worker.place, MemoryCategory::Workspace, piece.workspace);
-    window_.free(worker.place, MemoryCategory::Workspace, piece.workspace);
+    backward.seconds = piece_seconds(worker, piece, action);
+    backward.closes = whole && &piece == &worker.work.backward.back();
+    append(backward, piece.workspace);
     if (whole) window_.free(worker.place, MemoryCategory::Workspace, piece.rematerialised);
   }
   return id;

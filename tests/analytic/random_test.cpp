@@ -19,8 +19,8 @@ namespace {
 /// Quadratic, without queues, and it knows every operation from the beginning.
 class Naive {
  public:
-  explicit Naive(const Draft& draft, const Events& events = {})
-      : draft_(draft), events_(events), count_(draft.graph.ops.size()), needs_(count_), state_(count_) {
+  explicit Naive(const Draft& draft, Events events = {})
+      : draft_(draft), events_(std::move(events)), count_(draft.graph.ops.size()), needs_(count_), state_(count_) {
     std::size_t extra = 0;
     for (std::size_t i = 0; i < count_; ++i) {
       const Op& op = draft.graph.ops[i];

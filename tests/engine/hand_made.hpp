@@ -6,6 +6,7 @@
 #include "sim/model/timeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
@@ -162,9 +163,9 @@ inline OpSource cut(const OpGraph& graph, std::size_t size, bool one_pass = fals
 }
 
 inline std::string number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.15g", value);
-  return text;
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.15g", value);
+  return text.data();
 }
 
 /// A run in one line: `F0 0-1, x 1-1.5!, …`, by start, then by operation; `!` marks an aborted start.

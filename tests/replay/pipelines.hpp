@@ -130,7 +130,8 @@ class OneFOneBSource {
     return graph.append(op);
   }
 
-  OpId send(OpGraph& graph, OpKind kind, std::uint32_t from, std::uint32_t to, std::uint32_t microbatch, OpId after) {
+  OpId send(OpGraph& graph, OpKind kind, std::uint32_t from, std::uint32_t to, std::uint32_t microbatch,
+            OpId after) const {
     Op op;
     op.kind = kind;
     op.stage = StageId(from);

@@ -43,7 +43,6 @@ std::string message_of(const std::function<OpSource()>& make_source) {
 TEST_CASE("replay: the report that comes back equals the one computed in place") {
   const Platform target = platform();
   const ReplayOutcome outcome = replay(target, [] { return test::source_of(kPipeline); }, {}, options(true));
-  std::string in_place;
   ChildProcess child([&](FrameSender& sender) {
     Summary summary(target, kPipeline.use(), kPipeline.measurement(), true);
     Timeline timeline;
@@ -183,7 +182,6 @@ TEST_CASE("replay: what a progress callback throws ends the replay") {
 }
 
 TEST_CASE("replay: a process runs one replay in place") {
-  std::string caught;
   ChildProcess child([&](FrameSender& sender) {
     const Work work(2);
     const Platform two = Wiring(2).build();

@@ -121,7 +121,7 @@ TEST_CASE("replay: an aggregated ring all-reduce takes its closed form") {
     const double steps = 2.0 * (n - 1);
     const OpId latencies = work.delay((steps - 1) * l);
     const std::int64_t v = std::int64_t{n} * 1000000;
-    for (std::uint32_t i = 0; i < n; ++i) work.send(i, (i + 1) % n, 2 * (n - 1) * v / n, {latencies});
+    for (std::uint32_t i = 0; i < n; ++i) work.send(i, (i + 1) % n, 2 * (std::int64_t{n} - 1) * v / n, {latencies});
     const Times times = replayed(wiring.build(), work);
     CAPTURE(n);
     for (const auto& [id, time] : times) {

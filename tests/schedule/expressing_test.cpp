@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -87,11 +88,11 @@ Result evaluated(const LayerGraph& graph, const Platform& platform, const Plan& 
   });
   for (const TimelineEntry& entry : timeline) {
     if (letter(entry.kind).empty()) continue;
-    char text[80];
-    std::snprintf(text, sizeof text, "%s%s%u.%u %.12g-%.12g%s", result.picture.empty() ? "" : ", ",
+    std::array<char, 80> text{};
+    std::snprintf(text.data(), text.size(), "%s%s%u.%u %.12g-%.12g%s", result.picture.empty() ? "" : ", ",
                   letter(entry.kind).c_str(), entry.stage.value(), entry.microbatch, entry.start.value(),
                   entry.end.value(), entry.aborted ? "!" : "");
-    result.picture += text;
+    result.picture += text.data();
   }
   return result;
 }
