@@ -4,9 +4,10 @@
 #include "experiments/report/progress.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
-#include "sim/replay/replay.hpp"
+#include "sim/replay/replay_plan.hpp"
 
 #include <chrono>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -21,18 +22,14 @@ LowerOptions lower_options(const SimulationChoices& choices) {
 
 void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform& platform, const Plan& plan,
                  const Report& evaluated, const Settings& settings) {
-  const LowerOptions options = lower_options(simulation.choices);
-  const LoweredRun run = lower(graph, platform, plan, options);
   ProgressLine line(settings.progress, evaluated.operations);
   ReplayOptions replay_options;
-  replay_options.use = run.use;
-  replay_options.measurement = run.measurement;
   replay_options.timeline = simulation.choices.timeline;
   if (settings.progress) {
     replay_options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
   }
-  const auto make_source = [&] { return lower(graph, platform, plan, options).source; };
-  ReplayOutcome outcome = replay(platform, make_source, {}, replay_options);
+  ReplayOutcome outcome =
+      replay_plan(graph, platform, plan, lower_options(simulation.choices), {}, std::move(replay_options));
   simulation.report = std::move(outcome.report);
   simulation.timeline = std::move(outcome.timeline);
 }

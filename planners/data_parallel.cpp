@@ -39,8 +39,8 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
     const Seconds round = time.backward + std::max(time.forward, all_reduce) + update;
     plan.predicted.period = round / static_cast<double>(replicas);
   } else {
-    const auto rounds = static_cast<double>((request.microbatches + replicas - 1) / replicas);
-    plan.predicted.iteration_time = time.total() * rounds + all_reduce + update;
+    const std::int64_t rounds = (request.microbatches + replicas - 1) / replicas;
+    plan.predicted.iteration_time = time.total() * static_cast<double>(rounds) + all_reduce + update;
   }
   const Detail::Record details = {
       {"compute_s", time.total().value()}, {"all_reduce_s", all_reduce.value()}, {"update_s", update.value()}};

@@ -28,7 +28,7 @@ struct OptionInfo {
   OptionValue default_value;
   std::string description;
   /// Of a word; the default is one of them.
-  std::vector<std::string> choices = {};  // NOLINT(readability-redundant-member-init): g++ asks for it in lists
+  std::vector<std::string> choices = {};
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };

@@ -75,8 +75,8 @@ std::string zsh_argument(const ArgumentInfo& argument) {
   std::string text;
   for (const std::string& name : argument.names) {
     const std::string value = argument.takes_value ? ":value:" + action : "";
-    text +=
-        (text.empty() ? "" : " ") + in_quotes("*" + name + "[" + escaped(argument.description, special) + "]" + value);
+    if (!text.empty()) text += ' ';
+    text += in_quotes("*" + name + "[" + escaped(argument.description, special) + "]" + value);
   }
   return text;
 }

@@ -79,7 +79,7 @@ std::string routes_table(const Platform& platform, const std::vector<RouteGroup>
               {}};
   for (const RouteGroup& group : groups) {
     if (table.rows.size() == kMostRoutes) break;
-    const std::string first = platform.place_name(group.first);
+    const std::string& first = platform.place_name(group.first);
     table.rows.push_back({group.first == group.last ? first : first + " .. " + platform.place_name(group.last),
                           group.connected ? format_human_bandwidth(group.bandwidth) : "not connected",
                           group.connected ? format_human_seconds(group.route.latency) : "-",

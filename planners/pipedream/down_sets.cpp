@@ -163,6 +163,7 @@ class Family {
 
 /// Adds to `family` the set of `record` extended by a layer and all that layer depends on.
 /// `grown` is scratch of the record's size.
+// NOLINTNEXTLINE(readability-function-size): the kernel of the enumeration, on flat arrays
 void extend(const BitGraph& bits, const BitCosts& costs, const std::vector<Word>& record, const Sums& sums,
             std::size_t bit, std::vector<Word>& grown, Family& family) {
   const std::size_t words = bits.words;

@@ -50,7 +50,7 @@ void close_end(int& descriptor) {
 
 }  // namespace
 
-void FrameSender::send(std::uint32_t kind, std::string_view bytes) {
+void FrameSender::send(std::uint32_t kind, std::string_view bytes) const {
   std::array<char, kHeaderBytes> header{};
   const std::uint64_t size = bytes.size();
   std::memcpy(header.data(), &size, sizeof size);
@@ -76,7 +76,7 @@ ChildProcess::ChildProcess(const std::function<void(FrameSender&)>& body) : pare
 }
 
 /// An interrupt of the parent is the kernel's errand: the child dies with it.
-void ChildProcess::run_child(const std::function<void(FrameSender&)>& body, int frames, int errors) {
+void ChildProcess::run_child(const std::function<void(FrameSender&)>& body, int frames, int errors) const {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent_) _exit(1);
   for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS}) {

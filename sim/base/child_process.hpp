@@ -20,7 +20,7 @@ class FrameSender {
  public:
   explicit FrameSender(int descriptor) : descriptor_(descriptor) {}
   /// Sends one frame. Ends the process at once when the parent no longer listens.
-  void send(std::uint32_t kind, std::string_view bytes);
+  void send(std::uint32_t kind, std::string_view bytes) const;
 
  private:
   int descriptor_;
@@ -57,7 +57,7 @@ class ChildProcess {
   ChildEnd wait();
 
  private:
-  [[noreturn]] void run_child(const std::function<void(FrameSender&)>& body, int frames, int errors);
+  [[noreturn]] void run_child(const std::function<void(FrameSender&)>& body, int frames, int errors) const;
   [[nodiscard]] std::optional<Frame> take_frame();
   void read_some();
   bool read_from(int& descriptor, std::string& into);

@@ -59,20 +59,7 @@ void Executor::dispatch() {
   wake_up();
   do {
     while (!ready_.empty() || !ready_again_.empty() || !freed_.empty() || !contested_.empty()) {
-      for (std::size_t i = 0; i < ready_.size(); ++i) {
-        Slot& slot = slots_[ready_[i]];
-        slot.state = State::Ready;
-        slot.ready_at = std::max(clock_.now(), slot.op.not_before);
-        if (slot.op.not_before > clock_.now()) {
-          wake_later({Wake::Kind::NotBefore, ready_[i]}, slot.op.not_before);
-        } else {
-          consider(ready_[i]);
-        }
-      }
-      ready_.clear();
-      for (std::uint64_t op : std::exchange(ready_again_, {})) consider(op);
-      for (std::size_t i = 0; i < freed_.size(); ++i) offer(*freed_[i]);
-      freed_.clear();
+      consider_ready();
       if (contested_.empty()) continue;
       const std::uint64_t op = contested_.top().op;
       contested_.pop();
@@ -80,6 +67,24 @@ void Executor::dispatch() {
     }
     pull_while_starved();
   } while (!ready_.empty());
+}
+
+/// Everything that has become ready, and what the freed resources turn to next. Starts may add to the lists on the way.
+void Executor::consider_ready() {
+  for (std::size_t i = 0; i < ready_.size(); ++i) {  // NOLINT(modernize-loop-convert): it may grow
+    Slot& slot = slots_[ready_[i]];
+    slot.state = State::Ready;
+    slot.ready_at = std::max(clock_.now(), slot.op.not_before);
+    if (slot.op.not_before > clock_.now()) {
+      wake_later({Wake::Kind::NotBefore, ready_[i]}, slot.op.not_before);
+    } else {
+      consider(ready_[i]);
+    }
+  }
+  ready_.clear();
+  for (std::uint64_t op : std::exchange(ready_again_, {})) consider(op);
+  for (std::size_t i = 0; i < freed_.size(); ++i) offer(*freed_[i]);  // NOLINT(modernize-loop-convert): it may grow
+  freed_.clear();
 }
 
 /// Starts a ready operation that may start at once; one that others compete with is put in line for `try_contested`.

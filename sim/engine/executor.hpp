@@ -32,7 +32,7 @@ class Executor {
 
   /// Pulls the first windows and starts what can start.
   void begin();
-  void complete(Start start);
+  void complete(Start done);
   void wake(std::uint64_t token);
   /// Starts what the completions and wakes since the last call have made possible; pulls windows as devices run dry.
   void dispatch();
@@ -110,6 +110,7 @@ class Executor {
   [[nodiscard]] bool find_exclusive_links(std::uint64_t op);
 
   // Starting and ending.
+  void consider_ready();
   void consider(std::uint64_t op);
   void try_contested(std::uint64_t op);
   void collect_resources(std::uint64_t op);

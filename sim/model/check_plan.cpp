@@ -1,6 +1,7 @@
 #include "sim/model/check_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -45,7 +46,8 @@ class Judge {
     if (training.gradient_copies < 0 || training.optimizer_copies < 0 || training.boundary_buffers < 0) {
       add(Rule::Numbers, StageId::none(), "a number of copies or buffers in training is negative");
     }
-    if (!(training.input_gradient_release >= 0.0 && training.input_gradient_release <= 1.0)) {
+    const double release = training.input_gradient_release;
+    if (std::isnan(release) || release < 0.0 || release > 1.0) {
       add(Rule::Numbers, StageId::none(), "training.input_gradient_release is not between 0 and 1");
     }
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {

@@ -7,15 +7,13 @@
 #include "sim/replay/replay.hpp"
 #include "sim/schedule/lower.hpp"
 
-#include <functional>
-
 namespace stagecraft {
 
-/// Lowers a plan and replays it on SimGrid: the sibling of `evaluate_plan`.
+/// Lowers a plan and replays it on SimGrid: the sibling of `evaluate_plan`. Of `replay_options` only the wishes count;
+/// the devices in use and the measurement are the plan's.
 /// **Requires** and **Throws** as `lower`, and as `replay`.
 [[nodiscard]] ReplayOutcome replay_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                         const LowerOptions& options = {}, const Events& events = {},
-                                        bool with_timeline = false,
-                                        const std::function<void(const ReplayProgress&)>& progress = {});
+                                        ReplayOptions replay_options = {});
 
 }  // namespace stagecraft

@@ -165,7 +165,7 @@ class Lowering {
   void prefetch(Worker& worker, std::uint32_t microbatch, std::int64_t index);
 
   // Synchronisation (lowering_sync.cpp).
-  void note_backward(DeviceState& device, std::size_t worker, std::uint32_t microbatch, OpId op);
+  void note_backward(DeviceState& device, std::size_t number, std::uint32_t microbatch, OpId op);
   void reduce_iteration(Group& group);
   void note_round(Group& group, std::int64_t round, OpId op);
   void note_measured(std::uint32_t microbatch, OpId op);

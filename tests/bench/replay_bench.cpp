@@ -35,12 +35,14 @@ void replay_plan_1f1b(benchmark::State& state) {
   LayerGraph graph = testing::chain(stages, 0.01, 0.02, 1000000, 1000000, 1000000);
   graph.device_kind = platform.spec.device_kinds[DeviceKindId(0)].name;
   const Plan plan = testing::straight(stages, state.range(1), "1f1b");
+  ReplayOptions wanted;
+  wanted.timeline = state.range(2) != 0;
   double cpu = 0.0;
   std::uint64_t operations = 0;
   Seconds makespan;
   for (auto _ : state) {
     const double before = cpu_seconds();
-    const ReplayOutcome outcome = replay_plan(graph, platform, plan, {}, {}, state.range(2) != 0);
+    const ReplayOutcome outcome = replay_plan(graph, platform, plan, {}, {}, wanted);
     const double taken = cpu_seconds() - before;
     state.SetIterationTime(taken);
     cpu += taken;

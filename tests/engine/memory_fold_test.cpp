@@ -21,7 +21,7 @@ Span span(double start, double end, bool aborted = false) {
 MemoryDelta take(std::int64_t bytes, MemoryCategory category = MemoryCategory::Stash) {
   return {kPlace, category, false, Bytes(bytes)};
 }
-MemoryDelta free(std::int64_t bytes, MemoryCategory category = MemoryCategory::Stash) {
+MemoryDelta release(std::int64_t bytes, MemoryCategory category = MemoryCategory::Stash) {
   return {kPlace, category, true, Bytes(-bytes)};
 }
 void add(MemoryFold& fold, const Span& when, const std::vector<MemoryDelta>& deltas) { fold.add(when, deltas); }
@@ -30,8 +30,8 @@ void add(MemoryFold& fold, const Span& when, const std::vector<MemoryDelta>& del
 
 TEST_CASE("memory fold: what is freed at an instant makes room for what is taken then") {
   MemoryFold fold(platform({.memory = 12}));
-  add(fold, span(0, 2), {take(10), free(10)});
-  add(fold, span(2, 4), {take(10), free(10)});
+  add(fold, span(0, 2), {take(10), release(10)});
+  add(fold, span(2, 4), {take(10), release(10)});
   CHECK(fold.peak(kPlace).peak == Bytes(10));
   CHECK(fold.peak(kPlace).peak_at == Seconds(0));
   CHECK(fold.first_overflow(kPlace) == kNever);
@@ -43,11 +43,11 @@ TEST_CASE("memory fold: what is freed at an instant makes room for what is taken
 
 TEST_CASE("memory fold: releases come in the order of their ends, whatever the order of the starts") {
   MemoryFold fold(platform());
-  add(fold, span(0, 9), {take(1), free(1)});
-  add(fold, span(1, 3), {take(2), free(2)});
-  add(fold, span(2, 4), {take(4), free(4)});  // 7
-  add(fold, span(3, 5), {take(1)});           // 1 + 4 + 1
-  add(fold, span(9, 9), {take(7)});           // 1 + 7
+  add(fold, span(0, 9), {take(1), release(1)});
+  add(fold, span(1, 3), {take(2), release(2)});
+  add(fold, span(2, 4), {take(4), release(4)});  // 7
+  add(fold, span(3, 5), {take(1)});              // 1 + 4 + 1
+  add(fold, span(9, 9), {take(7)});              // 1 + 7
   CHECK(fold.peak(kPlace).peak == Bytes(8));
   CHECK(fold.peak(kPlace).peak_at == Seconds(9));
 }
@@ -55,7 +55,7 @@ TEST_CASE("memory fold: releases come in the order of their ends, whatever the o
 TEST_CASE("memory fold: the breakdown is that of the peak's first instant") {
   MemoryFold fold(platform());
   add(fold, span(0, 0), {take(100, MemoryCategory::Weights)});
-  add(fold, span(0, 2), {take(5), take(3, MemoryCategory::Workspace), free(3, MemoryCategory::Workspace)});
+  add(fold, span(0, 2), {take(5), take(3, MemoryCategory::Workspace), release(3, MemoryCategory::Workspace)});
   add(fold, span(2, 4), {take(3, MemoryCategory::Buffers)});  // as much again, but later
   const MemoryPeak& peak = fold.peak(kPlace);
   CHECK(peak.peak == Bytes(108));
@@ -67,8 +67,8 @@ TEST_CASE("memory fold: the breakdown is that of the peak's first instant") {
 TEST_CASE("memory fold: an aborted start gives back what it took, and frees nothing else") {
   MemoryFold fold(platform());
   add(fold, span(0, 1), {take(10)});
-  add(fold, span(1, 2, true), {take(5), free(10)});
-  add(fold, span(2, 4), {take(5), free(15)});
+  add(fold, span(1, 2, true), {take(5), release(10)});
+  add(fold, span(2, 4), {take(5), release(15)});
   add(fold, span(4, 5), {take(15)});
   CHECK(fold.peak(kPlace).peak == Bytes(15));
   CHECK(fold.peak(kPlace).peak_at == Seconds(1));
