@@ -76,7 +76,9 @@ std::string zsh_argument(const ArgumentInfo& argument) {
   for (const std::string& name : argument.names) {
     const std::string value = argument.takes_value ? ":value:" + action : "";
     if (!text.empty()) text += ' ';
-    text += in_quotes("*" + name + "[" + escaped(argument.description, special) + "]" + value);
+    std::string specification = "*" + name + "[";
+    specification.append(escaped(argument.description, special)).append("]").append(value);
+    text += in_quotes(specification);
   }
   return text;
 }
