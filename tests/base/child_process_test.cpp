@@ -75,7 +75,7 @@ TEST_CASE("child process: what stands in a stream's buffer is written once") {
   std::fputs("once", stream);
   ChildProcess child([&](FrameSender&) { std::fflush(stream); });
   child.wait();
-  std::fclose(stream);
+  std::fclose(stream);  // NOLINT(cppcoreguidelines-owning-memory): C opened it, C closes it
   std::array<char, 16> buffer{};
   CHECK(read(ends[0], buffer.data(), buffer.size()) == 4);
   close(ends[0]);
