@@ -23,22 +23,4 @@ inline const Choices<Sharing>& sharing_choices() {
   return kChoices;
 }
 
-inline Choices<InterconnectType> interconnect_choices() {
-  Choices<InterconnectType> choices;
-  for (InterconnectType type : {InterconnectType::Switch, InterconnectType::Full, InterconnectType::Ring,
-                                InterconnectType::CubeMesh, InterconnectType::Pcie}) {
-    choices.emplace_back(to_string(type), type);
-  }
-  return choices;
-}
-
-inline Choices<NetworkType> network_choices() {
-  Choices<NetworkType> choices;
-  for (NetworkType type : {NetworkType::Switch, NetworkType::Full, NetworkType::Ring, NetworkType::Torus,
-                           NetworkType::FatTree, NetworkType::Dragonfly}) {
-    choices.emplace_back(to_string(type), type);
-  }
-  return choices;
-}
-
 }  // namespace stagecraft

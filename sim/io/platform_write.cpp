@@ -32,10 +32,14 @@ Detail device_kind_record(const DeviceKind& kind) {
 }
 
 Detail host_record(const HostSpec& host) {
-  Detail::Record link;
-  add_link(link, host.link);
-  link.emplace_back("shared_by", std::int64_t{host.shared_by});
-  return Detail::Record{{"memory", format_whole_bytes(host.memory)}, {"link", std::move(link)}};
+  Detail::Record record{{"memory", format_whole_bytes(host.memory)}};
+  if (host.link) {
+    Detail::Record link;
+    add_link(link, *host.link);
+    link.emplace_back("shared_by", std::int64_t{host.shared_by});
+    record.emplace_back("link", std::move(link));
+  }
+  return record;
 }
 
 Detail node_kind_record(const NodeKind& kind, const PlatformSpec& spec) {
@@ -43,7 +47,7 @@ Detail node_kind_record(const NodeKind& kind, const PlatformSpec& spec) {
   Detail::Record record = {
       {"devices", Detail::Record{{"kind", device_kind}, {"count", std::int64_t{kind.device_count}}}}};
   if (kind.interconnect) {
-    Detail::Record link = {{"type", name_of(interconnect_choices(), kind.interconnect->type)}};
+    Detail::Record link = {{"type", type_name(*kind.interconnect)}};
     add_link(link, kind.interconnect->link);
     record.emplace_back("interconnect", std::move(link));
   }
@@ -66,7 +70,7 @@ void add_node_form(Detail::Record& root, const NodeForm& form, const PlatformSpe
     groups.push_back(Detail::Record{{"kind", form.node_kinds[group.kind].name}, {"count", std::int64_t{group.count}}});
   }
   root.emplace_back("nodes", std::move(groups));
-  root.emplace_back("network", Detail::Record{{"type", name_of(network_choices(), form.network)}});
+  root.emplace_back("network", Detail::Record{{"type", type_name(form.network)}});
 }
 
 Detail pair_list(const ExplicitForm& form, DeviceId from, DeviceId to) {

@@ -2,128 +2,24 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/platform_spec.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace stagecraft {
-
-enum class Duplex { Full, Half };
-enum class Sharing { Fair, Exclusive };
-enum class InterconnectType { Switch, Full, Ring, CubeMesh, Pcie };
-enum class NetworkType { Switch, Full, Ring, Torus, FatTree, Dragonfly };
-
-struct LinkSpec {
-  BytesPerSecond bandwidth;
-  Seconds latency;
-  Duplex duplex = Duplex::Full;
-  Sharing sharing = Sharing::Fair;
-  friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
-};
-
-struct DeviceKind {
-  std::string name;
-  Bytes memory;
-  std::optional<double> speed;                     ///< relative to the platform's other kinds; absent: not known
-  Bytes reserved;                                  ///< counts against `memory`
-  std::optional<BytesPerSecond> update_bandwidth;  ///< of the optimizer step; absent: the step costs nothing
-  friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
-};
-
-struct HostSpec {
-  Bytes memory;
-  LinkSpec link;
-  std::uint32_t shared_by = 1;  ///< devices that share one physical host link
-  friend bool operator==(const HostSpec&, const HostSpec&) = default;
-};
-
-struct Interconnect {
-  InterconnectType type = InterconnectType::Switch;
-  LinkSpec link;
-  friend bool operator==(const Interconnect&, const Interconnect&) = default;
-};
-
-struct NicSpec {
-  LinkSpec link;
-  bool per_device = false;  ///< one NIC for each device instead of one for the node
-  friend bool operator==(const NicSpec&, const NicSpec&) = default;
-};
-
-struct NodeKind {
-  std::string name;
-  DeviceKindId device_kind;
-  std::uint32_t device_count = 1;
-  std::optional<Interconnect> interconnect;  ///< absent: the node's devices are not connected inside it
-  std::optional<HostSpec> host;              ///< absent: nothing can be swapped there
-  std::optional<NicSpec> nic;                ///< absent: the node is not connected to others
-  friend bool operator==(const NodeKind&, const NodeKind&) = default;
-};
-
-struct NodeGroup {
-  NodeKindId kind;
-  std::uint32_t count = 1;
-  friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
-};
-
-/// A cluster of nodes: devices `gpu0 …` node-major, hosts `host0 …`.
-struct NodeForm {
-  IndexVector<NodeKindId, NodeKind> node_kinds;
-  std::vector<NodeGroup> groups;
-  NetworkType network = NetworkType::Switch;
-  friend bool operator==(const NodeForm&, const NodeForm&) = default;
-};
-
-struct ExplicitDevice {
-  std::string name;
-  DeviceKindId kind;
-  std::optional<HostSpec> host;  ///< a host of the device's own
-  friend bool operator==(const ExplicitDevice&, const ExplicitDevice&) = default;
-};
-
-/// A link between two devices, or a named one that routes refer to.
-struct ExplicitLink {
-  std::string name;  ///< empty: named after its devices
-  std::optional<std::pair<DeviceId, DeviceId>> between;
-  LinkSpec link;
-  friend bool operator==(const ExplicitLink&, const ExplicitLink&) = default;
-};
-
-struct ExplicitRoute {
-  DeviceId from;
-  DeviceId to;
-  std::vector<std::size_t> links;  ///< positions in `ExplicitForm::links`, in the order travelled from `from`
-  friend bool operator==(const ExplicitRoute&, const ExplicitRoute&) = default;
-};
-
-/// Arbitrary connectivity: no multi-hop routing is invented.
-struct ExplicitForm {
-  IndexVector<DeviceId, ExplicitDevice> devices;
-  std::vector<ExplicitLink> links;
-  std::vector<ExplicitRoute> routes;
-  std::optional<LinkSpec> default_link;  ///< for every pair with neither link nor route, each a link of its own
-  friend bool operator==(const ExplicitForm&, const ExplicitForm&) = default;
-};
-
-/// What a platform file says, before it is resolved.
-struct PlatformSpec {
-  std::string name;
-  IndexVector<DeviceKindId, DeviceKind> device_kinds;
-  std::variant<NodeForm, ExplicitForm> form;
-  std::map<std::string, double> speeds;  ///< given by the user for kinds (`--speed`); they come before the file's
-  friend bool operator==(const PlatformSpec&, const PlatformSpec&) = default;
-};
 
 struct Device {
   std::string name;
   DeviceKindId kind;
   NodeId node;       ///< none in the explicit form
   HostId host;       ///< none where nothing can be swapped
-  LinkId to_host;    ///< device to host memory
+  LinkId to_host;    ///< device to host memory; none where that is the node's PCIe tree
   LinkId from_host;  ///< host memory to device; the same link when it is half duplex
   friend bool operator==(const Device&, const Device&) = default;
 };
@@ -140,6 +36,9 @@ struct Link {
   BytesPerSecond bandwidth;
   Seconds latency;
   Sharing sharing = Sharing::Fair;
+  /// The most that the links nearer to the devices can bring to it or take from it; infinite where none bound it. A
+  /// link no narrower than this can never be the bottleneck.
+  BytesPerSecond load_limit{std::numeric_limits<double>::infinity()};
   friend bool operator==(const Link&, const Link&) = default;
 };
 
@@ -150,13 +49,34 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
+/// Physical links of one kind that lie one after the other in `Platform::links`, each as its forward and its backward
+/// direction, or as one `Link` when it is half duplex. Forward is up, away from the devices, or to the larger number.
+struct LinkRow {
+  LinkId first;
+  bool is_half = false;
+  [[nodiscard]] LinkId forward(std::uint32_t i) const { return LinkId(first.value() + (is_half ? i : 2 * i)); }
+  [[nodiscard]] LinkId backward(std::uint32_t i) const { return LinkId(first.value() + (is_half ? i : 2 * i + 1)); }
+  friend bool operator==(const LinkRow&, const LinkRow&) = default;
+};
+
 struct Node {
   NodeKindId kind;
   DeviceId first_device;
   HostId host;
-  LinkId first_interconnect_link;  ///< device i: up = first + 2i, down = first + 2i + 1 (half duplex: first + i)
-  LinkId first_nic_link;           ///< NIC i: up, down likewise
+  LinkRow interconnect;  ///< by device, or by pair in the order of sim/model/interconnect.cpp
+  LinkRow uplinks;       ///< of PCIe switches
+  LinkRow sockets;       ///< by pair of sockets
+  LinkRow nics;
   friend bool operator==(const Node&, const Node&) = default;
+};
+
+/// The links between nodes. Rows that the network's type does not have are empty.
+struct NetworkLinks {
+  LinkRow ports;                ///< by node
+  LinkRow wires;                ///< `FullNetwork`: by pair of nodes; torus: by dimension and node; dragonfly: local
+  LinkRow globals;              ///< dragonfly: by pair of groups
+  std::vector<LinkRow> levels;  ///< fat tree: by switch and uplink
+  friend bool operator==(const NetworkLinks&, const NetworkLinks&) = default;
 };
 
 /// A platform with every device, host and link resolved. Made by `build_platform`, then never changed.
@@ -166,6 +86,7 @@ struct Platform {
   IndexVector<HostId, Host> hosts;
   IndexVector<LinkId, Link> links;
   IndexVector<NodeId, Node> nodes;                                      ///< node form
+  NetworkLinks network;                                                 ///< node form
   std::map<std::pair<DeviceId, DeviceId>, std::vector<LinkId>> routes;  ///< explicit form, both directions
   friend bool operator==(const Platform&, const Platform&) = default;
 
@@ -183,13 +104,16 @@ struct Platform {
   [[nodiscard]] Bytes capacity(DeviceId device) const { return kind(device).memory - kind(device).reserved; }
 };
 
-/// **Requires** a spec whose references are valid (the reader checks them).
-/// **Throws** InputError for a form that is not supported yet.
+/// Links that `build_platform` would make; a reader refuses a file that asks for too many.
+[[nodiscard]] std::uint64_t count_links(const NodeForm& form);
+
+/// **Requires** a spec whose references and counts are valid (the reader checks them).
+/// **Cost** O(devices + links).
 [[nodiscard]] Platform build_platform(PlatformSpec spec);
 
 /// The way from one place to another; false if the two are not connected. `into` is overwritten, and reused so that
-/// repeated calls do not allocate. A device and its own host are connected by the host link; from == to is an empty
-/// route.
+/// repeated calls do not allocate. A device and its own host are connected by the host link or the node's PCIe tree;
+/// from == to is an empty route.
 /// **Cost** O(links on the route), O(log pairs) in the explicit form.
 [[nodiscard]] bool find_route(const Platform& platform, PlaceId from, PlaceId to, Route& into);
 
@@ -197,7 +121,7 @@ struct Platform {
 [[nodiscard]] std::optional<BytesPerSecond> pair_bandwidth(const Platform& platform, DeviceId a, DeviceId b);
 
 /// The smallest bandwidth over all pairs of devices; none if a pair is unconnected or there is only one device.
-/// **Cost** O(node kinds²) in the node form, O(devices²) in the explicit form.
+/// **Cost** O(node kinds) in the node form, O(devices²) in the explicit form.
 [[nodiscard]] std::optional<BytesPerSecond> smallest_pair_bandwidth(const Platform& platform);
 
 /// A level of PipeDream's hierarchy: `count` members of the level below, joined at `bandwidth`.
@@ -220,7 +144,8 @@ struct Level {
 /// The same for a device. **Throws** InputError asking for `--speed` where it is not known.
 [[nodiscard]] double require_time_factor(const Platform& platform, const std::string& profile_device, DeviceId device);
 
-[[nodiscard]] const char* to_string(InterconnectType type);
-[[nodiscard]] const char* to_string(NetworkType type);
+/// The words of a platform file: `switch`, `cube-mesh`, `fat-tree`, …; a torus of one dimension is a `ring`.
+[[nodiscard]] const char* type_name(const Interconnect& interconnect);
+[[nodiscard]] const char* type_name(const Network& network);
 
 }  // namespace stagecraft

@@ -40,7 +40,7 @@ inline Platform platform(const Shape& shape = {}) {
   for (std::uint32_t i = 0; i < shape.devices; ++i) {
     ExplicitDevice device{"gpu" + std::to_string(i), DeviceKindId(0), std::nullopt};
     if (shape.host_bandwidth > 0.0) {
-      device.host = {Bytes(shape.memory), {BytesPerSecond(shape.host_bandwidth), Seconds(0), Duplex::Full, {}}, 1};
+      device.host = {Bytes(shape.memory), LinkSpec{BytesPerSecond(shape.host_bandwidth), Seconds(0)}, 1};
     }
     form.devices.push_back(device);
   }

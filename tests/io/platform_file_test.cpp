@@ -61,7 +61,7 @@ TEST_CASE("platform file: the node form") {
   CHECK(node.interconnect->link.bandwidth == BytesPerSecond(25e9));
   CHECK(node.interconnect->link.latency == Seconds(2e-6));
   CHECK(node.host->shared_by == 2);
-  CHECK(node.host->link.duplex == Duplex::Half);
+  CHECK(node.host->link->duplex == Duplex::Half);
   CHECK(node.nic->per_device);
   CHECK(node.nic->link.bandwidth == BytesPerSecond(3.125e9));
   CHECK(node.nic->link.sharing == Sharing::Exclusive);

@@ -1,10 +1,12 @@
 #include "sim/model/platform.hpp"
 
 #include "sim/base/error.hpp"
+#include "tests/model/topologies.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace stagecraft;
+using test::way;
 
 namespace {
 
@@ -16,7 +18,7 @@ NodeKind node_kind(std::uint32_t devices, double inside, double outside) {
   kind.name = "node";
   kind.device_kind = DeviceKindId(0);
   kind.device_count = devices;
-  if (inside > 0) kind.interconnect = {InterconnectType::Switch, link(inside, 1)};
+  if (inside > 0) kind.interconnect = {SwitchedNode{}, link(inside, 1)};
   if (outside > 0) kind.nic = {link(outside, 10), false};
   return kind;
 }
@@ -43,18 +45,6 @@ Platform explicit_platform(const ExplicitForm& form) {
   spec.device_kinds.push_back({"A", Bytes(100), 1.0, Bytes(0), std::nullopt});
   spec.form = form;
   return build_platform(spec);
-}
-
-/// The names of the links from one place to another and the latency: `gpu0.up gpu1.down 2`; `-` if unconnected.
-std::string way(const Platform& platform, PlaceId from, PlaceId to) {
-  Route route;
-  if (!find_route(platform, from, to, route)) return "-";
-  std::string text;
-  for (LinkId crossed : route.links) text += platform.links[crossed].name + " ";
-  return text + std::to_string(static_cast<int>(route.latency.value()));
-}
-std::string way(const Platform& platform, std::uint32_t from, std::uint32_t to) {
-  return way(platform, platform.place(DeviceId(from)), platform.place(DeviceId(to)));
 }
 
 }  // namespace
@@ -111,7 +101,7 @@ TEST_CASE("platform: a host link may be shared, and hosts are reached by their o
   CHECK(way(platform, host(1), device(4)) == "host1.link0.down 3");
   CHECK(way(platform, device(0), host(1)) == "-");
   CHECK(way(platform, host(0), host(1)) == "-");
-  kind.host->link.duplex = Duplex::Half;
+  kind.host->link->duplex = Duplex::Half;
   const Platform half = cluster({kind}, {1});
   CHECK(way(half, device(2), half.place(HostId(0))) == "host0.link1 3");
   CHECK(way(half, half.place(HostId(0)), device(2)) == "host0.link1 3");
@@ -185,15 +175,4 @@ TEST_CASE("platform: a device's time factor compares its speed with that of the 
   CHECK_THROWS_AS(static_cast<void>(require_time_factor(platform, "C", DeviceId(0))), InputError);
   platform.spec.speeds = {{"unheard-of", 3.0}, {"A", 6.0}};  // the user's figures come first
   CHECK(require_time_factor(platform, "unheard-of", DeviceId(0)) == 0.5);
-}
-
-TEST_CASE("platform: forms that are not supported are refused with their key") {
-  NodeKind kind = node_kind(2, 100, 10);
-  kind.interconnect->type = InterconnectType::Ring;
-  try {
-    static_cast<void>(cluster({kind}, {1}));
-    FAIL("accepted");
-  } catch (const InputError& error) {
-    CHECK(error.place().key == "node_kinds.node.interconnect.type");
-  }
 }

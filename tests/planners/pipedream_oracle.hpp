@@ -62,7 +62,7 @@ inline Platform clustered_platform(std::uint32_t nodes, std::uint32_t devices, d
   kind.name = "node";
   kind.device_kind = DeviceKindId(0);
   kind.device_count = devices;
-  kind.interconnect = Interconnect{InterconnectType::Switch, {BytesPerSecond(inside), Seconds(0)}};
+  kind.interconnect = Interconnect{SwitchedNode{}, {BytesPerSecond(inside), Seconds(0)}};
   kind.nic = NicSpec{{BytesPerSecond(between), Seconds(0)}};
   NodeForm form;
   form.node_kinds.push_back(kind);

@@ -117,7 +117,7 @@ TEST_CASE("replay: on a shared switch with fixed orders it is never faster than 
     NodeKind node{"node",
                   DeviceKindId(0),
                   2,
-                  Interconnect{InterconnectType::Switch, {BytesPerSecond(1e9), Seconds(0.001)}},
+                  Interconnect{SwitchedNode{}, {BytesPerSecond(1e9), Seconds(0.001)}},
                   std::nullopt,
                   NicSpec{{BytesPerSecond(2e8), Seconds(0.002)}, false}};
     form.node_kinds.push_back(node);

@@ -170,7 +170,7 @@ TEST_CASE("expressing: recompute segments and swap") {
   // Layers of f = 1, b = 2, stash 8: the first is swapped over a host link of 8 B/s, the second one recomputed.
   PlatformSpec spec = pairwise(1).spec;
   std::get<ExplicitForm>(spec.form).devices[DeviceId(0)].host =
-      HostSpec{Bytes(100), {BytesPerSecond(8), Seconds(0)}, 1};
+      HostSpec{Bytes(100), LinkSpec{BytesPerSecond(8), Seconds(0)}, 1};
   Plan plan = literal_plan({0}, 1);
   plan.stages[0].layers = {LayerId(0), LayerId(1)};
   plan.stages[0].swap = {LayerId(0)};

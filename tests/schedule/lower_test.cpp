@@ -167,7 +167,7 @@ TEST_CASE("lower: a swapped stash leaves after its forward and is back before it
   // One device, gpipe, three microbatches, f = 1, b = 2, stash 1000 B swapped at 1000 B/s (1 s each way, no latency).
   PlatformSpec spec = pairwise(1).spec;
   std::get<ExplicitForm>(spec.form).devices[DeviceId(0)].host =
-      HostSpec{Bytes(1'000'000), {BytesPerSecond(1000.0), Seconds(0)}, 1};
+      HostSpec{Bytes(1'000'000), LinkSpec{BytesPerSecond(1000.0), Seconds(0)}, 1};
   Plan plan = straight(1, 3, "gpipe");
   plan.stages[0].swap = {LayerId(0)};
   Timeline timeline;

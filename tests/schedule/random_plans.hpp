@@ -75,8 +75,8 @@ class RandomPlans {
                             .spec;
     auto& form = std::get<ExplicitForm>(spec.form);
     for (ExplicitDevice& device : form.devices) {
-      device.host =
-          HostSpec{Bytes(std::int64_t{1} << 50), {BytesPerSecond(real(1e5, 1e6) / options_.traffic), Seconds(1e-5)}, 1};
+      device.host = HostSpec{Bytes(std::int64_t{1} << 50),
+                             LinkSpec{BytesPerSecond(real(1e5, 1e6) / options_.traffic), Seconds(1e-5)}, 1};
     }
     if (chance(0.5)) spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(1e4);
     return build_platform(std::move(spec));

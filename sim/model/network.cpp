@@ -1,0 +1,321 @@
+#include "sim/model/network.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/model/link_row.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace stagecraft {
+namespace {
+
+std::string node_name(std::uint32_t node) { return "node" + std::to_string(node); }
+
+std::uint64_t directions(const LinkSpec& link) { return link.duplex == Duplex::Half ? 1 : 2; }
+
+const std::optional<LinkSpec>& port_of(const Network& network) {
+  static const std::optional<LinkSpec> kNone;
+  if (const auto* switched = std::get_if<SwitchedNetwork>(&network)) return switched->port;
+  if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) return tree->port;
+  return kNone;
+}
+
+/// What each node can send, or receive, at once.
+using Widths = std::vector<BytesPerSecond>;
+
+Widths nic_widths(const Platform& platform, const NodeForm& form) {
+  Widths widths;
+  for (const Node& node : platform.nodes) {
+    const NodeKind& kind = form.node_kinds[node.kind];
+    BytesPerSecond width(0);
+    if (kind.nic) width = (kind.nic->per_device ? kind.device_count : 1) * kind.nic->link.bandwidth;
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+/// Each node's port, loaded by the node's NICs alone. `widths` becomes what passes it.
+void add_ports(Platform& platform, const LinkSpec& port, Widths& widths) {
+  platform.network.ports = begin_row(platform, port);
+  for (std::uint32_t node = 0; node < widths.size(); ++node) {
+    const std::string name = node_name(node) + ".port";
+    add_link(platform, port, up_and_down(name, name), {widths[node], widths[node]});
+    widths[node] = std::min(widths[node], port.bandwidth);
+  }
+}
+
+void add_full_links(Platform& platform, const FullNetwork& network, const Widths& widths) {
+  platform.network.wires = begin_row(platform, network.link);
+  for (std::uint32_t a = 0; a < widths.size(); ++a) {
+    for (std::uint32_t b = a + 1; b < widths.size(); ++b) {
+      const BytesPerSecond most = std::min(widths[a], widths[b]);
+      add_link(platform, network.link, between(node_name(a), node_name(b)), {most, most});
+    }
+  }
+}
+
+/// Links of one dimension of a torus: each node's to the next, a single one where there are just two.
+struct TorusDimension {
+  std::uint32_t size = 1;
+  std::uint32_t stride = 1;      ///< between neighbours
+  std::uint32_t first_link = 0;  ///< in the row
+  std::uint32_t link_count = 0;
+
+  [[nodiscard]] std::uint32_t coordinate(std::uint32_t node) const { return node / stride % size; }
+  [[nodiscard]] std::uint32_t moved(std::uint32_t node, std::uint32_t to) const {
+    return node - coordinate(node) * stride + to * stride;
+  }
+  /// The link from a node to the next.
+  [[nodiscard]] std::uint32_t link(std::uint32_t node) const {
+    return first_link + (size == 2 ? node / (2 * stride) * stride + node % stride : node);
+  }
+};
+
+std::vector<TorusDimension> dimensions(const TorusNetwork& torus, std::uint32_t node_count) {
+  std::vector<TorusDimension> result;
+  TorusDimension next;
+  for (std::uint32_t size : torus.sizes) {
+    next.size = size;
+    next.link_count = size == 1 ? 0 : size == 2 ? node_count / 2 : node_count;
+    result.push_back(next);
+    next.stride *= size;
+    next.first_link += next.link_count;
+  }
+  return result;
+}
+
+void add_torus_links(Platform& platform, const TorusNetwork& torus, std::uint32_t node_count) {
+  platform.network.wires = begin_row(platform, torus.link);
+  for (const TorusDimension& dimension : dimensions(torus, node_count)) {
+    if (dimension.size == 1) continue;
+    for (std::uint32_t node = 0; node < node_count; ++node) {
+      const std::uint32_t at = dimension.coordinate(node);
+      if (dimension.size == 2 && at == 1) continue;
+      const std::uint32_t next = dimension.moved(node, (at + 1) % dimension.size);
+      add_link(platform, torus.link, between(node_name(node), node_name(next)));
+    }
+  }
+}
+
+void cross_torus(const Platform& platform, const TorusNetwork& torus, std::uint32_t from, std::uint32_t to,
+                 Route& into) {
+  const LinkRow& row = platform.network.wires;
+  for (const TorusDimension& dimension : dimensions(torus, static_cast<std::uint32_t>(platform.nodes.size()))) {
+    const std::uint32_t size = dimension.size;
+    const std::uint32_t target = dimension.coordinate(to);
+    std::uint32_t at = dimension.coordinate(from);
+    if (at == target) continue;
+    const bool forward = size == 2 ? at == 0 : is_forward_shorter(at, target, size);
+    for (; at != target; from = dimension.moved(from, at)) {
+      const std::uint32_t next = forward ? (at + 1) % size : (at + size - 1) % size;
+      const std::uint32_t lower = forward ? from : dimension.moved(from, next);
+      cross(platform, forward ? row.forward(dimension.link(lower)) : row.backward(dimension.link(lower)), into);
+      at = next;
+    }
+  }
+}
+
+/// The switches of a level share one width, whatever hangs under them: `children` times the widest child, divided by
+/// the oversubscription.
+void add_fat_tree_links(Platform& platform, const FatTreeNetwork& tree, Widths below) {
+  BytesPerSecond child_width = tree.port ? tree.port->bandwidth : *std::ranges::max_element(below);
+  for (const FatTreeLevel& level : tree.levels) {
+    const auto child_count = static_cast<std::uint32_t>(below.size());
+    const std::uint32_t switches = divide_up(child_count, level.children);
+    if (switches == 1) return;  // nothing leaves it
+    const BytesPerSecond width = level.children * child_width / level.oversubscription;
+    const LinkSpec uplink{width / level.uplinks, level.latency};
+    const std::string level_name = "switch" + std::to_string(platform.network.levels.size() + 1) + ".";
+    platform.network.levels.push_back(begin_row(platform, uplink));
+    Widths above;
+    for (std::uint32_t s = 0; s < switches; ++s) {
+      const std::uint32_t first = s * level.children;
+      BytesPerSecond sum(0);
+      for (std::uint32_t c = first; c < std::min(first + level.children, child_count); ++c) sum += below[c];
+      for (std::uint32_t u = 0; u < level.uplinks; ++u) {
+        const std::string name =
+            level_name + std::to_string(s) + (level.uplinks > 1 ? ".link" + std::to_string(u) : "");
+        add_link(platform, uplink, up_and_down(name, name), {sum, sum});
+      }
+      above.push_back(std::min(sum, width));
+    }
+    below = std::move(above);
+    child_width = width;
+  }
+}
+
+/// Spreads pairs of nodes over uplinks: the finaliser of SplitMix64.
+/// **Source** G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+std::uint64_t hash_pair(std::uint32_t from, std::uint32_t to) {
+  std::uint64_t x = ((std::uint64_t{from} << 32) | to) + 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+/// Up to the first common switch and down again, over the uplink that the pair's hash picks on each level.
+void cross_fat_tree(const Platform& platform, std::span<const FatTreeLevel> levels, std::span<const LinkRow> rows,
+                    std::uint32_t from, std::uint32_t to, std::uint64_t hash, Route& into) {
+  if (rows.empty()) return;
+  from /= levels.front().children;
+  to /= levels.front().children;
+  if (from == to) return;
+  const std::uint32_t uplinks = levels.front().uplinks;
+  const auto uplink = static_cast<std::uint32_t>(hash % uplinks);
+  cross(platform, rows.front().forward(from * uplinks + uplink), into);
+  cross_fat_tree(platform, levels.subspan(1), rows.subspan(1), from, to, hash, into);
+  cross(platform, rows.front().backward(to * uplinks + uplink), into);
+}
+
+struct DragonflySize {
+  std::uint32_t routers = 0;
+  std::uint32_t groups = 0;
+};
+
+DragonflySize size_of(const DragonflyNetwork& dragonfly, std::uint32_t node_count) {
+  const std::uint32_t routers = divide_up(node_count, dragonfly.nodes_per_router);
+  return {routers, divide_up(routers, dragonfly.routers_per_group)};
+}
+
+void add_dragonfly_links(Platform& platform, const DragonflyNetwork& dragonfly, const Widths& widths) {
+  const DragonflySize size = size_of(dragonfly, static_cast<std::uint32_t>(widths.size()));
+  const std::uint32_t routers = dragonfly.routers_per_group;
+  platform.network.wires = begin_row(platform, dragonfly.local_link);
+  for (std::uint32_t group = 0; group < size.groups; ++group) {
+    for (std::uint32_t a = 0; a < routers; ++a) {
+      for (std::uint32_t b = a + 1; b < routers; ++b) {
+        add_link(
+            platform, dragonfly.local_link,
+            between("router" + std::to_string(group * routers + a), "router" + std::to_string(group * routers + b)));
+      }
+    }
+  }
+  Widths of_group(size.groups);
+  for (std::uint32_t node = 0; node < widths.size(); ++node) {
+    of_group[node / dragonfly.nodes_per_router / routers] += widths[node];
+  }
+  platform.network.globals = begin_row(platform, dragonfly.global_link);
+  for (std::uint32_t a = 0; a < size.groups; ++a) {
+    for (std::uint32_t b = a + 1; b < size.groups; ++b) {
+      const BytesPerSecond most = std::min(of_group[a], of_group[b]);
+      add_link(platform, dragonfly.global_link, between("group" + std::to_string(a), "group" + std::to_string(b)),
+               {most, most});
+    }
+  }
+}
+
+void cross_group(const Platform& platform, std::uint32_t routers, std::uint32_t group, std::uint32_t from,
+                 std::uint32_t to, Route& into) {
+  if (from == to) return;
+  LinkRow row = platform.network.wires;
+  const std::uint32_t before = group * (routers * (routers - 1) / 2);
+  row.first = row.forward(before);
+  cross_pair(platform, row, from, to, routers, into);
+}
+
+void cross_dragonfly(const Platform& platform, const DragonflyNetwork& dragonfly, std::uint32_t from, std::uint32_t to,
+                     Route& into) {
+  const std::uint32_t routers = dragonfly.routers_per_group;
+  const std::uint32_t source = from / dragonfly.nodes_per_router;
+  const std::uint32_t target = to / dragonfly.nodes_per_router;
+  const std::uint32_t leaves = source / routers;
+  const std::uint32_t enters = target / routers;
+  if (leaves == enters) return cross_group(platform, routers, leaves, source % routers, target % routers, into);
+  const auto gateway = [&](std::uint32_t group, std::uint32_t other) {
+    return (other < group ? other : other - 1) % routers;
+  };
+  const DragonflySize size = size_of(dragonfly, static_cast<std::uint32_t>(platform.nodes.size()));
+  cross_group(platform, routers, leaves, source % routers, gateway(leaves, enters), into);
+  cross_pair(platform, platform.network.globals, leaves, enters, size.groups, into);
+  cross_group(platform, routers, enters, gateway(enters, leaves), target % routers, into);
+}
+
+std::uint64_t pairs(std::uint64_t n) { return n * (n - 1) / 2; }
+
+std::uint64_t count_fat_tree_links(const FatTreeNetwork& tree, std::uint32_t node_count) {
+  std::uint64_t count = tree.port ? directions(*tree.port) * node_count : 0;
+  std::uint32_t children = node_count;
+  for (const FatTreeLevel& level : tree.levels) {
+    children = divide_up(children, level.children);
+    if (children == 1) break;
+    count += std::uint64_t{2} * children * level.uplinks;
+  }
+  return count;
+}
+
+std::uint64_t count_torus_links(const TorusNetwork& torus, std::uint32_t node_count) {
+  std::uint64_t count = 0;
+  for (const TorusDimension& dimension : dimensions(torus, node_count)) count += dimension.link_count;
+  return directions(torus.link) * count;
+}
+
+std::uint64_t count_dragonfly_links(const DragonflyNetwork& dragonfly, std::uint32_t node_count) {
+  const DragonflySize size = size_of(dragonfly, node_count);
+  return directions(dragonfly.local_link) * size.groups * pairs(dragonfly.routers_per_group) +
+         directions(dragonfly.global_link) * pairs(size.groups);
+}
+
+}  // namespace
+
+std::uint64_t count_links(const Network& network, std::uint32_t node_count) {
+  if (const auto* full = std::get_if<FullNetwork>(&network)) return directions(full->link) * pairs(node_count);
+  if (const auto* torus = std::get_if<TorusNetwork>(&network)) return count_torus_links(*torus, node_count);
+  if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) return count_fat_tree_links(*tree, node_count);
+  if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&network)) {
+    return count_dragonfly_links(*dragonfly, node_count);
+  }
+  const std::optional<LinkSpec>& port = port_of(network);
+  return port ? directions(*port) * node_count : 0;
+}
+
+void add_network_links(Platform& platform, const NodeForm& form) {
+  Widths widths = nic_widths(platform, form);
+  if (const std::optional<LinkSpec>& port = port_of(form.network)) add_ports(platform, *port, widths);
+  if (const auto* full = std::get_if<FullNetwork>(&form.network)) {
+    add_full_links(platform, *full, widths);
+  } else if (const auto* torus = std::get_if<TorusNetwork>(&form.network)) {
+    add_torus_links(platform, *torus, static_cast<std::uint32_t>(widths.size()));
+  } else if (const auto* tree = std::get_if<FatTreeNetwork>(&form.network)) {
+    add_fat_tree_links(platform, *tree, std::move(widths));
+  } else if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
+    add_dragonfly_links(platform, *dragonfly, widths);
+  }
+}
+
+void cross_network(const Platform& platform, const NodeForm& form, NodeId from, NodeId to, Route& into) {
+  const bool has_ports = port_of(form.network).has_value();
+  const std::uint32_t a = from.value();
+  const std::uint32_t b = to.value();
+  if (has_ports) cross(platform, platform.network.ports.forward(a), into);
+  if (std::holds_alternative<FullNetwork>(form.network)) {
+    cross_pair(platform, platform.network.wires, a, b, static_cast<std::uint32_t>(platform.nodes.size()), into);
+  } else if (const auto* torus = std::get_if<TorusNetwork>(&form.network)) {
+    cross_torus(platform, *torus, a, b, into);
+  } else if (const auto* tree = std::get_if<FatTreeNetwork>(&form.network)) {
+    cross_fat_tree(platform, tree->levels, platform.network.levels, a, b, hash_pair(a, b), into);
+  } else if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
+    cross_dragonfly(platform, *dragonfly, a, b, into);
+  }
+  if (has_ports) cross(platform, platform.network.ports.backward(b), into);
+}
+
+BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const NodeForm& form) {
+  STAGECRAFT_CHECK(platform.nodes.size() > 1, "a pair of nodes");
+  BytesPerSecond smallest = kNoLimit;
+  if (const std::optional<LinkSpec>& port = port_of(form.network)) smallest = port->bandwidth;
+  if (const auto* full = std::get_if<FullNetwork>(&form.network)) return std::min(smallest, full->link.bandwidth);
+  if (const auto* torus = std::get_if<TorusNetwork>(&form.network)) return std::min(smallest, torus->link.bandwidth);
+  for (const LinkRow& level : platform.network.levels) {
+    smallest = std::min(smallest, platform.links[level.forward(0)].bandwidth);
+  }
+  if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
+    const DragonflySize size = size_of(*dragonfly, static_cast<std::uint32_t>(platform.nodes.size()));
+    if (size.routers > 1 && dragonfly->routers_per_group > 1) {
+      smallest = std::min(smallest, dragonfly->local_link.bandwidth);
+    }
+    if (size.groups > 1) smallest = std::min(smallest, dragonfly->global_link.bandwidth);
+  }
+  return smallest;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+
+namespace stagecraft {
+
+/// Links between `node_count` nodes, both directions of a full-duplex one counted.
+[[nodiscard]] std::uint64_t count_links(const Network& network, std::uint32_t node_count);
+
+/// **Requires** that all nodes are in the platform already.
+void add_network_links(Platform& platform, const NodeForm& form);
+
+/// Appends the way from the NIC of one node to that of another. **Requires** from != to.
+/// **Cost** O(links on the way).
+void cross_network(const Platform& platform, const NodeForm& form, NodeId from, NodeId to, Route& into);
+
+/// The smallest bandwidth that some pair of nodes meets between their NICs; infinite where nothing bounds it.
+[[nodiscard]] BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const NodeForm& form);
+
+}  // namespace stagecraft

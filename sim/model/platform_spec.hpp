@@ -1,0 +1,206 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stagecraft {
+
+enum class Duplex { Full, Half };
+enum class Sharing { Fair, Exclusive };
+
+struct LinkSpec {
+  BytesPerSecond bandwidth;
+  Seconds latency;
+  Duplex duplex = Duplex::Full;
+  Sharing sharing = Sharing::Fair;
+  friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
+};
+
+struct DeviceKind {
+  std::string name;
+  Bytes memory;
+  std::optional<double> speed;                     ///< relative to the platform's other kinds; absent: not known
+  Bytes reserved;                                  ///< counts against `memory`
+  std::optional<BytesPerSecond> update_bandwidth;  ///< of the optimizer step; absent: the step costs nothing
+  friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
+};
+
+struct HostSpec {
+  Bytes memory;
+  std::optional<LinkSpec> link;  ///< absent: swapped tensors take the node's PCIe tree
+  std::uint32_t shared_by = 1;   ///< devices that share one physical host link
+  friend bool operator==(const HostSpec&, const HostSpec&) = default;
+};
+
+/// Every device has a link to one switch, which is never the bottleneck.
+struct SwitchedNode {
+  friend bool operator==(const SwitchedNode&, const SwitchedNode&) = default;
+};
+
+/// Every pair of devices has a link of its own.
+struct FullNode {
+  friend bool operator==(const FullNode&, const FullNode&) = default;
+};
+
+/// Each device has a link to the next, the last to the first. The shorter way round is taken, of two equal ones the
+/// one of increasing numbers.
+struct RingNode {
+  friend bool operator==(const RingNode&, const RingNode&) = default;
+};
+
+/// NVIDIA's hybrid cube mesh of eight devices: 0 to 3 and 4 to 7 are linked each with each, and i with i + 4. Other
+/// pairs go over one device in between, inside the sender's four first.
+/// **Source** NVIDIA DGX-1 System Architecture white paper, WP-08437-001.
+struct CubeMeshNode {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      doubled;  ///< pairs that have two links, as one of twice the width
+  friend bool operator==(const CubeMeshNode&, const CubeMeshNode&) = default;
+};
+
+/// Devices under PCIe switches, switches under sockets, sockets linked each with each. Host memory and a NIC of the
+/// node hang on every socket.
+struct PcieNode {
+  std::uint32_t devices_per_switch = 1;
+  LinkSpec uplink;                        ///< of a switch to its socket
+  std::uint32_t switches_per_socket = 0;  ///< 0: all of them
+  LinkSpec socket_link;                   ///< of two sockets; unused with a single one
+  friend bool operator==(const PcieNode&, const PcieNode&) = default;
+};
+
+/// What joins the devices of one node.
+struct Interconnect {
+  std::variant<SwitchedNode, FullNode, RingNode, CubeMeshNode, PcieNode> shape;
+  LinkSpec link;  ///< of a device (`SwitchedNode`, `PcieNode`) or of a pair
+  friend bool operator==(const Interconnect&, const Interconnect&) = default;
+};
+
+struct NicSpec {
+  LinkSpec link;
+  bool per_device = false;  ///< one NIC for each device instead of one for the node
+  friend bool operator==(const NicSpec&, const NicSpec&) = default;
+};
+
+struct NodeKind {
+  std::string name;
+  DeviceKindId device_kind;
+  std::uint32_t device_count = 1;
+  std::optional<Interconnect> interconnect;  ///< absent: the node's devices are not connected inside it
+  std::optional<HostSpec> host;              ///< absent: nothing can be swapped there
+  std::optional<NicSpec> nic;                ///< absent: the node is not connected to others
+  friend bool operator==(const NodeKind&, const NodeKind&) = default;
+};
+
+struct NodeGroup {
+  NodeKindId kind;
+  std::uint32_t count = 1;
+  friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
+};
+
+/// One switch, which is never the bottleneck.
+struct SwitchedNetwork {
+  std::optional<LinkSpec> port;  ///< of a node, behind its NICs; absent: as wide as these
+  friend bool operator==(const SwitchedNetwork&, const SwitchedNetwork&) = default;
+};
+
+/// Every pair of nodes has a link of its own.
+struct FullNetwork {
+  LinkSpec link;
+  friend bool operator==(const FullNetwork&, const FullNetwork&) = default;
+};
+
+/// Nodes in a grid whose rows close to rings; one size is a ring. Routes go dimension by dimension, the first varying
+/// fastest with the node's number; in each the shorter way round, of two equal ones that of increasing numbers.
+struct TorusNetwork {
+  std::vector<std::uint32_t> sizes;  ///< their product is the number of nodes
+  LinkSpec link;                     ///< of two neighbours
+  friend bool operator==(const TorusNetwork&, const TorusNetwork&) = default;
+};
+
+/// Switches of one level of a fat tree, each with `children` nodes or switches of the level below.
+struct FatTreeLevel {
+  std::uint32_t children = 1;
+  double oversubscription = 1.0;  ///< bandwidth of all children over that of all uplinks
+  std::uint32_t uplinks = 1;      ///< that share this bandwidth equally; a pair of nodes always takes the same one
+  Seconds latency;                ///< of an uplink
+  friend bool operator==(const FatTreeLevel&, const FatTreeLevel&) = default;
+};
+
+/// Levels from the nodes up. The switches of the last are joined by a core that is never the bottleneck.
+struct FatTreeNetwork {
+  std::vector<FatTreeLevel> levels;
+  std::optional<LinkSpec> port;  ///< of a node, behind its NICs; absent: as wide as these
+  friend bool operator==(const FatTreeNetwork&, const FatTreeNetwork&) = default;
+};
+
+/// Routers in groups. Inside a group each router is linked with each; each pair of groups has one global link, which
+/// router a group's links fall to goes round in the order of the other groups. Routes are minimal: local, global,
+/// local.
+/// **Source** J. Kim, W. Dally, S. Scott, D. Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
+struct DragonflyNetwork {
+  std::uint32_t routers_per_group = 1;
+  std::uint32_t nodes_per_router = 1;
+  LinkSpec local_link;
+  LinkSpec global_link;
+  friend bool operator==(const DragonflyNetwork&, const DragonflyNetwork&) = default;
+};
+
+/// What joins the nodes, behind their NICs.
+using Network = std::variant<SwitchedNetwork, FullNetwork, TorusNetwork, FatTreeNetwork, DragonflyNetwork>;
+
+/// A cluster of nodes: devices `gpu0 …` node-major, hosts `host0 …`.
+struct NodeForm {
+  IndexVector<NodeKindId, NodeKind> node_kinds;
+  std::vector<NodeGroup> groups;
+  Network network;
+  friend bool operator==(const NodeForm&, const NodeForm&) = default;
+};
+
+struct ExplicitDevice {
+  std::string name;
+  DeviceKindId kind;
+  std::optional<HostSpec> host;  ///< a host of the device's own
+  friend bool operator==(const ExplicitDevice&, const ExplicitDevice&) = default;
+};
+
+/// A link between two devices, or a named one that routes refer to.
+struct ExplicitLink {
+  std::string name;  ///< empty: named after its devices
+  std::optional<std::pair<DeviceId, DeviceId>> between;
+  LinkSpec link;
+  friend bool operator==(const ExplicitLink&, const ExplicitLink&) = default;
+};
+
+struct ExplicitRoute {
+  DeviceId from;
+  DeviceId to;
+  std::vector<std::size_t> links;  ///< positions in `ExplicitForm::links`, in the order travelled from `from`
+  friend bool operator==(const ExplicitRoute&, const ExplicitRoute&) = default;
+};
+
+/// Arbitrary connectivity: no multi-hop routing is invented.
+struct ExplicitForm {
+  IndexVector<DeviceId, ExplicitDevice> devices;
+  std::vector<ExplicitLink> links;
+  std::vector<ExplicitRoute> routes;
+  std::optional<LinkSpec> default_link;  ///< for every pair with neither link nor route, each a link of its own
+  friend bool operator==(const ExplicitForm&, const ExplicitForm&) = default;
+};
+
+/// What a platform file says, before it is resolved.
+struct PlatformSpec {
+  std::string name;
+  IndexVector<DeviceKindId, DeviceKind> device_kinds;
+  std::variant<NodeForm, ExplicitForm> form;
+  std::map<std::string, double> speeds;  ///< given by the user for kinds (`--speed`); they come before the file's
+  friend bool operator==(const PlatformSpec&, const PlatformSpec&) = default;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,127 @@
+#include "sim/base/error.hpp"
+#include "sim/model/interconnect.hpp"
+#include "sim/model/network.hpp"
+#include "sim/model/platform.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stagecraft {
+namespace {
+
+/// Smallest so far; none once a pair is not connected.
+using Smallest = std::optional<BytesPerSecond>;
+
+Smallest smallest_among(const Platform& platform) {
+  Smallest smallest;
+  for (DeviceId a : indices(platform.devices)) {
+    for (DeviceId b : indices(platform.devices)) {
+      if (a == b) continue;
+      const Smallest bandwidth = pair_bandwidth(platform, a, b);
+      if (!bandwidth) return std::nullopt;
+      smallest = smallest ? std::min(*smallest, *bandwidth) : *bandwidth;
+    }
+  }
+  return smallest;
+}
+
+std::set<NodeKindId> kinds_present(const NodeForm& form) {
+  std::set<NodeKindId> kinds;
+  for (const NodeGroup& group : form.groups) kinds.insert(group.kind);
+  return kinds;
+}
+
+/// Of the way between a device and the network.
+BytesPerSecond smallest_on_the_way_out(const NodeKind& kind) {
+  BytesPerSecond smallest = kind.nic->link.bandwidth;
+  if (!kind.interconnect || kind.nic->per_device) return smallest;
+  const auto* tree = std::get_if<PcieNode>(&kind.interconnect->shape);
+  if (tree == nullptr) return smallest;
+  return std::min({smallest, kind.interconnect->link.bandwidth, tree->uplink.bandwidth});
+}
+
+Smallest smallest_in_nodes(const Platform& platform, const NodeForm& form) {
+  const bool has_network = platform.nodes.size() > 1;
+  Smallest smallest;
+  if (has_network) smallest = smallest_bandwidth_between_nodes(platform, form);
+  const auto include = [&](BytesPerSecond bandwidth) {
+    smallest = smallest ? std::min(*smallest, bandwidth) : bandwidth;
+  };
+  for (NodeKindId id : kinds_present(form)) {
+    const NodeKind& kind = form.node_kinds[id];
+    if ((kind.device_count > 1 && !kind.interconnect) || (has_network && !kind.nic)) return std::nullopt;
+    if (kind.device_count > 1) include(smallest_bandwidth_inside(*kind.interconnect, kind.device_count));
+    if (has_network) include(smallest_on_the_way_out(kind));
+  }
+  return smallest;
+}
+
+std::optional<double> speed_of(const Platform& platform, const std::string& kind) {
+  const auto given = platform.spec.speeds.find(kind);
+  if (given != platform.spec.speeds.end()) return given->second;
+  for (const DeviceKind& known : platform.spec.device_kinds) {
+    if (known.name == kind) return known.speed;
+  }
+  return std::nullopt;
+}
+
+bool is_uniform_cluster(const Platform& platform) {
+  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
+  return form != nullptr && kinds_present(*form).size() == 1;
+}
+
+}  // namespace
+
+std::optional<BytesPerSecond> pair_bandwidth(const Platform& platform, DeviceId a, DeviceId b) {
+  Route route;
+  if (!find_route(platform, platform.place(a), platform.place(b), route) || route.links.empty()) return std::nullopt;
+  BytesPerSecond smallest = platform.links[route.links.front()].bandwidth;
+  for (LinkId link : route.links) smallest = std::min(smallest, platform.links[link].bandwidth);
+  return smallest;
+}
+
+std::optional<BytesPerSecond> smallest_pair_bandwidth(const Platform& platform) {
+  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
+  return form != nullptr ? smallest_in_nodes(platform, *form) : smallest_among(platform);
+}
+
+std::vector<Level> levels(const Platform& platform) {
+  const auto device_count = static_cast<std::uint32_t>(platform.devices.size());
+  if (device_count <= 1) return {};
+  const std::optional<BytesPerSecond> smallest = smallest_pair_bandwidth(platform);
+  if (!smallest) {
+    throw InputError("some devices of platform '" + platform.spec.name + "' are not connected", {},
+                     "add links, routes, a default_link, an interconnect or a nic");
+  }
+  if (!is_uniform_cluster(platform)) return {{device_count, *smallest}};
+  const auto& form = std::get<NodeForm>(platform.spec.form);
+  const NodeKind& kind = form.node_kinds[platform.nodes[NodeId(0)].kind];
+  std::vector<Level> result;
+  if (kind.device_count > 1) result.push_back({kind.device_count, kind.interconnect->link.bandwidth});
+  if (platform.nodes.size() > 1) {
+    result.push_back({static_cast<std::uint32_t>(platform.nodes.size()), kind.nic->link.bandwidth});
+  }
+  return result;
+}
+
+std::optional<double> time_factor(const Platform& platform, const std::string& profile_device, DeviceKindId kind) {
+  const DeviceKind& target = platform.spec.device_kinds[kind];
+  if (target.name == profile_device) return 1.0;
+  const std::optional<double> from = speed_of(platform, profile_device);
+  const std::optional<double> to = speed_of(platform, target.name);
+  if (!from || !to) return std::nullopt;
+  return *from / *to;
+}
+
+double require_time_factor(const Platform& platform, const std::string& profile_device, DeviceId device) {
+  const DeviceKind& kind = platform.kind(device);
+  const std::optional<double> factor = time_factor(platform, profile_device, platform.devices[device].kind);
+  if (factor) return *factor;
+  const bool profile_known = speed_of(platform, profile_device).has_value();
+  const std::string& missing = profile_known ? kind.name : profile_device;
+  throw InputError("the profile was taken on '" + profile_device + "' and the platform has '" + kind.name +
+                       "', but the speed of '" + missing + "' is not known",
+                   {}, "give it with --speed " + missing + "=X, relative to the platform's other kinds");
+}
+
+}  // namespace stagecraft
