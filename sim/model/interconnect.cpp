@@ -105,8 +105,7 @@ void cross_mesh(const Platform& platform, const LinkRow& row, std::uint32_t from
 
 void cross_ring(const Platform& platform, const LinkRow& row, std::uint32_t from, std::uint32_t to, std::uint32_t count,
                 Route& into) {
-  if (count == 2) return cross_pair(platform, row, from, to, count, into);
-  const bool forward = is_forward_shorter(from, to, count);
+  const bool forward = count == 2 ? from == 0 : is_forward_shorter(from, to, count);
   while (from != to) {
     const std::uint32_t next = forward ? (from + 1) % count : (from + count - 1) % count;
     cross(platform, forward ? row.forward(from) : row.backward(next), into);
@@ -114,8 +113,9 @@ void cross_ring(const Platform& platform, const LinkRow& row, std::uint32_t from
   }
 }
 
-void cross_tree(const Platform& platform, const PcieNode& tree, const NodeKind& kind, const Node& node,
-                std::uint32_t from, std::uint32_t to, Route& into) {
+void cross_tree(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t from, std::uint32_t to,
+                Route& into) {
+  const auto& tree = std::get<PcieNode>(kind.interconnect->shape);
   const std::uint32_t source = from / tree.devices_per_switch;
   const std::uint32_t target = to / tree.devices_per_switch;
   cross(platform, node.interconnect.forward(from), into);
@@ -193,7 +193,7 @@ void cross_interconnect(const Platform& platform, const NodeKind& kind, const No
   } else if (std::holds_alternative<CubeMeshNode>(shape)) {
     cross_mesh(platform, row, from, to, into);
   } else {
-    cross_tree(platform, std::get<PcieNode>(shape), kind, node, from, to, into);
+    cross_tree(platform, kind, node, from, to, into);
   }
 }
 

@@ -4,7 +4,6 @@
 #include "sim/model/link_row.hpp"
 
 #include <algorithm>
-#include <span>
 
 namespace stagecraft {
 namespace {
@@ -154,17 +153,22 @@ std::uint64_t hash_pair(std::uint32_t from, std::uint32_t to) {
 }
 
 /// Up to the first common switch and down again, over the uplink that the pair's hash picks on each level.
-void cross_fat_tree(const Platform& platform, std::span<const FatTreeLevel> levels, std::span<const LinkRow> rows,
-                    std::uint32_t from, std::uint32_t to, std::uint64_t hash, Route& into) {
-  if (rows.empty()) return;
-  from /= levels.front().children;
-  to /= levels.front().children;
-  if (from == to) return;
-  const std::uint32_t uplinks = levels.front().uplinks;
-  const auto uplink = static_cast<std::uint32_t>(hash % uplinks);
-  cross(platform, rows.front().forward(from * uplinks + uplink), into);
-  cross_fat_tree(platform, levels.subspan(1), rows.subspan(1), from, to, hash, into);
-  cross(platform, rows.front().backward(to * uplinks + uplink), into);
+void cross_fat_tree(const Platform& platform, const FatTreeNetwork& tree, std::uint32_t from, std::uint32_t to,
+                    Route& into) {
+  const std::uint64_t hash = hash_pair(from, to);
+  std::vector<LinkId> down;
+  for (std::size_t i = 0; i < platform.network.levels.size(); ++i) {
+    from /= tree.levels[i].children;
+    to /= tree.levels[i].children;
+    if (from == to) break;
+    const LinkRow& row = platform.network.levels[i];
+    const std::uint32_t uplinks = tree.levels[i].uplinks;
+    const auto uplink = static_cast<std::uint32_t>(hash % uplinks);
+    cross(platform, row.forward(from * uplinks + uplink), into);
+    down.push_back(row.backward(to * uplinks + uplink));
+  }
+  std::ranges::reverse(down);
+  for (LinkId link : down) cross(platform, link, into);
 }
 
 struct DragonflySize {
@@ -220,7 +224,10 @@ void cross_dragonfly(const Platform& platform, const DragonflyNetwork& dragonfly
   const std::uint32_t target = to / dragonfly.nodes_per_router;
   const std::uint32_t leaves = source / routers;
   const std::uint32_t enters = target / routers;
-  if (leaves == enters) return cross_group(platform, routers, leaves, source % routers, target % routers, into);
+  if (leaves == enters) {
+    cross_group(platform, routers, leaves, source % routers, target % routers, into);
+    return;
+  }
   const auto gateway = [&](std::uint32_t group, std::uint32_t other) {
     return (other < group ? other : other - 1) % routers;
   };
@@ -292,7 +299,7 @@ void cross_network(const Platform& platform, const NodeForm& form, NodeId from, 
   } else if (const auto* torus = std::get_if<TorusNetwork>(&form.network)) {
     cross_torus(platform, *torus, a, b, into);
   } else if (const auto* tree = std::get_if<FatTreeNetwork>(&form.network)) {
-    cross_fat_tree(platform, tree->levels, platform.network.levels, a, b, hash_pair(a, b), into);
+    cross_fat_tree(platform, *tree, a, b, into);
   } else if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
     cross_dragonfly(platform, *dragonfly, a, b, into);
   }

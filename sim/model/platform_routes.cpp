@@ -57,7 +57,10 @@ bool route_between_devices(const Platform& platform, DeviceId from, DeviceId to,
 void route_to_own_host(const Platform& platform, DeviceId id, bool towards_host, Route& into) {
   const Device& device = platform.devices[id];
   const LinkId link = towards_host ? device.to_host : device.from_host;
-  if (!link.is_none()) return cross(platform, link, into);
+  if (!link.is_none()) {
+    cross(platform, link, into);
+    return;
+  }
   const Seat seat = seat_of(platform, std::get<NodeForm>(platform.spec.form), id);
   if (towards_host) {
     climb(platform, seat.kind, seat.node, seat.device, into);
