@@ -1,16 +1,18 @@
 #include "sim/io/platform_file.hpp"
 
 #include "sim/io/platform_names.hpp"
+#include "sim/io/platform_topology.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostDevices = 1'000'000;
+constexpr std::uint64_t kMostLinks = 8'000'000;
 constexpr std::size_t kMostDefaultLinked = 1024;
 
 template <class Id>
@@ -24,16 +26,6 @@ Id find_id(const YamlNode& node, std::string_view what, const IdsByName<Id>& by_
   std::vector<std::string> known;
   for (const auto& [known_name, id] : by_name) known.push_back(known_name);
   node.fail("unknown " + std::string(what) + " " + quote(name), suggest_name(name, known));
-}
-
-/// The part of a link that every form has; its own keys are listed by the caller.
-LinkSpec read_link(const YamlNode& node) {
-  LinkSpec link;
-  link.bandwidth = read_bandwidth(node.at("bandwidth"));
-  link.latency = read_seconds(node.at("latency"));
-  if (const auto duplex = node.find("duplex")) link.duplex = read_choice(*duplex, duplex_choices());
-  if (const auto sharing = node.find("sharing")) link.sharing = read_choice(*sharing, sharing_choices());
-  return link;
 }
 
 DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
@@ -63,31 +55,19 @@ IdsByName<DeviceKindId> read_device_kinds(const YamlNode& node, PlatformSpec& sp
   return by_name;
 }
 
-HostSpec read_host(const YamlNode& node) {
+/// With a PCIe tree above the devices, they need no link of their own to the host.
+HostSpec read_host(const YamlNode& node, bool has_tree) {
   node.allow_keys({"memory", "link"});
   HostSpec host;
   host.memory = read_bytes(node.at("memory"));
-  const YamlNode link = node.at("link");
-  link.allow_keys({"bandwidth", "latency", "duplex", "sharing", "shared_by"});
-  host.link = read_link(link);
-  if (const auto shared = link.find("shared_by")) {
+  const auto link = has_tree ? node.find("link") : node.at("link");
+  if (!link) return host;
+  link->allow_keys({"bandwidth", "latency", "duplex", "sharing", "shared_by"});
+  host.link = read_link(*link);
+  if (const auto shared = link->find("shared_by")) {
     host.shared_by = static_cast<std::uint32_t>(read_count(*shared, 1, kMostDevices));
   }
   return host;
-}
-
-/// Of the words of a platform file's types, those that the reader does not take yet are refused with their place.
-void require_switch(const YamlNode& type, const std::vector<const char*>& known) {
-  Choices<std::string> choices;
-  for (const char* name : known) choices.emplace_back(name, name);
-  if (read_choice(type, choices) == "switch") return;
-  type.fail("the type " + quote(type.text()) + " is not supported yet", "use 'switch'");
-}
-
-Interconnect read_interconnect(const YamlNode& node) {
-  node.allow_keys({"type", "bandwidth", "latency", "duplex", "sharing"});
-  require_switch(node.at("type"), {"switch", "full", "ring", "cube-mesh", "pcie"});
-  return {SwitchedNode{}, read_link(node)};
 }
 
 NicSpec read_nic(const YamlNode& node) {
@@ -104,8 +84,11 @@ NodeKind read_node_kind(const std::string& name, const YamlNode& node, const Ids
   devices.allow_keys({"kind", "count"});
   kind.device_kind = find_id(devices.at("kind"), "device kind", device_kinds);
   kind.device_count = static_cast<std::uint32_t>(read_count(devices.at("count"), 1, kMostDevices));
-  if (const auto interconnect = node.find("interconnect")) kind.interconnect = read_interconnect(*interconnect);
-  if (const auto host = node.find("host")) kind.host = read_host(*host);
+  if (const auto interconnect = node.find("interconnect")) {
+    kind.interconnect = read_interconnect(*interconnect, kind.device_count);
+  }
+  const bool has_tree = kind.interconnect && std::holds_alternative<PcieNode>(kind.interconnect->shape);
+  if (const auto host = node.find("host")) kind.host = read_host(*host, has_tree);
   if (const auto nic = node.find("nic")) kind.nic = read_nic(*nic);
   return kind;
 }
@@ -116,13 +99,7 @@ NodeGroup read_group(const YamlNode& node, const IdsByName<NodeKindId>& node_kin
           static_cast<std::uint32_t>(read_count(node.at("count"), 1, kMostDevices))};
 }
 
-NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& device_kinds) {
-  NodeForm form;
-  IdsByName<NodeKindId> node_kinds;
-  for (const auto& [name, value] : root.at("node_kinds").entries()) {
-    node_kinds.emplace(name, form.node_kinds.push_back(read_node_kind(name, value, device_kinds)));
-  }
-  const YamlNode nodes = root.at("nodes");
+void read_groups(const YamlNode& nodes, const IdsByName<NodeKindId>& node_kinds, NodeForm& form) {
   if (nodes.kind() == YamlKind::List) {
     for (const YamlNode& item : nodes.items()) form.groups.push_back(read_group(item, node_kinds));
   } else {
@@ -134,10 +111,32 @@ NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& dev
     device_count += std::int64_t{group.count} * form.node_kinds[group.kind].device_count;
     if (device_count > kMostDevices) nodes.fail("expected at most 1000000 devices in all, found more");
   }
-  if (const auto network = root.find("network")) {
-    network->allow_keys({"type"});
-    require_switch(network->at("type"), {"switch", "full", "ring", "torus", "fat-tree", "dragonfly"});
+}
+
+/// The network of nodes none of which has a NIC would join nothing.
+void require_nics(const YamlNode& network, const NodeForm& form) {
+  if (form.network == Network(SwitchedNetwork{})) return;
+  const auto has_nic = [&](const NodeGroup& group) { return form.node_kinds[group.kind].nic.has_value(); };
+  if (std::ranges::any_of(form.groups, has_nic)) return;
+  network.fail("the network joins no nodes: their kinds have no nic", "give the node kinds a nic");
+}
+
+NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& device_kinds) {
+  NodeForm form;
+  IdsByName<NodeKindId> node_kinds;
+  for (const auto& [name, value] : root.at("node_kinds").entries()) {
+    node_kinds.emplace(name, form.node_kinds.push_back(read_node_kind(name, value, device_kinds)));
   }
+  const YamlNode nodes = root.at("nodes");
+  read_groups(nodes, node_kinds, form);
+  if (const auto network = root.find("network")) {
+    std::uint32_t node_count = 0;
+    for (const NodeGroup& group : form.groups) node_count += group.count;
+    form.network = read_network(*network, node_count);
+    require_nics(*network, form);
+  }
+  const std::uint64_t links = count_links(form);
+  if (links > kMostLinks) nodes.fail("expected at most 8000000 links in all, found " + std::to_string(links));
   return form;
 }
 
@@ -148,7 +147,7 @@ IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKin
     ExplicitDevice device;
     device.name = read_name(item.at("name"));
     device.kind = find_id(item.at("kind"), "device kind", kinds);
-    if (const auto host = item.find("host")) device.host = read_host(*host);
+    if (const auto host = item.find("host")) device.host = read_host(*host, false);
     if (by_name.contains(device.name)) {
       item.at("name").fail("the device " + quote(device.name) + " is given twice");
     }
@@ -224,8 +223,7 @@ ExplicitForm read_explicit_form(const YamlNode& root, const IdsByName<DeviceKind
     for (const YamlNode& item : node->items()) form.routes.push_back(read_route(item, links, pairs));
   }
   if (const auto node = root.find("default_link")) {
-    node->allow_keys({"bandwidth", "latency", "duplex", "sharing"});
-    form.default_link = read_link(*node);
+    form.default_link = read_whole_link(*node);
     if (form.devices.size() > kMostDefaultLinked) {
       node->fail("expected at most 1024 devices with a default_link, found " + std::to_string(form.devices.size()),
                  "describe the cluster by node_kinds, nodes and network");

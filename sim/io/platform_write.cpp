@@ -23,6 +23,12 @@ void add_link(Detail::Record& record, const LinkSpec& link) {
   record.emplace_back("sharing", name_of(sharing_choices(), link.sharing));
 }
 
+Detail link_map(const LinkSpec& link) {
+  Detail::Record record;
+  add_link(record, link);
+  return record;
+}
+
 Detail device_kind_record(const DeviceKind& kind) {
   Detail::Record record = {{"memory", format_whole_bytes(kind.memory)}};
   if (kind.speed) record.emplace_back("speed", *kind.speed);
@@ -42,15 +48,78 @@ Detail host_record(const HostSpec& host) {
   return record;
 }
 
+void add_cube_mesh(Detail::Record& record, const CubeMeshNode& mesh) {
+  Detail::List doubled;
+  for (const auto& [a, b] : mesh.doubled) doubled.push_back(Detail::List{std::int64_t{a}, std::int64_t{b}});
+  record.emplace_back("doubled", std::move(doubled));
+}
+
+void add_pcie(Detail::Record& record, const PcieNode& tree) {
+  record.emplace_back("devices_per_switch", std::int64_t{tree.devices_per_switch});
+  record.emplace_back("uplink", link_map(tree.uplink));
+  if (tree.switches_per_socket == 0) return;
+  record.emplace_back("switches_per_socket", std::int64_t{tree.switches_per_socket});
+  const bool is_joined = tree.socket_link.bandwidth > BytesPerSecond(0);
+  if (is_joined) record.emplace_back("socket_link", link_map(tree.socket_link));
+}
+
+Detail interconnect_record(const Interconnect& interconnect) {
+  Detail::Record record = {{"type", type_name(interconnect)}};
+  add_link(record, interconnect.link);
+  if (const auto* mesh = std::get_if<CubeMeshNode>(&interconnect.shape)) add_cube_mesh(record, *mesh);
+  if (const auto* tree = std::get_if<PcieNode>(&interconnect.shape)) add_pcie(record, *tree);
+  return record;
+}
+
+void add_fat_tree(Detail::Record& record, const FatTreeNetwork& tree) {
+  if (tree.port) add_link(record, *tree.port);
+  Detail::List levels;
+  for (const FatTreeLevel& level : tree.levels) {
+    levels.push_back(Detail::Record{{"children", std::int64_t{level.children}},
+                                    {"oversubscription", level.oversubscription},
+                                    {"uplinks", std::int64_t{level.uplinks}},
+                                    {"latency", format_seconds(level.latency)}});
+  }
+  record.emplace_back("levels", std::move(levels));
+}
+
+void add_torus(Detail::Record& record, const TorusNetwork& torus) {
+  add_link(record, torus.link);
+  if (torus.sizes.size() == 1) return;  // a ring of all nodes
+  Detail::List sizes;
+  for (std::uint32_t size : torus.sizes) sizes.emplace_back(std::int64_t{size});
+  record.emplace_back("sizes", std::move(sizes));
+}
+
+void add_dragonfly(Detail::Record& record, const DragonflyNetwork& dragonfly) {
+  record.emplace_back("routers_per_group", std::int64_t{dragonfly.routers_per_group});
+  record.emplace_back("nodes_per_router", std::int64_t{dragonfly.nodes_per_router});
+  add_link(record, dragonfly.local_link);
+  record.emplace_back("global_bandwidth", format_bandwidth(dragonfly.global_link.bandwidth));
+  record.emplace_back("global_latency", format_seconds(dragonfly.global_link.latency));
+}
+
+Detail network_record(const Network& network) {
+  Detail::Record record = {{"type", type_name(network)}};
+  if (const auto* switched = std::get_if<SwitchedNetwork>(&network)) {
+    if (switched->port) add_link(record, *switched->port);
+  } else if (const auto* full = std::get_if<FullNetwork>(&network)) {
+    add_link(record, full->link);
+  } else if (const auto* torus = std::get_if<TorusNetwork>(&network)) {
+    add_torus(record, *torus);
+  } else if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) {
+    add_fat_tree(record, *tree);
+  } else {
+    add_dragonfly(record, std::get<DragonflyNetwork>(network));
+  }
+  return record;
+}
+
 Detail node_kind_record(const NodeKind& kind, const PlatformSpec& spec) {
   const std::string& device_kind = spec.device_kinds[kind.device_kind].name;
   Detail::Record record = {
       {"devices", Detail::Record{{"kind", device_kind}, {"count", std::int64_t{kind.device_count}}}}};
-  if (kind.interconnect) {
-    Detail::Record link = {{"type", type_name(*kind.interconnect)}};
-    add_link(link, kind.interconnect->link);
-    record.emplace_back("interconnect", std::move(link));
-  }
+  if (kind.interconnect) record.emplace_back("interconnect", interconnect_record(*kind.interconnect));
   if (kind.host) record.emplace_back("host", host_record(*kind.host));
   if (kind.nic) {
     Detail::Record link;
@@ -70,7 +139,7 @@ void add_node_form(Detail::Record& root, const NodeForm& form, const PlatformSpe
     groups.push_back(Detail::Record{{"kind", form.node_kinds[group.kind].name}, {"count", std::int64_t{group.count}}});
   }
   root.emplace_back("nodes", std::move(groups));
-  root.emplace_back("network", Detail::Record{{"type", type_name(form.network)}});
+  root.emplace_back("network", network_record(form.network));
 }
 
 Detail pair_list(const ExplicitForm& form, DeviceId from, DeviceId to) {
@@ -106,9 +175,7 @@ void add_explicit_form(Detail::Record& root, const ExplicitForm& form, const Pla
   for (const ExplicitRoute& route : form.routes) routes.push_back(route_record(form, route));
   root.emplace_back("routes", std::move(routes));
   if (!form.default_link) return;
-  Detail::Record link;
-  add_link(link, *form.default_link);
-  root.emplace_back("default_link", std::move(link));
+  root.emplace_back("default_link", link_map(*form.default_link));
 }
 
 }  // namespace

@@ -141,6 +141,8 @@ TEST_CASE("examples: a mutilated file is read or refused, never worse (seeds 1 t
   CHECK(count_refusals(example("model_anchors.yaml"), 200, read_model) > 50);
   CHECK(count_refusals(example("platform_two_nodes.yaml"), 200, read_platform) > 50);
   CHECK(count_refusals(example("platform_explicit.yaml"), 200, read_platform) > 50);
+  CHECK(count_refusals(example("platform_pcie_dragonfly.yaml"), 200, read_platform) > 50);
+  CHECK(count_refusals(example("platform_fat_tree.yaml"), 200, read_platform) > 50);
   CHECK(count_refusals(example("plan_two_stages.yaml"), 200, read_plan) > 50);
   CHECK(count_refusals(example("plan_pattern.json"), 200, read_plan) > 50);
   CHECK(count_refusals(example("schedule_orders.yaml"), 200, read_schedule) > 50);

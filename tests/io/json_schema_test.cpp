@@ -59,6 +59,7 @@ class Validator {
     if (keyword == "const") return say(value == argument);
     if (keyword == "enum") return say(std::ranges::find(argument, value) != argument.end());
     if (keyword == "anyOf") return say(matches(argument, value, at) >= 1);
+    if (keyword == "allOf") return say(matches(argument, value, at) == static_cast<int>(argument.size()));
     if (keyword == "oneOf") return say(matches(argument, value, at) == 1);
     if (keyword == "pattern") {
       return say(!value.is_string() ||
@@ -234,6 +235,33 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
                                                       {"platform_bandwidth_unit", "platform"},
                                                       {"platform_mixed_forms", "platform"},
                                                       {"platform_unknown_duplex", "platform"},
+                                                      {"platform_interconnect_key_of_another_type", "platform"},
+                                                      {"platform_interconnect_misspelt_key", "platform"},
+                                                      {"platform_cube_mesh_of_four", "platform"},
+                                                      {"platform_cube_mesh_doubles_three", "platform"},
+                                                      {"platform_cube_mesh_doubles_ninth_device", "platform"},
+                                                      {"platform_pcie_without_switches", "platform"},
+                                                      {"platform_pcie_joins_one_socket", "platform"},
+                                                      {"platform_pcie_uplink_unknown_key", "platform"},
+                                                      {"platform_explicit_host_without_link", "platform"},
+                                                      {"platform_host_without_link", "platform"},
+                                                      {"platform_network_key_of_another_type", "platform"},
+                                                      {"platform_network_port_without_latency", "platform"},
+                                                      {"platform_network_port_of_duplex_alone", "platform"},
+                                                      {"platform_network_full_without_bandwidth", "platform"},
+                                                      {"platform_torus_without_sizes", "platform"},
+                                                      {"platform_torus_of_size_zero", "platform"},
+                                                      {"platform_torus_of_too_many_dimensions", "platform"},
+                                                      {"platform_fat_tree_missing_levels", "platform"},
+                                                      {"platform_fat_tree_no_levels", "platform"},
+                                                      {"platform_fat_tree_unknown_key", "platform"},
+                                                      {"platform_fat_tree_no_children", "platform"},
+                                                      {"platform_fat_tree_no_uplinks", "platform"},
+                                                      {"platform_fat_tree_oversubscribed_by_zero", "platform"},
+                                                      {"platform_fat_tree_oversubscribed_too_much", "platform"},
+                                                      {"platform_fat_tree_of_too_many_levels", "platform"},
+                                                      {"platform_dragonfly_without_global_links", "platform"},
+                                                      {"platform_dragonfly_routers_of_no_nodes", "platform"},
                                                       {"plan_unknown_replication", "plan"},
                                                       {"plan_no_stages", "plan"},
                                                       {"plan_pattern_both_places", "plan"},

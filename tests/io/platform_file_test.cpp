@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 using namespace stagecraft;
 
 namespace {
@@ -71,6 +73,80 @@ TEST_CASE("platform file: the node form") {
   const Platform platform = build_platform(spec);
   CHECK(platform.devices.size() == 19);
   CHECK(platform.devices[DeviceId(18)].name == "gpu18");
+}
+
+namespace {
+
+/// A cluster of 8 nodes of 8 devices with this interconnect and network.
+NodeForm cluster(const std::string& interconnect, const std::string& network) {
+  const std::string text =
+      "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 1 GiB}}\n"
+      "node_kinds: {n: {devices: {kind: A, count: 8}, interconnect: " +
+      interconnect + ", host: {memory: 1 GiB" +
+      (interconnect.find("pcie") != std::string::npos ? "" : ", link: {bandwidth: 1 GBps, latency: 0}") +
+      "}, nic: {bandwidth: 1 GBps, latency: 1 s}}}\nnodes: {kind: n, count: 8}\nnetwork: " + network + "\n";
+  const PlatformSpec spec = parse_platform(text, "p.yaml");
+  CHECK(parse_platform(write_platform(spec), "again") == spec);
+  return std::get<NodeForm>(spec.form);
+}
+
+Interconnect interconnect(const std::string& text) {
+  return *cluster(text, "{type: switch}").node_kinds[NodeKindId(0)].interconnect;
+}
+
+Network network(const std::string& text) {
+  return cluster("{type: switch, bandwidth: 1 GBps, latency: 0}", text).network;
+}
+
+LinkSpec link_of(double gigabytes, double latency, Duplex duplex = Duplex::Full, Sharing sharing = Sharing::Fair) {
+  return {BytesPerSecond(gigabytes * 1e9), Seconds(latency), duplex, sharing};
+}
+
+}  // namespace
+
+TEST_CASE("platform file: every type of interconnect") {
+  CHECK(interconnect("{type: switch, bandwidth: 2 GBps, latency: 1 s}") == Interconnect{SwitchedNode{}, link_of(2, 1)});
+  CHECK(interconnect("{type: full, bandwidth: 2 GBps, latency: 1 s, sharing: exclusive}") ==
+        Interconnect{FullNode{}, link_of(2, 1, Duplex::Full, Sharing::Exclusive)});
+  CHECK(interconnect("{type: ring, bandwidth: 2 GBps, latency: 1 s, duplex: half}") ==
+        Interconnect{RingNode{}, link_of(2, 1, Duplex::Half)});
+  CHECK(interconnect("{type: cube-mesh, bandwidth: 2 GBps, latency: 1 s}") ==
+        Interconnect{CubeMeshNode{}, link_of(2, 1)});
+  CHECK(interconnect("{type: cube-mesh, bandwidth: 2 GBps, latency: 1 s, doubled: [[0, 3], [7, 3]]}") ==
+        Interconnect{CubeMeshNode{{{0, 3}, {7, 3}}}, link_of(2, 1)});
+  CHECK(interconnect("{type: pcie, bandwidth: 2 GBps, latency: 1 s, devices_per_switch: 4}") ==
+        Interconnect{PcieNode{4, link_of(2, 1), 0, {}}, link_of(2, 1)});  // uplinks like the device links
+  CHECK(interconnect("{type: pcie, bandwidth: 2 GBps, latency: 1 s, devices_per_switch: 2, switches_per_socket: 3, "
+                     "uplink: {bandwidth: 3 GBps, latency: 2 s}, socket_link: {bandwidth: 4 GBps, latency: 3 s}}") ==
+        Interconnect{PcieNode{2, link_of(3, 2), 3, link_of(4, 3)}, link_of(2, 1)});
+  // no second socket under 8 devices: its link may be given, and may be left out
+  CHECK(interconnect("{type: pcie, bandwidth: 2 GBps, latency: 1 s, devices_per_switch: 2, switches_per_socket: 4}") ==
+        Interconnect{PcieNode{2, link_of(2, 1), 4, {}}, link_of(2, 1)});
+}
+
+TEST_CASE("platform file: swapped tensors take the PCIe tree where the host has no link") {
+  const NodeForm form =
+      cluster("{type: pcie, bandwidth: 2 GBps, latency: 1 s, devices_per_switch: 4}", "{type: switch}");
+  CHECK(form.node_kinds[NodeKindId(0)].host == HostSpec{Bytes(1073741824), std::nullopt, 1});
+}
+
+TEST_CASE("platform file: every type of network") {
+  CHECK(network("{type: switch}") == Network(SwitchedNetwork{}));
+  CHECK(network("{type: switch, bandwidth: 2 GBps, latency: 1 s}") == Network(SwitchedNetwork{link_of(2, 1)}));
+  CHECK(network("{type: full, bandwidth: 2 GBps, latency: 1 s}") == Network(FullNetwork{link_of(2, 1)}));
+  CHECK(network("{type: ring, bandwidth: 2 GBps, latency: 1 s}") == Network(TorusNetwork{{8}, link_of(2, 1)}));
+  CHECK(network("{type: torus, sizes: [8], bandwidth: 2 GBps, latency: 1 s}") ==
+        Network(TorusNetwork{{8}, link_of(2, 1)}));
+  CHECK(network("{type: torus, sizes: [2, 1, 4], bandwidth: 2 GBps, latency: 1 s}") ==
+        Network(TorusNetwork{{2, 1, 4}, link_of(2, 1)}));
+  CHECK(network("{type: fat-tree, levels: [{children: 4}]}") ==
+        Network(FatTreeNetwork{{{4, 1.0, 1, Seconds(0)}}, std::nullopt}));
+  CHECK(network("{type: fat-tree, bandwidth: 2 GBps, latency: 1 s, levels: "
+                "[{children: 4, oversubscription: 0.5, uplinks: 3, latency: 2 s}, {children: 2}]}") ==
+        Network(FatTreeNetwork{{{4, 0.5, 3, Seconds(2)}, {2, 1.0, 1, Seconds(0)}}, link_of(2, 1)}));
+  CHECK(network("{type: dragonfly, routers_per_group: 2, nodes_per_router: 3, bandwidth: 2 GBps, latency: 1 s, "
+                "duplex: half, global_bandwidth: 4 GBps, global_latency: 5 s}") ==
+        Network(DragonflyNetwork{2, 3, link_of(2, 1, Duplex::Half), link_of(4, 5, Duplex::Half)}));
 }
 
 TEST_CASE("platform file: the explicit form") {

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "sim/io/yaml_node.hpp"
+#include "sim/model/platform_spec.hpp"
+
+#include <cstdint>
+
+namespace stagecraft {
+
+// The parts of a platform file that say what joins devices and nodes; for `parse_platform`.
+
+inline constexpr std::int64_t kMostDevices = 1'000'000;
+
+/// The part of a link that every form has; the caller lists the keys.
+[[nodiscard]] LinkSpec read_link(const YamlNode& node);
+
+/// A link without further keys.
+[[nodiscard]] LinkSpec read_whole_link(const YamlNode& node);
+
+/// **Throws** InputError for keys that the type does not have, and for a type that cannot join so many devices.
+[[nodiscard]] Interconnect read_interconnect(const YamlNode& node, std::uint32_t device_count);
+
+/// **Throws** InputError for keys that the type does not have, and for sizes that are not those of so many nodes.
+[[nodiscard]] Network read_network(const YamlNode& node, std::uint32_t node_count);
+
+}  // namespace stagecraft
