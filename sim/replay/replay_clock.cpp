@@ -9,7 +9,7 @@ namespace {
 
 // SimGrid reaches a date by adding differences and takes dates within 1e-12 s for one, so that the end of a flow may be
 // off by as much. A transfer that never shared a link ends at the very instant `evaluate` would give.
-constexpr double kDateNoise = 2e-12;
+double date_noise(Seconds date) { return 2e-12 * std::max(1.0, date.value()); }
 
 }  // namespace
 
@@ -19,7 +19,7 @@ ReplayClock::ReplayClock(const Platform& platform, const Events& events)
 void ReplayClock::run(Executor& executor) {
   executor_ = &executor;
   executor.begin();
-  set_alarm();
+  happen_until(now_);
   network_.run();
 }
 
@@ -42,8 +42,9 @@ void ReplayClock::start_transfer(Start start, const Op& op) {
   transfer.rests = false;
   transfer.transfer_class = op.transfer_class;
   transfer.start = start;
-  transfer.bytes = op.bytes;
+  transfer.left = static_cast<double>(op.bytes.value());
   transfer.end_alone = end_alone;
+  transfer.narrowest = way.narrowest;
   transfer.way = &way;
   const std::uint32_t number = number_of(transfer);
   push(now_ + way.latency, What::LatencyPaid, number, transfer.serial);
@@ -83,6 +84,8 @@ void ReplayClock::apply_changes() {
     transfer.rests = !change.moves;
     if (transfer.state == Transfer::State::Waiting) {
       start_flow(transfer);
+    } else if (transfer.state == Transfer::State::Alone && !is_ending(transfer)) {
+      enter_network(transfer);  // which lets it rest
     } else if (transfer.state == Transfer::State::Flowing && transfer.rests) {
       network_.suspend(transfer.flow);
     } else if (transfer.state == Transfer::State::Flowing) {
@@ -92,14 +95,75 @@ void ReplayClock::apply_changes() {
   changes_.clear();
 }
 
+/// Whether a transfer alone on its links ends now, as far as dates can tell.
+bool ReplayClock::is_ending(const Transfer& transfer) const {
+  return (transfer.end_alone - now_).value() <= date_noise(now_);
+}
+
+/// The first byte leaves. Whoever had one of the links to itself has company from now on.
 void ReplayClock::start_flow(Transfer& transfer) {
+  bool has_company = false;
+  for (std::uint32_t link : transfer.way->shared) {
+    if (link >= uses_.size()) uses_.resize(link + 1);
+    const std::uint32_t other = uses_[link].alone;
+    if (other != kNobody && !is_ending(transfers_[other])) enter_network(transfers_[other]);
+    has_company = has_company || uses_[link].flows > 0;
+  }
+  if (has_company) {
+    enter_network(transfer);
+  } else {
+    stay_alone(transfer);
+  }
+}
+
+void ReplayClock::stay_alone(Transfer& transfer) {
+  if (transfer.state == Transfer::State::Waiting || transfer.narrowest != transfer.way->narrowest) {
+    transfer.narrowest = transfer.way->narrowest;
+    transfer.end_alone = now_ + Seconds(transfer.left / transfer.narrowest.value());
+  }
+  transfer.state = Transfer::State::Alone;
+  const std::uint32_t number = number_of(transfer);
+  for (std::uint32_t link : transfer.way->shared) uses_[link].alone = number;
+  push(transfer.end_alone, What::LastByte, number, transfer.serial);
+}
+
+/// What is left of the transfer becomes a flow of the network.
+void ReplayClock::enter_network(Transfer& transfer) {
+  if (transfer.state == Transfer::State::Alone) {
+    leave_links(transfer);
+    transfer.left = (transfer.end_alone - now_).value() * transfer.narrowest.value();
+  }
+  for (std::uint32_t link : transfer.way->shared) ++uses_[link].flows;
+  transfer.state = Transfer::State::Entering;
+  if (now_ > network_at_) {
+    entering_.emplace_back(number_of(transfer), transfer.serial);
+  } else {
+    flow(transfer);
+  }
+}
+
+void ReplayClock::flow(Transfer& transfer) {
   transfer.state = Transfer::State::Flowing;
-  transfer.flow = network_.start(transfer.way->shared, transfer.bytes);
+  transfer.flow = network_.start(transfer.way->shared, transfer.left);
   if (transfer.flow >= transfer_of_.size()) transfer_of_.resize(transfer.flow + 1);
   transfer_of_[transfer.flow] = number_of(transfer);
+  if (transfer.rests) network_.suspend(transfer.flow);
+}
+
+void ReplayClock::leave_links(const Transfer& transfer) {
+  const std::uint32_t number = number_of(transfer);
+  const bool in_network = transfer.state == Transfer::State::Entering || transfer.state == Transfer::State::Flowing;
+  for (std::uint32_t link : transfer.way->shared) {
+    if (in_network) {
+      --uses_[link].flows;
+    } else if (link < uses_.size() && uses_[link].alone == number) {
+      uses_[link].alone = kNobody;
+    }
+  }
 }
 
 void ReplayClock::leave(Transfer& transfer) {
+  leave_links(transfer);
   transfer.state = Transfer::State::Free;
   ++transfer.serial;
   free_.push_back(number_of(transfer));
@@ -117,27 +181,42 @@ void ReplayClock::abort_transfer(Start start) {
   }
 }
 
-void ReplayClock::set_bandwidth(LinkId link, BytesPerSecond bandwidth) { ways_.set_bandwidth(link, bandwidth); }
+/// The network knows how a flow goes on when a link changes, so what is alone on this link enters it.
+void ReplayClock::set_bandwidth(LinkId link, BytesPerSecond bandwidth) {
+  for (Transfer& transfer : transfers_) {
+    if (transfer.state != Transfer::State::Alone || is_ending(transfer)) continue;
+    if (std::ranges::find(transfer.way->links, link) != transfer.way->links.end()) enter_network(transfer);
+  }
+  ways_.set_bandwidth(link, bandwidth);
+}
 
 void ReplayClock::on_flow_end(std::uint32_t flow) {
   Transfer& transfer = transfers_[transfer_of_[flow]];
   const Start start = transfer.start;
   Seconds end = network_.now();
-  const double noise = kDateNoise * std::max(1.0, end.value());
-  if (std::abs((end - transfer.end_alone).value()) <= noise) end = transfer.end_alone;
+  if (std::abs((end - transfer.end_alone).value()) <= date_noise(end)) end = transfer.end_alone;
   leave(transfer);
   if (end > network_.now() && executor_->is_contested()) {  // with all else that happens at that very instant
     complete_at(start, end);
     return;
   }
   now_ = std::max(now_, end);
+  network_at_ = now_;
   executor_->complete(start);
 }
 
 void ReplayClock::on_alarm() {
   const Seconds alarm = alarms_.back();
   alarms_.pop_back();
-  happen_until(std::max(alarm, network_.now()));
+  if (alarm < now_) {  // the heap went ahead while the network was empty
+    set_alarm();
+    return;
+  }
+  network_at_ = std::max(alarm, network_.now());
+  for (const auto& [number, serial] : std::exchange(entering_, {})) {
+    if (transfers_[number].serial == serial) flow(transfers_[number]);
+  }
+  happen_until(network_at_);
 }
 
 void ReplayClock::on_settled() {
@@ -145,10 +224,11 @@ void ReplayClock::on_settled() {
   happen_until(now_);
 }
 
-/// Lets all dates up to `end` happen, one after the other. Flows that end at this instant are still to come when the
-/// alarm rings; they join the last date, and `on_settled` goes on from there.
+/// Lets all dates up to `end` happen, one after the other, and later ones as long as the network is empty. Flows that
+/// end at this instant are still to come when the alarm rings; they join the last date, and `on_settled` goes on from
+/// there.
 void ReplayClock::happen_until(Seconds end) {
-  while (!heap_.empty() && heap_.top().at <= end) {
+  while (!heap_.empty() && (heap_.top().at <= end || (network_.is_empty() && entering_.empty()))) {
     const Seconds at = heap_.top().at;
     now_ = std::max(now_, at);
     while (!heap_.empty() && heap_.top().at == at) {
@@ -176,13 +256,23 @@ void ReplayClock::happen(const Instant& instant) {
       }
       break;
     }
+    case What::LastByte: {
+      Transfer& transfer = transfers_[instant.number];
+      if (transfer.state != Transfer::State::Alone || transfer.serial != instant.generation) break;
+      const Start start = transfer.start;
+      leave(transfer);
+      executor_->complete(start);
+      break;
+    }
   }
 }
 
 void ReplayClock::set_alarm() {
-  if (heap_.empty() || (!alarms_.empty() && alarms_.back() <= heap_.top().at)) return;
-  alarms_.push_back(heap_.top().at);
-  network_.set_alarm(alarms_.back());
+  if (heap_.empty() && entering_.empty()) return;
+  const Seconds next = entering_.empty() ? heap_.top().at : now_;
+  if (!alarms_.empty() && alarms_.back() <= next) return;
+  alarms_.push_back(next);
+  network_.set_alarm(next);
 }
 
 }  // namespace stagecraft

@@ -7,13 +7,17 @@
 #include "sim/replay/ways.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <queue>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
 
-/// Time as a `FlowNetwork` lets it pass. Computations, delays and latencies are dates in a heap of ours, for which the
-/// network holds one alarm at a time; a transfer becomes a flow when its latency is paid.
+/// Time as a `FlowNetwork` lets it pass. Computations, delays and latencies are dates in a heap of ours, and so is the
+/// end of a transfer that has all its links to itself: its rate is that of the narrowest. When another comes to one of
+/// those links, both become flows of the network, the first with what is left of it. While the network holds no flow,
+/// the heap alone says what happens next; else the network holds one alarm at a time, for the heap's earliest date.
 class ReplayClock final : public Clock, private NetworkListener {
  public:
   /// `platform` must outlive the clock.
@@ -30,7 +34,7 @@ class ReplayClock final : public Clock, private NetworkListener {
   void run(Executor& executor);
 
  private:
-  enum class What : std::uint8_t { Complete, Wake, LatencyPaid };
+  enum class What : std::uint8_t { Complete, Wake, LatencyPaid, LastByte };
   struct Instant {
     Seconds at;
     std::uint64_t order = 0;   ///< of equal dates, first in, first out
@@ -41,15 +45,29 @@ class ReplayClock final : public Clock, private NetworkListener {
   };
   /// A transfer under way over shared links.
   struct Transfer {
-    enum class State : std::uint8_t { Free, Latency, Waiting, Flowing } state = State::Free;
+    enum class State : std::uint8_t {
+      Free,
+      Latency,   ///< not paid yet
+      Waiting,   ///< for its right of way, before its first byte
+      Alone,     ///< on all its links; ends at `end_alone`
+      Entering,  ///< a flow as soon as the network has come to the present
+      Flowing,
+    } state = State::Free;
     bool rests = false;  ///< gives way to another
     std::uint8_t transfer_class = 0;
     std::uint32_t serial = 0;  ///< of the transfer under this number
     std::uint32_t flow = 0;    ///< while it flows
     Start start;
-    Bytes bytes;
-    Seconds end_alone;  ///< when it ends if it never shares a link
+    double left = 0.0;         ///< bytes, when it starts to flow
+    Seconds end_alone;         ///< when it ends if it never shares a link
+    BytesPerSecond narrowest;  ///< of its links, as `end_alone` supposes
     const Way* way = nullptr;
+  };
+  static constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+  /// Who uses a link of the network.
+  struct LinkUse {
+    std::uint32_t alone = kNobody;  ///< the transfer that has it to itself
+    std::uint32_t flows = 0;        ///< of the network, those that rest or are about to enter included
   };
 
   void on_alarm() override;
@@ -63,6 +81,11 @@ class ReplayClock final : public Clock, private NetworkListener {
   Transfer& add_transfer();
   [[nodiscard]] std::uint32_t number_of(const Transfer& transfer) const;
   void start_flow(Transfer& transfer);
+  void stay_alone(Transfer& transfer);
+  void enter_network(Transfer& transfer);
+  void flow(Transfer& transfer);
+  void leave_links(const Transfer& transfer);
+  [[nodiscard]] bool is_ending(const Transfer& transfer) const;
   void leave(Transfer& transfer);
   void enter_classes();
   void apply_changes();
@@ -77,6 +100,9 @@ class ReplayClock final : public Clock, private NetworkListener {
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> transfer_of_;  ///< by flow
+  std::vector<LinkUse> uses_;               ///< by network link
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> entering_;  ///< numbers and serials
+  Seconds network_at_;                                             ///< how far the network has come
   bool has_classes_ = false;                ///< a transfer of another class than 0 has been seen
   RightOfWay right_of_way_;
   std::vector<RightOfWay::Change> changes_;

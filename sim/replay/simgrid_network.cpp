@@ -4,6 +4,7 @@
 #include "sim/replay/simgrid_compat.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -21,10 +22,8 @@ class GivenRouteZone final : public kernel::routing::NetZoneImpl {
  public:
   explicit GivenRouteZone(const std::string& name) : NetZoneImpl(name) {}
 
-  void give_route(std::span<kernel::resource::StandardLinkImpl* const> links, std::span<const std::uint32_t> route) {
-    next_route_.clear();
-    for (std::uint32_t link : route) next_route_.push_back(links[link]);
-  }
+  /// The route of the next communication.
+  std::vector<kernel::resource::StandardLinkImpl*>& next_route() { return next_route_; }
 
  private:
   // SimGrid weighs flows by the latencies of their routes; the same latency for all makes them equal, and the
@@ -45,9 +44,6 @@ class GivenRouteZone final : public kernel::routing::NetZoneImpl {
 };
 
 std::unique_ptr<s4u::Engine> make_engine() {
-  static bool is_made = false;
-  STAGECRAFT_CHECK(!is_made, "one SimGrid engine in the life of a process");
-  is_made = true;
   auto engine = std::make_unique<s4u::Engine>(std::string("stagecraft"));
   xbt_log_control_set("root.thresh:warning");
   s4u::Engine::set_config("network/model:CM02");
@@ -85,27 +81,31 @@ class FlowNetwork::World {
     simgrid_compat::on_completion([this](const s4u::Activity& activity) { completed(activity); });
   }
 
-  std::uint32_t add_link(double bandwidth) {
-    const auto number = static_cast<std::uint32_t>(links_.size());
-    links_.push_back(simgrid_compat::interface_of(*yard_)->create_link(std::to_string(number), bandwidth));
-    links_.back()->seal();
-    link_impls_.push_back(links_.back()->get_impl());
-    return number;
+  [[nodiscard]] bool knows(std::uint32_t link) const { return link < links_.size() && links_[link] != nullptr; }
+
+  void add_link(std::uint32_t number, double bandwidth) {
+    if (number >= links_.size()) links_.resize(number + 1);
+    if (number >= link_impls_.size()) link_impls_.resize(number + 1);
+    links_[number] = simgrid_compat::interface_of(*yard_)->create_link(std::to_string(number), bandwidth);
+    links_[number]->seal();
+    link_impls_[number] = links_[number]->get_impl();
   }
 
   void set_alarm(double at) {
     simgrid_compat::set_timer(std::max(at, s4u::Engine::get_clock()), [this] { listener_.on_alarm(); });
   }
 
-  std::uint32_t start(std::span<const std::uint32_t> route, Bytes bytes) {
+  std::uint32_t start(std::span<const std::uint32_t> route, double bytes) {
     const std::uint32_t number = take_number();
     Flow& flow = flows_[number];
-    zone_->give_route(link_impls_, route);
+    zone_->next_route().clear();
+    for (std::uint32_t link : route) zone_->next_route().push_back(link_impls_[link]);
     flow.comm = s4u::Comm::sendto_init();
-    flow.comm->set_payload_size(static_cast<std::uint64_t>(bytes.value()));
+    flow.comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(bytes)));
     flow.comm->set_data(tag(number, flow.generation));
     flow.comm->set_source(source_);
     flow.comm->set_destination(target_);  // which starts it
+    model_->get_started_action_set()->back().set_remains(bytes);  // a payload has no fraction
     return number;
   }
 
@@ -125,6 +125,7 @@ class FlowNetwork::World {
     for (kernel::resource::Action& action : *model_->get_started_action_set()) action.set_bound(-1.0);
   }
 
+  [[nodiscard]] bool is_empty() const { return free_.size() == flows_.size(); }
   [[nodiscard]] bool has_unreported() const { return !model_->get_finished_action_set()->empty(); }
   void run() { engine_->run(); }
 
@@ -180,22 +181,40 @@ class FlowNetwork::World {
   bool is_cancelling_ = false;
 };
 
-FlowNetwork::FlowNetwork(NetworkListener& listener)
-    : world_(new World(listener)) {}  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
+FlowNetwork::FlowNetwork(NetworkListener& listener) : listener_(listener) {
+  static bool is_made = false;
+  STAGECRAFT_CHECK(!is_made, "one SimGrid engine in the life of a process");
+  is_made = true;
+}
 
-std::uint32_t FlowNetwork::add_link(BytesPerSecond bandwidth) { return world_->add_link(bandwidth.value()); }
-Seconds FlowNetwork::now() const { return Seconds(s4u::Engine::get_clock()); }
-void FlowNetwork::set_alarm(Seconds at) { world_->set_alarm(at.value()); }
-std::uint32_t FlowNetwork::start(std::span<const std::uint32_t> links, Bytes bytes) {
-  return world_->start(links, bytes);
+FlowNetwork::World& FlowNetwork::world() {
+  if (world_ == nullptr) world_ = new World(listener_);  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
+  return *world_;
 }
-void FlowNetwork::suspend(std::uint32_t flow) { world_->suspend(flow); }
-void FlowNetwork::resume(std::uint32_t flow) { world_->resume(flow); }
-void FlowNetwork::cancel(std::uint32_t flow) { world_->cancel(flow); }
+
+std::uint32_t FlowNetwork::add_link(BytesPerSecond bandwidth) {
+  bandwidths_.push_back(bandwidth);
+  return static_cast<std::uint32_t>(bandwidths_.size() - 1);
+}
+Seconds FlowNetwork::now() const { return Seconds(world_ == nullptr ? 0.0 : s4u::Engine::get_clock()); }
+void FlowNetwork::set_alarm(Seconds at) { world().set_alarm(at.value()); }
+std::uint32_t FlowNetwork::start(std::span<const std::uint32_t> links, double bytes) {
+  for (std::uint32_t link : links) {
+    if (!world().knows(link)) world().add_link(link, bandwidths_[link].value());
+  }
+  return world().start(links, bytes);
+}
+void FlowNetwork::suspend(std::uint32_t flow) { world().suspend(flow); }
+void FlowNetwork::resume(std::uint32_t flow) { world().resume(flow); }
+void FlowNetwork::cancel(std::uint32_t flow) { world().cancel(flow); }
 void FlowNetwork::set_bandwidth(std::uint32_t link, BytesPerSecond bandwidth) {
-  world_->set_bandwidth(link, bandwidth.value());
+  bandwidths_[link] = bandwidth;
+  if (world_ != nullptr && world_->knows(link)) world_->set_bandwidth(link, bandwidth.value());
 }
-bool FlowNetwork::has_unreported() const { return world_->has_unreported(); }
-void FlowNetwork::run() { world_->run(); }
+bool FlowNetwork::is_empty() const { return world_ == nullptr || world_->is_empty(); }
+bool FlowNetwork::has_unreported() const { return world_ != nullptr && world_->has_unreported(); }
+void FlowNetwork::run() {
+  if (world_ != nullptr) world_->run();
+}
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace stagecraft {
 
@@ -27,7 +28,8 @@ class NetworkListener {
 /// Flows that share links max-min fairly, and alarms: all that a replay asks of SimGrid, and the one place that speaks
 /// to it. A flow has no latency: its rate is its fair share from its start to its end.
 ///
-/// SimGrid keeps global state, so a process may make one of these in its life.
+/// SimGrid keeps global state, so a process may make one of these in its life. It is not started before the first flow
+/// or alarm, and does not learn of a link before a flow crosses it.
 class FlowNetwork {
  public:
   /// `listener` must outlive the network.
@@ -44,8 +46,9 @@ class FlowNetwork {
   /// `on_alarm` at `at`, which is not in the past.
   void set_alarm(Seconds at);
   /// A flow over some links, none of them twice; its number is free again once it has ended.
-  /// **Requires** at least one link and one byte.
-  std::uint32_t start(std::span<const std::uint32_t> links, Bytes bytes);
+  /// **Units** `bytes` may be a fraction: what is left of a transfer.
+  /// **Requires** at least one link, and more than nothing to send.
+  std::uint32_t start(std::span<const std::uint32_t> links, double bytes);
   /// The flow rests, with what is left of it, until it is resumed.
   void suspend(std::uint32_t flow);
   void resume(std::uint32_t flow);
@@ -53,6 +56,8 @@ class FlowNetwork {
   void cancel(std::uint32_t flow);
   /// From now on the link carries this much.
   void set_bandwidth(std::uint32_t link, BytesPerSecond bandwidth);
+  /// Whether no flow is under way, or rests.
+  [[nodiscard]] bool is_empty() const;
   /// Whether flows have ended at this instant that are not reported yet.
   [[nodiscard]] bool has_unreported() const;
   /// Runs until nothing is left to happen. What a listener throws comes through, and the network is lost.
@@ -60,7 +65,11 @@ class FlowNetwork {
 
  private:
   class World;
-  World* world_;  ///< SimGrid's state lasts as long as the process: taken down after an exception it would crash
+  [[nodiscard]] World& world();
+
+  NetworkListener& listener_;
+  World* world_ = nullptr;  ///< SimGrid's state lasts as long as the process: taken down after an exception it would crash
+  std::vector<BytesPerSecond> bandwidths_;
 };
 
 }  // namespace stagecraft
