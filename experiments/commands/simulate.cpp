@@ -32,6 +32,13 @@ Schedule take_orders(const std::string& path, const Platform& platform, Plan& pl
   return read_schedule_file(path, platform);
 }
 
+std::string json_of(const Simulation& simulation, const Plan& plan, const Platform& platform,
+                    const SimulationChoices& choices, const Settings& settings) {
+  Detail::Record record = simulation_record(simulation, plan, platform, settings.timings);
+  if (choices.timeline) record.emplace_back("timeline", timeline_list(simulation.timeline, platform));
+  return to_json(std::move(record));
+}
+
 Answer run(const Options& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   choices.timeline = options.timeline || options.transfers;
@@ -48,13 +55,11 @@ Answer run(const Options& options, const Settings& settings) {
   }
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
   std::string text = simulation_text(simulation, plan, inputs.platform, settings.timings);
-  Detail::Record record = simulation_record(simulation, plan, inputs.platform, settings.timings);
   if (choices.timeline) {
     text += "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers});
-    record.emplace_back("timeline", timeline_list(simulation.timeline, inputs.platform));
   }
   return {.text = std::move(text),
-          .json = to_json(std::move(record)),
+          .json = settings.json ? json_of(simulation, plan, inputs.platform, choices, settings) : std::string(),
           .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }
 

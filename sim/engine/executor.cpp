@@ -13,13 +13,13 @@ Executor::Executor(const Platform& platform, OpSource source, const Events& even
       events_(events),
       sink_(std::move(sink)),
       clock_(clock),
-      links_(platform.links.size()),
       slowdown_(platform.devices.size(), 1.0),
       held_(platform.devices.size()),
       failures_(platform.devices.size()) {
   edges_.push_back({});  // position 0 ends a list
   has_exclusive_links_ =
       std::ranges::any_of(platform.links, [](const Link& link) { return link.sharing == Sharing::Exclusive; });
+  if (has_exclusive_links_) links_.resize(platform.links.size());
   speeds_change_ =
       std::ranges::any_of(events_, [](const Event& event) { return std::holds_alternative<Slowdown>(event.change); });
   contested_run_ = has_exclusive_links_ || !events.empty();

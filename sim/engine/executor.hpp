@@ -151,7 +151,7 @@ class Executor {
   Ring<MemoryDelta> deltas_;
   std::deque<Resource> lanes_;                                          ///< by LaneId
   std::unordered_map<std::uint64_t, std::vector<LaneId>> extra_lanes_;  ///< of unfinished operations that have some
-  std::vector<Resource> links_;                                         ///< by LinkId; used for exclusive ones
+  std::vector<Resource> links_;                                         ///< by LinkId, if any is exclusive
   std::unordered_map<std::uint64_t, std::vector<LinkId>> exclusive_;    ///< of unfinished transfers that need some
   bool has_exclusive_links_ = false;
   bool contested_run_ = false;

@@ -99,11 +99,11 @@ class ReplayClock final : public Clock, private NetworkListener {
   std::vector<Seconds> alarms_;  ///< that are set, the earliest last
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> transfer_of_;  ///< by flow
-  std::vector<LinkUse> uses_;               ///< by network link
+  std::vector<std::uint32_t> transfer_of_;                         ///< by flow
+  std::vector<LinkUse> uses_;                                      ///< by network link
   std::vector<std::pair<std::uint32_t, std::uint32_t>> entering_;  ///< numbers and serials
   Seconds network_at_;                                             ///< how far the network has come
-  bool has_classes_ = false;                ///< a transfer of another class than 0 has been seen
+  bool has_classes_ = false;                                       ///< a transfer of another class than 0 has been seen
   RightOfWay right_of_way_;
   std::vector<RightOfWay::Change> changes_;
 };

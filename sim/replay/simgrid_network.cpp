@@ -104,7 +104,7 @@ class FlowNetwork::World {
     flow.comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(bytes)));
     flow.comm->set_data(tag(number, flow.generation));
     flow.comm->set_source(source_);
-    flow.comm->set_destination(target_);  // which starts it
+    flow.comm->set_destination(target_);                          // which starts it
     model_->get_started_action_set()->back().set_remains(bytes);  // a payload has no fraction
     return number;
   }

@@ -68,7 +68,8 @@ class FlowNetwork {
   [[nodiscard]] World& world();
 
   NetworkListener& listener_;
-  World* world_ = nullptr;  ///< SimGrid's state lasts as long as the process: taken down after an exception it would crash
+  World* world_ =
+      nullptr;  ///< SimGrid's state lasts as long as the process: taken down after an exception it would crash
   std::vector<BytesPerSecond> bandwidths_;
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 /// Actions that stay in sight on each device, so that a prefetch finds the next backward.
 constexpr std::size_t kLookAhead = 8;
-constexpr std::int64_t kSegment = 64;  ///< microbatches
+constexpr std::int64_t kSegment = 64;           ///< microbatches, at least
+constexpr std::int64_t kSegmentOfReplica = 16;  ///< microbatches that each of many replicas gets
 
 }  // namespace
 
@@ -43,7 +44,9 @@ Schedule Lowering::next_segment() {
     segment_begin_ = plan_.microbatches;
     return *options_.literal;
   }
-  const Segment segment{segment_begin_, std::min(segment_begin_ + kSegment, plan_.microbatches)};
+  std::int64_t length = kSegment;
+  for (const Stage& stage : plan_.stages) length = std::max(length, kSegmentOfReplica * alternating_replicas(stage));
+  const Segment segment{segment_begin_, std::min(segment_begin_ + length, plan_.microbatches)};
   segment_begin_ = segment.end;
   return schedule_.build(plan_, segment);
 }
@@ -113,7 +116,7 @@ std::size_t Lowering::window_size() const {
   const bool by_priority =
       std::ranges::any_of(devices_, [](const DeviceState& device) { return device.discipline == Discipline::Ready; });
   if (by_priority && has_actions_left()) return static_cast<std::size_t>(-1);
-  return std::max<std::size_t>(65536, 8 * devices_.size());
+  return std::max<std::size_t>(65536, 4 * devices_.size());
 }
 
 OpId Lowering::oldest_needed() const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace stagecraft {
 namespace {
@@ -148,7 +149,9 @@ void Lowering::check_connected() const {
   Route route;
   for (const Worker& worker : workers_) {
     for (const Target& target : worker.forward_targets) {
-      for (std::int64_t r = 0; r < target.alternating; ++r) {
+      // Of two alternating stages only those replicas exchange anything that share a microbatch.
+      const std::int64_t stride = std::gcd(worker.replicas, target.alternating);
+      for (std::int64_t r = worker.replica % stride; r < target.alternating; r += stride) {
         const Worker& other = workers_[target.first_worker + static_cast<std::size_t>(r)];
         const bool there = find_route(platform_, worker.place, other.place, route);
         if (there && find_route(platform_, other.place, worker.place, route)) continue;
