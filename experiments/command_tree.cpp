@@ -53,7 +53,7 @@ const std::vector<Values>& known_values() {
   static const std::vector<Values> kValues = {
       {"model", "--device", [] { return names_of(known_devices()); }},
       {"model", "NAME", [] { return names_of(known_architectures()); }},
-      {"model", "--granularity", [] { return Words{"layer", "block"}; }},
+      {"model", "--granularity", [] { return Words{"operator", "layer", "block"}; }},
       {"import", "FORMAT", [] { return Words{"pipedream"}; }},
       {"schema", "FORMAT", [] { return schema_names(); }},
       {"list", "KIND", [] { return catalogue_kinds(); }},

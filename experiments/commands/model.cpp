@@ -53,20 +53,26 @@ DeviceDescription load_device(const std::string& name) {
                    suggest_name(name, names_of(known_devices())));
 }
 
+Granularity read_granularity(const std::string& text) {
+  const std::string choice = read_choice_option("--granularity", text, {"operator", "layer", "block"});
+  if (choice == "operator") return Granularity::Operator;
+  return choice == "layer" ? Granularity::Layer : Granularity::Block;
+}
+
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   command.add_option("NAME", options->architecture, "a network known by name, or an architecture file")->required();
   command.add_option("--device", options->device, "a device kind known by name, or a device file")->required();
   command.add_option("--microbatch-size", options->microbatch_size, "samples of a microbatch")->required();
-  command.add_option("--granularity", options->granularity, "what becomes one layer: layer or block")
+  command.add_option("--granularity", options->granularity, "what becomes one layer: operator, layer or block")
       ->capture_default_str();
   command.add_option("-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
   return [options](const Settings&) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
-    const bool by_layer = read_choice_option("--granularity", options->granularity, {"layer", "block"}) == "layer";
+    const Granularity granularity = read_granularity(options->granularity);
     const Architecture architecture = load_architecture(options->architecture);
     const DeviceDescription device = load_device(options->device);
-    const Model model = build_model(architecture, device, size, by_layer ? Granularity::Layer : Granularity::Block);
+    const Model model = build_model(architecture, device, size, granularity);
     return model_answer(model, options->output);
   };
 }

@@ -4,6 +4,7 @@ namespace stagecraft {
 
 const char* to_string(Granularity granularity) {
   switch (granularity) {
+    case Granularity::Operator: return "operator";
     case Granularity::Layer: return "layer";
     case Granularity::Block: return "block";
   }

@@ -29,7 +29,7 @@ enum class OperatorKind {
 /// floating-point operations. Values are activations of the precision the model is built for; parameters are always
 /// four bytes each.
 struct Operator {
-  std::string name;
+  std::string name;  ///< no other operator of the network has it
   OperatorKind kind = OperatorKind::Pointwise;
   std::vector<OperatorId> inputs;    ///< producers of the tensors it reads; `none()` is the network's input
   std::int64_t input_values = 0;     ///< read by the forward
@@ -60,8 +60,9 @@ struct Architecture {
 
 /// What becomes one layer of the profile.
 enum class Granularity {
-  Layer,  ///< a module of a convolutional network; the attention half or the MLP half of a transformer block
-  Block,  ///< the convolutions up to a pooling; a transformer block
+  Operator,  ///< every operator
+  Layer,     ///< a module of a convolutional network; the attention half or the MLP half of a transformer block
+  Block,     ///< the convolutions up to a pooling; a transformer block
 };
 
 [[nodiscard]] const char* to_string(Granularity granularity);

@@ -51,24 +51,38 @@ Bytes sum_of(const Build& build, const std::set<OperatorId>& tensors) {
   return sum;
 }
 
-const std::string& layer_name(const Operator& op, Granularity granularity) {
-  return granularity == Granularity::Layer ? op.layer : op.block;
+/// The layer that an operator belongs to, and its type.
+struct Place {
+  std::string name;
+  std::string type;
+};
+
+/// An operator takes its type from its layer's and its own name within the layer.
+std::string operator_type(const Operator& op) {
+  if (op.layer_type.empty() || op.name == op.layer) return op.layer_type;
+  const std::string prefix = op.layer + ".";
+  return op.layer_type + "." + (op.name.starts_with(prefix) ? op.name.substr(prefix.size()) : op.name);
 }
 
-const std::string& layer_type(const Operator& op, Granularity granularity) {
-  return granularity == Granularity::Layer ? op.layer_type : op.block_type;
+Place place_of(const Operator& op, Granularity granularity) {
+  switch (granularity) {
+    case Granularity::Operator: return {op.name, operator_type(op)};
+    case Granularity::Layer: return {op.layer, op.layer_type};
+    case Granularity::Block: break;
+  }
+  return {op.block, op.block_type};
 }
 
 /// Operators of one name form one layer, in the order of first appearance.
 void assign_layers(Build& build, LayerGraph& graph, Granularity granularity) {
   std::map<std::string, LayerId> known;
   for (const OperatorId id : indices(build.net.operators)) {
-    const Operator& op = build.net.operators[id];
-    const auto [at, is_new] = known.try_emplace(layer_name(op, granularity), LayerId(graph.layers.size()));
+    Place place = place_of(build.net.operators[id], granularity);
+    const auto [at, is_new] = known.try_emplace(place.name, LayerId(graph.layers.size()));
     if (is_new) {
       Layer layer;
       layer.name = at->first;
-      layer.type = layer_type(op, granularity);
+      layer.type = std::move(place.type);
       graph.layers.push_back(std::move(layer));
       build.members.push_back({});
     }

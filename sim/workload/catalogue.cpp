@@ -35,48 +35,6 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"gpt2-xl", [](const std::string& name) { return gpt(name, gpt2(48, 1600, 25)); }},
 });
 
-constexpr double kTera = 1e12;
-constexpr double kGiga = 1e9;
-constexpr std::int64_t kGibi = std::int64_t{1} << 30;
-constexpr Seconds kLaunchOverhead{5e-6};  ///< assumed; data sheets do not tell
-/// Assumed: tensor cores reach a smaller share of their much higher peak than ordinary cores do.
-constexpr Efficiency kTensorCoreEfficiency{.convolution = 0.5, .linear = 0.6, .matmul = 0.4, .memory = 0.8};
-
-/// NVIDIA Tesla V100 GPU Accelerator data sheet (2018), column "V100 for NVLink": 15.7 TFLOPS single precision, 125
-/// TFLOPS tensor, 16 GB HBM2 at 900 GB/s. Volta has no TF32.
-DeviceDescription v100_sxm2_16gb() {
-  return {.name = "V100-SXM2-16GB",
-          .summary = "NVIDIA Tesla V100 for NVLink, 16 GB, computing in fp32",
-          .source = "NVIDIA Tesla V100 GPU Accelerator data sheet, 2018",
-          .fp32 = FlopsPerSecond(15.7 * kTera),
-          .tf32 = FlopsPerSecond(0),
-          .fp16 = FlopsPerSecond(125 * kTera),
-          .memory_bandwidth = BytesPerSecond(900 * kGiga),
-          .memory = Bytes(16 * kGibi),
-          .launch_overhead = kLaunchOverhead,
-          .precision = Precision::Fp32,
-          .efficiency = {}};
-}
-
-/// NVIDIA A100 Tensor Core GPU data sheet (2020), column "A100 40GB SXM": 19.5 TFLOPS fp32, 156 TFLOPS TF32 and 312
-/// TFLOPS fp16 without sparsity, 40 GB HBM2 at 1,555 GB/s.
-DeviceDescription a100_sxm4_40gb() {
-  return {.name = "A100-SXM4-40GB",
-          .summary = "NVIDIA A100 SXM, 40 GB, computing in TF32",
-          .source = "NVIDIA A100 Tensor Core GPU data sheet, 2020",
-          .fp32 = FlopsPerSecond(19.5 * kTera),
-          .tf32 = FlopsPerSecond(156 * kTera),
-          .fp16 = FlopsPerSecond(312 * kTera),
-          .memory_bandwidth = BytesPerSecond(1555 * kGiga),
-          .memory = Bytes(40 * kGibi),
-          .launch_overhead = kLaunchOverhead,
-          .precision = Precision::Tf32,
-          .efficiency = kTensorCoreEfficiency};
-}
-
-using MakeDevice = DeviceDescription (*)();
-constexpr std::array<MakeDevice, 2> kDevices = {v100_sxm2_16gb, a100_sxm4_40gb};
-
 }  // namespace
 
 std::vector<WorkloadInfo> known_architectures() {
@@ -88,28 +46,11 @@ std::vector<WorkloadInfo> known_architectures() {
   return list;
 }
 
-std::vector<WorkloadInfo> known_devices() {
-  std::vector<WorkloadInfo> list;
-  for (const MakeDevice make : kDevices) {
-    const DeviceDescription device = make();
-    list.push_back({device.name, device.summary, device.source});
-  }
-  return list;
-}
-
 std::optional<Architecture> find_architecture(std::string_view name) {
   const auto known =
       std::ranges::find(kArchitectures, name, [](const KnownArchitecture& k) { return std::string_view(k.name); });
   if (known == kArchitectures.end()) return std::nullopt;
   return known->make(known->name);
-}
-
-std::optional<DeviceDescription> find_device(std::string_view name) {
-  for (const MakeDevice make : kDevices) {
-    DeviceDescription device = make();
-    if (device.name == name) return device;
-  }
-  return std::nullopt;
 }
 
 }  // namespace stagecraft

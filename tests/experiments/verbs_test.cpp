@@ -131,6 +131,20 @@ TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
   CHECK(run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "0"}).code == 2);
 }
 
+TEST_CASE("model: the granularity decides what a layer is") {
+  const auto layers = [](const std::string& granularity) {
+    const Ran ran =
+        run({"model", "bert-base", "--device", "RTX-2080-Ti", "--microbatch-size", "1", "--granularity", granularity});
+    CHECK(ran.code == 0);
+    return parse_model(ran.out, "model").profiles.at(0).layers.size();
+  };
+  CHECK(layers("block") == 1 + 12 + 1);
+  CHECK(layers("layer") == 1 + 12 * 2 + 1);
+  CHECK(layers("operator") == 6 + 12 * (12 + 6) + 2);  // three tables; 12 operators of attention, 6 of the MLP
+  CHECK(run({"model", "bert-base", "--device", "RTX-2080-Ti", "--microbatch-size", "1", "--granularity", "atom"})
+            .err.find("operator") != std::string::npos);
+}
+
 TEST_CASE("model, import: a file is written as YAML or as JSON, and both read back alike") {
   const Folder folder;
   for (const char* name : {"m.yaml", "m.json"}) {

@@ -8,12 +8,19 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cmath>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 using namespace stagecraft;
 
 namespace {
+
+/// Finest first.
+constexpr std::array kGranularities = {Granularity::Operator, Granularity::Layer, Granularity::Block};
 
 LayerGraph built(const std::string& net, const std::string& device, std::int64_t samples,
                  Granularity granularity = Granularity::Layer) {
@@ -100,20 +107,33 @@ TEST_CASE("build_model: a tied head holds a copy of the word table") {
   CHECK(totals(graph).parameters == Bytes(std::int64_t{4} * 124'439'808 + std::int64_t{4} * 50257 * 768));
 }
 
-TEST_CASE("build_model: every network is a valid chain at both granularities") {
-  for (const WorkloadInfo& info : known_architectures()) {
+TEST_CASE("build_model: VGG, BERT and GPT are chains of layers and of blocks") {
+  for (const char* name : {"vgg16", "bert-base", "bert-large-pretraining", "gpt2-small", "gpt2-xl"}) {
     for (const Granularity granularity : {Granularity::Layer, Granularity::Block}) {
-      CAPTURE(info.name);
-      const LayerGraph graph = built(info.name, "V100-SXM2-16GB", 2, granularity);
+      CAPTURE(name);
+      const LayerGraph graph = built(name, "V100-SXM2-16GB", 2, granularity);
       REQUIRE(graph.edges.size() == graph.layers.size() - 1);
       for (std::size_t i = 0; i < graph.edges.size(); ++i) {
         CHECK(graph.edges[i].from == LayerId(i));
         CHECK(graph.edges[i].to == LayerId(i + 1));
         CHECK(graph.edges[i].bytes == graph.layers[LayerId(i)].output);
       }
+    }
+  }
+}
+
+TEST_CASE("build_model: every network is a sound graph without cycles at every granularity") {
+  for (const WorkloadInfo& info : known_architectures()) {
+    for (const Granularity granularity : kGranularities) {
+      CAPTURE(info.name);
+      CAPTURE(to_string(granularity));
+      const LayerGraph graph = built(info.name, "V100-SXM2-16GB", 2, granularity);
+      CHECK(find_cycle(graph).empty());
       for (const Layer& each : graph.layers) {
+        CAPTURE(each.name);
         CHECK(each.forward > Seconds(0));
-        CHECK(each.backward > Seconds(0));
+        CHECK(each.backward >= Seconds(0));
+        CHECK((each.backward > Seconds(0) || granularity == Granularity::Operator));
         CHECK(each.backward_weight <= each.backward);
         CHECK(each.checkpoint <= each.stash);
         CHECK(each.output > Bytes(0));
@@ -122,28 +142,96 @@ TEST_CASE("build_model: every network is a valid chain at both granularities") {
   }
 }
 
-TEST_CASE("build_model: blocks have the times and parameters of their layers and keep no more") {
+TEST_CASE("build_model: at operator granularity every operator is a layer under a name of its own") {
   for (const WorkloadInfo& info : known_architectures()) {
     CAPTURE(info.name);
-    const LayerTotals fine = totals(built(info.name, "A100-SXM4-40GB", 3));
-    const LayerTotals coarse = totals(built(info.name, "A100-SXM4-40GB", 3, Granularity::Block));
-    CHECK(coarse.forward.value() == doctest::Approx(fine.forward.value()).epsilon(1e-6));
-    CHECK(coarse.backward.value() == doctest::Approx(fine.backward.value()).epsilon(1e-6));
-    CHECK(coarse.parameters == fine.parameters);
-    CHECK(coarse.stash <= fine.stash);
+    const Architecture net = find_architecture(info.name).value();
+    const LayerGraph graph = built(info.name, "V100-SXM2-16GB", 2, Granularity::Operator);
+    REQUIRE(graph.layers.size() == net.operators.size());  // operators of one name would have become one layer
+    std::set<std::pair<LayerId, LayerId>> expected;
+    for (const OperatorId id : indices(net.operators)) {
+      CHECK(graph.layers[LayerId(id.value())].name == net.operators[id].name);
+      for (const OperatorId input : net.operators[id].inputs) {
+        if (!input.is_none()) expected.emplace(LayerId(input.value()), LayerId(id.value()));
+      }
+    }
+    CHECK(graph.edges.size() == expected.size());
+    for (const LayerEdge& edge : graph.edges) {
+      CHECK(expected.contains({edge.from, edge.to}));
+      CHECK(edge.bytes == graph.layers[edge.from].output);
+    }
+  }
+}
+
+// The attention half of a BERT block: the stream goes to three products and past them to the residual addition.
+TEST_CASE("build_model: the operators of an attention half form its graph") {
+  const LayerGraph graph = built("bert-base", "V100-SXM2-16GB", 1, Granularity::Operator);
+  std::set<std::string> from;
+  std::set<std::string> to;
+  for (const LayerEdge& edge : graph.edges) {
+    if (graph.layers[edge.from].name == "block0.mlp.norm") to.insert(graph.layers[edge.to].name);
+    if (graph.layers[edge.to].name == "block1.attention.scores") from.insert(graph.layers[edge.from].name);
+  }
+  CHECK(to == std::set<std::string>{"block1.attention.query", "block1.attention.key", "block1.attention.value",
+                                    "block1.attention.residual"});
+  CHECK(from == std::set<std::string>{"block1.attention.query", "block1.attention.key"});
+  CHECK(layer(graph, "block1.attention.query").type == "attention.query");
+}
+
+// A layer's times are rounded to the nanosecond once, so two sums differ by at most half a nanosecond for each layer of
+// either. Tensors that two layers keep count at both: the finer the layers, the more often.
+TEST_CASE("build_model: layers at every granularity add up to the same times and parameters, finer ones keep more") {
+  for (const WorkloadInfo& info : known_architectures()) {
+    CAPTURE(info.name);
+    LayerTotals finer{};
+    std::size_t finer_count = 0;
+    for (const Granularity granularity : kGranularities) {
+      const LayerGraph graph = built(info.name, "A100-SXM4-40GB", 3, granularity);
+      const LayerTotals sum = totals(graph);
+      if (finer_count > 0) {
+        const double roundings = 0.5e-9 * static_cast<double>(finer_count + graph.layers.size());
+        CHECK(std::abs(sum.forward.value() - finer.forward.value()) <= roundings);
+        CHECK(std::abs(sum.backward.value() - finer.backward.value()) <= roundings);
+        CHECK(sum.parameters == finer.parameters);
+        CHECK(sum.stash <= finer.stash);
+        CHECK(graph.layers.size() <= finer_count);
+      }
+      finer = sum;
+      finer_count = graph.layers.size();
+    }
+  }
+}
+
+// What is kept beside tensors belongs to one operator; a tensor counts once for each operator that keeps it.
+TEST_CASE("build_model: the stash of operators is that of their tensors, counted at each") {
+  const Architecture net = find_architecture("bert-base").value();
+  const LayerGraph graph = built("bert-base", "V100-SXM2-16GB", 2, Granularity::Operator);
+  for (const OperatorId id : indices(net.operators)) {
+    const Operator& op = net.operators[id];
+    CAPTURE(op.name);
+    std::int64_t bytes = op.saved_bytes;
+    if (op.saves_output) bytes += 4 * op.output_values;
+    if (op.saves_input) {
+      for (const OperatorId input : op.inputs) {
+        bytes += input.is_none() ? net.input_bytes : 4 * net.operators[input].output_values;
+      }
+    }
+    CHECK(graph.layers[LayerId(id.value())].stash == Bytes(2 * bytes));
   }
 }
 
 TEST_CASE("build_model: layers of one type have the same numbers") {
   for (const WorkloadInfo& info : known_architectures()) {
-    const LayerGraph graph = built(info.name, "V100-SXM2-16GB", 4);
-    std::map<std::string, Layer> first;
-    for (Layer each : graph.layers) {
-      CAPTURE(each.name);
-      if (each.type.empty()) continue;
-      const auto [at, is_new] = first.try_emplace(each.type, each);
-      each.name = at->second.name;
-      CHECK(each == at->second);
+    for (const Granularity granularity : kGranularities) {
+      const LayerGraph graph = built(info.name, "V100-SXM2-16GB", 4, granularity);
+      std::map<std::string, Layer> first;
+      for (Layer each : graph.layers) {
+        CAPTURE(each.name);
+        if (each.type.empty()) continue;
+        const auto [at, is_new] = first.try_emplace(each.type, each);
+        each.name = at->second.name;
+        CHECK(each == at->second);
+      }
     }
   }
 }

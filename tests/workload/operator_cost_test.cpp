@@ -114,3 +114,19 @@ TEST_CASE("operator_cost: every known device can run its own precision") {
   }
   CHECK_FALSE(find_device("V100").has_value());
 }
+
+// The data sheets and white papers that docs/reference/workloads.md names; rates that a table rounds are cores x 2 x
+// clock: 4352 x 2 x 1.545 GHz = 13.45e12, 3584 x 2 x 1.582 GHz = 11.34e12. Without sparsity a tensor core of the H200
+// does half of the 989 and 1,979 TFLOPS its data sheet prints.
+TEST_CASE("operator_cost: the known devices have their published figures") {
+  const auto rate = [](const char* name, Precision precision) { return peak(find_device(name).value(), precision); };
+  CHECK(rate("H100-SXM5-80GB", Precision::Tf32) == FlopsPerSecond(494.7e12));
+  CHECK(rate("H200-SXM-141GB", Precision::Fp16).value() == doctest::Approx(1979e12 / 2).epsilon(1e-12));
+  CHECK(rate("H200-SXM-141GB", Precision::Tf32).value() == doctest::Approx(989e12 / 2).epsilon(1e-12));
+  CHECK(rate("RTX-2080-Ti", Precision::Fp32).value() == doctest::Approx(4352 * 2 * 1.545e9).epsilon(1e-3));
+  CHECK(rate("GTX-1080-Ti", Precision::Fp32).value() == doctest::Approx(3584 * 2 * 1.582e9).epsilon(1e-3));
+  CHECK_THROWS_AS(static_cast<void>(rate("GTX-1080-Ti", Precision::Fp16)), InputError);
+  CHECK_THROWS_AS(static_cast<void>(rate("RTX-2080-Ti", Precision::Tf32)), InputError);
+  CHECK(find_device("A100-SXM4-80GB")->memory_bandwidth == BytesPerSecond(2039e9));
+  CHECK(find_device("V100-SXM2-32GB")->memory == Bytes(std::int64_t{32} << 30));
+}
