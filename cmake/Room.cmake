@@ -4,7 +4,7 @@
 add_library(stagecraft_warnings INTERFACE)
 target_compile_options(stagecraft_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
-  -Wno-restrict  # g++ 12 sees overlaps in std::string concatenation that are not there (GCC bug 105329)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 sees overlaps in std::string concatenation that are not there (GCC bug 105329)
   $<$<BOOL:${STAGECRAFT_WERROR}>:-Werror>)
 
 function(stagecraft_room name)

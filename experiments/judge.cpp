@@ -22,9 +22,22 @@ std::vector<std::string> schedule_names() {
   return names;
 }
 
+/// A parameter that nothing would use is a mistake.
+void judge_parameters(const ScheduleChoice& choice, const ScheduleInfo& schedule, std::vector<Finding>& findings) {
+  std::vector<std::string> known;
+  for (const ScheduleParameter& parameter : schedule.parameters) known.emplace_back(parameter.name);
+  for (const auto& [name, value] : choice.parameters) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    findings.push_back({"schedule", std::nullopt,
+                        "the schedule " + quote(choice.name) + " has no parameter " + quote(name) + " (" +
+                            suggest_name(name, known) + ")"});
+  }
+}
+
 /// **Requires** a plan that breaks no rule.
 void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
   const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
+  judge_parameters(plan.schedule, schedule, findings);
   if (schedule.problem != nullptr) {
     if (const auto problem = schedule.problem(plan)) findings.push_back({"schedule", std::nullopt, *problem});
   }

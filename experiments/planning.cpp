@@ -44,12 +44,16 @@ void lengthen(Plan& plan, const PlanningChoices& choices) {
   if (has_default_length(choices)) plan.microbatches = std::max(plan.microbatches, least_microbatches(plan));
 }
 
-/// A plan of ours that breaks a rule is our bug; one whose schedule or length does not fit is the user's choice.
+/// A plan of ours that breaks a rule is our bug; one whose schedule or length does not fit is the user's choice, and so
+/// is a platform that lacks the ways a planner takes for granted.
 void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const std::vector<Violation> violations = check_plan(graph, platform, plan);
-  if (!violations.empty()) {
-    throw InternalError("planner " + quote(plan.planner) +
-                        " made a plan that breaks a rule: " + violations.front().message);
+  for (const Violation& violation : check_plan(graph, platform, plan)) {
+    const std::string what = "planner " + quote(plan.planner) + " made a plan that ";
+    if (violation.rule != Violation::Rule::Connection) {
+      throw InternalError(what + "breaks a rule: " + violation.message);
+    }
+    throw InputError(what + "needs a way that the platform does not have: " + violation.message, {},
+                     "give the pair a link or a route, or all pairs a default_link");
   }
   const std::vector<Finding> findings = judge_plan(graph, platform, {plan, {}});
   if (!findings.empty()) throw InputError(findings.front().message);

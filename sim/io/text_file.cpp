@@ -13,7 +13,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{256} << 20;
+constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 
 /// Length of the UTF-8 character that starts at `at`; 0 if none does.
 std::size_t character_length(std::string_view text, std::size_t at) {
@@ -70,7 +70,7 @@ std::string read_text_file(const std::string& path) {
   std::array<char, 1 << 16> buffer{};
   while (stream.read(buffer.data(), buffer.size()) || stream.gcount() > 0) {
     content.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
-    if (content.size() > kLargestFile) throw InputError("is larger than 256 MiB", {path, 0, 0, ""});
+    if (content.size() > kLargestFile) throw InputError("is larger than 64 MiB", {path, 0, 0, ""});
   }
   if (stream.bad()) throw InputError("cannot be read to its end", {path, 0, 0, ""});
   check_text(content, path);

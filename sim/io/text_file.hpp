@@ -6,7 +6,7 @@
 namespace stagecraft {
 
 /// The content of a file (or of a pipe), checked by `check_text`.
-/// **Throws** InputError for what is missing, a directory, unreadable, larger than 256 MiB or not text.
+/// **Throws** InputError for what is missing, a directory, unreadable, larger than 64 MiB or not text.
 [[nodiscard]] std::string read_text_file(const std::string& path);
 
 /// Writes the whole content. **Throws** InputError where that is not possible.

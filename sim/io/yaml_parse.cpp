@@ -19,6 +19,10 @@ constexpr std::size_t kDeepest = 100;
 constexpr int kDeepestAlias = 8;
 constexpr std::uint64_t kLargestExpansion = 10'000'000;
 
+bool is_name(const std::string& text) {
+  return !text.empty() && std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+}
+
 /// Builds the document from yaml-cpp's events, refusing what its own tree would accept in silence.
 class DocumentBuilder : public YAML::EventHandler {
  public:
@@ -112,7 +116,7 @@ class DocumentBuilder : public YAML::EventHandler {
     std::unordered_map<std::string_view, const RawNode*> seen;
     for (std::size_t i = 0; i < map.children.size(); i += 2) {
       const RawNode& key = document_->nodes[map.children[i]];
-      if (key.kind != YamlKind::Text) fail_at(key.line, key.column, "expected a name as key");
+      if (key.kind != YamlKind::Text || !is_name(key.text)) fail_at(key.line, key.column, "expected a name as key");
       if (key.text == "<<" && !key.quoted) {
         fail_at(key.line, key.column, "merge keys are not supported", "write the keys out");
       }

@@ -164,7 +164,7 @@ TEST_CASE("text file: what cannot be read says why") {
   const std::string large = folder.file("large");
   std::ofstream(large).close();
   std::filesystem::resize_file(large, (std::uintmax_t{256} << 20) + 1);
-  CHECK(read_refusal(large) == large + ": is larger than 256 MiB");
+  CHECK(read_refusal(large) == large + ": is larger than 64 MiB");
   if (std::filesystem::exists("/proc/self/mem")) {  // opens, but its first page cannot be read
     CHECK(read_refusal("/proc/self/mem") == "/proc/self/mem: cannot be read to its end");
   }

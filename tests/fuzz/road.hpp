@@ -1,0 +1,31 @@
+#pragma once
+
+#include "sim/base/error.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/platform.hpp"
+
+#include <functional>
+
+namespace stagecraft::fuzz {
+
+/// Runs what may refuse its input. Returns whether it did not.
+template <class Step>
+bool takes(const Step& step) {
+  try {
+    step();
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// The model and the platform of the test vectors that plans and schedules are read against.
+[[nodiscard]] const LayerGraph& toy_graph();
+[[nodiscard]] const Platform& toy_platform();
+
+/// Where a model goes: written and read back, described, scaled, and, if it is small, planned for the toy platform.
+void follow(const Model& model);
+/// Where a platform goes: written and read back; if it is small, built, described, and a toy model planned for it.
+void follow(const PlatformSpec& spec);
+
+}  // namespace stagecraft::fuzz

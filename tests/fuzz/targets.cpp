@@ -1,0 +1,159 @@
+#include "tests/fuzz/targets.hpp"
+
+#include "sim/io/json_schema.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+namespace stagecraft::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestSeed = 16 << 10;
+
+/// Where the files of each target lie, and how their names start.
+struct Source {
+  std::string_view target;
+  const char* folder;
+  const char* prefix;
+};
+
+const std::vector<Source>& sources() {
+  static const std::vector<Source> kSources = {
+      {"architecture", "tests/vectors/good", "architecture_"},
+      {"architecture", "tests/vectors/bad", "architecture_"},
+      {"device", "tests/vectors/good", "device_"},
+      {"device", "tests/vectors/bad", "device_"},
+      {"document", "tests/vectors/good", ""},
+      {"document", "tests/vectors/bad", ""},
+      {"model", "tests/vectors/good", "model_"},
+      {"model", "tests/vectors/bad", "model_"},
+      {"model", "traces", ""},
+      {"pipedream", "tests/vectors/good", "pipedream_"},
+      {"pipedream", "tests/vectors/bad", "pipedream_"},
+      {"plan", "tests/vectors/good", "plan_"},
+      {"plan", "tests/vectors/bad", "plan_"},
+      {"platform", "tests/vectors/good", "platform_"},
+      {"platform", "tests/vectors/bad", "platform_"},
+      {"platform", "platforms", ""},
+      {"schedule", "tests/vectors/good", "schedule_"},
+      {"schedule", "tests/vectors/bad", "schedule_"},
+  };
+  return kSources;
+}
+
+/// Seeds of the targets that read no file.
+std::vector<std::string> spoken_seeds(std::string_view target) {
+  if (target == "text") {
+    return {"16 GiB",      "25 GBps", "200 Gbps", "12 us",   "1.5 ms",
+            "0.5 s",       "8 B",     "0",        "41.3 ms", "1e-4 s",
+            "15.7 TFLOPS", "12 b",    "1.5 B",    "-1 s",    "nan s",
+            "1e400 s",     "010 B",   "0x10",     "2 min",   "3 h",
+            "7 ns",        "1E+3 s",  ".5 s",     "5. s",    "9007199254740993 B"};
+  }
+  if (target == "options") {
+    return {"gradient_copies=1,optimizer_copies=2,boundary_buffers=0,input_gradient_release=0.5",
+            "A=1.5\nB=2\n",
+            "stages=2",
+            "straight=true\nmemory_test=original\nmax_work=2e10",
+            "pipedream,uniform",
+            "1000000000"};
+  }
+  return {};
+}
+
+std::string content(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+const std::vector<Target>& targets() {
+  static const std::vector<Target> kTargets = {
+      {"architecture", take_architecture},
+      {"device", take_device},
+      {"document", take_document},
+      {"model", take_model},
+      {"options", take_options},
+      {"pipedream", take_pipedream},
+      {"plan", take_plan},
+      {"platform", take_platform},
+      {"schedule", take_schedule},
+      {"text", take_text},
+  };
+  return kTargets;
+}
+
+std::vector<std::string> seeds(const Target& target) {
+  std::vector<fs::path> paths;
+  for (const Source& source : sources()) {
+    if (source.target != target.name) continue;
+    for (const auto& entry : fs::directory_iterator(fs::path(STAGECRAFT_SOURCE_DIR) / source.folder)) {
+      const std::string name = entry.path().filename().string();
+      const bool is_data = !name.ends_with(".expect") && !name.ends_with(".md");
+      if (is_data && name.starts_with(source.prefix) && entry.file_size() <= kLargestSeed)
+        paths.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(paths);
+  std::vector<std::string> texts = spoken_seeds(target.name);
+  for (const fs::path& path : paths) texts.push_back(content(path));
+  return texts;
+}
+
+std::vector<std::string> dictionary() {
+  std::set<std::string> words = {"GiB",
+                                 "MiB",
+                                 "kB",
+                                 "TB",
+                                 "B",
+                                 "b",
+                                 "Gbps",
+                                 "GBps",
+                                 "us",
+                                 "ns",
+                                 "ms",
+                                 "min",
+                                 "1e308",
+                                 "1e-308",
+                                 "9007199254740992",
+                                 "1000000000",
+                                 "4294967296",
+                                 "9223372036854775807",
+                                 "nan",
+                                 "inf",
+                                 "-1",
+                                 "0",
+                                 "---",
+                                 "...",
+                                 "&a",
+                                 "*a",
+                                 "<<",
+                                 "? ",
+                                 "!!str",
+                                 "|",
+                                 ">-",
+                                 "\xEF\xBB\xBF",
+                                 "\\uD800",
+                                 "%YAML 1.2",
+                                 "'",
+                                 "\"",
+                                 "[[",
+                                 "{a: "};
+  const std::regex quoted(R"rx("([A-Za-z_/$][A-Za-z0-9_/+-]*)")rx");
+  for (const std::string& name : schema_names()) {
+    const std::string schema(json_schema(name));
+    for (std::sregex_iterator match(schema.begin(), schema.end(), quoted), end; match != end; ++match) {
+      words.insert((*match)[1].str());
+    }
+  }
+  return {words.begin(), words.end()};
+}
+
+}  // namespace stagecraft::fuzz
