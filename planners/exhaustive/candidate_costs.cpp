@@ -1,0 +1,127 @@
+#include "planners/exhaustive/candidate_costs.hpp"
+
+#include "planners/cost_model.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/workers.hpp"
+
+#include <algorithm>
+
+namespace stagecraft::exhaustive {
+namespace {
+
+Seconds update_time(const PlanRequest& request, const Stage& stage, Bytes parameters) {
+  const Training& training = request.training;
+  const Bytes moved = parameters * (1 + training.gradient_copies + training.optimizer_copies);
+  Seconds slowest{0};
+  for (DeviceId device : stage.devices) {
+    const auto& bandwidth = request.platform.kind(device).update_bandwidth;
+    if (bandwidth) slowest = std::max(slowest, moved / *bandwidth);
+  }
+  return slowest;
+}
+
+/// The narrowest way between a device of one stage and a device of the other.
+BytesPerSecond narrowest(const Platform& platform, const Stage& from, const Stage& to) {
+  BytesPerSecond least(kNever.value());
+  for (DeviceId a : from.devices) {
+    for (DeviceId b : to.devices) {
+      const auto bandwidth = pair_bandwidth(platform, a, b);
+      if (bandwidth) least = std::min(least, *bandwidth);
+    }
+  }
+  return least;
+}
+
+Seconds largest_transfer(const PlanRequest& request, const Plan& plan) {
+  Seconds largest{0};
+  for (const Boundary& boundary : boundaries(request.graph, plan)) {
+    const Stage& from = plan.stages[boundary.from.value()];
+    const Stage& to = plan.stages[boundary.to.value()];
+    const auto lanes = static_cast<double>(std::min(from.devices.size(), to.devices.size()));
+    largest = std::max(largest, boundary.bytes / narrowest(request.platform, from, to) / lanes);
+  }
+  return largest;
+}
+
+Bytes parameters_of(const LayerGraph& graph, const Stage& stage) {
+  Bytes sum;
+  for (LayerId layer : stage.layers) sum += graph.layers[layer].parameters;
+  return sum;
+}
+
+}  // namespace
+
+Figures claim(const PlanRequest& request, const Plan& plan) {
+  Seconds period{0};
+  Seconds work{0};
+  Seconds stage_largest{0};
+  Seconds end{0};
+  for (const Stage& stage : plan.stages) {
+    const StageTime time = stage_time(request.graph, request.platform, stage);
+    const Bytes parameters = parameters_of(request.graph, stage);
+    const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
+    const Seconds update = update_time(request, stage, parameters);
+    const auto replicas = static_cast<std::int64_t>(stage.devices.size());
+    const double share = 1.0 / static_cast<double>(replicas);
+    const bool split = stage.replication == Replication::Split;
+    const Seconds once = time.total() * (split ? share : 1.0);
+    const std::int64_t rounds = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
+    const Seconds round = split ? time.backward * share + std::max(time.forward * share, all_reduce) + update
+                                : (time.backward + std::max(time.forward, all_reduce) + update) * share;
+    period = std::max(period, round);
+    work = std::max(work, once * static_cast<double>(rounds));
+    stage_largest = std::max(stage_largest, once);
+    end = std::max(end, all_reduce + update);
+  }
+  const Seconds transfer = largest_transfer(request, plan);
+  Figures figures;
+  if (is_asynchronous(plan.schedule)) {
+    figures.period = std::max(period, transfer);
+  } else {
+    figures.iteration_time = std::max(work, transfer * static_cast<double>(plan.microbatches)) +
+                             stage_largest * static_cast<double>(plan.stages.size() - 1) + end;
+  }
+  return figures;
+}
+
+LeastCosts::LeastCosts(const PlanRequest& request) : microbatches_(request.microbatches) {
+  copies_ = 1 + request.training.gradient_copies + request.training.optimizer_copies;
+  seconds_.push_back(0.0);
+  parameters_.emplace_back();
+  stash_.emplace_back();
+  for (LayerId id : canonical_order(request.graph)) {
+    const Layer& layer = request.graph.layers[id];
+    seconds_.push_back(seconds_.back() + (layer.forward + layer.backward).value());
+    parameters_.push_back(parameters_.back() + layer.parameters);
+    stash_.push_back(stash_.back() + layer.stash);
+  }
+  for (DeviceId device : indices(request.platform.devices)) {
+    factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
+    capacities_.push_back(request.platform.capacity(device));
+  }
+}
+
+double LeastCosts::time(const Piece& piece, std::size_t first_device) const {
+  const double seconds = seconds_[piece.end] - seconds_[piece.begin];
+  double busiest = 0.0;
+  for (std::size_t replica = 0; replica < piece.replicas; ++replica) {
+    const auto replicas = static_cast<std::int64_t>(piece.replicas);
+    const std::int64_t own =
+        (microbatches_ + replicas - 1 - static_cast<std::int64_t>(replica)) / replicas;  // k ≡ replica mod r
+    const double rounds =
+        piece.split ? static_cast<double>(microbatches_) / static_cast<double>(replicas) : static_cast<double>(own);
+    busiest = std::max(busiest, rounds * seconds * factors_[first_device + replica]);
+  }
+  return busiest;
+}
+
+Bytes LeastCosts::excess(const Piece& piece, std::size_t first_device) const {
+  Bytes capacity = capacities_[first_device];
+  for (std::size_t i = 1; i < piece.replicas; ++i) capacity = std::min(capacity, capacities_[first_device + i]);
+  const Bytes stash = stash_[piece.end] - stash_[piece.begin];
+  const auto replicas = static_cast<std::int64_t>(piece.replicas);
+  const Bytes own = piece.split ? Bytes(stash.value() / replicas) : stash;
+  return (parameters_[piece.end] - parameters_[piece.begin]) * copies_ + own - capacity;
+}
+
+}  // namespace stagecraft::exhaustive

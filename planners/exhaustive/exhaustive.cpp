@@ -1,0 +1,88 @@
+#include "planners/cost_model.hpp"
+#include "planners/exhaustive/candidate_costs.hpp"
+#include "planners/exhaustive/search.hpp"
+#include "planners/planner.hpp"
+#include "sim/base/text.hpp"
+
+namespace stagecraft {
+
+extern const PlannerInfo exhaustive_planner;
+
+namespace {
+
+using exhaustive::Candidate;
+using exhaustive::Found;
+using exhaustive::Objective;
+using exhaustive::SearchSettings;
+
+SearchSettings settings_of(const Options& options) {
+  SearchSettings settings;
+  settings.objective = options.word("objective") == "evaluated" ? Objective::Evaluated : Objective::Predicted;
+  settings.use_fewer = options.flag("use_fewer");
+  settings.round_robin = options.word("replication") != "split";
+  settings.split = options.word("replication") != "round-robin";
+  settings.prune = options.flag("prune");
+  settings.max_candidates = static_cast<double>(options.count("max_candidates"));
+  return settings;
+}
+
+Detail runner_up(const std::optional<Candidate>& candidate) {
+  if (!candidate) return {};
+  Detail::List stages;
+  for (const Stage& stage : candidate->stages) {
+    stages.emplace_back(Detail::Record{{"layers", static_cast<std::int64_t>(stage.layers.size())},
+                                       {"replicas", static_cast<std::int64_t>(stage.devices.size())},
+                                       {"split", stage.replication == Replication::Split}});
+  }
+  return Detail::Record{{"time_s", candidate->time}, {"stages", std::move(stages)}};
+}
+
+Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
+  const std::string all = "none of the " + std::to_string(static_cast<std::int64_t>(found.candidates)) + " plans ";
+  if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "other devices or another schedule"};
+  const Plan plan = exhaustive::plan_of(request, found.smallest->stages);
+  Infeasible none = *memory_overflow(request.platform, plan, ledger_peaks(request.graph, plan));
+  none.reason = all + "fits; in the one that lacks least " + none.reason;
+  none.hint = "the least more memory with which some plan fits is " + format_human_bytes(none.excess) + " per device";
+  return none;
+}
+
+PlanResult plan_exhaustive(const PlanRequest& request) {
+  const Found found = exhaustive::search(request, settings_of(request.options));
+  if (!found.best) return nothing_fits(request, found);
+  Plan plan = exhaustive::plan_of(request, found.best->stages);
+  plan.planner = exhaustive_planner.name;
+  plan.predicted = exhaustive::claim(request, plan);
+  return judged(request, {std::move(plan),
+                          {{"candidates", static_cast<std::int64_t>(found.candidates)},
+                           {"judged", static_cast<std::int64_t>(found.judged)},
+                           {"too_slow", static_cast<std::int64_t>(found.too_slow)},
+                           {"too_large", static_cast<std::int64_t>(found.too_large)},
+                           {"not_applicable", static_cast<std::int64_t>(found.not_applicable)},
+                           {"objective_s", found.best->time},
+                           {"runner_up", runner_up(found.runner_up)}}});
+}
+
+}  // namespace
+
+const PlannerInfo exhaustive_planner{
+    .name = "exhaustive",
+    .summary =
+        "every way to cut the layers and to give the stages replicas in platform order: the truth for small graphs",
+    .source = "brute force",
+    .default_schedule = "1f1b",
+    .options = {{"objective",
+                 std::string("evaluated"),
+                 "what is smallest: the time that the evaluation finds, or the claim of the cost model",
+                 {"evaluated", "predicted"}},
+                {"replication",
+                 std::string("round-robin"),
+                 "how replicas share a stage: whole microbatches alternate, each is divided, or whichever is better",
+                 {"round-robin", "split", "either"}},
+                {"use_fewer", true, "devices at the end of the platform may be left idle"},
+                {"prune", true, "skip plans that can be neither the best nor the runner-up"},
+                {"max_candidates", std::int64_t{100000}, "refuse spaces of more plans", {}, 1, 1e12}},
+    .plan = plan_exhaustive,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,211 @@
+#include "planners/exhaustive/search.hpp"
+
+#include "planners/cost_model.hpp"
+#include "planners/exhaustive/candidate_costs.hpp"
+#include "planners/exhaustive/space.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/check_plan.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/lower.hpp"
+#include "sim/schedule/schedule_info.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace stagecraft::exhaustive {
+
+namespace {
+
+constexpr double kTie = 1e-9;  ///< times closer than this share count as equal
+
+Space space_of(const PlanRequest& request, const SearchSettings& settings) {
+  Space space;
+  space.layers = request.graph.layers.size();
+  space.devices = request.platform.devices.size();
+  space.use_fewer = settings.use_fewer;
+  space.round_robin = settings.round_robin;
+  space.most_split = settings.split ? static_cast<std::size_t>(request.graph.microbatch_size) : 0;
+  return space;
+}
+
+std::string count_text(double count) {
+  constexpr double kExact = 1e15;
+  return count < kExact ? std::to_string(static_cast<std::int64_t>(count)) : format_number(count);
+}
+
+class Search {
+ public:
+  Search(const PlanRequest& request, const SearchSettings& settings)
+      : request_(request),
+        settings_(settings),
+        space_(space_of(request, settings)),
+        count_(space_),
+        least_(request),
+        order_(canonical_order(request.graph)),
+        plan_(plan_of(request, {})),
+        schedule_(find_schedule(request.schedule.name)),
+        synchronous_(!is_asynchronous(request.schedule)),
+        connected_(space_.devices == 1 || smallest_pair_bandwidth(request.platform).has_value()) {
+    found_.candidates = count_.total();
+    if (found_.candidates > settings.max_candidates) refuse();
+  }
+
+  Found run() {
+    const std::size_t most = std::min(space_.layers, space_.devices);
+    for (std::size_t stages = 1; stages <= most; ++stages) {
+      for (std::size_t devices = space_.use_fewer ? stages : space_.devices; devices <= space_.devices; ++devices) {
+        if (count_.completions(stages, space_.layers, devices) > 0) extend(stages, 0, devices, 0);
+      }
+    }
+    if (found_.best) found_.smallest.reset();
+    return std::move(found_);
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw InputError("planner 'exhaustive': there are " + count_text(found_.candidates) + " plans of " +
+                         std::to_string(space_.layers) + " layers on " + std::to_string(space_.devices) +
+                         " devices, more than " + count_text(settings_.max_candidates) + " (option max_candidates)",
+                     {}, "merge layers, plan for fewer devices, or raise max_candidates");
+  }
+
+  /// Adds all pieces that `stages` more stages can begin with, from layer `begin` on, on `devices` devices from `first`
+  /// on, and goes on with each.
+  void extend(std::size_t stages, std::size_t begin, std::size_t devices, std::size_t first) {
+    if (stages == 0) {
+      judge();
+      return;
+    }
+    const std::size_t last_end = stages == 1 ? space_.layers : space_.layers - stages + 1;
+    const std::size_t most = devices - stages + 1;
+    for (std::size_t end = stages == 1 ? space_.layers : begin + 1; end <= last_end; ++end) {
+      for (std::size_t replicas = stages == 1 ? devices : 1; replicas <= most; ++replicas) {
+        for (const bool split : {false, true}) {
+          const bool allowed =
+              split ? replicas > 1 && replicas <= space_.most_split : replicas == 1 || space_.round_robin;
+          if (allowed) add({begin, end, replicas, split}, stages, devices, first);
+        }
+      }
+    }
+  }
+
+  void add(const Piece& piece, std::size_t stages, std::size_t devices, std::size_t first) {
+    const double rest = count_.completions(stages - 1, space_.layers - piece.end, devices - piece.replicas);
+    if (rest == 0.0 || (settings_.prune && is_hopeless(piece, first, rest))) return;
+    Stage stage;
+    stage.layers.assign(order_.begin() + static_cast<std::ptrdiff_t>(piece.begin),
+                        order_.begin() + static_cast<std::ptrdiff_t>(piece.end));
+    for (std::size_t i = 0; i < piece.replicas; ++i) stage.devices.emplace_back(first + i);
+    stage.replication = piece.split ? Replication::Split : Replication::RoundRobin;
+    plan_.stages.push_back(std::move(stage));
+    extend(stages - 1, piece.end, devices - piece.replicas, first + piece.replicas);
+    plan_.stages.pop_back();
+  }
+
+  /// Whether no plan with this piece can matter; `rest` of them are counted if so.
+  bool is_hopeless(const Piece& piece, std::size_t first, double rest) {
+    const Bytes excess = least_.excess(piece, first);
+    if (excess > Bytes(0) && (found_.best || (found_.smallest && excess >= found_.least_excess))) {
+      found_.too_large += rest;
+      return true;
+    }
+    if (synchronous_ && least_.time(piece, first) * (1.0 - 2.0 * kTie) >= time_to_beat()) {
+      found_.too_slow += rest;
+      return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] double time_to_beat() const {
+    return found_.runner_up ? found_.runner_up->time : std::numeric_limits<double>::infinity();
+  }
+
+  [[nodiscard]] bool is_applicable() const {
+    if (schedule_->problem != nullptr && schedule_->problem(plan_)) return false;
+    return connected_ || check_plan(request_.graph, request_.platform, plan_).empty();
+  }
+
+  void judge() {
+    if (!is_applicable()) {
+      ++found_.not_applicable;
+      return;
+    }
+    Bytes excess{0};
+    bool fits = true;
+    for (const auto& [device, peak] : ledger_peaks(request_.graph, plan_)) {
+      const Bytes lacks = peak - request_.platform.capacity(device);
+      if (lacks <= Bytes(0)) continue;
+      excess = std::max(excess, lacks);
+      fits = false;
+    }
+    if (fits) {
+      rank({plan_.stages, objective()});
+      return;
+    }
+    ++found_.too_large;
+    if (found_.best || (found_.smallest && excess >= found_.least_excess)) return;
+    found_.smallest = {plan_.stages, 0.0};
+    found_.least_excess = excess;
+  }
+
+  [[nodiscard]] double objective() {
+    if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan_));
+    const std::int64_t asked = plan_.microbatches;
+    plan_.microbatches = std::max(asked, least_microbatches(plan_));
+    const double time = headline(evaluate_plan(request_.graph, request_.platform, plan_).figures());
+    plan_.microbatches = asked;
+    return time;
+  }
+
+  [[nodiscard]] double headline(const Figures& figures) const {
+    return (synchronous_ ? *figures.iteration_time : *figures.period).value();
+  }
+
+  void rank(Candidate candidate) {
+    ++found_.judged;
+    const auto beats = [&](const std::optional<Candidate>& other) {
+      return !other || candidate.time < other->time * (1.0 - kTie);
+    };
+    if (beats(found_.best)) {
+      found_.runner_up = std::exchange(found_.best, std::move(candidate));
+    } else if (beats(found_.runner_up)) {
+      found_.runner_up = std::move(candidate);
+    }
+  }
+
+  const PlanRequest& request_;
+  const SearchSettings& settings_;
+  Space space_;
+  SpaceCount count_;
+  LeastCosts least_;
+  std::vector<LayerId> order_;
+  Plan plan_;
+  const ScheduleInfo* schedule_;
+  bool synchronous_;
+  bool connected_;
+  Found found_;
+};
+
+}  // namespace
+
+Plan plan_of(const PlanRequest& request, const std::vector<Stage>& stages) {
+  Plan plan;
+  plan.model = request.graph.name;
+  plan.platform = request.platform.spec.name;
+  plan.microbatch_size = request.graph.microbatch_size;
+  plan.microbatches = request.microbatches;
+  plan.schedule = request.schedule;
+  plan.training = request.training;
+  plan.stages = stages;
+  return plan;
+}
+
+Found search(const PlanRequest& request, const SearchSettings& settings) {
+  (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
+  return Search(request, settings).run();
+}
+
+}  // namespace stagecraft::exhaustive
