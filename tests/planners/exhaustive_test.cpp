@@ -294,9 +294,9 @@ TEST_CASE("exhaustive: a space above the limit is refused with its size") {
       doctest::Contains("there are 165 plans of 8 layers on 4 devices, more than 164 (option max_candidates)"),
       InputError);
   CHECK(
-      number(planned(exhaustive().plan(request_for(exhaustive(), graph, platform, "1f1b", {{"max_candidates", "165"}})))
-                 .details,
-             "candidates") == 165);
+      count(planned(exhaustive().plan(request_for(exhaustive(), graph, platform, "1f1b", {{"max_candidates", "165"}})))
+                .details,
+            "candidates") == 165);
 }
 
 TEST_CASE("exhaustive: the claim is worked out by hand") {
