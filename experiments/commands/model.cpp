@@ -7,6 +7,7 @@
 #include "sim/io/device_file.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "sim/workload/image_draft.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -23,6 +24,7 @@ struct Options {
   std::string device;
   std::string microbatch_size;
   std::string granularity = "layer";
+  std::optional<std::string> image;
   std::optional<std::string> output;
 };
 
@@ -36,6 +38,14 @@ std::vector<std::string> names_of(const std::vector<Known>& known) {
   std::vector<std::string> names;
   for (const Known& entry : known) names.push_back(entry.name);
   return names;
+}
+
+/// Only a network known by name takes its image from the command line.
+Architecture load_architecture_at(const std::string& name, const std::string& image) {
+  const std::int64_t pixels = read_count_option("--image", image, 1, ImageLimits::kPixels);
+  if (auto known = find_architecture(name, pixels)) return *std::move(known);
+  throw InputError(quote(name) + " is not a network for images known by name", {"", 0, 0, "--image"},
+                   "an architecture file has its own key 'image'");
 }
 
 /// A known name comes first, then a file.
@@ -66,11 +76,13 @@ VerbAction configure(CLI::App& command) {
   command.add_option("--microbatch-size", options->microbatch_size, "samples of a microbatch")->required();
   command.add_option("--granularity", options->granularity, "what becomes one layer: operator, layer or block")
       ->capture_default_str();
+  command.add_option("--image", options->image, "pixels along an edge, for a network for images known by name");
   command.add_option("-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
   return [options](const Settings&) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
     const Granularity granularity = read_granularity(options->granularity);
-    const Architecture architecture = load_architecture(options->architecture);
+    const Architecture architecture = options->image ? load_architecture_at(options->architecture, *options->image)
+                                                     : load_architecture(options->architecture);
     const DeviceDescription device = load_device(options->device);
     const Model model = build_model(architecture, device, size, granularity);
     return model_answer(model, options->output);

@@ -1,12 +1,11 @@
 #include "sim/io/architecture_file.hpp"
 
+#include "sim/io/architecture_images.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/workload/transformer.hpp"
-#include "sim/workload/vgg.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace stagecraft {
 namespace {
@@ -16,37 +15,6 @@ using ReadFamily = Architecture (*)(const YamlNode& root, const std::string& nam
 std::int64_t count_or(const YamlNode& root, std::string_view key, std::int64_t otherwise, std::int64_t most) {
   const auto node = root.find(key);
   return node ? read_count(*node, 1, most) : otherwise;
-}
-
-std::vector<std::int64_t> read_block(const YamlNode& node) {
-  std::vector<std::int64_t> channels;
-  for (const YamlNode& item : node.items()) channels.push_back(read_count(item, 1, VggLimits::kChannels));
-  if (channels.empty()) node.fail("expected at least one convolution, found none");
-  if (std::ssize(channels) > VggLimits::kConvolutions) node.fail("expected at most 1000 convolutions, found more");
-  return channels;
-}
-
-/// Each block halves the image.
-void require_enough_pixels(const YamlNode& root, const VggSize& size) {
-  std::int64_t edge = size.image;
-  for (std::size_t block = 0; block < size.blocks.size() && edge > 0; ++block) edge /= 2;
-  if (edge > 0) return;
-  root.at(root.find("image") ? "image" : "blocks")
-      .fail("nothing is left of an image of " + std::to_string(size.image) + " pixels after " +
-            std::to_string(size.blocks.size()) + " poolings");
-}
-
-Architecture read_vgg(const YamlNode& root, const std::string& name) {
-  root.allow_keys({"schema", "architecture", "family", "source", "blocks", "image", "hidden", "classes"});
-  VggSize size;
-  const YamlNode blocks = root.at("blocks");
-  for (const YamlNode& block : blocks.items()) size.blocks.push_back(read_block(block));
-  if (size.blocks.empty()) blocks.fail("expected at least one block, found none");
-  size.image = count_or(root, "image", size.image, VggLimits::kPixels);
-  size.hidden = count_or(root, "hidden", size.hidden, VggLimits::kOutputs);
-  size.classes = count_or(root, "classes", size.classes, VggLimits::kOutputs);
-  require_enough_pixels(root, size);
-  return vgg(name, size);
 }
 
 /// What BERT and GPT have in common; `usual` tells what may be left out.
@@ -94,8 +62,13 @@ Architecture parse_architecture(std::string_view text, const std::string& file_n
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/architecture/1");
   const std::string name = read_name(root.at("architecture"));
-  const auto read_family =
-      read_choice<ReadFamily>(root.at("family"), {{"vgg", read_vgg}, {"bert", read_bert}, {"gpt", read_gpt}});
+  const auto read_family = read_choice<ReadFamily>(root.at("family"), {{"alexnet", read_alexnet},
+                                                                       {"vgg", read_vgg},
+                                                                       {"resnet", read_resnet},
+                                                                       {"inception-v3", read_inception},
+                                                                       {"densenet", read_densenet},
+                                                                       {"bert", read_bert},
+                                                                       {"gpt", read_gpt}});
   Architecture net = read_family(root, name);
   if (const auto source = root.find("source")) net.source = read_text(*source);
   return net;

@@ -1,7 +1,7 @@
 #include "sim/workload/catalogue.hpp"
 
+#include "sim/workload/image_catalogue.hpp"
 #include "sim/workload/transformer.hpp"
-#include "sim/workload/vgg.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,6 @@ struct KnownArchitecture {
 };
 
 constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
-    {"vgg16", [](const std::string& name) { return vgg(name, vgg16_size()); }},
     {"bert-base", [](const std::string& name) { return bert(name, kBertBase, BertHead::Pooler); }},
     {"bert-large", [](const std::string& name) { return bert(name, kBertLarge, BertHead::Pooler); }},
     {"bert-base-pretraining", [](const std::string& name) { return bert(name, kBertBase, BertHead::Pretraining); }},
@@ -35,10 +34,21 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"gpt2-xl", [](const std::string& name) { return gpt(name, gpt2(48, 1600, 25)); }},
 });
 
+const ImageNetwork* find_image_network(std::string_view name) {
+  for (const ImageNetwork& known : image_networks()) {
+    if (known.name == name) return &known;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<WorkloadInfo> known_architectures() {
   std::vector<WorkloadInfo> list;
+  for (const ImageNetwork& known : image_networks()) {
+    const Architecture net = known.make(known.name, known.usual_image);
+    list.push_back({net.name, net.summary, net.source});
+  }
   for (const KnownArchitecture& known : kArchitectures) {
     const Architecture net = known.make(known.name);
     list.push_back({net.name, net.summary, net.source});
@@ -47,10 +57,17 @@ std::vector<WorkloadInfo> known_architectures() {
 }
 
 std::optional<Architecture> find_architecture(std::string_view name) {
+  if (const ImageNetwork* known = find_image_network(name)) return known->make(known->name, known->usual_image);
   const auto known =
       std::ranges::find(kArchitectures, name, [](const KnownArchitecture& k) { return std::string_view(k.name); });
   if (known == kArchitectures.end()) return std::nullopt;
   return known->make(known->name);
+}
+
+std::optional<Architecture> find_architecture(std::string_view name, std::int64_t image) {
+  const ImageNetwork* known = find_image_network(name);
+  if (known == nullptr) return std::nullopt;
+  return known->make(known->name, image);
 }
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include "sim/workload/architecture.hpp"
 #include "sim/workload/device.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ struct WorkloadInfo {
 
 /// A network by name; none if the catalogue has no such name.
 [[nodiscard]] std::optional<Architecture> find_architecture(std::string_view name);
+
+/// A network for images by name, at `image` pixels along an edge; none if the catalogue has no such name or the network
+/// does not take images. **Throws** InputError for an image that the network cannot bear.
+[[nodiscard]] std::optional<Architecture> find_architecture(std::string_view name, std::int64_t image);
 
 /// A device kind by name; none if the catalogue has no such name.
 [[nodiscard]] std::optional<DeviceDescription> find_device(std::string_view name);

@@ -17,12 +17,10 @@ struct VggSize {
   friend bool operator==(const VggSize&, const VggSize&) = default;
 };
 
-/// The most of each size: within these no count of one operator exceeds 2^60.
+/// The most of each size, beside `ImageLimits`.
 struct VggLimits {
   static constexpr std::int64_t kConvolutions = 1000;  ///< of a block
   static constexpr std::int64_t kChannels = 1 << 14;
-  static constexpr std::int64_t kPixels = 1 << 14;   ///< along an edge
-  static constexpr std::int64_t kOutputs = 1 << 20;  ///< of a linear layer
 };
 
 /// Layers `conv1_1`, `relu1_1`, …, `pool5` (with the adaptive average pooling to 7x7), `fc6`, `relu6` (with its
@@ -34,5 +32,8 @@ struct VggLimits {
 
 /// Configuration D of the paper.
 [[nodiscard]] VggSize vgg16_size();
+
+/// Configuration E of the paper.
+[[nodiscard]] VggSize vgg19_size();
 
 }  // namespace stagecraft

@@ -145,6 +145,16 @@ TEST_CASE("model: the granularity decides what a layer is") {
             .err.find("operator") != std::string::npos);
 }
 
+TEST_CASE("model: --image sets the pixels of a network known by name, and of nothing else") {
+  const auto ran = [](const std::string& name, const std::string& image) {
+    return run({"model", name, "--device", "V100-SXM2-16GB", "--microbatch-size", "8", "--image", image});
+  };
+  CHECK(ran("resnet50", "1000").out.find("\ninput: 96000000 B\n") != std::string::npos);  // 8 x 3 x 1000 x 1000 x 4
+  CHECK(ran("inception-v3", "200").err.find("an image of 200 pixels is too small") != std::string::npos);
+  CHECK(ran("bert-base", "224").err.find("--image: 'bert-base' is not a network for images") != std::string::npos);
+  CHECK(ran("resnet50", "0").code == 2);
+}
+
 TEST_CASE("model, import: a file is written as YAML or as JSON, and both read back alike") {
   const Folder folder;
   for (const char* name : {"m.yaml", "m.json"}) {

@@ -30,12 +30,19 @@ TransformerSize bert_base(std::int64_t sequence) {
 
 }  // namespace
 
-// Published counts. VGG-16: torchvision, VGG16_Weights.IMAGENET1K_V1 (num_params). BERT: KerasHub's presets
+// Published counts. Networks for images: torchvision's weights IMAGENET1K_V1 (num_params). BERT: KerasHub's presets
 // bert_base_en_uncased and bert_large_en_uncased (the same as BertModel's of Hugging Face); with the pretraining heads:
 // the encoder's and, by hand for base, dense 768*768 + 768, norm 2*768, decoder bias 30522, next sentence 2*768 + 2.
 // GPT-2: KerasHub's presets gpt2_base_en, gpt2_medium_en, gpt2_large_en and gpt2_extra_large_en.
 TEST_CASE("architecture: parameter counts equal the published ones") {
+  CHECK(parameter_count(known("alexnet")) == 61'100'840);
   CHECK(parameter_count(known("vgg16")) == 138'357'544);
+  CHECK(parameter_count(known("vgg19")) == 143'667'240);
+  CHECK(parameter_count(known("resnet50")) == 25'557'032);
+  CHECK(parameter_count(known("resnet101")) == 44'549'160);
+  CHECK(parameter_count(known("resnet152")) == 60'192'808);
+  CHECK(parameter_count(known("inception-v3")) == 27'161'264);
+  CHECK(parameter_count(known("densenet121")) == 7'978'856);
   CHECK(parameter_count(known("bert-base")) == 109'482'240);
   CHECK(parameter_count(known("bert-large")) == 335'141'888);
   CHECK(parameter_count(known("bert-base-pretraining")) == 109'482'240 + 590'592 + 1'536 + 30'522 + 1'538);

@@ -1,0 +1,48 @@
+#include "sim/workload/image_catalogue.hpp"
+
+#include "sim/workload/alexnet.hpp"
+#include "sim/workload/densenet.hpp"
+#include "sim/workload/inception.hpp"
+#include "sim/workload/resnet.hpp"
+#include "sim/workload/vgg.hpp"
+
+#include <array>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+Architecture vgg_at(const std::string& name, VggSize size, std::int64_t image) {
+  size.image = image;
+  return vgg(name, size);
+}
+
+constexpr auto kNetworks = std::to_array<ImageNetwork>({
+    {"alexnet", 224, [](const std::string& name, std::int64_t image) { return alexnet(name, {.image = image}); }},
+    {"vgg16", 224, [](const std::string& name, std::int64_t image) { return vgg_at(name, vgg16_size(), image); }},
+    {"vgg19", 224, [](const std::string& name, std::int64_t image) { return vgg_at(name, vgg19_size(), image); }},
+    {"resnet50", 224,
+     [](const std::string& name, std::int64_t image) {
+       return resnet(name, {.blocks = {3, 4, 6, 3}, .image = image});
+     }},
+    {"resnet101", 224,
+     [](const std::string& name, std::int64_t image) {
+       return resnet(name, {.blocks = {3, 4, 23, 3}, .image = image});
+     }},
+    {"resnet152", 224,
+     [](const std::string& name, std::int64_t image) {
+       return resnet(name, {.blocks = {3, 8, 36, 3}, .image = image});
+     }},
+    {"inception-v3", 299,
+     [](const std::string& name, std::int64_t image) { return inception_v3(name, {.image = image}); }},
+    {"densenet121", 224,
+     [](const std::string& name, std::int64_t image) {
+       return densenet(name, {.blocks = {6, 12, 24, 16}, .image = image});
+     }},
+});
+
+}  // namespace
+
+std::span<const ImageNetwork> image_networks() { return kNetworks; }
+
+}  // namespace stagecraft
