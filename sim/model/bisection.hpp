@@ -1,0 +1,26 @@
+#pragma once
+
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace stagecraft {
+
+/// What the links between two halves of a platform carry together, in one direction. The halves are the first and the
+/// second half of the nodes by their numbers, or of the devices of a single node; an odd one is in the second.
+struct Bisection {
+  std::uint32_t first_half = 0;  ///< nodes, or devices, in the first half
+  bool is_of_nodes = false;
+  BytesPerSecond bandwidth;
+  friend bool operator==(const Bisection&, const Bisection&) = default;
+};
+
+/// Where halves are joined by links of their own (full, ring, mesh, torus, dragonfly), the sum of these; where they
+/// hang on switches, the narrowest level of either half, each switch passing no more than what is below it. Never more
+/// than what the NICs of either half can bring. A bound: routes may not use all of it.
+/// **Returns** none in the explicit form, for a single device, and where the halves are not connected.
+/// **Cost** O(links between nodes).
+[[nodiscard]] std::optional<Bisection> bisection(const Platform& platform);
+
+}  // namespace stagecraft
