@@ -229,7 +229,7 @@ std::string nodes_text(const Platform& platform) {
   std::string text;
   for (const auto& [id, count] : counts) {
     const NodeKind& kind = form->node_kinds[id];
-    text += "node " + kind.name + ", " + std::to_string(count) + (count == 1 ? " of it:\n" : " of them:\n") +
+    text += std::to_string(count) + (count == 1 ? " node" : " nodes") + " of kind " + kind.name + ":\n" +
             node_kind_words(platform.spec, kind) + "\n";
   }
   if (platform.nodes.size() > 1) text += "network: " + network_words(platform) + "\n";

@@ -112,8 +112,8 @@ BytesPerSecond across_dragonfly(const DragonflyNetwork& dragonfly, std::uint32_t
   const auto is_first = [&](std::uint32_t router) {
     return std::uint64_t{router} * dragonfly.nodes_per_router < first_half;
   };
-  const auto gateway = [&](std::uint32_t group, std::uint32_t other) {
-    return group * routers + (other < group ? other : other - 1) % routers;
+  const auto leaves_from_first = [&](std::uint32_t from, std::uint32_t towards) {
+    return is_first(from * routers + (towards < from ? towards : towards - 1) % routers);
   };
   BytesPerSecond sum(0);
   for (std::uint32_t group = 0; group < groups; ++group) {
@@ -121,7 +121,7 @@ BytesPerSecond across_dragonfly(const DragonflyNetwork& dragonfly, std::uint32_t
     while (first < routers && is_first(group * routers + first)) ++first;
     sum += first * (routers - first) * dragonfly.local_link.bandwidth;
     for (std::uint32_t other = group + 1; other < groups; ++other) {
-      if (is_first(gateway(group, other)) != is_first(gateway(other, group))) sum += dragonfly.global_link.bandwidth;
+      if (leaves_from_first(group, other) != leaves_from_first(other, group)) sum += dragonfly.global_link.bandwidth;
     }
   }
   return sum;

@@ -1,12 +1,15 @@
 #include "sim/io/platform_file.hpp"
+#include "sim/model/bisection.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/catalogue.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,8 @@ std::vector<std::string> shipped_names() {
   return names;
 }
 
+doctest::Approx near(double value) { return doctest::Approx(value).epsilon(1e-12); }
+
 std::string content(const std::filesystem::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -38,7 +43,7 @@ std::string content(const std::filesystem::path& path) {
 TEST_CASE("platforms: every file is named after its platform, lists its sources and stands in the table") {
   const std::string table = content(kFolder / "README.md");
   const std::vector<std::string> names = shipped_names();
-  CHECK(names.size() >= 4);
+  CHECK(names.size() >= 14);
   for (const std::string& name : names) {
     CAPTURE(name);
     CHECK(shipped(name).spec.name == name);
@@ -83,6 +88,61 @@ TEST_CASE("platforms: a single DGX A100 is one level") {
   const std::vector<Level> found = levels(shipped("dgx-a100"));
   REQUIRE(found.size() == 1);
   CHECK(found[0] == Level{8, BytesPerSecond(300e9)});
+}
+
+TEST_CASE("platforms: what is published of whole machines") {
+  const auto bisection_of = [](const std::string& name) { return bisection(shipped(name))->bandwidth.value(); };
+  const auto into_first_device = [](const std::string& name) {  // all links of the first device, one direction
+    const Platform platform = shipped(name);
+    double sum = 0.0;
+    for (const Link& link : platform.links) {
+      if (link.name == "gpu0.up" || link.name.starts_with("gpu0->")) sum += link.bandwidth.value();
+    }
+    return sum;
+  };
+  // NVLink in both directions together: 300 GB/s of a V100, 600 of an A100, 900 of an H100 and of an H200
+  for (const char* name : {"dgx-1-v100", "p3.16xlarge-x2"}) CHECK(2 * into_first_device(name) == near(300e9));
+  for (const char* name : {"dgx-a100", "perlmutter-gpu"}) CHECK(2 * into_first_device(name) == near(600e9));
+  for (const char* name : {"dgx-h100", "hgx-h200"}) CHECK(2 * into_first_device(name) == near(900e9));
+  CHECK(bisection_of("dgx-1-v100") == near(150e9));     // six NVLinks join the halves of the mesh
+  CHECK(2 * bisection_of("dgx-a100") == near(2.4e12));  // both directions: "Introducing NVIDIA HGX H100", 2022
+  CHECK(2 * bisection_of("dgx-h100") == near(3.6e12));  // the same
+  CHECK(bisection_of("superpod-h100-512") == near(2048 * 50e9));  // half of 4096 cables of 400 Gb/s
+  CHECK(shipped("superpod-h100-512").devices.size() == 4096);
+  CHECK(shipped("perlmutter-gpu").devices.size() == 6144);
+  // four NVLinks of 25 GB/s between any two of Perlmutter's GPUs
+  CHECK(pair_bandwidth(shipped("perlmutter-gpu"), DeviceId(0), DeviceId(3)) == BytesPerSecond(100e9));
+}
+
+TEST_CASE("platforms: each GPU of a DGX-1 has six NVLinks, to its four neighbours in the mesh") {
+  // `nvidia-smi topo -m`: links of GPU i to GPU j
+  const std::vector<std::vector<int>> published = {
+      {0, 1, 1, 2, 2, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 0, 0}, {1, 2, 0, 2, 0, 0, 1, 0}, {2, 1, 2, 0, 0, 0, 0, 1},
+      {2, 0, 0, 0, 0, 1, 1, 2}, {0, 2, 0, 0, 1, 0, 2, 1}, {0, 0, 1, 0, 1, 2, 0, 2}, {0, 0, 0, 1, 2, 1, 2, 0}};
+  for (const char* name : {"dgx-1-v100", "p3.16xlarge-x2", "mixed-2x8", "cluster-v100-a100"}) {
+    const Platform platform = shipped(name);
+    std::vector<std::vector<int>> links(8, std::vector<int>(8, 0));
+    for (std::uint32_t a = 0; a < 8; ++a) {
+      for (std::uint32_t b = 0; b < 8; ++b) {
+        const std::string wire = "gpu" + std::to_string(a) + "->gpu" + std::to_string(b);
+        const auto found = std::ranges::find(platform.links.items(), wire, &Link::name);
+        if (found != platform.links.items().end()) links[a][b] = static_cast<int>(found->bandwidth.value() / 25e9);
+      }
+      CHECK(std::accumulate(links[a].begin(), links[a].end(), 0) == 6);
+    }
+    CHECK(links == published);
+  }
+}
+
+TEST_CASE("platforms: MadPipe's pairs have one link for both directions") {
+  const Platform platform = shipped("madpipe-12GBps");
+  CHECK(platform.links.size() == 28);
+  for (const Link& link : platform.links) {
+    CHECK(link.sharing == Sharing::Exclusive);
+    CHECK(link.bandwidth == BytesPerSecond(12e9));
+    CHECK(link.latency == Seconds(0));
+  }
+  CHECK(smallest_pair_bandwidth(shipped("madpipe-24GBps")) == BytesPerSecond(24e9));
 }
 
 TEST_CASE("platforms: every pair of every platform is connected") {
