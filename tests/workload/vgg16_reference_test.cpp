@@ -1,13 +1,12 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "tests/workload/pipedream_profile.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -15,31 +14,15 @@ using namespace stagecraft;
 
 namespace {
 
-/// One line of PipeDream's profile, in its units: milliseconds and bytes.
-struct Measured {
-  int number = 0;
-  std::string module;
-  double forward = 0;
-  double backward = 0;
-  double activation = 0;
-  double parameters = 0;
-};
+using test::Measured;
 
 /// The modules with weights, poolings and activations, in the order of the network (that of their node numbers); the
 /// input and the operators without any work left out.
-std::vector<Measured> read_profile(const std::filesystem::path& path) {
-  static const std::regex kNode(R"(node(\d+) -- (\w+).*forward_compute_time=([\d.]+), backward_compute_time=([\d.]+), )"
-                                R"(activation_size=([\d.]+), parameter_size=([\d.]+))");
-  std::vector<Measured> nodes;
-  std::ifstream file(path);
-  std::smatch match;
-  for (std::string line; std::getline(file, line);) {
-    if (!std::regex_search(line, match, kNode)) continue;
-    const std::string module = match[2];
-    if (module != "Conv2d" && module != "ReLU" && module != "MaxPool2d" && module != "Linear") continue;
-    nodes.push_back({std::stoi(match[1]), module, std::stod(match[3]), std::stod(match[4]), std::stod(match[5]),
-                     std::stod(match[6])});
-  }
+std::vector<Measured> read_layers(const std::filesystem::path& path) {
+  std::vector<Measured> nodes = test::read_pipedream_profile(path);
+  std::erase_if(nodes, [](const Measured& node) {
+    return node.module != "Conv2d" && node.module != "ReLU" && node.module != "MaxPool2d" && node.module != "Linear";
+  });
   std::sort(nodes.begin(), nodes.end(), [](const Measured& a, const Measured& b) { return a.number < b.number; });
   return nodes;
 }
@@ -55,7 +38,7 @@ TEST_CASE("workload: VGG-16 on a V100 comes near the measured profile of PipeDre
     MESSAGE("SKIPPED: no measured profile at ", path.string());
     return;
   }
-  const std::vector<Measured> measured = read_profile(path);
+  const std::vector<Measured> measured = read_layers(path);
   const Model model = build_model(find_architecture("vgg16").value(), find_device("V100-SXM2-16GB").value(), 128);
   const LayerGraph& graph = model.profiles.at(0);
   REQUIRE(measured.size() == graph.layers.size());
