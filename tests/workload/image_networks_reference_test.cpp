@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -22,11 +23,11 @@ struct Profile {
   std::int64_t minibatch;  ///< from the size of the input
 };
 
-constexpr Profile kProfiles[] = {{"alexnet", "alexnet", 256},
-                                 {"resnet50", "resnet50", 128},
-                                 {"resnet101", "resnet101", 64},
-                                 {"inception_v3", "inception-v3", 128},
-                                 {"densenet121", "densenet121", 64}};
+constexpr auto kProfiles = std::to_array<Profile>({{"alexnet", "alexnet", 256},
+                                                   {"resnet50", "resnet50", 128},
+                                                   {"resnet101", "resnet101", 64},
+                                                   {"inception_v3", "inception-v3", 128},
+                                                   {"densenet121", "densenet121", 64}});
 
 /// The module that PipeDream would have measured; pooling to a fixed size is an average pooling there.
 std::string module_of(const Operator& op) {
