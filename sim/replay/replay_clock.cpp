@@ -11,6 +11,13 @@ namespace {
 // off by as much. A transfer that never shared a link ends at the very instant `evaluate` would give.
 double date_noise(Seconds date) { return 2e-12 * std::max(1.0, date.value()); }
 
+/// All links of a route: who has the right of way on one does not depend on whether it can be the bottleneck.
+std::vector<std::uint32_t> numbers_of(const std::vector<LinkId>& links) {
+  std::vector<std::uint32_t> numbers;
+  for (LinkId link : links) numbers.push_back(link.value());
+  return numbers;
+}
+
 }  // namespace
 
 ReplayClock::ReplayClock(const Platform& platform, const Events& events)
@@ -51,7 +58,7 @@ void ReplayClock::start_transfer(Start start, const Op& op) {
   if (op.transfer_class != 0 && !has_classes_) {
     enter_classes();
   } else if (has_classes_) {
-    right_of_way_.enter(number, op.transfer_class, way.shared, changes_);
+    right_of_way_.enter(number, op.transfer_class, numbers_of(way.links), changes_);
     apply_changes();
   }
 }
@@ -72,7 +79,7 @@ void ReplayClock::enter_classes() {
   has_classes_ = true;
   for (const Transfer& transfer : transfers_) {
     if (transfer.state == Transfer::State::Free) continue;
-    right_of_way_.enter(number_of(transfer), transfer.transfer_class, transfer.way->shared, changes_);
+    right_of_way_.enter(number_of(transfer), transfer.transfer_class, numbers_of(transfer.way->links), changes_);
   }
   apply_changes();
 }

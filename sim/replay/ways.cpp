@@ -30,7 +30,10 @@ Ways::Ways(const Platform& platform, const Events& events, FlowNetwork& network)
   bandwidths_.reserve(platform.links.size());
   for (const Link& link : platform.links) bandwidths_.push_back(link.bandwidth);
   for (const Event& event : events) {
-    if (const auto* change = std::get_if<BandwidthChange>(&event.change)) changes_[change->link.value()] = 1;
+    const auto* change = std::get_if<BandwidthChange>(&event.change);
+    if (change == nullptr) continue;
+    changes_[change->link.value()] = 1;
+    bandwidths_change_ = true;
   }
 }
 
@@ -60,16 +63,19 @@ std::vector<LinkId> Ways::shared_links(const std::vector<LinkId>& route) const {
   BytesPerSecond narrowest_fair(0.0);
   for (LinkId id : route) {
     const Link& link = platform_.links[id];
-    if (link.sharing != Sharing::Fair) continue;
+    if (link.sharing != Sharing::Fair || !stays(link)) continue;
     if (narrowest_fair == BytesPerSecond(0.0) || link.bandwidth < narrowest_fair) narrowest_fair = link.bandwidth;
   }
   std::vector<LinkId> shared;
   for (LinkId id : route) {
     const Link& link = platform_.links[id];
-    if (link.sharing == Sharing::Fair || link.bandwidth < narrowest_fair) shared.push_back(id);
+    if (link.sharing == Sharing::Fair ? stays(link) : link.bandwidth < narrowest_fair) shared.push_back(id);
   }
   return shared;
 }
+
+/// Whether a fair link can be the bottleneck of what crosses it.
+bool Ways::stays(const Link& link) const { return bandwidths_change_ || link.bandwidth < link.load_limit; }
 
 BytesPerSecond Ways::narrowest(const std::vector<LinkId>& links) const {
   BytesPerSecond smallest = bandwidths_[links.front().value()];

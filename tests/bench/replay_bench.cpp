@@ -1,32 +1,15 @@
 // Speed of whole replays, from the plan to the report, in CPU time of parent and child together.
 #include "sim/replay/replay_plan.hpp"
+#include "tests/bench/usage.hpp"
 #include "tests/replay/pipelines.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 #include <cstdint>
 
 namespace stagecraft {
 namespace {
-
-double cpu_seconds(int who) {
-  rusage usage{};
-  getrusage(who, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double cpu_seconds() { return cpu_seconds(RUSAGE_SELF) + cpu_seconds(RUSAGE_CHILDREN); }
-
-double largest_mebibytes(int who) {
-  rusage usage{};
-  getrusage(who, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
-}
 
 /// Arguments: stages, microbatches, whether a timeline is wanted. From the plan on: process, engine, lowering, report.
 void replay_plan_1f1b(benchmark::State& state) {
@@ -41,9 +24,9 @@ void replay_plan_1f1b(benchmark::State& state) {
   std::uint64_t operations = 0;
   Seconds makespan;
   for (auto _ : state) {
-    const double before = cpu_seconds();
+    const double before = bench::cpu_seconds();
     const ReplayOutcome outcome = replay_plan(graph, platform, plan, {}, {}, wanted);
-    const double taken = cpu_seconds() - before;
+    const double taken = bench::cpu_seconds() - before;
     state.SetIterationTime(taken);
     cpu += taken;
     operations += outcome.report.operations;
@@ -52,8 +35,8 @@ void replay_plan_1f1b(benchmark::State& state) {
   state.counters["makespan_s"] = makespan.value();
   state.counters["ops_per_cpu_s"] = static_cast<double>(operations) / cpu;
   state.counters["replays_per_cpu_s"] = static_cast<double>(state.iterations()) / cpu;
-  state.counters["child_MiB"] = largest_mebibytes(RUSAGE_CHILDREN);
-  state.counters["parent_MiB"] = largest_mebibytes(RUSAGE_SELF);
+  state.counters["child_MiB"] = bench::largest_child_mebibytes();
+  state.counters["parent_MiB"] = bench::largest_mebibytes();
 }
 BENCHMARK(replay_plan_1f1b)
     ->Args({1, 1, 0})
