@@ -1,7 +1,10 @@
 #include "sim/replay/replay_clock.hpp"
 
+#include "sim/replay/density.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace stagecraft {
@@ -140,6 +143,7 @@ void ReplayClock::enter_network(Transfer& transfer) {
     leave_links(transfer);
     transfer.left = (transfer.end_alone - now_).value() * transfer.narrowest.value();
   }
+  if (!has_met_) prepare_network();
   for (std::uint32_t link : transfer.way->shared) ++uses_[link].flows;
   transfer.state = Transfer::State::Entering;
   if (now_ > network_at_) {
@@ -147,6 +151,16 @@ void ReplayClock::enter_network(Transfer& transfer) {
   } else {
     flow(transfer);
   }
+}
+
+/// Two transfers meet for the first time: those under way tell what the network has to expect.
+void ReplayClock::prepare_network() {
+  has_met_ = true;
+  std::vector<std::span<const std::uint32_t>> routes;
+  for (const Transfer& transfer : transfers_) {
+    if (transfer.state != Transfer::State::Free) routes.emplace_back(transfer.way->shared);
+  }
+  if (is_dense(routes)) network_.expect_dense_traffic();
 }
 
 void ReplayClock::flow(Transfer& transfer) {

@@ -83,6 +83,7 @@ class ReplayClock final : public Clock, private NetworkListener {
   void start_flow(Transfer& transfer);
   void stay_alone(Transfer& transfer);
   void enter_network(Transfer& transfer);
+  void prepare_network();
   void flow(Transfer& transfer);
   void leave_links(const Transfer& transfer);
   [[nodiscard]] bool is_ending(const Transfer& transfer) const;
@@ -102,6 +103,7 @@ class ReplayClock final : public Clock, private NetworkListener {
   std::vector<std::uint32_t> transfer_of_;                         ///< by flow
   std::vector<LinkUse> uses_;                                      ///< by network link
   std::vector<std::pair<std::uint32_t, std::uint32_t>> entering_;  ///< numbers and serials
+  bool has_met_ = false;                                           ///< two transfers have
   Seconds network_at_;                                             ///< how far the network has come
   bool has_classes_ = false;                                       ///< a transfer of another class than 0 has been seen
   RightOfWay right_of_way_;

@@ -43,7 +43,7 @@ class GivenRouteZone final : public kernel::routing::NetZoneImpl {
   std::vector<kernel::resource::StandardLinkImpl*> next_route_;
 };
 
-std::unique_ptr<s4u::Engine> make_engine() {
+std::unique_ptr<s4u::Engine> make_engine(bool is_dense) {
   auto engine = std::make_unique<s4u::Engine>(std::string("stagecraft"));
   xbt_log_control_set("root.thresh:warning");
   s4u::Engine::set_config("network/model:CM02");
@@ -51,6 +51,7 @@ std::unique_ptr<s4u::Engine> make_engine() {
   s4u::Engine::set_config("network/crosstraffic:no");
   s4u::Engine::set_config("network/TCP-gamma:1e30");
   s4u::Engine::set_config(simgrid_compat::kTimingPrecision);
+  if (is_dense) s4u::Engine::set_config("network/optim:Full");
   return engine;
 }
 
@@ -65,9 +66,9 @@ kernel::resource::Model* network_model(const s4u::Engine& engine) {
 
 class FlowNetwork::World {
  public:
-  explicit World(NetworkListener& listener)
+  World(NetworkListener& listener, bool is_dense)
       : listener_(listener),
-        engine_(make_engine()),
+        engine_(make_engine(is_dense)),
         zone_(new GivenRouteZone("zone")),   // NOLINT(cppcoreguidelines-owning-memory): the engine's root
         yard_(new GivenRouteZone("yard")) {  // NOLINT(cppcoreguidelines-owning-memory): lasts like its links
     s4u::NetZone* zone = simgrid_compat::interface_of(*zone_);
@@ -188,7 +189,8 @@ FlowNetwork::FlowNetwork(NetworkListener& listener) : listener_(listener) {
 }
 
 FlowNetwork::World& FlowNetwork::world() {
-  if (world_ == nullptr) world_ = new World(listener_);  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
+  if (world_ == nullptr)
+    world_ = new World(listener_, is_dense_);  // NOLINT(cppcoreguidelines-owning-memory): see `world_`
   return *world_;
 }
 

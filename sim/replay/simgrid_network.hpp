@@ -40,6 +40,10 @@ class FlowNetwork {
   FlowNetwork(FlowNetwork&&) = delete;
   FlowNetwork& operator=(FlowNetwork&&) = delete;
 
+  /// Expects many flows that depend on each other: all rates are worked out anew when one begins or ends, instead of
+  /// those that this may change. Either way gives the same rates.
+  /// **Requires** that there has been no flow and no alarm yet, else it is too late and nothing changes.
+  void expect_dense_traffic() { is_dense_ = true; }
   /// Adds a link, at any time; returns its number.
   std::uint32_t add_link(BytesPerSecond bandwidth);
   [[nodiscard]] Seconds now() const;
@@ -68,6 +72,7 @@ class FlowNetwork {
   [[nodiscard]] World& world();
 
   NetworkListener& listener_;
+  bool is_dense_ = false;
   World* world_ =
       nullptr;  ///< SimGrid's state lasts as long as the process: taken down after an exception it would crash
   std::vector<BytesPerSecond> bandwidths_;

@@ -38,11 +38,17 @@ void replay_replicated(benchmark::State& state) {
 }
 BENCHMARK(replay_replicated)->ArgsProduct({{512, 2048}, {0, 1}})->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// Argument: nodes of eight devices; each device sends to one picked at random, through an oversubscribed fat tree.
+/// Arguments: nodes of eight devices, whether they hang on an oversubscribed fat tree. Each device sends to one picked
+/// at random.
 void replay_random_exchange(benchmark::State& state) {
   const auto nodes = static_cast<std::uint32_t>(state.range(0));
-  const Platform platform = test::cluster_of_eights(nodes, test::half_fat_tree());
-  const OpGraph graph = test::random_exchange(8 * nodes, 1).finished();
+  const Platform platform =
+      state.range(1) != 0 ? test::cluster_of_eights(nodes, test::half_fat_tree()) : test::cluster_of_eights(nodes);
+  test::Work work(8 * nodes);
+  for (const test::Transfer& transfer : test::random_exchange(8 * nodes, 1)) {
+    work.send(transfer.from, transfer.to, transfer.bytes);
+  }
+  const OpGraph graph = work.finished();
   Seconds makespan;
   for (auto _ : state) {
     const double before = bench::cpu_seconds();
@@ -53,7 +59,7 @@ void replay_random_exchange(benchmark::State& state) {
   }
   state.counters["makespan_s"] = makespan.value();
 }
-BENCHMARK(replay_random_exchange)->Arg(128)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(replay_random_exchange)->ArgsProduct({{128, 512}, {0, 1}})->UseManualTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace stagecraft

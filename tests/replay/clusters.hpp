@@ -4,13 +4,14 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "tests/model/topologies.hpp"
-#include "tests/replay/runs.hpp"
+#include "tests/replay/fluid.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stagecraft::test {
 
@@ -45,14 +46,14 @@ inline Plan replicated(std::uint32_t stages, std::uint32_t replicas, std::int64_
 }
 
 /// A transfer from each device to another one picked at random, of up to two gigabytes, all at once.
-inline Work random_exchange(std::uint32_t devices, std::uint32_t seed) {
+inline std::vector<Transfer> random_exchange(std::uint32_t devices, std::uint32_t seed) {
   std::mt19937 random(seed);
-  Work work(devices);
+  std::vector<Transfer> transfers;
   for (std::uint32_t from = 0; from < devices; ++from) {
     const auto to = (from + 1 + static_cast<std::uint32_t>(random() % (devices - 1))) % devices;
-    work.send(from, to, 1 + static_cast<std::int64_t>(random() % 2'000'000'000));
+    transfers.push_back({from, to, 0.0, 1 + static_cast<std::int64_t>(random() % 2'000'000'000)});
   }
-  return work;
+  return transfers;
 }
 
 }  // namespace stagecraft::test
