@@ -5,13 +5,14 @@
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
 namespace stagecraft {
 namespace {
 
+constexpr double kLeastSpeed = 1e-6;
+constexpr double kMostSpeed = 1e6;
 constexpr std::uint64_t kMostLinks = 8'000'000;
 constexpr std::size_t kMostDefaultLinked = 1024;
 
@@ -35,14 +36,17 @@ DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
   const YamlNode memory = node.at("memory");
   kind.memory = read_bytes(memory);
   if (kind.memory == Bytes(0)) memory.fail_expected("a size of more than zero");
-  if (const auto speed = node.find("speed")) kind.speed = read_positive_number(*speed);
+  if (const auto speed = node.find("speed")) {
+    kind.speed = read_number(*speed);
+    if (*kind.speed < kLeastSpeed || *kind.speed > kMostSpeed) speed->fail_expected("a number from 1e-6 to 1e6");
+  }
   if (const auto reserved = node.find("reserved")) {
     kind.reserved = read_bytes(*reserved);
     if (kind.reserved > kind.memory) {
       reserved->fail_expected("at most the kind's memory, " + format_whole_bytes(kind.memory));
     }
   }
-  if (const auto update = node.find("update_bandwidth")) kind.update_bandwidth = read_bandwidth(*update);
+  if (const auto update = node.find("update_bandwidth")) kind.update_bandwidth = read_usable_bandwidth(*update);
   return kind;
 }
 
@@ -113,14 +117,6 @@ void read_groups(const YamlNode& nodes, const IdsByName<NodeKindId>& node_kinds,
   }
 }
 
-/// The network of nodes none of which has a NIC would join nothing.
-void require_nics(const YamlNode& network, const NodeForm& form) {
-  if (form.network == Network(SwitchedNetwork{})) return;
-  const auto has_nic = [&](const NodeGroup& group) { return form.node_kinds[group.kind].nic.has_value(); };
-  if (std::ranges::any_of(form.groups, has_nic)) return;
-  network.fail("the network joins no nodes: their kinds have no nic", "give the node kinds a nic");
-}
-
 NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& device_kinds) {
   NodeForm form;
   IdsByName<NodeKindId> node_kinds;
@@ -133,7 +129,7 @@ NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& dev
     std::uint32_t node_count = 0;
     for (const NodeGroup& group : form.groups) node_count += group.count;
     form.network = read_network(*network, node_count);
-    require_nics(*network, form);
+    check_network(*network, form);
   }
   const std::uint64_t links = count_links(form);
   if (links > kMostLinks) nodes.fail("expected at most 8000000 links in all, found " + std::to_string(links));

@@ -14,6 +14,9 @@ namespace {
 constexpr std::uint32_t kCubeMeshDevices = 8;
 constexpr std::size_t kMostDimensions = 16;  ///< of a torus; levels of a fat tree likewise
 constexpr double kMostOversubscribed = 1000.0;
+constexpr BytesPerSecond kNarrowest(1.0);
+constexpr BytesPerSecond kWidest(1e18);
+constexpr Seconds kLongestLatency(1e6);
 
 using Keys = std::vector<std::string>;
 using Shape = decltype(Interconnect::shape);
@@ -46,6 +49,12 @@ const TypeFormat<T>& find_format(const YamlNode& node, std::string_view what,
                suggest_name(key, format.keys));
   }
   return format;
+}
+
+Seconds read_latency(const YamlNode& node) {
+  const Seconds latency = read_seconds(node);
+  if (latency > kLongestLatency) node.fail_expected("a latency of at most 1000000 s");
+  return latency;
 }
 
 std::uint32_t read_size(const YamlNode& node) { return static_cast<std::uint32_t>(read_count(node, 1, kMostDevices)); }
@@ -148,7 +157,7 @@ FatTreeLevel read_level(const YamlNode& node) {
     }
   }
   if (const auto uplinks = node.find("uplinks")) level.uplinks = read_size(*uplinks);
-  if (const auto latency = node.find("latency")) level.latency = read_seconds(*latency);
+  if (const auto latency = node.find("latency")) level.latency = read_latency(*latency);
   return level;
 }
 
@@ -170,8 +179,8 @@ Network read_dragonfly(const YamlNode& node, std::uint32_t) {
   dragonfly.nodes_per_router = read_size(node.at("nodes_per_router"));
   dragonfly.local_link = read_link(node);
   dragonfly.global_link = dragonfly.local_link;
-  dragonfly.global_link.bandwidth = read_bandwidth(node.at("global_bandwidth"));
-  dragonfly.global_link.latency = read_seconds(node.at("global_latency"));
+  dragonfly.global_link.bandwidth = read_usable_bandwidth(node.at("global_bandwidth"));
+  dragonfly.global_link.latency = read_latency(node.at("global_latency"));
   return dragonfly;
 }
 
@@ -190,12 +199,34 @@ const std::vector<TypeFormat<Network>>& network_formats() {
   return kFormats;
 }
 
+BytesPerSecond nics_of(const NodeKind& kind) {
+  if (!kind.nic) return BytesPerSecond(0);
+  return (kind.nic->per_device ? kind.device_count : 1) * kind.nic->link.bandwidth;
+}
+
+/// Of a fat tree's links, which follow from what is below them.
+void check_uplinks(const YamlNode& node, const FatTreeNetwork& tree, BytesPerSecond child) {
+  for (std::size_t i = 0; i < tree.levels.size(); ++i) {
+    const FatTreeLevel& level = tree.levels[i];
+    child = level.children * child / level.oversubscription;
+    if (child / level.uplinks < kNarrowest) {
+      node.at("levels").items()[i].fail("an uplink of this level would be narrower than 1 Bps");
+    }
+  }
+}
+
 }  // namespace
+
+BytesPerSecond read_usable_bandwidth(const YamlNode& node) {
+  const BytesPerSecond bandwidth = read_bandwidth(node);
+  if (bandwidth < kNarrowest || bandwidth > kWidest) node.fail_expected("a bandwidth from 1 Bps to 1000000 TBps");
+  return bandwidth;
+}
 
 LinkSpec read_link(const YamlNode& node) {
   LinkSpec link;
-  link.bandwidth = read_bandwidth(node.at("bandwidth"));
-  link.latency = read_seconds(node.at("latency"));
+  link.bandwidth = read_usable_bandwidth(node.at("bandwidth"));
+  link.latency = read_latency(node.at("latency"));
   if (const auto duplex = node.find("duplex")) link.duplex = read_choice(*duplex, duplex_choices());
   if (const auto sharing = node.find("sharing")) link.sharing = read_choice(*sharing, sharing_choices());
   return link;
@@ -214,6 +245,17 @@ Interconnect read_interconnect(const YamlNode& node, std::uint32_t device_count)
 
 Network read_network(const YamlNode& node, std::uint32_t node_count) {
   return find_format(node, "a network", network_formats()).read(node, node_count);
+}
+
+void check_network(const YamlNode& node, const NodeForm& form) {
+  if (form.network == Network(SwitchedNetwork{})) return;
+  BytesPerSecond widest(0);
+  for (const NodeGroup& group : form.groups) widest = std::max(widest, nics_of(form.node_kinds[group.kind]));
+  if (widest == BytesPerSecond(0)) {
+    node.fail("the network joins no nodes: their kinds have no nic", "give the node kinds a nic");
+  }
+  const auto* tree = std::get_if<FatTreeNetwork>(&form.network);
+  if (tree != nullptr) check_uplinks(node, *tree, tree->port ? tree->port->bandwidth : widest);
 }
 
 }  // namespace stagecraft

@@ -11,6 +11,9 @@ namespace stagecraft {
 
 inline constexpr std::int64_t kMostDevices = 1'000'000;
 
+/// What a time can be computed with: from 1 Bps to 1e18 Bps.
+[[nodiscard]] BytesPerSecond read_usable_bandwidth(const YamlNode& node);
+
 /// The part of a link that every form has; the caller lists the keys.
 [[nodiscard]] LinkSpec read_link(const YamlNode& node);
 
@@ -22,5 +25,9 @@ inline constexpr std::int64_t kMostDevices = 1'000'000;
 
 /// **Throws** InputError for keys that the type does not have, and for sizes that are not those of so many nodes.
 [[nodiscard]] Network read_network(const YamlNode& node, std::uint32_t node_count);
+
+/// **Throws** InputError, at the network's place, for one that joins nothing: no node has a NIC, or the uplinks of a
+/// fat tree would be narrower than any link may be.
+void check_network(const YamlNode& node, const NodeForm& form);
 
 }  // namespace stagecraft

@@ -246,6 +246,7 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
                                                       {"platform_explicit_host_without_link", "platform"},
                                                       {"platform_host_without_link", "platform"},
                                                       {"platform_network_key_of_another_type", "platform"},
+                                                      {"platform_speed_too_high", "platform"},
                                                       {"platform_network_port_without_latency", "platform"},
                                                       {"platform_network_port_of_duplex_alone", "platform"},
                                                       {"platform_network_full_without_bandwidth", "platform"},
