@@ -79,10 +79,12 @@ std::vector<std::string> option_names(const CLI::App& app) {
   throw InputError("unexpected argument " + quote(argument), {}, "see stagecraft " + verb->get_name() + " --help");
 }
 
-/// An option with no value, or with more than one.
+/// An option with no value, or with more than one; a flag with one.
 [[noreturn]] void refuse_value_count(const CLI::ParseError& error, const std::string& help) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
+  const std::size_t flag = text.find(" was given a disallowed flag override");
+  if (flag != std::string::npos) throw InputError("--" + text.substr(0, flag) + " takes no value", {}, "see " + help);
   const bool is_missing = text.ends_with("missing");
   throw InputError(option + (is_missing ? " needs a value" : " takes one value and is given more"), {}, "see " + help);
 }

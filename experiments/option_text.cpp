@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/text_file.hpp"
 
 #include <algorithm>
 #include <set>
@@ -46,6 +47,14 @@ std::string read_choice_option(const std::string& option, const std::string& tex
   if (std::ranges::find(known, text) == known.end()) {
     refuse(option, "unknown value " + quote(text), suggest_name(text, known));
   }
+  return text;
+}
+
+std::string read_name_option(const std::string& option, const std::string& text) {
+  const bool is_printable = std::ranges::none_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F; });
+  if (text.empty() || !is_printable) refuse(option, "expected a name without control characters, found " + quote(text));
+  check_text(text, option);
   return text;
 }
 

@@ -25,6 +25,9 @@ namespace stagecraft {
 [[nodiscard]] std::string read_choice_option(const std::string& option, const std::string& text,
                                              const std::vector<std::string>& known);
 
+/// A name that files may hold: not empty, no control characters.
+[[nodiscard]] std::string read_name_option(const std::string& option, const std::string& text);
+
 /// `a=b` as (a, b), split at the first `=`.
 [[nodiscard]] std::pair<std::string, std::string> read_assignment(const std::string& option, const std::string& text);
 

@@ -68,7 +68,7 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
                       .training = choices.training,
                       .options = parse_options(planner, choices.options)};
   const Plan whole = empty_plan(planner, request);
-  if (const auto problem = size_problem(graph, whole, 1)) throw InputError(*problem);
+  if (const auto problem = size_problem(graph, whole, choices.iterations)) throw InputError(*problem);
   return request;
 }
 

@@ -20,6 +20,7 @@ struct PlanningChoices {
   std::optional<std::int64_t> microbatches;     ///< 4 × devices; asynchronous runs at least as many as can be measured
   std::optional<std::int64_t> global_batch;     ///< samples; instead of `microbatches`
   std::optional<std::int64_t> microbatch_size;  ///< the model's
+  std::int64_t iterations = 1;                  ///< to be simulated: too long a run is refused before it is planned
   Training training;
   std::vector<std::pair<std::string, std::string>> options;  ///< of the planner
 };

@@ -60,6 +60,7 @@ Choices read_choices(const Options& options) {
                   .planning = read_planning_choices(options.planning),
                   .simulation = read_simulation_choices(options.simulation),
                   .set = {}};
+  choices.planning.iterations = choices.simulation.iterations;
   for (const std::string& text : options.set) {
     const auto [name, value] = read_assignment("--set", text);
     const std::size_t point = name.find('.');

@@ -31,8 +31,9 @@ VerbAction configure(CLI::App& command) {
   return [options](const Settings&) {
     static_cast<void>(read_choice_option("FORMAT", options->format, {"pipedream"}));
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
+    const std::string device = read_name_option("--device", options->device);
     const std::string text = read_text_file(options->file);
-    return model_answer(import_pipedream(text, options->file, size, options->device), options->output);
+    return model_answer(import_pipedream(text, options->file, size, device), options->output);
   };
 }
 

@@ -1,0 +1,81 @@
+// Plans and orders that can be read and break a rule (tests/vectors/README.md): `check` lists every violation, and
+// `simulate` refuses them.
+#include "tests/experiments/command.hpp"
+#include "tests/refusals/corpus.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace stagecraft::refusals {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string input(const fs::path& path, const std::string& what, const std::string& otherwise) {
+  const std::vector<std::string> given = promises(path, what);
+  return (vectors() / (given.empty() ? otherwise : given.front())).string();
+}
+
+/// The command that judges or runs what the file holds.
+std::vector<std::string> command(const std::string& verb, const fs::path& path) {
+  const bool is_plan = path.filename().string().starts_with("plan_");
+  std::vector<std::string> words{verb,         is_plan ? path.string() : input(path, "plan", "good/plan_pair.yaml"),
+                                 "--model",    input(path, "model", "good/model_toy.yaml"),
+                                 "--platform", input(path, "platform", "good/platform_two_nodes.yaml")};
+  if (!is_plan) words.insert(words.end(), {"--schedule-file", path.string()});
+  return words;
+}
+
+/// What `check` lists, one violation a line; the last line is the verdict.
+std::vector<std::string> violations(const Ran& ran) {
+  std::vector<std::string> lines = lines_of(ran.out);
+  if (!lines.empty()) lines.pop_back();
+  return lines;
+}
+
+/// Places in a message name the file by its full path.
+std::string without_folder(std::string text) {
+  const std::string folder = (vectors() / "broken").string() + "/";
+  for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder))
+    text.erase(at, folder.size());
+  return text;
+}
+
+/// A promise that ends in `…` is kept by what starts like it.
+bool is_kept(const std::string& promise, const std::string& said) {
+  const std::string mark = "…";
+  if (!promise.ends_with(mark)) return said == promise;
+  return said.starts_with(promise.substr(0, promise.size() - mark.size()));
+}
+
+TEST_CASE("bad input: a plan that breaks rules has them all listed by check, and is refused by simulate") {
+  const std::vector<fs::path> files = files_of("broken");
+  CHECK(files.size() >= 50);
+  for (const fs::path& path : files) {
+    CAPTURE(path.filename().string());
+    const std::vector<std::string> expected = promises(path, "expect");
+    REQUIRE_FALSE(expected.empty());
+    const Ran check = run(command("check", path));
+    CAPTURE(check.err);
+    CHECK(check.code == 3);
+    const std::vector<std::string> found = violations(check);
+    CHECK(found.size() == expected.size());
+    for (std::size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
+      CAPTURE(found[i]);
+      CHECK(is_kept(expected[i], without_folder(found[i])));
+    }
+    const Ran simulate = run(command("simulate", path));
+    const bool is_memory = expected.front().starts_with("memory: ");
+    CHECK(simulate.code == (is_memory ? 3 : 2));
+    if (is_memory) continue;
+    const std::string first = expected.front().substr(expected.front().find(": ") + 2);
+    const std::string place = path.filename().string() + ":";
+    const std::string told = first.starts_with(place) ? first.substr(place.size()) : first;
+    CHECK(without_folder(simulate.err).find(told.substr(0, told.find("…"))) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft::refusals
