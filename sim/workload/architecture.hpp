@@ -21,6 +21,7 @@ enum class OperatorKind {
   Pointwise,      ///< activation, dropout, addition, loss: bound by memory traffic
   Softmax,        ///< bound by memory traffic
   Normalization,  ///< bound by memory traffic
+  Recurrent,      ///< weighted; one product over the whole sequence, then one small product for each step
 };
 
 /// One operator of a network as one sample sees it. A network is a list of them in topological order.
@@ -37,8 +38,13 @@ struct Operator {
   std::int64_t macs = 0;             ///< of the forward
   std::int64_t parameters = 0;       ///< its own
   std::int64_t tied_parameters = 0;  ///< further parameters that are a copy of another operator's
+  std::int64_t steps = 0;            ///< of a recurrent operator, each waiting for the one before
+  std::int64_t step_macs = 0;        ///< of the one product that a step does; steps * step_macs is part of `macs`
+  std::int64_t step_parameters = 0;  ///< read anew in each step; part of `parameters`
+  bool constant_input = false;       ///< nobody wants the gradient of its inputs
   bool saves_input = false;          ///< the backward needs all tensors in `inputs`
   bool saves_output = false;         ///< the backward needs the output tensor
+  std::int64_t saved_values = 0;     ///< activations kept beside tensors: gates and cells
   std::int64_t saved_bytes = 0;      ///< kept beside tensors: masks, indices, statistics
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::string layer;                ///< the layer it belongs to at `Granularity::Layer`

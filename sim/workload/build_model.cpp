@@ -30,7 +30,8 @@ void require_countable(const Architecture& net, std::int64_t samples) {
   double parameters = 0;
   for (const Operator& op : net.operators) {
     bytes += 4.0 * (static_cast<double>(op.input_values) + static_cast<double>(op.output_values));
-    bytes += static_cast<double>(op.saved_bytes) + 8.0 * op.winograd_expansion * static_cast<double>(op.output_values);
+    bytes += 4.0 * static_cast<double>(op.saved_values) + static_cast<double>(op.saved_bytes);
+    bytes += 8.0 * op.winograd_expansion * static_cast<double>(op.output_values);
     parameters += 4.0 * static_cast<double>(op.parameters + op.tied_parameters);
   }
   if (bytes * static_cast<double>(samples) > kMostBytes || parameters > kMostBytes) {
@@ -137,7 +138,7 @@ void add_operators(const Build& build, LayerId id, Layer& layer) {
     layer.backward += cost.backward_input + cost.backward_weight;
     layer.backward_weight += cost.backward_weight;
     layer.parameters += Bytes(kParameterBytes * (op.parameters + op.tied_parameters));
-    layer.stash += Bytes(op.saved_bytes * build.samples);
+    layer.stash += Bytes((op.saved_bytes + op.saved_values * value_bytes(build.device.precision)) * build.samples);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch, stash));
   }
   layer.forward = rounded(layer.forward);

@@ -1,7 +1,10 @@
 #include "sim/workload/catalogue.hpp"
 
+#include "sim/workload/encoder_decoder.hpp"
+#include "sim/workload/gnmt.hpp"
 #include "sim/workload/image_catalogue.hpp"
 #include "sim/workload/transformer.hpp"
+#include "sim/workload/xlnet.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,6 +21,28 @@ constexpr TransformerSize gpt2(std::int64_t layers, std::int64_t hidden, std::in
   return {.layers = layers, .hidden = hidden, .heads = heads, .sequence = 1024, .vocabulary = 50257, .positions = 1024};
 }
 
+// Table 3 of arXiv:1706.03762, which shares 37000 word pieces; sentences of 128 tokens are assumed.
+constexpr EncoderDecoderSize kTransformerBase{.layers = 6, .hidden = 512, .heads = 8, .sequence = 128};
+constexpr EncoderDecoderSize kTransformerBig{.layers = 6, .hidden = 1024, .heads = 16, .sequence = 128};
+
+// The published configuration files: 32128 word pieces, inputs of 512 tokens; span corruption makes targets of 114.
+constexpr EncoderDecoderSize t5_size(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                                     std::int64_t head_size, std::int64_t feed_forward) {
+  return {.layers = layers,
+          .hidden = hidden,
+          .heads = heads,
+          .head_size = head_size,
+          .feed_forward = feed_forward,
+          .sequence = 512,
+          .target_sequence = 114,
+          .vocabulary = 32128};
+}
+
+// The published configuration files (cased, 32000 word pieces).
+constexpr TransformerSize xlnet_size(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  return {.layers = layers, .hidden = hidden, .heads = heads, .sequence = 512, .vocabulary = 32000};
+}
+
 struct KnownArchitecture {
   const char* name;
   Architecture (*make)(const std::string& name);
@@ -32,6 +57,17 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"gpt2-medium", [](const std::string& name) { return gpt(name, gpt2(24, 1024, 16)); }},
     {"gpt2-large", [](const std::string& name) { return gpt(name, gpt2(36, 1280, 20)); }},
     {"gpt2-xl", [](const std::string& name) { return gpt(name, gpt2(48, 1600, 25)); }},
+    {"gnmt-8", [](const std::string& name) { return gnmt(name, {.layers = 4}); }},
+    {"gnmt-16", [](const std::string& name) { return gnmt(name, {.layers = 8}); }},
+    {"transformer-base", [](const std::string& name) { return encoder_decoder(name, kTransformerBase); }},
+    {"transformer-big", [](const std::string& name) { return encoder_decoder(name, kTransformerBig); }},
+    {"xlnet-base", [](const std::string& name) { return xlnet(name, xlnet_size(12, 768, 12)); }},
+    {"xlnet-large", [](const std::string& name) { return xlnet(name, xlnet_size(24, 1024, 16)); }},
+    {"t5-small", [](const std::string& name) { return t5(name, t5_size(6, 512, 8, 64, 2048)); }},
+    {"t5-base", [](const std::string& name) { return t5(name, t5_size(12, 768, 12, 64, 3072)); }},
+    {"t5-large", [](const std::string& name) { return t5(name, t5_size(24, 1024, 16, 64, 4096)); }},
+    {"t5-3b", [](const std::string& name) { return t5(name, t5_size(24, 1024, 32, 128, 16384)); }},
+    {"t5-11b", [](const std::string& name) { return t5(name, t5_size(24, 1024, 128, 128, 65536)); }},
 });
 
 const ImageNetwork* find_image_network(std::string_view name) {

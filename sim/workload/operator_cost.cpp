@@ -36,7 +36,7 @@ Work work_of(const Operator& op, const DeviceDescription& device, Precision prec
   work.input = value * static_cast<double>(op.input_values);
   work.output = value * static_cast<double>(op.output_values);
   work.parameters = kParameterBytes * static_cast<double>(op.parameters + op.tied_parameters);
-  work.kept = samples * static_cast<double>(op.saved_bytes);
+  work.kept = samples * static_cast<double>(op.saved_bytes) + value * static_cast<double>(op.saved_values);
   if (op.kind != OperatorKind::Pooling && op.saves_input) work.kept += work.input;
   if (op.saves_output) work.kept += work.output;
   work.flops = Flops(2.0 * samples * static_cast<double>(op.macs));
@@ -91,6 +91,26 @@ OperatorCost memory_bound_cost(const Work& work, const DeviceDescription& device
   return {forward, backward, Seconds(0), Bytes(0)};
 }
 
+/// What one step reads of the sequence's tensors, and of its own.
+Seconds step_time(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
+  const Flops flops(2.0 * samples * static_cast<double>(op.step_macs));
+  const double own = kParameterBytes * static_cast<double>(op.step_parameters);
+  return kernel_time(device, flops, work.rate, own + (work.output + work.kept) / static_cast<double>(op.steps));
+}
+
+/// The inputs of all steps in one product; then the steps, one kernel each. The backward walks the steps in reverse,
+/// then forms the gradient of all inputs in one product and that of each weight matrix in one product over all steps.
+OperatorCost recurrent_cost(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
+  const auto steps = static_cast<double>(op.steps);
+  const Flops stepped(2.0 * samples * steps * static_cast<double>(op.step_macs));
+  const double step_weights = kParameterBytes * static_cast<double>(op.step_parameters);
+  const Seconds all_inputs =
+      kernel_time(device, work.flops - stepped, work.rate, work.input + work.kept + (work.parameters - step_weights));
+  const Seconds all_states = kernel_time(device, stepped, work.rate, work.output + work.kept + step_weights);
+  const Seconds one_way = all_inputs + steps * step_time(op, work, device, samples);
+  return {one_way, one_way, all_inputs + all_states, Bytes(0)};
+}
+
 }  // namespace
 
 OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, Precision precision,
@@ -103,13 +123,14 @@ OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, 
     case OperatorKind::Linear: cost = dense_cost(work, device); break;
     case OperatorKind::Matmul: cost = matmul_cost(work, device); break;
     case OperatorKind::Embedding: cost = embedding_cost(work, device); break;
+    case OperatorKind::Recurrent: cost = recurrent_cost(op, work, device, static_cast<double>(microbatch_size)); break;
     case OperatorKind::Pooling:
     case OperatorKind::Pointwise:
     case OperatorKind::Softmax:
     case OperatorKind::Normalization: cost = memory_bound_cost(work, device); break;
   }
   const bool at_network_input = std::ranges::all_of(op.inputs, [](OperatorId id) { return id.is_none(); });
-  if (at_network_input) cost.backward_input = Seconds(0);
+  if (at_network_input || op.constant_input) cost.backward_input = Seconds(0);
   return cost;
 }
 

@@ -21,6 +21,8 @@ struct OperatorCost {
 /// operations as the forward; an operator that reads the network's input only has no input gradient. A 3x3 stride-1
 /// convolution in fp32 takes the faster of a direct convolution and Winograd's F(4x4, 3x3) in three kernels (transform
 /// the input, multiply, transform the output); Winograd only while its transformed tensors take at most 4 GiB.
+/// A recurrent operator is one kernel over the inputs of all steps and one kernel for each step, which reads the
+/// recurrent weights anew; its weight gradients are two kernels over all steps.
 /// **Requires** microbatch_size > 0.
 /// **Source** A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, arXiv:1509.09308.
 [[nodiscard]] OperatorCost operator_cost(const Operator& op, const DeviceDescription& device, Precision precision,

@@ -30,6 +30,9 @@ constexpr TransformerSize largest_transformer() {
           .feed_forward = 1 << 19};
 }
 
+/// **Throws** InputError for sizes below 1, above the largest, or that do not fit together.
+void require_countable(const TransformerSize& size);
+
 /// What follows BERT's blocks.
 enum class BertHead {
   Pooler,       ///< one dense layer on the first token: the encoder that published counts describe

@@ -39,6 +39,20 @@ TEST_CASE("architecture file: the networks of the catalogue, written by hand") {
                            "a.yaml") == find_architecture("vgg16"));
 }
 
+TEST_CASE("architecture file: the networks of two sides, written by hand") {
+  CHECK(parse_architecture(kSchema + "architecture: gnmt-16\nfamily: gnmt\nlayers: 8\nhidden: 1024\nsequence: 50\n",
+                           "a.yaml") == find_architecture("gnmt-16"));
+  CHECK(parse_architecture(kSchema + "architecture: transformer-big\nfamily: transformer\nlayers: 6\nhidden: 1024\n"
+                                     "heads: 16\nsequence: 128\n",
+                           "a.yaml") == find_architecture("transformer-big"));
+  CHECK(parse_architecture(kSchema + "architecture: t5-11b\nfamily: t5\nlayers: 24\nhidden: 1024\nheads: 128\n"
+                                     "head_size: 128\nfeed_forward: 65536\nsequence: 512\ntarget_sequence: 114\n",
+                           "a.yaml") == find_architecture("t5-11b"));
+  CHECK(parse_architecture(kSchema + "architecture: xlnet-large\nfamily: xlnet\nlayers: 24\nhidden: 1024\nheads: 16\n"
+                                     "sequence: 512\n",
+                           "a.yaml") == find_architecture("xlnet-large"));
+}
+
 TEST_CASE("architecture file: a sequence longer than usual makes the position table longer") {
   const Architecture net = parse_architecture(kBert + "sequence: 2048\n", "a.yaml");
   CHECK(parameter_count(net) == 335'141'888 + (2048 - 512) * 1024);

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "sim/workload/architecture.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+constexpr std::int64_t kTokenBytes = 8;  ///< token numbers are 64-bit integers
+
+/// Which layer and which block the operators being added belong to.
+struct DraftLabel {
+  std::string layer;
+  std::string layer_type;
+  std::string block;
+  std::string block_type;
+};
+
+/// A network of sequences under construction. Each function below appends one operator (or a few, where it says so)
+/// to the layer of `label`, under a name that begins with the layer's, and returns the tensor it makes.
+struct Draft {
+  Architecture net;
+  DraftLabel label;
+};
+
+OperatorId add_operator(Draft& draft, const std::string& name, Operator op);
+
+/// A layer and block of its own, of no type.
+[[nodiscard]] DraftLabel single_label(const std::string& name);
+
+/// Vectors of a sequence.
+struct Rows {
+  std::int64_t count = 0;
+  std::int64_t width = 0;
+  [[nodiscard]] std::int64_t values() const { return count * width; }
+};
+
+enum class Bias { With, Without };
+enum class Owner {
+  Own,   ///< the operator's own parameters
+  Tied,  ///< a copy of another operator's
+};
+
+/// Looks `rows` vectors up in a table of `entries`.
+OperatorId add_table(Draft& draft, const std::string& name, std::int64_t entries, Rows rows, Owner owner = Owner::Own);
+
+OperatorId add_sum(Draft& draft, const std::string& name, std::vector<OperatorId> terms, std::int64_t values);
+
+/// LayerNorm: scale and shift; mean and reciprocal deviation of each row are kept.
+OperatorId add_norm(Draft& draft, const std::string& name, OperatorId input, Rows rows);
+
+/// RMSNorm: scale only; the reciprocal root mean square of each row is kept.
+OperatorId add_rms_norm(Draft& draft, const std::string& name, OperatorId input, Rows rows);
+
+/// One byte of mask is kept for each value.
+OperatorId add_dropout(Draft& draft, const std::string& name, OperatorId input, std::int64_t values);
+
+/// A dense layer from rows of `from.width` values to rows of `to`.
+OperatorId add_linear(Draft& draft, const std::string& name, OperatorId input, Rows from, std::int64_t to,
+                      Bias bias = Bias::With);
+
+/// An activation whose backward needs its input (GELU).
+OperatorId add_gelu(Draft& draft, const std::string& name, OperatorId input, std::int64_t values);
+
+/// An activation whose backward needs its output (tanh, ReLU).
+OperatorId add_tanh(Draft& draft, const std::string& name, OperatorId input, std::int64_t values);
+
+/// Attention of `queries` positions to `keys` positions; `width` is heads times the size of a head.
+struct AttentionShape {
+  std::int64_t heads = 0;
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+  std::int64_t width = 0;
+  [[nodiscard]] std::int64_t scores() const { return heads * queries * keys; }
+};
+
+/// Q K^T for each head, `scores`.
+OperatorId add_scores(Draft& draft, OperatorId queries, OperatorId keys, const AttentionShape& shape);
+
+/// The scale and the mask, `scale_mask`.
+OperatorId add_mask(Draft& draft, OperatorId scores, const AttentionShape& shape);
+
+/// `softmax`, `attention_dropout` and `context`: the softmax of masked scores, dropped out, times V.
+OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const AttentionShape& shape);
+
+/// All of softmax(Q K^T / sqrt(d) + mask) V with dropout; attention is computed in full, not fused. `queries`, `keys`,
+/// `values` may be one tensor that holds all three.
+OperatorId add_attention(Draft& draft, OperatorId queries, OperatorId keys, OperatorId values,
+                         const AttentionShape& shape);
+
+/// `decoder`: the product with the transposed word table, a copy of which lies here.
+OperatorId add_tied_decoder(Draft& draft, OperatorId input, Rows rows, std::int64_t vocabulary, Bias bias);
+
+/// `log_softmax` and `loss`: cross-entropy over the vocabulary. PyTorch keeps the logarithms of all probabilities.
+OperatorId add_loss(Draft& draft, OperatorId logits, std::int64_t tokens, std::int64_t vocabulary);
+
+}  // namespace stagecraft
