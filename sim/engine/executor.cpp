@@ -156,7 +156,7 @@ bool Executor::is_waiting(std::uint64_t op) const { return op >= slots_.begin() 
 void Executor::take(Resource& resource) {
   resource.busy = true;
   if (resource.discipline == Discipline::Strict) resource.queue.pop_front();
-  if (resource.unstarted > 0 && --resource.unstarted == 0 && !resource.device.is_none()) ++starved_lanes_;
+  if (resource.unstarted > 0 && --resource.unstarted == 0 && resource.is_open()) ++starved_lanes_;
 }
 
 void Executor::release(Resource& resource) {

@@ -86,10 +86,13 @@ class Executor {
     DeviceId device;  ///< of a compute lane
     bool busy = false;
     bool down = false;
+    bool closed = false;              ///< no later window adds to it
     std::uint64_t unstarted = 0;      ///< operations appended and not started
     std::deque<std::uint64_t> queue;  ///< strict: in order
     Waiters waiters;                  ///< ready: those found to be held up by this resource
     [[nodiscard]] bool is_free() const { return !busy && !down; }
+    /// Whether the executor must look ahead for it: a device's lane that is not closed.
+    [[nodiscard]] bool is_open() const { return !device.is_none() && !closed; }
   };
   struct Wake {
     enum class Kind : std::uint8_t { Fire, NotBefore, Recover } kind = Kind::Fire;
@@ -106,6 +109,7 @@ class Executor {
   void load(const OpGraph& graph);
   void load_op(const OpGraph& graph, std::size_t index);
   void join_lane(LaneId lane, std::uint64_t op);
+  void close(Resource& lane);
   static void note_cause(Slot& successor, const Slot& ended, std::uint64_t op);
   [[nodiscard]] bool find_exclusive_links(std::uint64_t op);
 
@@ -166,8 +170,8 @@ class Executor {
 
   std::deque<Started> started_;  ///< in order of start, until reported
   std::uint64_t unfinished_ = 0;
-  std::uint64_t device_lanes_ = 0;
-  std::uint64_t starved_lanes_ = 0;  ///< device lanes without an unstarted operation
+  std::uint64_t open_lanes_ = 0;     ///< device lanes that later windows may add to
+  std::uint64_t starved_lanes_ = 0;  ///< of these, those without an unstarted operation
   bool exhausted_ = false;
 
   bool speeds_change_ = false;

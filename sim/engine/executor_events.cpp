@@ -92,7 +92,7 @@ void Executor::abort(std::uint64_t op) {
   collect_resources(op);
   for (Resource* resource : scratch_) {
     if (resource->discipline == Discipline::Strict) resource->queue.push_front(op);
-    if (resource->unstarted++ == 0 && !resource->device.is_none()) --starved_lanes_;
+    if (resource->unstarted++ == 0 && resource->is_open()) --starved_lanes_;
     release(*resource);
   }
   ready_again_.push_back(op);

@@ -8,9 +8,10 @@ namespace stagecraft {
 
 // A device's next operation may stand in a window that is not loaded yet. So as soon as the last known operation of
 // some device has started, the next window is loaded: nothing that could start earlier than that operation's end is
-// missed. Without devices nothing tells what may be missed, and all is loaded.
+// missed. A device for which no window has anything left does not count. Without devices that do nothing tells what may
+// be missed, and all is loaded.
 void Executor::pull_while_starved() {
-  while (!exhausted_ && (starved_lanes_ > 0 || device_lanes_ == 0)) {
+  while (!exhausted_ && (starved_lanes_ > 0 || open_lanes_ == 0)) {
     observation_.now = clock_.now();
     std::optional<OpGraph> graph = source_.next(observation_);
     observation_.stages.assign(observation_.stages.size(), {});
@@ -30,7 +31,7 @@ void Executor::load(const OpGraph& graph) {
     resource.device = lane.device;
     if (!lane.device.is_none()) {
       resource.down = failures_[lane.device.value()] > 0;
-      ++device_lanes_;
+      ++open_lanes_;
       ++starved_lanes_;
     }
     if (lane.discipline == Discipline::Ready) contested_run_ = true;
@@ -48,6 +49,14 @@ void Executor::load(const OpGraph& graph) {
       join_lane(graph.extra_lanes[extra], op);
     }
   }
+  for (LaneId lane : graph.closed_lanes) close(lanes_[lane.value()]);
+}
+
+void Executor::close(Resource& lane) {
+  if (!lane.is_open()) return;
+  --open_lanes_;
+  if (lane.unstarted == 0) --starved_lanes_;
+  lane.closed = true;
 }
 
 void Executor::load_op(const OpGraph& graph, std::size_t index) {
@@ -88,7 +97,7 @@ void Executor::note_cause(Slot& successor, const Slot& ended, std::uint64_t op) 
 void Executor::join_lane(LaneId lane, std::uint64_t op) {
   Resource& resource = lanes_[lane.value()];
   if (resource.discipline == Discipline::Strict) resource.queue.push_back(op);
-  if (resource.unstarted++ == 0 && !resource.device.is_none()) --starved_lanes_;
+  if (resource.unstarted++ == 0 && resource.is_open()) --starved_lanes_;
 }
 
 /// Whether the operation needs any.

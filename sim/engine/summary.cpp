@@ -52,7 +52,10 @@ Summary::Summary(const Platform& platform, std::vector<DeviceUse> use, const Mea
 }
 
 void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
-  ++operations_;
+  if (!span.aborted && span.id != last_counted_) {  // an operation of several devices comes once for each
+    ++operations_;
+    last_counted_ = span.id;
+  }
   if (!deltas.empty()) memory_.add(span, deltas);
   if (in_start_order_) end_bound_ = span.start;
   if (is_compute(op.kind)) {

@@ -77,6 +77,7 @@ class Summary {
   std::vector<Seconds> iterations_;
   Seconds iteration_begin_;
   std::uint64_t operations_ = 0;
+  OpId last_counted_;
 };
 
 }  // namespace stagecraft

@@ -100,8 +100,9 @@ struct MemoryDelta {
 /// excepted.
 struct OpGraph {
   OpId first_id{0};
-  OpId retired{0};              ///< neither this window nor a later one depends on an operation below this one
-  std::vector<Lane> new_lanes;  ///< lanes that join those of earlier windows
+  OpId retired{0};                   ///< neither this window nor a later one depends on an operation below this one
+  std::vector<Lane> new_lanes;       ///< lanes that join those of earlier windows
+  std::vector<LaneId> closed_lanes;  ///< lanes for which no later window has an operation; each is told once
   std::vector<Op> ops;
   std::vector<std::uint32_t> dependency_end;  ///< of each operation, in `dependencies`; its begin is the end before
   std::vector<OpId> dependencies;

@@ -35,6 +35,7 @@ std::optional<OpGraph> Lowering::next() {
       break;
     }
   }
+  close_lanes();
   next_first_ = OpId(window_.first_id.value() + window_.ops.size());
   return std::move(window_);
 }
@@ -82,6 +83,23 @@ bool Lowering::wants_segment() const {
 bool Lowering::has_actions_left() const {
   return segment_begin_ < plan_.microbatches ||
          std::ranges::any_of(devices_, [](const DeviceState& d) { return d.cursor < d.actions.size(); });
+}
+
+/// Whether the device has had its last operation: there are no updates at the end of an iteration, and neither actions
+/// nor iterations are left, or its replicas have no microbatch in any.
+bool Lowering::is_over(const DeviceState& device) const {
+  const bool is_last = segment_begin_ >= plan_.microbatches && iteration_ + 1 >= options_.iterations;
+  return device.cursor == device.actions.size() && std::ranges::all_of(device.workers, [&](std::size_t worker) {
+           return workers_[worker].update == Seconds(0) && (is_last || workers_[worker].count == 0);
+         });
+}
+
+void Lowering::close_lanes() {
+  for (DeviceState& device : devices_) {
+    if (device.closed || !is_over(device)) continue;
+    device.closed = true;
+    window_.closed_lanes.push_back(device.lane);
+  }
 }
 
 /// Each device appends at most one action; whether any did.

@@ -64,8 +64,9 @@ class Lowering {
     std::size_t cursor = 0;
     std::vector<char> emitted;  ///< ready discipline: which actions are out
     std::vector<std::size_t> workers;
-    OpId last;     ///< the last operation on the lane
-    OpId barrier;  ///< none, or what the next operation waits for
+    OpId last;            ///< the last operation on the lane
+    OpId barrier;         ///< none, or what the next operation waits for
+    bool closed = false;  ///< there will be no further operation, as told to the engine
   };
   /// Replicas that hold the same layers, in ring order.
   struct Group {
@@ -120,6 +121,8 @@ class Lowering {
   [[nodiscard]] bool run_round();
   [[nodiscard]] bool step(DeviceState& device);
   [[nodiscard]] bool has_actions_left() const;
+  [[nodiscard]] bool is_over(const DeviceState& device) const;
+  void close_lanes();
   [[nodiscard]] bool wants_segment() const;
   [[nodiscard]] bool end_iteration();
   [[noreturn]] void report_deadlock() const;
