@@ -1,6 +1,7 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/report/model_answer.hpp"
+#include "experiments/written_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/text_file.hpp"
 
@@ -32,6 +33,7 @@ VerbAction configure(CLI::App& command) {
     static_cast<void>(read_choice_option("FORMAT", options->format, {"pipedream"}));
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
     const std::string device = read_name_option("--device", options->device);
+    refuse_overwriting(options->output, {options->file});
     const std::string text = read_text_file(options->file);
     return model_answer(import_pipedream(text, options->file, size, device), options->output);
   };

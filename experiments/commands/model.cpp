@@ -1,6 +1,7 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/report/model_answer.hpp"
+#include "experiments/written_file.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
@@ -81,6 +82,7 @@ VerbAction configure(CLI::App& command) {
   return [options](const Settings&) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
     const Granularity granularity = read_granularity(options->granularity);
+    refuse_overwriting(options->output, {options->architecture, options->device});
     const Architecture architecture = options->image ? load_architecture_at(options->architecture, *options->image)
                                                      : load_architecture(options->architecture);
     const DeviceDescription device = load_device(options->device);

@@ -33,6 +33,7 @@ Answer run(const Options& options, const Settings& settings) {
   const PlannerInfo& planner = find_planner(options.planner);
   PlanningChoices choices = read_planning_choices(options.planning);
   for (const std::string& text : options.set) choices.options.push_back(read_assignment("--set", text));
+  refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs);
   const Planning planning = make_plan(planner, inputs, choices, settings.say);
   const bool is_planned = planning.planned() != nullptr;

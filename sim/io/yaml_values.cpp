@@ -59,7 +59,12 @@ std::int64_t read_count(const YamlNode& node, std::int64_t least, std::int64_t m
 
 bool read_bool(const YamlNode& node) { return read_choice<bool>(node, {{"true", true}, {"false", false}}); }
 
-std::string read_text(const YamlNode& node) { return scalar(node, "text"); }
+std::string read_text(const YamlNode& node) {
+  const std::string& text = scalar(node, "text");
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; };
+  if (std::ranges::any_of(text, is_control)) node.fail_expected("text without control characters");
+  return text;
+}
 
 std::string read_name(const YamlNode& node) {
   const std::string& name = scalar(node, "a name");

@@ -29,7 +29,7 @@ namespace stagecraft {
                                       std::int64_t most = std::numeric_limits<std::int64_t>::max());
 /// `true` or `false`.
 [[nodiscard]] bool read_bool(const YamlNode& node);
-/// Any text, possibly empty.
+/// Any text, possibly empty, without control characters other than tabs and line ends.
 [[nodiscard]] std::string read_text(const YamlNode& node);
 /// Text that is not empty and has no control characters.
 [[nodiscard]] std::string read_name(const YamlNode& node);

@@ -33,7 +33,7 @@ void follow(const PlanReading& reading) {
   if (!findings.empty() || reading.plan.microbatches > kManyMicrobatches) return;
   takes([&] {
     const Report report = evaluate_plan(toy_graph(), toy_platform(), reading.plan);
-    static_cast<void>(describe_plan(toy_graph(), toy_platform(), reading.plan, report));
+    check_printable(describe_plan(toy_graph(), toy_platform(), reading.plan, report).text);
     static_cast<void>(memory_findings(report, toy_platform()));
   });
 }

@@ -37,7 +37,7 @@ void plan_with_all(const Inputs& inputs) {
     const std::string text = write_plan_yaml(planned->plan, planning.graph, inputs.platform);
     const PlanReading reading = parse_plan(text, "written", planning.graph, inputs.platform);
     STAGECRAFT_CHECK(reading.problems.empty() && reading.plan == planned->plan, "a plan reads back");
-    static_cast<void>(describe_plan(planning.graph, inputs.platform, planned->plan, *planning.evaluated));
+    check_printable(describe_plan(planning.graph, inputs.platform, planned->plan, *planning.evaluated).text);
   }
 }
 
@@ -59,6 +59,14 @@ bool is_small(const PlatformSpec& spec) {
 
 }  // namespace
 
+void check_printable(const std::string& text) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    STAGECRAFT_CHECK((byte >= 0x20 && byte != 0x7F) || c == '\n' || c == '\t',
+                     "what is printed has no control characters");
+  }
+}
+
 const LayerGraph& toy_graph() { return toy_model().profiles.front(); }
 
 const Platform& toy_platform() {
@@ -70,7 +78,7 @@ void follow(const Model& model) {
   STAGECRAFT_CHECK(parse_model(write_model(model), "written") == model, "a model reads back");
   const std::size_t layers = model.profiles.front().layers.size();
   if (layers > kManyDescribed) return;
-  static_cast<void>(describe_model(model));
+  check_printable(describe_model(model).text);
   takes([&] { static_cast<void>(profile_at(model, 3, [](const std::string&) {})); });
   if (layers > kManyLayers) return;
   Inputs inputs{.model = model, .platform = toy_platform(), .model_hash = "m", .platform_hash = "p"};
@@ -83,7 +91,7 @@ void follow(const PlatformSpec& spec) {
   if (!is_small(spec)) return;
   Inputs inputs{.model = toy_model(), .platform = {}, .model_hash = "m", .platform_hash = "p"};
   if (!takes([&] { inputs.platform = build_platform(spec); })) return;
-  takes([&] { static_cast<void>(describe_platform(inputs.platform)); });
+  takes([&] { check_printable(describe_platform(inputs.platform).text); });
   inputs.model.profiles.front().device_kind = inputs.platform.kind(DeviceId(0)).name;
   plan_with_all(inputs);
 }

@@ -4,7 +4,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 
-#include <functional>
+#include <string>
 
 namespace stagecraft::fuzz {
 
@@ -18,6 +18,9 @@ bool takes(const Step& step) {
     return false;
   }
 }
+
+/// A finding if the text would move a terminal's cursor or ring its bell.
+void check_printable(const std::string& text);
 
 /// The model and the platform of the test vectors that plans and schedules are read against.
 [[nodiscard]] const LayerGraph& toy_graph();
