@@ -15,6 +15,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMicrobatchesPerDevice = 4;
+constexpr std::int64_t kMostSizes = 1'000'000;  // of microbatches that are tried in place of one without a plan
 
 std::string schedule_name(const PlannerInfo& planner, const PlanningChoices& choices) {
   const std::string name = choices.schedule.value_or(planner.default_schedule);
@@ -72,6 +73,31 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
   return request;
 }
 
+/// Whether there is a plan for microbatches of that size.
+bool has_plan(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size) {
+  choices.microbatch_size = size;
+  try {
+    const LayerGraph graph = profile_at(inputs.model, size, [](const std::string&) {});
+    PlanRequest request = make_request(planner, inputs, graph, choices);
+    request.explain = false;
+    return std::holds_alternative<Planned>(planner.plan(request));
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, const Inputs& inputs,
+                                                   const PlanningChoices& choices) {
+  if (std::get<Infeasible>(planning.result).is_costly) return std::nullopt;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = 1; size < std::min(planning.graph.microbatch_size, kMostSizes); ++size) {
+    if (!choices.global_batch || *choices.global_batch % size == 0) sizes.push_back(size);
+  }
+  const auto end = std::ranges::partition_point(
+      sizes, [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); });
+  return end == sizes.begin() ? std::nullopt : std::optional(*(end - 1));
+}
+
 }  // namespace
 
 Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
@@ -91,6 +117,8 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
     lengthen(plan, choices);
     verify(planning.graph, inputs.platform, plan);
     planning.evaluated = evaluate_plan(planning.graph, inputs.platform, plan);
+  } else {
+    planning.largest_microbatch_size = smaller_size_with_plan(planning, inputs, choices);
   }
   return planning;
 }

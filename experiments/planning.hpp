@@ -32,6 +32,9 @@ struct Planning {
   PlanResult result;
   std::optional<Report> evaluated;  ///< of a plan
   Seconds time;                     ///< that the planner took
+  /// Where there is no plan: the largest smaller microbatch size with one, as found by bisection; none if there is none
+  /// or the planner's work is too much to repeat.
+  std::optional<std::int64_t> largest_microbatch_size;
 
   [[nodiscard]] const Planned* planned() const { return std::get_if<Planned>(&result); }
 };

@@ -116,12 +116,39 @@ std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& 
   for (const auto& [device, peak] : peaks) {
     const Bytes excess = peak - platform.capacity(device);
     if (excess <= Bytes(0) || (worst && excess <= worst->excess)) continue;
-    worst = Infeasible{"device '" + platform.devices[device].name + "' would hold " + format_bytes(peak) + " of " +
-                           format_bytes(platform.capacity(device)),
-                       device, stage_on(plan, device), excess,
-                       "a device with " + format_human_bytes(peak) + " free would do for this plan"};
+    worst = Infeasible{"device '" + platform.devices[device].name + "' would hold " + format_human_bytes(peak) +
+                           " of " + format_human_bytes(platform.capacity(device)),
+                       device, stage_on(plan, device), excess, ""};
   }
+  if (worst) worst->smallest_memory = memory_needed(platform, peaks);
   return worst;
+}
+
+Bytes memory_needed(const Platform& platform, const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+  Bytes needed{0};
+  for (const auto& [device, peak] : peaks) {
+    if (peak > platform.capacity(device)) needed = std::max(needed, peak + platform.kind(device).reserved);
+  }
+  return needed;
+}
+
+Platform with_memory(const Platform& platform, Bytes least) {
+  Platform larger = platform;
+  for (DeviceKind& kind : larger.spec.device_kinds) kind.memory = std::max(kind.memory, least);
+  return larger;
+}
+
+Bytes least_memory(const Platform& platform, Bytes enough, const std::function<bool(const Platform&)>& finds) {
+  constexpr Bytes kMebibyte{std::int64_t{1} << 20};
+  constexpr std::int64_t kSteps = 4096;
+  Bytes lacking = enough;
+  for (DeviceId device : indices(platform.devices)) lacking = std::min(lacking, platform.kind(device).memory);
+  const Bytes step = std::clamp(Bytes((enough - lacking).value() / kSteps), Bytes(1), kMebibyte);
+  while (enough - lacking > step) {
+    const Bytes middle = lacking + Bytes((enough - lacking).value() / 2);
+    (finds(with_memory(platform, middle)) ? enough : lacking) = middle;
+  }
+  return enough;
 }
 
 PlanResult judged(const PlanRequest& request, Planned planned) {

@@ -8,6 +8,7 @@
 #include "sim/model/platform.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -51,9 +52,21 @@ struct StageTime {
 /// **Shape** by increasing device. **Requires** a plan that covers the graph, of a known schedule.
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Plan& plan);
 
-/// The device whose ledger exceeds its capacity most; none if the plan fits.
+/// The device whose ledger exceeds its capacity most, and the memory with which this plan fits; none if it does.
 [[nodiscard]] std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,
                                                         const std::vector<std::pair<DeviceId, Bytes>>& peaks);
+
+/// The memory (what is reserved included) with which a plan of these peaks fits if no device has less; 0 if it fits.
+[[nodiscard]] Bytes memory_needed(const Platform& platform, const std::vector<std::pair<DeviceId, Bytes>>& peaks);
+
+/// The platform with at least that memory on every device.
+[[nodiscard]] Platform with_memory(const Platform& platform, Bytes least);
+
+/// The least memory on every device with which `finds` finds a plan, by bisection between what the devices have and
+/// `enough`, to 1 MiB or a 4096th of their difference.
+/// **Requires** that it finds none on `platform` and one with `enough`.
+[[nodiscard]] Bytes least_memory(const Platform& platform, Bytes enough,
+                                 const std::function<bool(const Platform&)>& finds);
 
 /// The plan with its peaks in `predicted`, or why it does not fit.
 [[nodiscard]] PlanResult judged(const PlanRequest& request, Planned planned);

@@ -60,6 +60,7 @@ struct PlanRequest {
   std::int64_t microbatches = 1;
   Training training;
   Options options;
+  bool explain = true;  ///< whether an infeasible answer may cost extra work to say what would do
 };
 
 struct Planned {
@@ -73,7 +74,12 @@ struct Infeasible {
   std::optional<DeviceId> device;      ///< where it did not fit
   std::optional<std::uint32_t> stage;  ///< or which stage, counted from 0
   Bytes excess;                        ///< by how much
-  std::string hint;                    ///< the smallest memory or microbatch that would do, where the planner can tell
+  std::string hint;                    ///< what else might help, where the planner can tell
+  /// The least memory (what is reserved included) with which the planner finds a plan if no device has less.
+  std::optional<Bytes> smallest_memory = std::nullopt;
+  /// The request took so much work that asking again for other sizes would keep the user waiting. Depends on the
+  /// request alone, never on a clock.
+  bool is_costly = false;
 };
 
 using PlanResult = std::variant<Planned, Infeasible>;

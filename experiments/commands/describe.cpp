@@ -7,6 +7,8 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/architecture_file.hpp"
+#include "sim/io/device_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
@@ -47,10 +49,11 @@ std::string format_of(const std::string& name) {
   }
   const YamlNode schema = parse_yaml(read_text_file(name), name).at("schema");
   const std::string& text = schema.text();
-  for (const char* format : {"model", "platform", "plan"}) {
+  for (const char* format : {"model", "platform", "plan", "architecture", "device"}) {
     if (text == "stagecraft/" + std::string(format) + "/1") return format;
   }
-  schema.fail("only models, platforms and plans are described, found the schema " + quote(text));
+  schema.fail("only models, platforms, plans, architectures and devices are described, found the schema " +
+              quote(text));
 }
 
 /// The file of a plan's header unless the user names one.
@@ -76,12 +79,16 @@ Description describe(const Options& options, const Settings& settings) {
   const std::string format = format_of(options.file);
   if (format == "model") return describe_model(load_model(options.file));
   if (format == "platform") return describe_platform(build_platform(load_platform_spec(options.file)));
+  if (format == "architecture") return describe_architecture(read_architecture_file(options.file));
+  if (format == "device") return describe_device(read_device_file(options.file));
   return describe_plan_file(options, settings);
 }
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("FILE", options->file, "a model, a platform or a plan; or a shipped model's or platform's name")
+  command
+      .add_option("FILE", options->file,
+                  "a model, platform, plan, architecture or device; or a shipped model's or platform's name")
       ->required();
   command.add_option("--model", options->model, "of a plan: its model; default: the one it names, if shipped");
   command.add_option("--platform", options->platform, "of a plan: its platform; default: the one it names, if shipped");
@@ -97,7 +104,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb describe_verb{
     .name = "describe",
-    .summary = "say what a file means: devices, links, routes, levels; layers, totals, cuts; stages, time, memory",
+    .summary = "say what a file means: devices, links, routes; layers, totals, cuts; stages, memory, traffic",
     .configure = configure,
 };
 

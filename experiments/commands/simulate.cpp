@@ -33,9 +33,9 @@ Schedule take_orders(const std::string& path, const Platform& platform, Plan& pl
 }
 
 std::string json_of(const Simulation& simulation, const Plan& plan, const Platform& platform,
-                    const SimulationChoices& choices, const Settings& settings) {
-  Detail::Record record = simulation_record(simulation, plan, platform, settings.timings);
-  if (choices.timeline) record.emplace_back("timeline", timeline_list(simulation.timeline, platform));
+                    const Explanation& explanation, const Settings& settings) {
+  Detail::Record record = simulation_record(simulation, plan, platform, explanation, settings.timings);
+  if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(simulation.timeline, platform));
   return to_json(std::move(record));
 }
 
@@ -54,12 +54,13 @@ Answer run(const Options& options, const Settings& settings) {
                     "each replica runs one forward and one backward of each of its microbatches");
   }
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
-  std::string text = simulation_text(simulation, plan, inputs.platform, settings.timings);
+  const Explanation explanation = explain(inputs, input.graph, plan, simulation.report);
+  std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (choices.timeline) {
     text += "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers});
   }
   return {.text = std::move(text),
-          .json = settings.json ? json_of(simulation, plan, inputs.platform, choices, settings) : std::string(),
+          .json = settings.json ? json_of(simulation, plan, inputs.platform, explanation, settings) : std::string(),
           .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }
 

@@ -59,9 +59,8 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
 /// Why rows have no figures, or figures that no machine would show.
 std::string note(const ComparisonRow& row, const Platform& platform) {
   if (!row.planning) return row.planner->name + ": " + row.refusal->what() + "\n";
-  if (const auto* infeasible = std::get_if<Infeasible>(&row.planning->result)) {
-    return row.planner->name + ": " + infeasible->reason +
-           (infeasible->hint.empty() ? "" : " (" + infeasible->hint + ")") + "\n";
+  if (row.planning->planned() == nullptr) {
+    return row.planner->name + ": " + infeasible_text(*row.planning, platform, "  ");
   }
   if (!row.simulation->report.out_of_memory()) return "";
   const MemoryOverflow& overflow = row.simulation->report.overflows.front();
@@ -89,11 +88,13 @@ std::string one_text(const Comparison& comparison, bool timings) {
          ", microbatches of " + std::to_string(comparison.microbatch_size) + " samples\n" + to_text(table) + notes;
 }
 
-Detail::Record row_record(const ComparisonRow& row, const Platform& platform, bool timings) {
+Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings) {
   if (!row.planning) return {{"planner", row.planner->name}, {"outcome", "refused"}, {"reason", row.refusal->what()}};
-  Detail::Record record = planning_record(*row.planning, platform, timings);
+  Detail::Record record = planning_record(*row.planning, inputs.platform, timings);
   if (row.simulation) {
-    record.emplace_back("simulation", simulation_record(*row.simulation, *row.plan(), platform, timings));
+    const Explanation explanation = explain(inputs, row.planning->graph, *row.plan(), row.simulation->report);
+    record.emplace_back("simulation",
+                        simulation_record(*row.simulation, *row.plan(), inputs.platform, explanation, timings));
   }
   return record;
 }
@@ -130,7 +131,7 @@ Detail::Record comparison_record(const std::vector<Comparison>& comparisons, boo
   for (const Comparison& comparison : comparisons) {
     Detail::List rows;
     for (const ComparisonRow& row : comparison.rows) {
-      rows.emplace_back(row_record(row, comparison.inputs.platform, timings));
+      rows.emplace_back(row_record(row, comparison.inputs, timings));
     }
     models.emplace_back(
         Detail::Record{{"model", comparison.inputs.model.profiles.front().name}, {"rows", std::move(rows)}});

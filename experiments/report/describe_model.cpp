@@ -3,6 +3,12 @@
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace stagecraft {
 namespace {
 
@@ -44,13 +50,64 @@ std::string sizes_text(const Model& model) {
   return text;
 }
 
-}  // namespace
+constexpr std::size_t kNamed = 3;
 
-Description describe_model(const Model& model) {
-  const LayerGraph& graph = model.profiles.front();
-  const std::vector<LayerId> order = canonical_order(graph);
-  const std::vector<Bytes> cuts = cut_bytes(graph, order);
-  const LayerTotals sums = totals(graph);
+/// Positions in the canonical order, the largest value first (the smallest if `ascending`), at most `kNamed` of them.
+std::vector<std::size_t> extremes(const std::vector<double>& values, bool ascending) {
+  std::vector<std::size_t> positions(values.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  std::ranges::stable_sort(positions, [&](std::size_t a, std::size_t b) {
+    return ascending ? values[a] < values[b] : values[a] > values[b];
+  });
+  positions.resize(std::min(positions.size(), kNamed));
+  return positions;
+}
+
+/// The layers that stand out in one quantity, with their share of the whole.
+struct Ranking {
+  std::string text;
+  Detail::List list;
+};
+Ranking heaviest(const LayerGraph& graph, const std::vector<LayerId>& order, double (*quantity)(const Layer&)) {
+  std::vector<double> values;
+  double sum = 0.0;
+  for (LayerId layer : order) sum += values.emplace_back(quantity(graph.layers[layer]));
+  Ranking ranking;
+  for (std::size_t position : extremes(values, false)) {
+    if (values[position] <= 0.0) break;
+    const std::string& name = graph.layers[order[position]].name;
+    ranking.text += (ranking.text.empty() ? "" : ", ") + name + " " + percent(values[position] / sum);
+    ranking.list.emplace_back(Detail::Record{{"layer", name}, {"share", values[position] / sum}});
+  }
+  return ranking;
+}
+
+Ranking smallest_cuts(const LayerGraph& graph, const std::vector<LayerId>& order, const std::vector<Bytes>& cuts) {
+  std::vector<double> values;
+  for (Bytes bytes : cuts) values.push_back(static_cast<double>(bytes.value()));
+  Ranking ranking;
+  for (std::size_t position : extremes(values, true)) {
+    const std::string& name = graph.layers[order[position]].name;
+    ranking.text += (ranking.text.empty() ? "" : ", ") + format_human_bytes(cuts[position]) + " after " + name;
+    ranking.list.emplace_back(Detail::Record{{"after", name}, {"bytes", cuts[position].value()}});
+  }
+  return ranking;
+}
+
+/// What a planner will have to deal with.
+std::vector<std::pair<std::string, Ranking>> rankings(const LayerGraph& graph, const std::vector<LayerId>& order,
+                                                      const std::vector<Bytes>& cuts) {
+  const auto time = [](const Layer& layer) { return (layer.forward + layer.backward).value(); };
+  const auto parameters = [](const Layer& layer) { return static_cast<double>(layer.parameters.value()); };
+  const auto stash = [](const Layer& layer) { return static_cast<double>(layer.stash.value()); };
+  return {{"most time", heaviest(graph, order, time)},
+          {"most parameters", heaviest(graph, order, parameters)},
+          {"most stash", heaviest(graph, order, stash)},
+          {"smallest cuts", smallest_cuts(graph, order, cuts)}};
+}
+
+/// The layers in canonical order, for people and for programs.
+Description all_layers(const LayerGraph& graph, const std::vector<LayerId>& order, const std::vector<Bytes>& cuts) {
   Table table{{"layer", "type", "forward", "backward", "parameters", "stash", "checkpoint", "workspace", "cut after"},
               {}};
   Detail::List layers;
@@ -65,6 +122,16 @@ Description describe_model(const Model& model) {
     record.emplace_back("cut_after_bytes", has_cut ? Detail(cuts[i].value()) : Detail());
     layers.emplace_back(std::move(record));
   }
+  return {to_text(table), {{"layers", std::move(layers)}}};
+}
+
+}  // namespace
+
+Description describe_model(const Model& model) {
+  const LayerGraph& graph = model.profiles.front();
+  const std::vector<LayerId> order = canonical_order(graph);
+  const std::vector<Bytes> cuts = cut_bytes(graph, order);
+  const LayerTotals sums = totals(graph);
   Detail::List sizes;
   for (const LayerGraph& profile : model.profiles) sizes.emplace_back(profile.microbatch_size);
   const bool chain = is_chain(graph, order);
@@ -75,7 +142,7 @@ Description describe_model(const Model& model) {
                            "\nsource: " + graph.source + "\n";
   const std::string whole = "a microbatch: " + format_human_seconds(sums.forward) + " forward, " +
                             format_human_seconds(sums.backward) + " backward, " + format_human_bytes(sums.stash) +
-                            " of stash; " + format_human_bytes(sums.parameters) + " of parameters\n\n";
+                            " of stash; " + format_human_bytes(sums.parameters) + " of parameters\n";
   Detail::Record record{{"kind", "model"},
                         {"name", graph.name},
                         {"device", graph.device_kind},
@@ -84,9 +151,17 @@ Description describe_model(const Model& model) {
                         {"is_chain", chain},
                         {"edges", static_cast<std::int64_t>(graph.edges.size())},
                         {"input_bytes", graph.input.value()},
-                        {"totals", totals_record(sums)},
-                        {"layers", std::move(layers)}};
-  return {head + whole + to_text(table), std::move(record)};
+                        {"totals", totals_record(sums)}};
+  std::string critical;
+  for (const auto& [title, ranking] : rankings(graph, order, cuts)) {
+    std::string key = title;
+    std::ranges::replace(key, ' ', '_');
+    record.emplace_back(key, ranking.list);
+    if (!ranking.text.empty()) critical += title + ": " + ranking.text + "\n";
+  }
+  Description layers = all_layers(graph, order, cuts);
+  record.push_back(std::move(layers.record.front()));
+  return {head + whole + critical + "\n" + layers.text, std::move(record)};
 }
 
 }  // namespace stagecraft

@@ -1,6 +1,8 @@
 #include "experiments/report/description.hpp"
 #include "experiments/report/plan_view.hpp"
 #include "experiments/report/table.hpp"
+#include "experiments/report/traffic.hpp"
+#include "planners/cost_model.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
@@ -48,18 +50,89 @@ Detail::List boundaries_list(const Platform& platform, const Plan& plan, const s
   return list;
 }
 
+std::string memory_table(const Platform& platform, const Report& evaluated) {
+  Table table{{"memory at its peak"}, {}};
+  for (std::size_t i = 0; i < kMemoryCategories; ++i)
+    table.header.emplace_back(to_string(static_cast<MemoryCategory>(i)));
+  table.header.insert(table.header.end(), {"sum", "of"});
+  for (const DeviceReport& device : evaluated.devices) {
+    std::vector<std::string> row{platform.devices[device.device].name};
+    for (Bytes bytes : device.memory.breakdown) row.push_back(format_human_bytes(bytes));
+    row.push_back(format_human_bytes(device.memory.peak));
+    row.push_back(format_human_bytes(device.memory.capacity));
+    table.rows.push_back(std::move(row));
+  }
+  return "\n" + to_text(table);
+}
+
+Detail::List memory_list(const Platform& platform, const Report& evaluated) {
+  Detail::List list;
+  for (const DeviceReport& device : evaluated.devices) {
+    Detail::Record record{{"device", platform.devices[device.device].name}};
+    for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+      record.emplace_back(to_string(static_cast<MemoryCategory>(i)), device.memory.breakdown.at(i).value());
+    }
+    record.emplace_back("peak", device.memory.peak.value());
+    record.emplace_back("memory", device.memory.capacity.value());
+    list.emplace_back(std::move(record));
+  }
+  return list;
+}
+
+/// What each cause moves, and between how many pairs of places.
+struct Exchange {
+  TrafficCause cause;
+  double bytes = 0.0;
+  std::size_t pairs = 0;
+};
+std::vector<Exchange> exchanges(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const std::vector<Flow> flows = traffic(graph, platform, plan);
+  std::vector<Exchange> all;
+  for (const auto& [cause, bytes] : loads_by_cause(flows)) {
+    const auto pairs = std::ranges::count(flows, cause, &Flow::cause);
+    all.push_back({cause, bytes, static_cast<std::size_t>(pairs)});
+  }
+  return all;
+}
+
+std::string traffic_table(const std::vector<Exchange>& all, const std::string& unit) {
+  if (all.empty()) return "";
+  Table table{{"traffic of " + unit, "pairs of devices", "bytes"}, {}};
+  for (const Exchange& exchange : all) {
+    table.rows.push_back({to_string(exchange.cause), std::to_string(exchange.pairs),
+                          format_human_bytes(Bytes(static_cast<std::int64_t>(exchange.bytes)))});
+  }
+  return "\n" + to_text(table);
+}
+
+Detail::List traffic_list(const std::vector<Exchange>& all) {
+  Detail::List list;
+  for (const Exchange& exchange : all) {
+    list.emplace_back(Detail::Record{{"what", to_string(exchange.cause)},
+                                     {"pairs", static_cast<std::int64_t>(exchange.pairs)},
+                                     {"bytes", exchange.bytes}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Description describe_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                           const Report& evaluated) {
   const std::vector<Boundary> all = boundaries(graph, plan);
+  const std::vector<Exchange> moved = exchanges(graph, platform, plan);
+  const std::string unit = is_asynchronous(plan.schedule) ? "a microbatch, on average" : "an iteration";
   Detail::Record record{{"kind", "plan"},
                         {"plan", plan_record(plan, graph, platform)},
                         {"stages", stage_list(graph, platform, plan)},
                         {"boundaries", boundaries_list(platform, plan, all)},
+                        {"memory_bytes", memory_list(platform, evaluated)},
+                        {"traffic", traffic_list(moved)},
                         {"predicted", figures_record(plan.predicted, platform)},
                         {"evaluated", figures_record(evaluated.figures(), platform)}};
-  return {plan_text(graph, platform, plan, evaluated) + boundaries_table(platform, plan, all), std::move(record)};
+  return {plan_text(graph, platform, plan, evaluated) + memory_table(platform, evaluated) +
+              boundaries_table(platform, plan, all) + traffic_table(moved, unit),
+          std::move(record)};
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #include "experiments/report/plan_view.hpp"
 
+#include "experiments/report/explanation.hpp"
 #include "experiments/report/table.hpp"
 #include "experiments/simulation.hpp"
 #include "planners/cost_model.hpp"
@@ -37,13 +38,18 @@ Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, c
           {"weight_versions", weight_versions(plan, id)}};
 }
 
-Detail::Record infeasible_record(const Infeasible& infeasible, const Platform& platform) {
+Detail::Record infeasible_record(const Planning& planning, const Platform& platform) {
+  const auto& infeasible = std::get<Infeasible>(planning.result);
+  const auto& size = planning.largest_microbatch_size;
   const bool has_device = infeasible.device.has_value();
-  return {{"reason", infeasible.reason},
-          {"device", has_device ? Detail(platform.devices[*infeasible.device].name) : Detail()},
-          {"stage", infeasible.stage ? Detail(std::int64_t{*infeasible.stage}) : Detail()},
-          {"excess_bytes", infeasible.excess.value()},
-          {"hint", infeasible.hint.empty() ? Detail() : Detail(infeasible.hint)}};
+  return {
+      {"reason", infeasible.reason},
+      {"device", has_device ? Detail(platform.devices[*infeasible.device].name) : Detail()},
+      {"stage", infeasible.stage ? Detail(std::int64_t{*infeasible.stage}) : Detail()},
+      {"excess_bytes", infeasible.excess.value()},
+      {"smallest_memory_bytes", infeasible.smallest_memory ? Detail(infeasible.smallest_memory->value()) : Detail()},
+      {"largest_microbatch_size", size ? Detail(*size) : Detail()},
+      {"hint", infeasible.hint.empty() ? Detail() : Detail(infeasible.hint)}};
 }
 
 std::string layers_text(const LayerGraph& graph, const std::vector<LayerId>& layers) {
@@ -109,8 +115,26 @@ std::string figures_text(const std::string& who, const Figures& figures) {
          "\n";
 }
 
-std::string infeasible_text(const Infeasible& infeasible, const Platform& platform) {
-  std::string text = "no plan: " + infeasible.reason;
+/// What would do in place of the request; empty if nothing is known to.
+std::string remedy_text(const Planning& planning) {
+  const auto& infeasible = std::get<Infeasible>(planning.result);
+  const std::int64_t size = planning.graph.microbatch_size;
+  std::string text;
+  if (infeasible.smallest_memory) text = format_human_bytes(*infeasible.smallest_memory) + " on every device";
+  if (planning.largest_microbatch_size) {
+    text += (text.empty() ? "" : ", or ") + std::string("microbatches of ") +
+            std::to_string(*planning.largest_microbatch_size) + " instead of " + std::to_string(size) + " samples";
+  } else if (!text.empty() && !infeasible.is_costly && size > 1) {
+    text += "; no smaller microbatch does";
+  }
+  return text.empty() ? "" : "what would do: " + text + "\n";
+}
+
+}  // namespace
+
+std::string infeasible_text(const Planning& planning, const Platform& platform, const std::string& indent) {
+  const auto& infeasible = std::get<Infeasible>(planning.result);
+  std::string text = infeasible.reason;
   const auto is_told = [&](const std::string& name) { return infeasible.reason.find(name) != std::string::npos; };
   if (infeasible.device && !is_told(platform.devices[*infeasible.device].name)) {
     text += "; on " + platform.devices[*infeasible.device].name;
@@ -118,10 +142,9 @@ std::string infeasible_text(const Infeasible& infeasible, const Platform& platfo
   if (infeasible.stage) text += "; in stage " + std::to_string(*infeasible.stage);
   if (infeasible.excess > Bytes(0)) text += "; " + format_human_bytes(infeasible.excess) + " too much";
   if (!infeasible.hint.empty()) text += " (" + infeasible.hint + ")";
-  return text + "\n";
+  const std::string remedy = remedy_text(planning);
+  return text + "\n" + (remedy.empty() ? "" : indent + remedy);
 }
-
-}  // namespace
 
 Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   Detail::List stages;
@@ -138,10 +161,7 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const P
                      " samples\n\n" + stage_table(graph, platform, plan, evaluated) + "\n" +
                      figures_text("predicted by the planner", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());
-  for (const MemoryOverflow& overflow : evaluated.overflows) {
-    text += "out of memory: " + platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess) +
-            "\n";
-  }
+  text += lacking_text(evaluated, platform);
   return text;
 }
 
@@ -150,7 +170,7 @@ Detail::Record planning_record(const Planning& planning, const Platform& platfor
   const Planned* planned = planning.planned();
   if (planned == nullptr) {
     record.emplace_back("outcome", "infeasible");
-    for (auto& entry : infeasible_record(std::get<Infeasible>(planning.result), platform)) {
+    for (auto& entry : infeasible_record(planning, platform)) {
       record.push_back(std::move(entry));
     }
   } else {
@@ -167,7 +187,7 @@ Detail::Record planning_record(const Planning& planning, const Platform& platfor
 
 std::string planning_text(const Planning& planning, const Platform& platform, bool timings) {
   const Planned* planned = planning.planned();
-  std::string text = planned == nullptr ? infeasible_text(std::get<Infeasible>(planning.result), platform)
+  std::string text = planned == nullptr ? "no plan: " + infeasible_text(planning, platform, "")
                                         : plan_text(planning.graph, platform, planned->plan, *planning.evaluated);
   if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
   return text;

@@ -14,6 +14,10 @@ namespace stagecraft {
 /// The same for people: the stages, what was predicted and evaluated, or why there is no plan.
 [[nodiscard]] std::string planning_text(const Planning& planning, const Platform& platform, bool timings);
 
+/// Why there is no plan, and on a line of its own, after `indent`, what would do. **Requires** an infeasible answer.
+[[nodiscard]] std::string infeasible_text(const Planning& planning, const Platform& platform,
+                                          const std::string& indent);
+
 /// Each stage's layers, devices, actions (contract, section 9), in-flight count and weight versions.
 [[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 

@@ -62,11 +62,15 @@ Detail::List host_list(const Report& report, const Platform& platform) {
   return list;
 }
 
-Detail::List link_list(const Report& report, const Platform& platform) {
+Detail::List link_list(const Report& report, const Platform& platform, const Explanation& explanation) {
   Detail::List list;
   for (const LinkReport& link : report.links) {
-    list.emplace_back(Detail::Record{
-        {"name", platform.links[link.link].name}, {"bytes", link.bytes.value()}, {"utilisation", link.utilisation}});
+    const auto loads = explanation.loads.find(link.link);
+    list.emplace_back(
+        Detail::Record{{"name", platform.links[link.link].name},
+                       {"bytes", link.bytes.value()},
+                       {"utilisation", link.utilisation},
+                       {"carries", loads == explanation.loads.end() ? Detail::List{} : load_list(loads->second)}});
   }
   return list;
 }
@@ -123,7 +127,7 @@ Detail::List timeline_list(const Timeline& timeline, const Platform& platform) {
 }
 
 Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
-                                 bool timings) {
+                                 const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
   Detail::Record record{{"outcome", report.out_of_memory() ? "out_of_memory" : "ok"},
                         {"engine", to_string(simulation.choices.engine)},
@@ -140,8 +144,9 @@ Detail::Record simulation_record(const Simulation& simulation, const Plan& plan,
                         {"exposed_communication_s", report.exposed_communication.value()},
                         {"devices", device_list(report, platform)},
                         {"hosts", host_list(report, platform)},
-                        {"links", link_list(report, platform)},
+                        {"links", link_list(report, platform, explanation)},
                         {"bottleneck", bottleneck_record(report, platform)},
+                        {"all_busy_time_s", all_busy_time(report).value()},
                         {"overflows", overflow_list(report, platform)},
                         {"predicted", figures_record(plan.predicted, platform)},
                         {"evaluated", figures_record(simulation.evaluated, platform)},
@@ -149,6 +154,7 @@ Detail::Record simulation_record(const Simulation& simulation, const Plan& plan,
                         {"migrations", Detail::List{}},
                         {"replans", Detail::List{}},
                         {"simulated_ops", static_cast<std::int64_t>(report.operations)}};
+  if (report.out_of_memory()) record.emplace_back("would_fit", remedy_record(explanation.remedies));
   if (timings) record.emplace_back("wall_time_s", simulation.wall_time.value());
   return record;
 }

@@ -67,31 +67,13 @@ std::string device_table(const Report& report, const Platform& platform) {
   return to_text(table);
 }
 
-std::string bottleneck_text(const Report& report, const Platform& platform) {
-  if (!report.bottleneck) return "";
-  const Bottleneck& bottleneck = *report.bottleneck;
-  const bool is_stage = bottleneck.kind == Bottleneck::Kind::Stage;
-  return "bottleneck: " +
-         (is_stage ? "stage " + std::to_string(bottleneck.stage.value())
-                   : "link " + platform.links[bottleneck.link].name) +
-         ", busy " + percent(bottleneck.utilisation) + " of the time\n";
-}
-
-std::string overflow_text(const Report& report, const Platform& platform) {
-  std::string text;
-  for (const MemoryOverflow& overflow : report.overflows) {
-    text += "out of memory: " + platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess) +
-            ", first after " + format_human_seconds(overflow.at) + "\n";
-  }
-  return text;
-}
-
 }  // namespace
 
-std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform, bool timings) {
+std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
+                            const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + overflow_text(report, platform) + "\n" +
-                     device_table(report, platform) + bottleneck_text(report, platform) + "\n" +
+  std::string text = headline_text(simulation, plan) + overflow_text(report, platform, explanation.remedies) + "\n" +
+                     device_table(report, platform) + bottleneck_text(report, plan, platform, explanation) + "\n" +
                      comparison_text(simulation, plan);
   if (timings) {
     text += "\n" + std::to_string(report.operations) + " operations, " + to_string(simulation.choices.engine) + " in " +

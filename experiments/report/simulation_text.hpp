@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/report/explanation.hpp"
 #include "experiments/simulation.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
@@ -8,9 +9,10 @@
 
 namespace stagecraft {
 
-/// A simulation for people: headline figures, one line for each device of where its time went, the bottleneck, and
-/// what was predicted, evaluated and simulated side by side.
+/// A simulation for people: headline figures, one line for each device of where its time went, the bottleneck
+/// and the busiest links, what would fit if memory was lacking, and what was predicted, evaluated and simulated side by
+/// side.
 [[nodiscard]] std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
-                                          bool timings);
+                                          const Explanation& explanation, bool timings);
 
 }  // namespace stagecraft

@@ -97,7 +97,8 @@ LeastCosts::LeastCosts(const PlanRequest& request) : microbatches_(request.micro
   }
   for (DeviceId device : indices(request.platform.devices)) {
     factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
-    capacities_.push_back(request.platform.capacity(device));
+    memory_.push_back(request.platform.kind(device).memory);
+    reserved_.push_back(request.platform.kind(device).reserved);
   }
 }
 
@@ -115,13 +116,16 @@ double LeastCosts::time(const Piece& piece, std::size_t first_device) const {
   return busiest;
 }
 
-Bytes LeastCosts::excess(const Piece& piece, std::size_t first_device) const {
-  Bytes capacity = capacities_[first_device];
-  for (std::size_t i = 1; i < piece.replicas; ++i) capacity = std::min(capacity, capacities_[first_device + i]);
+Bytes LeastCosts::memory_needed(const Piece& piece, std::size_t first_device) const {
   const Bytes stash = stash_[piece.end] - stash_[piece.begin];
-  const auto replicas = static_cast<std::int64_t>(piece.replicas);
-  const Bytes own = piece.split ? Bytes(stash.value() / replicas) : stash;
-  return (parameters_[piece.end] - parameters_[piece.begin]) * copies_ + own - capacity;
+  const Bytes own = piece.split ? Bytes(stash.value() / static_cast<std::int64_t>(piece.replicas)) : stash;
+  const Bytes held = (parameters_[piece.end] - parameters_[piece.begin]) * copies_ + own;
+  Bytes needed{0};
+  for (std::size_t device = first_device; device < first_device + piece.replicas; ++device) {
+    const Bytes with_reserved = held + reserved_[device];
+    if (with_reserved > memory_[device]) needed = std::max(needed, with_reserved);
+  }
+  return needed;
 }
 
 }  // namespace stagecraft::exhaustive

@@ -26,16 +26,17 @@ class LeastCosts {
 
   /// Least time of a synchronous iteration of a plan with this piece: the busiest replica's computations.
   [[nodiscard]] double time(const Piece& piece, std::size_t first_device) const;
-  /// By how much the piece exceeds the device of its replicas that lacks most: one weight version, one stash, no
-  /// boundaries. Not above 0: it may fit.
-  [[nodiscard]] Bytes excess(const Piece& piece, std::size_t first_device) const;
+  /// The memory that the devices which the piece does not fit must have at least (what is reserved included), with one
+  /// weight version, one stash and no boundaries; 0: it may fit.
+  [[nodiscard]] Bytes memory_needed(const Piece& piece, std::size_t first_device) const;
 
  private:
   std::vector<double> seconds_;  ///< sums over the layers before each position
   std::vector<Bytes> parameters_;
   std::vector<Bytes> stash_;
   std::vector<double> factors_;  ///< by device
-  std::vector<Bytes> capacities_;
+  std::vector<Bytes> memory_;    ///< by device
+  std::vector<Bytes> reserved_;
   std::int64_t copies_ = 1;  ///< of the parameters
   std::int64_t microbatches_ = 1;
 };

@@ -15,6 +15,8 @@ using exhaustive::Found;
 using exhaustive::Objective;
 using exhaustive::SearchSettings;
 
+constexpr double kMostToRepeat = 2000;  ///< candidates of a search that may be asked again for other sizes
+
 SearchSettings settings_of(const Options& options) {
   SearchSettings settings;
   settings.objective = options.word("objective") == "evaluated" ? Objective::Evaluated : Objective::Predicted;
@@ -42,8 +44,8 @@ Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
   if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "other devices or another schedule"};
   const Plan plan = exhaustive::plan_of(request, found.smallest->stages);
   Infeasible none = *memory_overflow(request.platform, plan, ledger_peaks(request.graph, plan));
-  none.reason = all + "fits; in the one that lacks least " + none.reason;
-  none.hint = "the least more memory with which some plan fits is " + format_human_bytes(none.excess) + " per device";
+  none.reason = all + "fits; in the one that needs least memory " + none.reason;
+  none.is_costly = found.candidates > kMostToRepeat;
   return none;
 }
 

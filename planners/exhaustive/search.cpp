@@ -107,8 +107,8 @@ class Search {
 
   /// Whether no plan with this piece can matter; `rest` of them are counted if so.
   bool is_hopeless(const Piece& piece, std::size_t first, double rest) {
-    const Bytes excess = least_.excess(piece, first);
-    if (excess > Bytes(0) && (found_.best || (found_.smallest && excess >= found_.least_excess))) {
+    const Bytes needed = least_.memory_needed(piece, first);
+    if (needed > Bytes(0) && (found_.best || (found_.smallest && needed >= found_.least_memory))) {
       found_.too_large += rest;
       return true;
     }
@@ -133,22 +133,15 @@ class Search {
       ++found_.not_applicable;
       return;
     }
-    Bytes excess{0};
-    bool fits = true;
-    for (const auto& [device, peak] : ledger_peaks(request_.graph, plan_)) {
-      const Bytes lacks = peak - request_.platform.capacity(device);
-      if (lacks <= Bytes(0)) continue;
-      excess = std::max(excess, lacks);
-      fits = false;
-    }
-    if (fits) {
+    const Bytes needed = memory_needed(request_.platform, ledger_peaks(request_.graph, plan_));
+    if (needed == Bytes(0)) {
       rank({plan_.stages, objective()});
       return;
     }
     ++found_.too_large;
-    if (found_.best || (found_.smallest && excess >= found_.least_excess)) return;
+    if (found_.best || (found_.smallest && needed >= found_.least_memory)) return;
     found_.smallest = {plan_.stages, 0.0};
-    found_.least_excess = excess;
+    found_.least_memory = needed;
   }
 
   [[nodiscard]] double objective() {

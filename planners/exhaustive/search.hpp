@@ -35,8 +35,8 @@ struct Found {
   double not_applicable = 0;  ///< break a rule: unconnected devices, a schedule that cannot run them
   std::optional<Candidate> best;
   std::optional<Candidate> runner_up;
-  std::optional<Candidate> smallest;  ///< where nothing fits: the plan that lacks least
-  Bytes least_excess;                 ///< what that plan lacks on one device
+  std::optional<Candidate> smallest;  ///< where nothing fits: the plan that needs least memory
+  Bytes least_memory;                 ///< with which that plan fits if no device has less
 };
 
 /// Looks at every plan of the space in a fixed order: fewer stages first, then fewer devices, then stage by stage fewer

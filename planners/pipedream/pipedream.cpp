@@ -7,6 +7,7 @@
 #include "sim/base/text.hpp"
 
 #include <cmath>
+#include <functional>
 
 namespace stagecraft {
 
@@ -84,13 +85,16 @@ Planned planned(const PlanRequest& request, const DownSets& states, const Settin
   return result;
 }
 
+constexpr double kMostToRepeat = 2e7;  ///< transitions of a request that may be asked again for other sizes
+
 Infeasible nothing_found(const Settings& settings) {
   if (settings.memory != nullptr) {
-    return {"no pipeline passes the memory test of " + rounded(settings.memory->capacity) + " bytes per device",
+    const Bytes limit(static_cast<std::int64_t>(settings.memory->capacity));
+    return {"no pipeline passes the original's memory test of " + format_human_bytes(limit) + " per device",
             {},
             {},
             Bytes(0),
-            "more devices, a smaller microbatch, or memory_test=none to see what is missing"};
+            "memory_test=none plans without it"};
   }
   return {"the model has too few states for a straight pipeline over all devices",
           {},
@@ -133,6 +137,54 @@ PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states
   return none;
 }
 
+PlanResult plan_with_test(const PlanRequest& request, const DownSets& states, Settings settings) {
+  const std::string& memory = request.options.word("memory_test");
+  if (memory == "ledger") return plan_within_ledger(request, states, settings);
+  const MemoryTest original = pipedream::original_memory_test(smallest_capacity(request.platform));
+  if (memory == "original") settings.memory = &original;
+  return plan_by(request, states, settings);
+}
+
+/// Memory with which a plan is found: what the fastest pipeline needs, or else twice what the devices have, and so on.
+std::optional<Bytes> enough_memory(const PlanRequest& request, const Infeasible& none,
+                                   const std::function<bool(const Platform&)>& finds) {
+  if (none.smallest_memory) return none.smallest_memory;
+  constexpr Bytes kMost{std::int64_t{1} << 50};
+  Bytes memory(1);
+  for (DeviceId device : indices(request.platform.devices)) {
+    memory = std::max(memory, request.platform.kind(device).memory);
+  }
+  while (memory < kMost) {
+    memory = memory * 2;
+    if (finds(with_memory(request.platform, memory))) return memory;
+  }
+  return std::nullopt;
+}
+
+/// Says with how much memory there would be a plan, by planning again.
+Infeasible with_remedy(const PlanRequest& request, const DownSets& states, const Settings& settings, Infeasible none) {
+  none.is_costly = pipedream::transitions(states.count, settings) > kMostToRepeat;
+  if (none.is_costly) {
+    if (none.smallest_memory) {
+      none.hint = "the fastest pipeline needs " + format_human_bytes(*none.smallest_memory) + " on every device";
+    }
+    none.smallest_memory.reset();
+    return none;
+  }
+  const auto finds = [&](const Platform& platform) {
+    const PlanRequest again{.graph = request.graph,
+                            .platform = platform,
+                            .schedule = request.schedule,
+                            .microbatches = request.microbatches,
+                            .training = request.training,
+                            .options = request.options};
+    return std::holds_alternative<Planned>(plan_with_test(again, states, settings));
+  };
+  const std::optional<Bytes> enough = enough_memory(request, none, finds);
+  none.smallest_memory = enough ? std::optional(least_memory(request.platform, *enough, finds)) : std::nullopt;
+  return none;
+}
+
 PlanResult plan_pipedream(const PlanRequest& request) {
   (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
   Settings settings;
@@ -143,11 +195,9 @@ PlanResult plan_pipedream(const PlanRequest& request) {
   settings.use_fewer = request.options.flag("use_fewer");
   const DownSets states = require_states(request, settings);
   require_work(request, states.count, pipedream::transitions(states.count, settings));
-  const std::string& memory = request.options.word("memory_test");
-  if (memory == "ledger") return plan_within_ledger(request, states, settings);
-  const MemoryTest original = pipedream::original_memory_test(smallest_capacity(request.platform));
-  if (memory == "original") settings.memory = &original;
-  return plan_by(request, states, settings);
+  const PlanResult result = plan_with_test(request, states, settings);
+  const auto* none = std::get_if<Infeasible>(&result);
+  return none == nullptr || !request.explain ? result : with_remedy(request, states, settings, *none);
 }
 
 }  // namespace

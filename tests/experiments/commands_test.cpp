@@ -155,10 +155,46 @@ TEST_CASE("simulate: memory that does not fit is a clear no, and the report is s
   CHECK(json["overflows"][0]["name"] == "a");
   CHECK(json["overflows"][0]["excess_bytes"] == 6'000'000);
   CHECK(json["devices"].size() == 2);
-  CHECK(toy.on("simulate").out.find("out of memory: a lacks") != std::string::npos);
+  // 106 MB would do, and so would 3 of 4 samples; GPipe takes no cap, and a checkpoint is as large as a stash here.
+  CHECK(json["would_fit"] ==
+        Json::parse(R"({"memory_bytes": 106000000, "microbatch_size": 3, "in_flight": [], "recompute": []})"));
+  const std::string text = toy.on("simulate").out;
+  CHECK(text.find("out of memory: a .. b lack 5.72 MiB each, first after ") != std::string::npos);
+  CHECK(text.find("at its peak a holds 101 MiB of 95.4 MiB:\n    stash 95.4 MiB, ") != std::string::npos);
   const Ran check = toy.on("check", {"--json"});
   CHECK(check.code == 3);
   CHECK(Json::parse(check.out)["violations"][0]["rule"] == "memory");
+}
+
+TEST_CASE("simulate: what the bottleneck is, what links carry, and what balance could gain") {
+  const Toy toy;
+  const Json json = Json::parse(toy.on("simulate", {"--json"}).out);
+  CHECK(json["bottleneck"]["name"] == "stage 0");
+  CHECK(json["all_busy_time_s"].get<double>() == doctest::Approx(0.24).epsilon(1e-9));  // 8 x 30 ms on either device
+  CHECK(json["links"][0]["carries"] == Json::parse(R"([{"what": "activations 0 -> 1", "share": 1.0}])"));
+  const std::string text = toy.on("simulate").out;
+  CHECK(text.find("bottleneck: stage 0 on a, busy ") != std::string::npos);
+  CHECK(text.find("with all 2 devices busy all the time: 240 ms\n") != std::string::npos);
+}
+
+TEST_CASE("plan: an infeasible answer says how much memory and which microbatch size would do") {
+  const Toy toy;
+  const std::vector<std::string> gpipe = {"--planner", "uniform", "--schedule", "gpipe"};
+  const auto plan = [&](std::vector<std::string> more) {
+    more.insert(more.end(), gpipe.begin(), gpipe.end());
+    return toy.on("plan", more);
+  };
+  // As many stashes of 1 MB as microbatches, beside 6 MB; with 3 of 4 samples 100 · 0.75 + 5.5 MB.
+  const Ran ran = plan({"--microbatches", "100"});
+  CHECK(ran.code == 3);
+  CHECK(ran.out.find("no plan: device 'a' would hold 101 MiB of 95.4 MiB; in stage 0; 5.72 MiB too much\n") == 0);
+  CHECK(ran.out.find("what would do: 101 MiB on every device, or microbatches of 3 instead of 4 samples\n") !=
+        std::string::npos);
+  const Json json = Json::parse(plan({"--microbatches", "100", "--json"}).out);
+  CHECK(json["smallest_memory_bytes"] == 106'000'000);
+  CHECK(json["largest_microbatch_size"] == 3);
+  // Of 400 samples in all, smaller microbatches are more microbatches: the stashes stay 100 MB.
+  CHECK(plan({"--global-batch", "400"}).out.find("on every device; no smaller microbatch does\n") != std::string::npos);
 }
 
 TEST_CASE("simulate: several iterations are all listed, and the last one counts") {

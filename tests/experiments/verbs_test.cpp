@@ -103,6 +103,18 @@ TEST_CASE("describe: a model's totals, order and cuts") {
   double forward = 0.0;
   for (const Json& layer : model.at("layers")) forward += layer.at("forward_s").get<double>();
   CHECK(model.at("totals").at("forward_s").get<double>() == doctest::Approx(forward).epsilon(1e-12));
+  const Json vgg = json_of({"describe", "vgg16"});
+  CHECK(vgg.at("most_parameters").at(0).at("layer") == "fc6");
+  CHECK(vgg.at("most_parameters").at(0).at("share").get<double>() == doctest::Approx(102.76 / 138.36).epsilon(1e-3));
+  double before = 0.0;
+  for (const Json& cut : vgg.at("smallest_cuts")) {
+    CHECK(cut.at("bytes").get<double>() >= before);
+    before = cut.at("bytes").get<double>();
+  }
+  for (const Json& layer : vgg.at("layers")) {
+    if (layer.at("cut_after_bytes").is_null()) continue;
+    CHECK(layer.at("cut_after_bytes").get<double>() >= vgg.at("smallest_cuts").at(0).at("bytes").get<double>());
+  }
   CHECK(run({"describe", "vgg16"}).out.starts_with("model vgg16: a chain of 36 layers and 35 edges"));
 }
 
@@ -115,10 +127,34 @@ TEST_CASE("describe: a plan with the model and the platform that it names") {
   CHECK(described.at("boundaries").at(0).at("bytes") == 32 * 128 * 56 * 56 * 4);
   CHECK(described.at("boundaries").at(0).at("bandwidth_bytes_per_s") == 300e9);
   CHECK(described.at("evaluated").at("iteration_time_s").get<double>() > 0.0);
+  for (const Json& device : described.at("memory_bytes")) {
+    std::int64_t sum = 0;
+    for (const char* what : {"weights", "gradients", "optimizer", "stash", "buffers", "workspace"})
+      sum += device.at(what).get<std::int64_t>();
+    CHECK(sum == device.at("peak"));
+  }
+  const Json& traffic = described.at("traffic");  // two microbatches, there and back
+  CHECK(traffic.size() == 2);
+  CHECK(traffic.at(0).at("what") == "activations 0 -> 1");
+  CHECK(traffic.at(0).at("bytes") == 2.0 * 32 * 128 * 56 * 56 * 4);
   const std::string unnamed = folder.file("unnamed.yaml", std::string(kPlan).replace(54, 13, ""));
   CHECK(run({"describe", unnamed}).code == 2);
   CHECK(run({"describe", "no-such-thing"}).err.find("is called 'no-such-thing'") != std::string::npos);
   CHECK(run({"describe", kRoot + "/tests/vectors/good/schedule_orders.yaml"}).code == 2);
+}
+
+TEST_CASE("describe: an architecture and a device, and a refusal that names what can be described") {
+  const Json network = json_of({"describe", kRoot + "/tests/vectors/good/architecture_vgg.yaml"});
+  CHECK(network.at("kind") == "architecture");
+  CHECK(network.at("parameters").get<std::int64_t>() > 0);
+  CHECK(network.at("layers") <= network.at("operators"));
+  const Json device = json_of({"describe", kRoot + "/tests/vectors/good/device_full.yaml"});
+  CHECK(device.at("kind") == "device");
+  CHECK(device.at("memory_bytes").get<std::int64_t>() > 0);
+  const Ran refused = run({"describe", kRoot + "/tests/vectors/good/schedule_orders.yaml"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("only models, platforms, plans, architectures and devices are described") !=
+        std::string::npos);
 }
 
 TEST_CASE("model: the shipped profiles come out of the program byte by byte") {

@@ -80,7 +80,7 @@ struct Best {
   double time = std::numeric_limits<double>::infinity();
   std::size_t plans = 0;
   std::size_t fitting = 0;
-  Bytes least_excess{std::numeric_limits<std::int64_t>::max()};
+  Bytes least_memory{std::numeric_limits<std::int64_t>::max()};
 };
 
 /// All plans, formulated otherwise than in the planner: cuts are the bits of a number, replica counts an odometer, and
@@ -119,12 +119,13 @@ Best brute_force(const PlanRequest& request, bool alternate, bool divide) {
         }
         if (!in_space) continue;
         ++best.plans;
-        Bytes excess{std::numeric_limits<std::int64_t>::min()};
+        Bytes needed{0};
         for (const auto& [where, peak] : ledger_peaks(request.graph, plan)) {
-          excess = std::max(excess, peak - request.platform.capacity(where));
+          const DeviceKind& kind = request.platform.kind(where);
+          if (peak + kind.reserved > kind.memory) needed = std::max(needed, peak + kind.reserved);
         }
-        best.least_excess = std::min(best.least_excess, excess);
-        if (excess > Bytes(0)) continue;
+        best.least_memory = std::min(best.least_memory, needed);
+        if (needed > Bytes(0)) continue;
         ++best.fitting;
         best.time = std::min(best.time, evaluated_time(request.graph, request.platform, plan));
       }
@@ -136,7 +137,7 @@ Best brute_force(const PlanRequest& request, bool alternate, bool divide) {
   return best;
 }
 
-Platform with_memory(const Platform& platform, Bytes more) {
+Platform more_memory(const Platform& platform, Bytes more) {
   PlatformSpec spec = platform.spec;
   for (DeviceKind& kind : spec.device_kinds) kind.memory += more;
   return build_platform(spec);
@@ -159,7 +160,7 @@ TEST_CASE("exhaustive: equals a brute force of another formulation on 60 random 
     if (best.fitting == 0) {
       ++infeasible;
       REQUIRE(std::holds_alternative<Infeasible>(result));
-      CHECK(std::get<Infeasible>(result).excess == best.least_excess);
+      CHECK(std::get<Infeasible>(result).smallest_memory == best.least_memory);
       continue;
     }
     const Planned& answer = planned(result);
@@ -189,6 +190,7 @@ TEST_CASE("exhaustive: skipping plans changes neither the plan nor the runner-up
     if (const auto* none = std::get_if<Infeasible>(&pruned)) {
       CHECK(none->reason == std::get<Infeasible>(whole).reason);
       CHECK(none->excess == std::get<Infeasible>(whole).excess);
+      CHECK(none->smallest_memory == std::get<Infeasible>(whole).smallest_memory);
       continue;
     }
     const Detail::Record& details = planned(pruned).details;
@@ -232,7 +234,7 @@ TEST_CASE("exhaustive: more memory never hurts, and scaled times scale the answe
     const double here = time(instance.graph, instance.platform);
     double before = here;
     for (const std::int64_t more : {300, 900, 2700}) {
-      const double now = time(instance.graph, with_memory(instance.platform, Bytes(more)));
+      const double now = time(instance.graph, more_memory(instance.platform, Bytes(more)));
       CHECK(now <= before * (1 + 1e-8));
       before = now;
     }
@@ -263,8 +265,8 @@ TEST_CASE("exhaustive: the memory that an infeasible answer names is enough, and
     const auto* none = std::get_if<Infeasible>(&result);
     if (none == nullptr) continue;
     ++seen;
-    CHECK(std::holds_alternative<Planned>(plan(with_memory(instance.platform, none->excess))));
-    CHECK(std::holds_alternative<Infeasible>(plan(with_memory(instance.platform, none->excess - Bytes(1)))));
+    CHECK(std::holds_alternative<Planned>(plan(with_memory(instance.platform, *none->smallest_memory))));
+    CHECK(std::holds_alternative<Infeasible>(plan(with_memory(instance.platform, *none->smallest_memory - Bytes(1)))));
   }
   CHECK(seen > 3);
 }
