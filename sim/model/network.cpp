@@ -143,7 +143,7 @@ void add_fat_tree_links(Platform& platform, const FatTreeNetwork& tree, Widths b
   }
 }
 
-/// Spreads pairs of nodes over uplinks: the finaliser of SplitMix64.
+/// Spreads pairs of devices over uplinks: the finaliser of SplitMix64.
 /// **Source** G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
 std::uint64_t hash_pair(std::uint32_t from, std::uint32_t to) {
   std::uint64_t x = ((std::uint64_t{from} << 32) | to) + 0x9e3779b97f4a7c15U;
@@ -153,9 +153,11 @@ std::uint64_t hash_pair(std::uint32_t from, std::uint32_t to) {
 }
 
 /// Up to the first common switch and down again, over the uplink that the pair's hash picks on each level.
-void cross_fat_tree(const Platform& platform, const FatTreeNetwork& tree, std::uint32_t from, std::uint32_t to,
+void cross_fat_tree(const Platform& platform, const FatTreeNetwork& tree, DeviceId sender, DeviceId receiver,
                     Route& into) {
-  const std::uint64_t hash = hash_pair(from, to);
+  const std::uint64_t hash = hash_pair(sender.value(), receiver.value());
+  std::uint32_t from = platform.devices[sender].node.value();
+  std::uint32_t to = platform.devices[receiver].node.value();
   std::vector<LinkId> down;
   for (std::size_t i = 0; i < platform.network.levels.size(); ++i) {
     from /= tree.levels[i].children;
@@ -289,17 +291,17 @@ void add_network_links(Platform& platform, const NodeForm& form) {
   }
 }
 
-void cross_network(const Platform& platform, const NodeForm& form, NodeId from, NodeId to, Route& into) {
+void cross_network(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into) {
   const bool has_ports = port_of(form.network).has_value();
-  const std::uint32_t a = from.value();
-  const std::uint32_t b = to.value();
+  const std::uint32_t a = platform.devices[from].node.value();
+  const std::uint32_t b = platform.devices[to].node.value();
   if (has_ports) cross(platform, platform.network.ports.forward(a), into);
   if (std::holds_alternative<FullNetwork>(form.network)) {
     cross_pair(platform, platform.network.wires, a, b, static_cast<std::uint32_t>(platform.nodes.size()), into);
   } else if (const auto* torus = std::get_if<TorusNetwork>(&form.network)) {
     cross_torus(platform, *torus, a, b, into);
   } else if (const auto* tree = std::get_if<FatTreeNetwork>(&form.network)) {
-    cross_fat_tree(platform, *tree, a, b, into);
+    cross_fat_tree(platform, *tree, from, to, into);
   } else if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
     cross_dragonfly(platform, *dragonfly, a, b, into);
   }

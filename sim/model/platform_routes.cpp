@@ -27,7 +27,7 @@ bool route_between_nodes(const Platform& platform, const NodeForm& form, DeviceI
   if (!out || !in) return false;
   if (!out->per_device) climb(platform, source.kind, source.node, source.device, into);
   cross(platform, source.node.nics.forward(out->per_device ? source.device : 0), into);
-  cross_network(platform, form, platform.devices[from].node, platform.devices[to].node, into);
+  cross_network(platform, form, from, to, into);
   cross(platform, target.node.nics.backward(in->per_device ? target.device : 0), into);
   if (!in->per_device) descend(platform, target.kind, target.node, target.device, into);
   return true;

@@ -128,7 +128,7 @@ struct TorusNetwork {
 struct FatTreeLevel {
   std::uint32_t children = 1;
   double oversubscription = 1.0;  ///< bandwidth of all children over that of all uplinks
-  std::uint32_t uplinks = 1;      ///< that share this bandwidth equally; a pair of nodes always takes the same one
+  std::uint32_t uplinks = 1;      ///< that share this bandwidth equally; a pair of devices always takes the same one
   Seconds latency;                ///< of an uplink
   friend bool operator==(const FatTreeLevel&, const FatTreeLevel&) = default;
 };
