@@ -94,6 +94,7 @@ struct PlannerInfo {
   /// **Requires** an acyclic graph with at least one layer, a platform with at least one device, microbatches > 0, and
   /// options parsed with this table. **Throws** InputError for a request the planner does not take.
   std::function<PlanResult(const PlanRequest&)> plan;
+  bool only_by_name = false;  ///< for small graphs: compared where it is asked for, not by default
 };
 
 /// The table's defaults, overwritten by `given`, in which a later value replaces an earlier one.

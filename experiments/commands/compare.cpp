@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 namespace stagecraft {
@@ -35,8 +36,11 @@ struct Choices {
 };
 
 std::vector<const PlannerInfo*> read_planners(const std::optional<std::string>& text) {
-  if (!text) return all_planners();
   std::vector<const PlannerInfo*> planners;
+  if (!text) {
+    std::ranges::copy_if(all_planners(), std::back_inserter(planners), [](auto* each) { return !each->only_by_name; });
+    return planners;
+  }
   for (const std::string& name : read_list_option("--planners", *text)) {
     const PlannerInfo* planner = &find_planner(name);
     if (std::ranges::find(planners, planner) != planners.end()) {
@@ -137,7 +141,7 @@ VerbAction configure(CLI::App& command) {
       ->required()
       ->allow_extra_args(false);
   add_platform_options(command, options->platform);
-  command.add_option("--planners", options->planners, "A,B,...: who plans; default: all");
+  command.add_option("--planners", options->planners, "A,B,...: who plans; default: all but exhaustive");
   add_planning_options(command, options->planning);
   command.add_option("--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated")
       ->allow_extra_args(false);

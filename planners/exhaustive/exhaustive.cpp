@@ -85,6 +85,7 @@ const PlannerInfo exhaustive_planner{
                 {"prune", true, "skip plans that can be neither the best nor the runner-up"},
                 {"max_candidates", std::int64_t{100000}, "refuse spaces of more plans", {}, 1, 1e12}},
     .plan = plan_exhaustive,
+    .only_by_name = true,
 };
 
 }  // namespace stagecraft

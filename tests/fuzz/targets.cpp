@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <set>
 
 namespace stagecraft::fuzz {
@@ -70,6 +69,15 @@ std::vector<std::string> spoken_seeds(std::string_view target) {
 std::string content(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The keys and choices of a schema.
+void add_quoted_words(std::string_view text, std::set<std::string>& words) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/$+-";
+  for (std::size_t open = text.find('"'); open != std::string_view::npos; open = text.find('"', open + 1)) {
+    const std::string_view word = text.substr(open + 1, text.find('"', open + 1) - open - 1);
+    if (!word.empty() && word.find_first_not_of(kLetters) == std::string_view::npos) words.emplace(word);
+  }
 }
 
 }  // namespace
@@ -146,13 +154,7 @@ std::vector<std::string> dictionary() {
                                  "\"",
                                  "[[",
                                  "{a: "};
-  const std::regex quoted(R"rx("([A-Za-z_/$][A-Za-z0-9_/+-]*)")rx");
-  for (const std::string& name : schema_names()) {
-    const std::string schema(json_schema(name));
-    for (std::sregex_iterator match(schema.begin(), schema.end(), quoted), end; match != end; ++match) {
-      words.insert((*match)[1].str());
-    }
-  }
+  for (const std::string& name : schema_names()) add_quoted_words(json_schema(name), words);
   return {words.begin(), words.end()};
 }
 
