@@ -102,15 +102,22 @@ TEST_CASE("bad input: nesting of 20,000 levels is refused in every notation") {
 TEST_CASE("bad input: aliases that grow by powers are refused before they are expanded") {
   std::string bomb = "a: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i <= 30; ++i) {
+    const std::string name = "a" + std::to_string(i);
     const std::string last = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + repeated(last + ", ", 9) + last + "]\n";
+    bomb.append(name)
+        .append(": &")
+        .append(name)
+        .append(" [")
+        .append(repeated(last + ", ", 9))
+        .append(last)
+        .append("]\n");
   }
   all_refuse(bomb, "a");
   for (const Reader& reader : yaml_readers()) CHECK_FALSE(refusal(reader, bomb).empty());
 }
 
 TEST_CASE("bad input: a line or a name of ten million characters is refused in a short message") {
-  const std::string ten_million(10'000'000, 'x');
+  const std::string ten_million = repeated("x", 10'000'000);
   one_refuses(ten_million, "f:1:1: expected a map");
   one_refuses("schema: " + ten_million, "expected the schema");
   one_refuses(ten_million + ": 1", "f:1:");
