@@ -85,12 +85,16 @@ bool Lowering::has_actions_left() const {
          std::ranges::any_of(devices_, [](const DeviceState& d) { return d.cursor < d.actions.size(); });
 }
 
-/// Whether the device has had its last operation: there are no updates at the end of an iteration, and neither actions
-/// nor iterations are left, or its replicas have no microbatch in any.
+/// Whether the device has had its last operation, and nothing to come waits for its operations alone: there are no
+/// updates at the end of an iteration, and either its replicas have no microbatch in any, or neither actions nor
+/// iterations are left and the all-reduce is out, which waits for replicas without a microbatch until the very end.
 bool Lowering::is_over(const DeviceState& device) const {
   const bool is_last = segment_begin_ >= plan_.microbatches && iteration_ + 1 >= options_.iterations;
-  return device.cursor == device.actions.size() && std::ranges::all_of(device.workers, [&](std::size_t worker) {
-           return workers_[worker].update == Seconds(0) && (is_last || workers_[worker].count == 0);
+  return device.cursor == device.actions.size() && std::ranges::all_of(device.workers, [&](std::size_t index) {
+           const Worker& worker = workers_[index];
+           const Group& group = groups_[group_of_[worker.stage.value()]];
+           const bool is_reduced = !schedule_.synchronous || group.arrived == group.workers.size();
+           return worker.update == Seconds(0) && (worker.count == 0 || (is_last && is_reduced));
          });
 }
 
