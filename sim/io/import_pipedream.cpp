@@ -122,6 +122,10 @@ Node read_node(const GraphFile& file, const Field& line) {
   node.layer.name = std::string(fields[0].text);
   if (node.layer.name.empty()) fail(file, line, "expected a node's name, found nothing");
   node.description = fields[1].text;
+  for (const Field& field : {fields[0], fields[1]}) {
+    if (!has_control_characters(field.text)) continue;
+    fail(file, field, "expected text without control characters, found " + quote(field.text));
+  }
   std::set<std::string> seen;
   for (const Field& figure : split(fields[2], ", ")) read_figure(file, figure, node.layer, seen);
   if (seen.size() != 4) fail(file, fields[2], "expected two times and two sizes, found " + quote(fields[2].text));

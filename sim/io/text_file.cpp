@@ -90,4 +90,15 @@ std::string file_stem(const std::string& path) {
   return name.substr(0, name.find('.', 1));
 }
 
+bool has_control_characters(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7F) return true;
+    const std::string_view rest = text.substr(i);
+    if (byte == 0xC2 && rest.size() > 1 && static_cast<unsigned char>(rest[1]) < 0xA0) return true;
+    if (rest.starts_with("\u2028") || rest.starts_with("\u2029")) return true;
+  }
+  return false;
+}
+
 }  // namespace stagecraft

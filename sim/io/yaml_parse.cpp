@@ -23,6 +23,14 @@ bool is_name(const std::string& text) {
   return !text.empty() && std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
 }
 
+/// Control characters beyond ASCII, which readers of YAML and JSON do not treat alike; those of ASCII are refused where
+/// a value may not have them.
+bool has_foreign_control(const std::string& text) {
+  std::string beyond = text;
+  std::erase_if(beyond, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return has_control_characters(beyond);
+}
+
 /// Builds the document from yaml-cpp's events, refusing what its own tree would accept in silence.
 class DocumentBuilder : public YAML::EventHandler {
  public:
@@ -37,6 +45,7 @@ class DocumentBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (has_foreign_control(value)) fail(mark, "expected text without control characters of Unicode");
     const std::size_t index = add(mark, tag, anchor, YamlKind::Text);
     document_->nodes[index].text = value;
     document_->nodes[index].quoted = tag == "!";
