@@ -91,12 +91,14 @@ std::string file_stem(const std::string& path) {
 }
 
 bool has_control_characters(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x20 || byte == 0x7F) return true;
-    const std::string_view rest = text.substr(i);
-    if (byte == 0xC2 && rest.size() > 1 && static_cast<unsigned char>(rest[1]) < 0xA0) return true;
-    if (rest.starts_with("\u2028") || rest.starts_with("\u2029")) return true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    const std::string_view character = text.substr(at, length);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (length == 0 || byte < 0x20 || byte == 0x7F) return true;
+    if (byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0) return true;
+    if (character == "\u2028" || character == "\u2029") return true;
+    at += length;
   }
   return false;
 }
