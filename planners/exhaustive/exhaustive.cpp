@@ -5,9 +5,6 @@
 #include "sim/base/text.hpp"
 
 namespace stagecraft {
-
-extern const PlannerInfo exhaustive_planner;
-
 namespace {
 
 using exhaustive::Candidate;
@@ -53,7 +50,6 @@ PlanResult plan_exhaustive(const PlanRequest& request) {
   const Found found = exhaustive::search(request, settings_of(request.options));
   if (!found.best) return nothing_fits(request, found);
   Plan plan = exhaustive::plan_of(request, found.best->stages);
-  plan.planner = exhaustive_planner.name;
   plan.predicted = exhaustive::claim(request, plan);
   return judged(request, {std::move(plan),
                           {{"candidates", static_cast<std::int64_t>(found.candidates)},

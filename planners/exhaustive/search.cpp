@@ -185,13 +185,7 @@ class Search {
 }  // namespace
 
 Plan plan_of(const PlanRequest& request, const std::vector<Stage>& stages) {
-  Plan plan;
-  plan.model = request.graph.name;
-  plan.platform = request.platform.spec.name;
-  plan.microbatch_size = request.graph.microbatch_size;
-  plan.microbatches = request.microbatches;
-  plan.schedule = request.schedule;
-  plan.training = request.training;
+  Plan plan = empty_plan(exhaustive_planner, request);
   plan.stages = stages;
   return plan;
 }

@@ -8,6 +8,10 @@
 #include <optional>
 #include <vector>
 
+namespace stagecraft {
+extern const PlannerInfo exhaustive_planner;
+}
+
 namespace stagecraft::exhaustive {
 
 enum class Objective { Evaluated, Predicted };
