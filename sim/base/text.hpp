@@ -58,7 +58,8 @@ struct [[nodiscard]] Parsed {
 [[nodiscard]] std::string format_human_seconds(Seconds value);
 [[nodiscard]] std::string format_human_bandwidth(BytesPerSecond value);
 
-/// `text` in single quotes for a message: control characters escaped, at most 80 characters shown.
+/// `text` in single quotes for a message: at most 80 characters shown, control characters and bytes that are no UTF-8
+/// escaped byte by byte.
 [[nodiscard]] std::string quote(std::string_view text);
 
 /// The known name that needs the fewest changes of one character, letter case deciding ties only; none if more than a

@@ -1,6 +1,7 @@
 // The writing half of text.hpp: exact and human forms of quantities, and names in messages.
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/base/utf8.hpp"
 
 #include <algorithm>
 #include <array>
@@ -87,6 +88,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string escaped(char byte) {
+  if (byte == '\n') return "\\n";
+  if (byte == '\t') return "\\t";
+  std::array<char, 8> hexadecimal{};
+  std::snprintf(hexadecimal.data(), hexadecimal.size(), "\\x%02x", static_cast<unsigned char>(byte));
+  return hexadecimal.data();
+}
+
 }  // namespace
 
 std::string format_number(double value) {
@@ -137,16 +146,14 @@ std::string quote(std::string_view text) {
   constexpr std::size_t kShown = 80;
   std::string result = "'";
   std::size_t shown = 0;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool starts_character = (byte & 0xC0U) != 0x80U;
-    if (starts_character && ++shown > kShown) return result + "…'";
-    if (byte < 0x20 || byte == 0x7F) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\x%02x", byte);
-      result += c == '\n' ? "\\n" : c == '\t' ? "\\t" : escape.data();
+  for (std::size_t at = 0; at < text.size(); ++shown) {
+    if (shown == kShown) return result + "…'";
+    const std::size_t length = utf8_length(text, at);
+    if (length != 0 && !is_control_character(text.substr(at, length))) {
+      result += text.substr(at, length);
+      at += length;
     } else {
-      result += c;
+      result += escaped(text[at++]);
     }
   }
   return result + "'";

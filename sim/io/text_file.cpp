@@ -1,6 +1,7 @@
 #include "sim/io/text_file.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/utf8.hpp"
 
 #include <array>
 #include <cerrno>
@@ -14,22 +15,6 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{64} << 20;
-
-/// Length of the UTF-8 character that starts at `at`; 0 if none does.
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(at);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0U) != 0x80U) return 0;
-  }
-  const unsigned second = byte(at + 1);
-  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool outside = (first == 0xED && second >= 0xA0) || (first == 0xF4 && second >= 0x90);
-  return overlong || outside ? 0 : length;
-}
 
 bool is_forbidden_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -52,7 +37,7 @@ bool is_forbidden_control(char c) {
 
 void check_text(std::string_view text, const std::string& file_name) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
+    const std::size_t length = utf8_length(text, at);
     if (length == 0 || is_forbidden_control(text[at])) fail_byte(text, at, file_name);
     at += length;
   }
@@ -92,12 +77,8 @@ std::string file_stem(const std::string& path) {
 
 bool has_control_characters(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    const std::string_view character = text.substr(at, length);
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) return true;
-    if (byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0) return true;
-    if (character == "\u2028" || character == "\u2029") return true;
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0 || is_control_character(text.substr(at, length))) return true;
     at += length;
   }
   return false;

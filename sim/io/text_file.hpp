@@ -18,8 +18,7 @@ void check_text(std::string_view text, const std::string& file_name);
 /// `traces/vgg16.graph.txt` becomes `vgg16`: the last part of the path up to its first point.
 [[nodiscard]] std::string file_stem(const std::string& path);
 
-/// Whether text is not UTF-8, or has characters that a terminal or another reader may take for commands or ends of
-/// lines: those of ASCII, U+0080 to U+009F, U+2028 and U+2029.
+/// Whether text is not UTF-8, or has control characters (`is_control_character`).
 [[nodiscard]] bool has_control_characters(std::string_view text);
 
 }  // namespace stagecraft

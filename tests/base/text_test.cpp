@@ -138,4 +138,7 @@ TEST_CASE("text: quotes show control characters and cut what is long") {
   CHECK(quote("a\nb\x1b[31m") == "'a\\nb\\x1b[31m'");
   CHECK(quote(std::string(200, 'x')) == "'" + std::string(80, 'x') + "…'");
   CHECK(quote("grün") == "'grün'");
+  CHECK(quote("a\x80\xff") == "'a\\x80\\xff'");
+  CHECK(quote("\u0085\u2028") == "'\\xc2\\x85\\xe2\\x80\\xa8'");
+  CHECK(quote(std::string(200, '\x80')).size() < 400);
 }
