@@ -24,23 +24,6 @@ fs::path data_folder() {
 
 bool looks_like_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
 
-/// Where the file called `name` lies; `kind` says in messages what it is.
-std::string find_input(const std::string& name, const std::string& folder, const std::string& kind) {
-  std::error_code ignored;
-  const bool is_there = fs::exists(name, ignored);
-  if (is_there && !fs::is_directory(name, ignored)) return name;
-  const std::vector<ShippedFile> shipped = shipped_files(folder);
-  const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
-  if (found != shipped.end()) return found->path;
-  if (is_there) throw InputError("expected a file, found a directory", {name, 0, 0, ""});
-  std::vector<std::string> names;
-  for (const ShippedFile& file : shipped) names.push_back(file.name);
-  if (looks_like_path(name)) {
-    throw InputError("no such file", {name, 0, 0, ""}, suggest_name(file_stem(name), names));
-  }
-  throw InputError("no file and no shipped " + kind + " is called " + quote(name), {}, suggest_name(name, names));
-}
-
 /// A speed that nothing would use is a mistake.
 void check_speeds(const std::map<std::string, double>& speeds, const PlatformSpec& spec, const Model& model) {
   std::vector<std::string> known{model.profiles.front().device_kind};
@@ -59,14 +42,11 @@ struct InputFile {
   std::string text;
 };
 
-InputFile read_input(const std::string& name, const std::string& folder, const std::string& kind) {
-  InputFile file{find_input(name, folder, kind), {}};
+InputFile read_input(const std::string& name, InputKind kind) {
+  InputFile file{find_input(name, kind), {}};
   file.text = read_text_file(file.path);
   return file;
 }
-
-InputFile read_model_input(const std::string& name) { return read_input(name, "traces", "model"); }
-InputFile read_platform_input(const std::string& name) { return read_input(name, "platforms", "platform"); }
 
 /// Sizes grow with the microbatch; they are counted in 64 bits, so what files may hold is the limit here too.
 void check_growth(const Model& model, std::int64_t microbatch_size) {
@@ -87,6 +67,26 @@ void check_growth(const Model& model, std::int64_t microbatch_size) {
 
 }  // namespace
 
+std::string find_input(const std::string& name, InputKind kind, const std::string& base) {
+  const bool is_model = kind == InputKind::Model;
+  const std::string path = (fs::path(base) / name).string();
+  std::error_code ignored;
+  const bool is_there = fs::exists(path, ignored);
+  if (is_there && !fs::is_directory(path, ignored)) return path;
+  const std::vector<ShippedFile> shipped = shipped_files(is_model ? "traces" : "platforms");
+  const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
+  if (found != shipped.end()) return found->path;
+  if (is_there) throw InputError("expected a file, found a directory", {path, 0, 0, ""});
+  std::vector<std::string> names;
+  for (const ShippedFile& file : shipped) names.push_back(file.name);
+  if (looks_like_path(name)) {
+    throw InputError("no such file", {path, 0, 0, ""}, suggest_name(file_stem(name), names));
+  }
+  throw InputError(
+      std::string("no file and no shipped ") + (is_model ? "model" : "platform") + " is called " + quote(name), {},
+      suggest_name(name, names));
+}
+
 std::vector<ShippedFile> shipped_files(const std::string& folder) {
   std::vector<ShippedFile> files;
   std::error_code problem;
@@ -99,8 +99,8 @@ std::vector<ShippedFile> shipped_files(const std::string& folder) {
 }
 
 Inputs load_inputs(const std::string& model, const std::string& platform, const std::map<std::string, double>& speeds) {
-  const InputFile model_file = read_model_input(model);
-  const InputFile platform_file = read_platform_input(platform);
+  const InputFile model_file = read_input(model, InputKind::Model);
+  const InputFile platform_file = read_input(platform, InputKind::Platform);
   Inputs inputs;
   inputs.model = parse_model(model_file.text, model_file.path);
   inputs.model_hash = sha256(model_file.text);
@@ -113,12 +113,12 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
 }
 
 Model load_model(const std::string& name) {
-  const InputFile file = read_model_input(name);
+  const InputFile file = read_input(name, InputKind::Model);
   return parse_model(file.text, file.path);
 }
 
 PlatformSpec load_platform_spec(const std::string& name) {
-  const InputFile file = read_platform_input(name);
+  const InputFile file = read_input(name, InputKind::Platform);
   return parse_platform(file.text, file.path);
 }
 

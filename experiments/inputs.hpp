@@ -37,6 +37,12 @@ struct Inputs {
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
                                  const std::map<std::string, double>& speeds);
 
+enum class InputKind { Model, Platform };
+
+/// Where the file lies that `name` means: a path, relative to `base`, else the name of a shipped file.
+/// **Throws** InputError for a name that is neither, telling the shipped ones and the nearest.
+[[nodiscard]] std::string find_input(const std::string& name, InputKind kind, const std::string& base = {});
+
 /// The same for one of them.
 [[nodiscard]] Model load_model(const std::string& name);
 [[nodiscard]] PlatformSpec load_platform_spec(const std::string& name);

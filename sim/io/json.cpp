@@ -2,10 +2,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
+#include <limits>
+
 namespace stagecraft {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr int kDeepest = 100;
+constexpr std::uint64_t kLargestWhole = std::numeric_limits<std::int64_t>::max();
 
 struct JsonBuilder {
   Json operator()(const Detail::List& list) const {
@@ -24,6 +30,25 @@ struct JsonBuilder {
   }
 };
 
+Detail to_detail(const Json& json) {
+  if (json.is_object()) {
+    Detail::Record record;
+    for (const auto& [name, value] : json.items()) record.emplace_back(name, to_detail(value));
+    return record;
+  }
+  if (json.is_array()) {
+    Detail::List list;
+    for (const Json& item : json) list.push_back(to_detail(item));
+    return list;
+  }
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > kLargestWhole) return json.get<double>();
+  if (json.is_number()) return json.get<std::int64_t>();
+  return {};
+}
+
 Detail seconds_or_null(const std::optional<Seconds>& value) { return value ? Detail(value->value()) : Detail(); }
 
 }  // namespace
@@ -31,6 +56,16 @@ Detail seconds_or_null(const std::optional<Seconds>& value) { return value ? Det
 std::string to_json(const Detail& value, int indent) {
   const Json json = std::visit(JsonBuilder{}, value.value);
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<Detail> from_json(std::string_view text) {
+  bool is_deep = false;
+  const auto watch = [&](int depth, Json::parse_event_t, const Json&) {
+    return !(is_deep = is_deep || depth > kDeepest);
+  };
+  const Json json = Json::parse(text, watch, false);
+  if (json.is_discarded() || is_deep) return std::nullopt;
+  return to_detail(json);
 }
 
 Detail::Record figures_record(const Figures& figures, const Platform& platform) {

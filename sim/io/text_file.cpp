@@ -43,7 +43,7 @@ void check_text(std::string_view text, const std::string& file_name) {
   }
 }
 
-std::string read_text_file(const std::string& path) {
+std::string read_bytes_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw InputError("expected a file, found a directory", {path, 0, 0, ""});
@@ -58,6 +58,11 @@ std::string read_text_file(const std::string& path) {
     if (content.size() > kLargestFile) throw InputError("is larger than 64 MiB", {path, 0, 0, ""});
   }
   if (stream.bad()) throw InputError("cannot be read to its end", {path, 0, 0, ""});
+  return content;
+}
+
+std::string read_text_file(const std::string& path) {
+  std::string content = read_bytes_file(path);
   check_text(content, path);
   return content;
 }

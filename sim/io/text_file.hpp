@@ -9,6 +9,9 @@ namespace stagecraft {
 /// **Throws** InputError for what is missing, a directory, unreadable, larger than 64 MiB or not text.
 [[nodiscard]] std::string read_text_file(const std::string& path);
 
+/// The same without the check: the content may be anything.
+[[nodiscard]] std::string read_bytes_file(const std::string& path);
+
 /// Writes the whole content. **Throws** InputError where that is not possible.
 void write_text_file(const std::string& path, std::string_view content);
 

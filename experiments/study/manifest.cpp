@@ -1,0 +1,134 @@
+#include "experiments/study/manifest.hpp"
+
+#include "experiments/inputs.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/sha256.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/replay/simgrid_version.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+using NamedFile = std::pair<std::string, std::string>;  ///< kind, name
+
+std::string word_of(const Keys& keys, std::string_view name) {
+  const Detail* value = find_key(keys, name);
+  const auto* word = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
+  return word == nullptr ? std::string() : *word;
+}
+
+std::vector<NamedFile> files_of(const Cell& cell) {
+  std::vector<NamedFile> files{{"model", word_of(cell.keys, "model")}, {"platform", word_of(cell.keys, "platform")}};
+  if (const std::string events = word_of(cell.keys, "events"); !events.empty()) files.emplace_back("events", events);
+  const std::string planner = word_of(cell.keys, "planner");
+  if (planner.starts_with("exec:")) files.emplace_back("planner", planner);
+  return files;
+}
+
+std::string find_named(const NamedFile& file, const fs::path& folder) {
+  const auto& [kind, name] = file;
+  if (kind == "model") return find_input(name, InputKind::Model, folder.string());
+  if (kind == "platform") return find_input(name, InputKind::Platform, folder.string());
+  const std::string path = (folder / (kind == "planner" ? name.substr(std::string("exec:").size()) : name)).string();
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) throw InputError("no such file", {path, 0, 0, ""});
+  return path;
+}
+
+StudyFile read_named(const NamedFile& file, const fs::path& folder) {
+  const std::string path = find_named(file, folder);
+  const std::string content = file.first == "planner" ? read_bytes_file(path) : read_text_file(path);
+  return {file.first, file.second, fs::absolute(path).lexically_normal().string(), sha256(content)};
+}
+
+std::string cell_key(const Cell& cell, const std::map<NamedFile, std::string>& hashes) {
+  Detail::Record files;
+  for (const NamedFile& file : files_of(cell)) files.emplace_back(file.first, hashes.at(file));
+  return sha256(to_json(
+      Detail::Record{
+          {"cell", canonical(cell.keys)}, {"seed", static_cast<std::int64_t>(cell.seed)}, {"files", std::move(files)}},
+      -1));
+}
+
+}  // namespace
+
+Manifest make_manifest(const Study& study, const Expansion& expansion, std::vector<std::string> command) {
+  Manifest manifest{.study = study.name,
+                    .file = study.file,
+                    .version = STAGECRAFT_VERSION,
+                    .simgrid_version = simgrid_version(),
+                    .command = std::move(command),
+                    .limits = study.limits,
+                    .baseline = study.baseline,
+                    .files = {},
+                    .cells = {}};
+  const fs::path folder = fs::path(study.file).parent_path();
+  std::map<NamedFile, std::string> hashes;
+  manifest.cells.reserve(expansion.cells.size());
+  for (const Cell& cell : expansion.cells) {
+    for (const NamedFile& file : files_of(cell)) {
+      if (hashes.contains(file)) continue;
+      hashes[file] = manifest.files.emplace_back(read_named(file, folder)).sha256;
+    }
+    manifest.cells.push_back({cell, cell_key(cell, hashes)});
+  }
+  return manifest;
+}
+
+const StudyFile& find_file(const Manifest& manifest, const std::string& kind, const std::string& name) {
+  const auto found = std::ranges::find_if(
+      manifest.files, [&](const StudyFile& file) { return file.kind == kind && file.name == name; });
+  STAGECRAFT_CHECK(found != manifest.files.end(), "the manifest lists every file of its cells");
+  return *found;
+}
+
+std::uint64_t noise_seed(const Cell& cell) {
+  Keys keys = canonical(cell.keys);
+  std::erase_if(keys,
+                [](const auto& entry) { return entry.first == "planner" || entry.first.starts_with("options."); });
+  const Detail::Record record{{"cell", std::move(keys)}, {"seed", static_cast<std::int64_t>(cell.seed)}};
+  const std::string digest = sha256(to_json(record, -1));
+  std::uint64_t seed = 0;
+  std::from_chars(digest.data(), digest.data() + 16, seed, 16);
+  return seed;
+}
+
+std::string manifest_path(const std::string& folder) { return (fs::path(folder) / "manifest.jsonl").string(); }
+
+Manifest read_manifest(const std::string& folder) {
+  const std::string path = manifest_path(folder);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    throw InputError("expected the folder of a study's results, found no manifest.jsonl", {folder, 0, 0, ""},
+                     "stagecraft run STUDY.yaml --out FOLDER makes one");
+  }
+  return parse_manifest(read_text_file(path), path);
+}
+
+std::optional<std::string> difference(const Manifest& theirs, const Manifest& ours) {
+  if (theirs.version != ours.version) return "they are of version " + theirs.version + " and " + ours.version;
+  if (theirs.simgrid_version != ours.simgrid_version) return "SimGrid's version differs";
+  if (theirs.limits != ours.limits) return "the limits of a cell differ";
+  if (theirs.baseline != ours.baseline) return "the baseline differs";
+  if (theirs.cells.size() != ours.cells.size()) {
+    return "there are " + std::to_string(theirs.cells.size()) + " and " + std::to_string(ours.cells.size()) + " cells";
+  }
+  for (std::size_t i = 0; i < ours.cells.size(); ++i) {
+    if (theirs.cells[i] == ours.cells[i]) continue;
+    const bool same_cell = theirs.cells[i].cell == ours.cells[i].cell;
+    return "cell " + std::to_string(i) + (same_cell ? " has files of another content" : " differs");
+  }
+  return std::nullopt;
+}
+
+}  // namespace stagecraft

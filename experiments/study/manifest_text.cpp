@@ -1,0 +1,148 @@
+// The lines of a manifest: written and read.
+#include "experiments/study/manifest.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace stagecraft {
+namespace {
+
+constexpr const char* kSchema = "stagecraft/manifest/1";
+
+Detail::Record limits_record(const StudyLimits& limits) {
+  return {{"time_s", limits.time.value()},
+          {"memory_bytes", limits.memory ? Detail(limits.memory->value()) : Detail()},
+          {"retries", limits.retries}};
+}
+
+Detail::Record head_record(const Manifest& manifest) {
+  Detail::List command;
+  for (const std::string& word : manifest.command) command.emplace_back(word);
+  Detail::List files;
+  for (const StudyFile& file : manifest.files) {
+    files.emplace_back(
+        Detail::Record{{"kind", file.kind}, {"name", file.name}, {"path", file.path}, {"sha256", file.sha256}});
+  }
+  return {{"schema", kSchema},
+          {"study", manifest.study},
+          {"file", manifest.file},
+          {"version", manifest.version},
+          {"simgrid_version", manifest.simgrid_version},
+          {"command", std::move(command)},
+          {"limits", limits_record(manifest.limits)},
+          {"baseline", manifest.baseline ? Detail(*manifest.baseline) : Detail()},
+          {"files", std::move(files)},
+          {"cells", static_cast<std::int64_t>(manifest.cells.size())}};
+}
+
+/// Takes apart a line of a manifest; whatever is not as we wrote it is refused.
+class LineReader {
+ public:
+  LineReader(Detail document, InputPlace place) : document_(std::move(document)), place_(std::move(place)) {}
+
+  [[noreturn]] void fail() const {
+    throw InputError("expected a line of a manifest as stagecraft run writes it", place_,
+                     "start the study anew with another --out");
+  }
+  template <class T>
+  [[nodiscard]] const T& get(const Detail::Record& record, std::string_view name) const {
+    const auto found = std::ranges::find(record, name, &Detail::Record::value_type::first);
+    const T* value = found == record.end() ? nullptr : std::get_if<T>(&found->second.value);
+    if (value == nullptr) fail();
+    return *value;
+  }
+  [[nodiscard]] const Detail* find(const Detail::Record& record, std::string_view name) const {
+    const auto found = std::ranges::find(record, name, &Detail::Record::value_type::first);
+    return found == record.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] const Detail::Record& root() const { return as_record(document_); }
+  [[nodiscard]] const Detail::Record& as_record(const Detail& value) const {
+    const auto* record = std::get_if<Detail::Record>(&value.value);
+    if (record == nullptr) fail();
+    return *record;
+  }
+  [[nodiscard]] std::uint64_t count(const Detail::Record& record, std::string_view name) const {
+    const auto value = get<std::int64_t>(record, name);
+    if (value < 0) fail();
+    return static_cast<std::uint64_t>(value);
+  }
+
+ private:
+  Detail document_;
+  InputPlace place_;
+};
+
+LineReader read_line(std::string_view text, const std::string& file_name, int number) {
+  std::optional<Detail> document = from_json(text);
+  LineReader line(document ? std::move(*document) : Detail(), {file_name, number, 0, ""});
+  if (!document) line.fail();
+  return line;
+}
+
+StudyLimits read_limits(const LineReader& line, const Detail::Record& record) {
+  StudyLimits limits;
+  limits.time = Seconds(line.get<double>(record, "time_s"));
+  const Detail* memory = line.find(record, "memory_bytes");
+  if (memory != nullptr && *memory != Detail()) limits.memory = Bytes(line.get<std::int64_t>(record, "memory_bytes"));
+  limits.retries = line.get<std::int64_t>(record, "retries");
+  return limits;
+}
+
+Manifest read_head(const LineReader& line) {
+  const Detail::Record& head = line.root();
+  if (line.get<std::string>(head, "schema") != kSchema) line.fail();
+  Manifest manifest;
+  manifest.study = line.get<std::string>(head, "study");
+  manifest.file = line.get<std::string>(head, "file");
+  manifest.version = line.get<std::string>(head, "version");
+  manifest.simgrid_version = line.get<std::string>(head, "simgrid_version");
+  for (const Detail& word : line.get<Detail::List>(head, "command")) {
+    const auto* text = std::get_if<std::string>(&word.value);
+    if (text == nullptr) line.fail();
+    manifest.command.push_back(*text);
+  }
+  manifest.limits = read_limits(line, line.get<Detail::Record>(head, "limits"));
+  const Detail* baseline = line.find(head, "baseline");
+  if (baseline != nullptr && *baseline != Detail()) manifest.baseline = line.as_record(*baseline);
+  for (const Detail& entry : line.get<Detail::List>(head, "files")) {
+    const Detail::Record& file = line.as_record(entry);
+    manifest.files.push_back({line.get<std::string>(file, "kind"), line.get<std::string>(file, "name"),
+                              line.get<std::string>(file, "path"), line.get<std::string>(file, "sha256")});
+  }
+  return manifest;
+}
+
+}  // namespace
+
+std::string to_text(const Manifest& manifest) {
+  std::string text = to_json(head_record(manifest), -1) + '\n';
+  for (const StudyCell& cell : manifest.cells) {
+    const Detail::Record record{
+        {"key", cell.key}, {"seed", static_cast<std::int64_t>(cell.cell.seed)}, {"keys", cell.cell.keys}};
+    text += to_json(record, -1) + '\n';
+  }
+  return text;
+}
+
+Manifest parse_manifest(const std::string& text, const std::string& file_name) {
+  std::vector<std::string_view> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const LineReader head = read_line(lines.empty() ? std::string_view() : lines.front(), file_name, 1);
+  Manifest manifest = read_head(head);
+  if (head.count(head.root(), "cells") != lines.size() - 1) head.fail();
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const LineReader line = read_line(lines[i], file_name, static_cast<int>(i) + 1);
+    manifest.cells.push_back({{line.get<Detail::Record>(line.root(), "keys"), line.count(line.root(), "seed")},
+                              line.get<std::string>(line.root(), "key")});
+  }
+  return manifest;
+}
+
+}  // namespace stagecraft

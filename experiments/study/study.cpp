@@ -1,0 +1,136 @@
+#include "experiments/study/study.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::uint64_t kMostCells = 100'000;
+
+void set_all(Keys& keys, const Keys& values) {
+  for (const auto& [name, value] : values) set_key(keys, name, value);
+}
+
+void check_count(const Study& study) {
+  std::uint64_t count = study.seeds.size();
+  for (const Axis& axis : study.axes) {
+    count *= axis.size();
+    if (count <= kMostCells) continue;
+    throw InputError("the study has more than 100000 cells", {study.file, 0, 0, "matrix"}, "split it into several");
+  }
+}
+
+std::vector<Keys> combinations(const Study& study) {
+  std::vector<Keys> result{study.base};
+  for (const Axis& axis : study.axes) {
+    std::vector<Keys> longer;
+    longer.reserve(result.size() * axis.size());
+    for (const Keys& keys : result) {
+      for (const Keys& values : axis) set_all(longer.emplace_back(keys), values);
+    }
+    result = std::move(longer);
+  }
+  std::erase_if(result, [&](const Keys& keys) {
+    return std::ranges::any_of(study.exclude, [&](const Keys& pattern) { return matches(keys, pattern); });
+  });
+  for (const Keys& values : study.include) set_all(result.emplace_back(study.base), values);
+  for (Keys& keys : result) set_all(keys, study.fixed);
+  return result;
+}
+
+std::string word_of(const Keys& keys, std::string_view name) {
+  const Detail* value = find_key(keys, name);
+  const auto* word = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
+  return word == nullptr ? std::string() : *word;
+}
+
+/// What other planners are asked for does not make cells differ.
+void drop_foreign_options(Keys& keys) {
+  const std::string own = option_prefix(word_of(keys, "planner"));
+  std::erase_if(
+      keys, [&](const auto& entry) { return entry.first.starts_with("options.") && !entry.first.starts_with(own); });
+}
+
+void check_named(const Study& study, const Keys& keys) {
+  for (const char* needed : {"model", "platform", "planner"}) {
+    if (!word_of(keys, needed).empty()) continue;
+    throw InputError(std::string("a cell has no ") + needed + ": " + to_json(keys, -1), {study.file, 0, 0, ""},
+                     "'base' may give it to all cells");
+  }
+}
+
+/// Without the later ones of equal combinations.
+std::vector<Keys> distinct(const Study& study, std::vector<Keys> all, std::size_t& repeated) {
+  std::map<std::string, std::string> labels;
+  std::vector<Keys> result;
+  for (Keys& keys : all) {
+    drop_foreign_options(keys);
+    check_named(study, keys);
+    const std::string label = word_of(keys, "label");
+    const auto [known, is_new] = labels.emplace(to_json(canonical(keys), -1), label);
+    if (!is_new && known->second != label) {
+      throw InputError("equal cells have the labels " + quote(known->second) + " and " + quote(label),
+                       {study.file, 0, 0, ""}, "a label names what differs; give one label, or different options");
+    }
+    if (is_new) {
+      result.push_back(std::move(keys));
+    } else {
+      ++repeated;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+const Detail* find_key(const Keys& keys, std::string_view name) {
+  const auto found = std::ranges::find(keys, name, &Keys::value_type::first);
+  return found == keys.end() ? nullptr : &found->second;
+}
+
+void set_key(Keys& keys, const std::string& name, const Detail& value) {
+  const auto found = std::ranges::find(keys, name, &Keys::value_type::first);
+  if (found == keys.end()) {
+    keys.emplace_back(name, value);
+  } else {
+    found->second = value;
+  }
+}
+
+bool matches(const Keys& keys, const Keys& pattern) {
+  return std::ranges::all_of(pattern, [&](const auto& wanted) {
+    const Detail* value = find_key(keys, wanted.first);
+    return value != nullptr && *value == wanted.second;
+  });
+}
+
+Keys canonical(const Keys& keys) {
+  Keys sorted = keys;
+  std::erase_if(sorted, [](const auto& entry) { return entry.first == "label"; });
+  std::ranges::sort(sorted, {}, &Keys::value_type::first);
+  return sorted;
+}
+
+std::string option_prefix(const std::string& planner) { return "options." + planner + "."; }
+
+Expansion expand(const Study& study) {
+  check_count(study);
+  Expansion expansion;
+  const std::vector<Keys> all = distinct(study, combinations(study), expansion.repeated);
+  if (all.empty()) throw InputError("the study has no cells", {study.file, 0, 0, ""}, "'exclude' leaves none");
+  if (all.size() * study.seeds.size() > kMostCells) {
+    throw InputError("the study has more than 100000 cells", {study.file, 0, 0, ""}, "split it into several");
+  }
+  expansion.cells.reserve(all.size() * study.seeds.size());
+  for (const Keys& keys : all) {
+    for (std::uint64_t seed : study.seeds) expansion.cells.push_back({keys, seed});
+  }
+  return expansion;
+}
+
+}  // namespace stagecraft
