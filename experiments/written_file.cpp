@@ -22,7 +22,11 @@ void write_file_atomically(const std::string& path, std::string_view content) {
     write_text_file(path, content);
     return;
   }
-  const fs::path target = fs::is_symlink(path, problem) ? fs::weakly_canonical(path, problem) : fs::path(path);
+  fs::path target = path;
+  if (fs::is_symlink(path, problem)) {
+    target = fs::weakly_canonical(path, problem);
+    if (problem) throw InputError("cannot be written: " + problem.message(), place);
+  }
   const std::string beside = target.string() + "." + std::to_string(getpid()) + ".part";
   try {
     write_text_file(beside, content);

@@ -120,7 +120,7 @@ Node read_node(const GraphFile& file, const Field& line) {
   }
   Node node;
   node.layer.name = std::string(fields[0].text);
-  if (node.layer.name.empty()) fail(file, line, "expected a node's name, found nothing");
+  STAGECRAFT_CHECK(!node.layer.name.empty(), "a line of a node starts with no blank, and so with its name");
   node.description = fields[1].text;
   for (const Field& field : {fields[0], fields[1]}) {
     if (!has_control_characters(field.text)) continue;

@@ -138,7 +138,9 @@ NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& dev
 
 IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKindId>& kinds, ExplicitForm& form) {
   IdsByName<DeviceId> by_name;
-  for (const YamlNode& item : node.items()) {
+  const std::vector<YamlNode> items = node.items();
+  if (std::ssize(items) > kMostDevices) node.fail("expected at most 1000000 devices in all, found more");
+  for (const YamlNode& item : items) {
     item.allow_keys({"name", "kind", "host"});
     ExplicitDevice device;
     device.name = read_name(item.at("name"));
@@ -149,9 +151,6 @@ IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKin
     }
     const std::string name = device.name;
     by_name.emplace(name, form.devices.push_back(std::move(device)));
-    if (form.devices.size() > static_cast<std::size_t>(kMostDevices)) {
-      node.fail("expected at most 1000000 devices in all, found more");
-    }
   }
   if (by_name.empty()) node.fail("expected at least one device, found none");
   return by_name;

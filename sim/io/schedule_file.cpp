@@ -17,6 +17,7 @@ constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 constexpr std::size_t kMostActions = 4'000'000;  ///< in one file, ranges written out
 
 constexpr const char* kActionForm = "an action such as 'F0.3': its kind, its stage, a point, its microbatch";
+constexpr const char* kActionStage = "an action whose stage is a whole number of at most 1000000";
 constexpr const char* kTransferForm = "a transfer such as 'A3' or 'G3': activation or gradient, and its microbatch";
 constexpr const char* kChannelForm = "a channel such as '0->1': the stages it leads from and to";
 
@@ -74,7 +75,7 @@ std::vector<Action> read_single(const YamlNode& node, std::string_view text) {
     node.fail("unknown kind of action " + quote(text.substr(0, digits)), suggest_name(text.substr(0, digits), known));
   }
   const auto stage = number(text.substr(digits, point - digits), kMostStages);
-  if (!stage) node.fail_expected(kActionForm);
+  if (!stage) node.fail_expected(kActionStage);
   const Range range = read_range(node, text.substr(point + 1), kActionForm);
   std::vector<Action> actions(range.last - range.first + 1);
   for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -109,7 +110,8 @@ std::vector<Action> read_step_text(const YamlNode& node) {
 std::int32_t read_priority(const YamlNode& node) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const std::string expected = "a whole number from -" + std::to_string(kMost) + " to " + std::to_string(kMost);
-  if (node.kind() != YamlKind::Text || node.is_quoted()) node.fail_expected(expected);
+  if (node.kind() != YamlKind::Text) node.fail_expected(expected);
+  if (node.is_quoted()) node.fail_expected(expected, "write it without quotes");
   const std::string_view text = node.text();
   const bool negative = text.starts_with('-');
   const auto magnitude = number(text.substr(negative ? 1 : 0), kMost);

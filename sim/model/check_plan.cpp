@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -22,13 +24,15 @@ class Judge {
       check_devices(s);
       check_recompute(s);
       check_swap(s);
-      check_ring(s);
     }
+    for (const std::vector<Member>& ring : rings()) check_ring(ring);
     check_edges();
     return std::move(violations_);
   }
 
  private:
+  using Member = std::pair<std::size_t, DeviceId>;  ///< a replica: its stage and its device
+
   static StageId id(std::size_t stage) { return StageId(stage); }
   void add(Rule rule, StageId stage, const std::string& message) { violations_.push_back({rule, stage, message}); }
   [[nodiscard]] const std::string& name(LayerId layer) const { return graph_.layers[layer].name; }
@@ -155,11 +159,25 @@ class Judge {
     add(Rule::Connection, stage, what + " " + name(from) + " to " + name(to) + ", which are not connected");
   }
 
-  void check_ring(std::size_t s) {
-    const std::vector<DeviceId>& ring = plan_.stages[s].devices;
-    if (ring.size() < 2) return;
+  /// Stages with the same layers, in different pipelines, hold the same parameters: one ring joins all their replicas.
+  [[nodiscard]] std::vector<std::vector<Member>> rings() const {
+    std::vector<std::vector<Member>> result;
+    std::map<std::vector<LayerId>, std::size_t> ring_of;
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      const auto [found, is_new] = ring_of.try_emplace(plan_.stages[s].layers, result.size());
+      if (is_new) result.emplace_back();
+      for (DeviceId device : plan_.stages[s].devices) result[found->second].emplace_back(s, device);
+    }
+    return result;
+  }
+
+  void check_ring(const std::vector<Member>& ring) {
     for (std::size_t i = 0; i < ring.size(); ++i) {
-      check_connection(ring[i], ring[(i + 1) % ring.size()], id(s), "the all-reduce of " + called(s) + " goes from");
+      const auto& [stage, device] = ring[i];
+      const auto& [next_stage, next] = ring[(i + 1) % ring.size()];
+      if (device == next) continue;
+      const std::string stages = called(stage) + (stage == next_stage ? "" : " and " + called(next_stage));
+      check_connection(device, next, id(stage), "the all-reduce of " + stages + " goes from");
     }
   }
 

@@ -37,9 +37,11 @@ struct LoweredRun {
 ///
 /// Operations are numbered in an order in which each could be the next to start if all took one round; so every window
 /// is a prefix of a feasible run. `graph` (at the plan's microbatch size) and `platform` must outlive the source.
-/// **Requires** a plan that `check_plan` finds without violations, memory apart.
+/// **Requires** a plan that `check_plan` finds without violations, memory apart, and literal orders that give devices
+/// work of their own stages only.
 /// **Throws** InputError for an asynchronous run too short to measure (naming the least number of microbatches), for a
-/// device kind of unknown speed, and from the source for an order that can never be carried out.
+/// device kind of unknown speed, for an analytic boundary between replicas of which two are not connected, and from the
+/// source for an order that can never be carried out.
 /// **Cost** of the whole source O(operations); memory O(window + microbatches in flight).
 [[nodiscard]] LoweredRun lower(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                const LowerOptions& options = {});

@@ -6,12 +6,10 @@
 namespace stagecraft {
 
 std::size_t Lowering::worker_on(const DeviceState& device, StageId stage) const {
-  for (std::size_t worker : device.workers) {
-    if (workers_[worker].stage == stage) return worker;
-  }
-  throw InputError("the schedule gives " + platform_.devices[device.device].name + " work of stage " +
-                       std::to_string(stage.value()) + ", which the plan puts elsewhere",
-                   {}, "");
+  const auto found =
+      std::ranges::find(device.workers, stage, [&](std::size_t worker) { return workers_[worker].stage; });
+  STAGECRAFT_CHECK(found != device.workers.end(), "orders give a device work of its own stages");
+  return *found;
 }
 
 std::int64_t Lowering::local(const Worker& worker, std::uint32_t microbatch) const {
@@ -222,9 +220,8 @@ bool Lowering::emit_pair(DeviceState& device, const Action& first, const Action&
   const bool first_is_forward = first.kind == ActionKind::Forward;
   const Action& forward = first_is_forward ? first : second;
   const Action& backward = first_is_forward ? second : first;
-  if (forward.kind != ActionKind::Forward || backward.kind != ActionKind::Backward) {
-    throw InputError("a joined pair of actions is a forward and a backward", {}, "");
-  }
+  STAGECRAFT_CHECK(forward.kind == ActionKind::Forward && backward.kind == ActionKind::Backward,
+                   "a joined pair of actions is a forward and a backward");
   Worker& forth = workers_[worker_on(device, forward.stage)];
   Worker& back = workers_[worker_on(device, backward.stage)];
   const std::int64_t forth_index = board_index(forth, forward.microbatch);

@@ -153,11 +153,9 @@ void Lowering::check_connected() const {
       const std::int64_t stride = std::gcd(worker.replicas, target.alternating);
       for (std::int64_t r = worker.replica % stride; r < target.alternating; r += stride) {
         const Worker& other = workers_[target.first_worker + static_cast<std::size_t>(r)];
-        const bool there = find_route(platform_, worker.place, other.place, route);
-        if (there && find_route(platform_, other.place, worker.place, route)) continue;
-        throw InputError("the plan sends from " + platform_.devices[worker.device].name + " to " +
-                             platform_.devices[other.device].name + ", which are not connected",
-                         {}, "add a link, a route or a default_link to the platform");
+        STAGECRAFT_CHECK(find_route(platform_, worker.place, other.place, route) &&
+                             find_route(platform_, other.place, worker.place, route),
+                         "stages of a sound plan that exchange tensors are connected");
       }
     }
   }
@@ -187,9 +185,11 @@ Seconds Lowering::analytic_seconds(const Boundary& boundary) const {
       if (a == b) continue;
       const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform_, a, b);
       if (!bandwidth) {
-        throw InputError("the plan sends from " + platform_.devices[a].name + " to " + platform_.devices[b].name +
-                             ", which are not connected",
-                         {}, "add a link, a route or a default_link to the platform");
+        throw InputError("the analytic network takes the slowest way between stage " +
+                             std::to_string(boundary.from.value()) + " and stage " +
+                             std::to_string(boundary.to.value()) + ", but " + platform_.devices[a].name + " and " +
+                             platform_.devices[b].name + " are not connected",
+                         {}, "add a link, a route or a default_link to the platform, or use the network 'platform'");
       }
       smallest = smallest ? std::min(*smallest, *bandwidth) : *bandwidth;
     }

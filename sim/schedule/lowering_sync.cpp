@@ -59,11 +59,7 @@ void Lowering::all_reduce(Group& group, const std::vector<OpId>& after) {
     const Worker& from = workers_[group.workers[i]];
     const Worker& to = workers_[group.workers[(i + 1) % count]];
     if (from.device == to.device) continue;
-    if (!find_route(platform_, from.place, to.place, route)) {
-      throw InputError("replicas " + platform_.devices[from.device].name + " and " + platform_.devices[to.device].name +
-                           " of stage " + std::to_string(from.stage.value()) + " are not connected",
-                       {}, "an all-reduce needs a way from each replica to the next");
-    }
+    STAGECRAFT_CHECK(find_route(platform_, from.place, to.place, route), "replicas of a sound plan are connected");
     latency = std::max(latency, route.latency);
     for (LinkId link : route.links) {
       const BytesPerSecond bandwidth = platform_.links[link].bandwidth;

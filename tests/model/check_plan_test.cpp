@@ -108,5 +108,21 @@ TEST_CASE("check_plan: what exchanges tensors is connected") {
   CHECK(violations[0].message == "the boundary of stage 1 and stage 2 goes from gpu1 to gpu2, which are not connected");
 }
 
+TEST_CASE("check_plan: replicas of the same layers in different pipelines are connected") {
+  PlatformSpec spec = pairwise(2).spec;
+  std::get<ExplicitForm>(spec.form).default_link.reset();
+  Plan plan = straight(1, 4, "1f1b");
+  plan.stages.push_back(plan.stages[0]);
+  plan.stages[1].devices = {DeviceId(1)};
+  plan.stages[1].pipeline = 1;
+  const auto violations = check_plan(chain(1, 1, 2), build_platform(std::move(spec)), plan);
+  REQUIRE(violations.size() == 2);
+  CHECK(violations[0].rule == Rule::Connection);
+  CHECK(violations[0].stage == StageId(0));
+  CHECK(violations[0].message ==
+        "the all-reduce of stage 0 and stage 1 goes from gpu0 to gpu1, which are not connected");
+  CHECK(check_plan(chain(1, 1, 2), pairwise(2), plan).empty());
+}
+
 }  // namespace
 }  // namespace stagecraft

@@ -135,6 +135,24 @@ TEST_CASE("bad input: very many of anything are refused or taken within bounds")
   one_refuses(repeated("&a ", 100'000), "multiple anchors");
 }
 
+/// What the reader of that name says.
+std::string refusal_by(const std::string& name, const std::string& text) {
+  for (const Reader& reader : yaml_readers()) {
+    if (reader.name == name) return refusal(reader, text);
+  }
+  return "no such reader";
+}
+
+TEST_CASE("bad input: more devices or convolutions than are counted are refused before they are read") {
+  CHECK(refusal_by("platform",
+                   "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 1 GiB}}\ndevices: [" +
+                       repeated("a,", 1'000'001) + "]") ==
+        "f:4:10: devices: expected at most 1000000 devices in all, found more");
+  CHECK(refusal_by("architecture", "schema: stagecraft/architecture/1\narchitecture: a\nfamily: vgg\nblocks: [[" +
+                                       repeated("8,", 1001) + "]]") ==
+        "f:4:10: blocks[0]: expected at most 1000 convolutions, found more");
+}
+
 TEST_CASE("bad input: other encodings and broken characters are refused where they stand") {
   all_refuse("", "the file is empty");
   all_refuse("# nothing\n", "the file is empty");
@@ -213,6 +231,18 @@ TEST_CASE("bad input: what is no regular file does not hang and does not fill th
     return ran;
   };
   CHECK(reader_of_a_closed_pipe().err.find("expected the schema") != std::string::npos);
+}
+
+TEST_CASE("bad input: a link that leads to itself is neither read nor written") {
+  const Folder folder;
+  const std::string link = (folder.path / "link.yaml").string();
+  std::filesystem::create_symlink("link.yaml", link);
+  all_commands_refuse(link, "");
+  const Ran ran = run({"plan", "--model", (vectors() / "good/model_toy.yaml").string(), "--platform",
+                       (vectors() / "good/platform_two_nodes.yaml").string(), "--planner", "uniform", "-o", link});
+  CHECK(ran.code == 2);
+  CHECK(ran.err == "stagecraft: error: " + link + ": cannot be written: Too many levels of symbolic links\n");
+  CHECK(std::filesystem::is_symlink(link));
 }
 
 TEST_CASE("bad input: what never ends is given up at the largest size of a file") {

@@ -188,6 +188,30 @@ TEST_CASE("lower: a swapped stash leaves after its forward and is back before it
   CHECK(report.hosts[0].memory.peak == Bytes(2000));
 }
 
+TEST_CASE("lower: an all-reduce begins on time when a replica gets no microbatch, in windows of any size") {
+  // Stage 0 on device 0, stage 1 by turns on devices 1 to 4, of which the last has none of the 3 microbatches. f = 1,
+  // b = 4: on device 0 forwards from 0, 1 and 2, backwards from 6, 10 and 14; backwards of stage 1 from 2, 3 and 4. Its
+  // all-reduce, 6/4 of 2e9 B at 1e9 B/s, goes from 8 to 11; the iteration ends at 18.
+  const LayerGraph graph = chain(2, 1, 4, 0, 0, 2'000'000'000);
+  // A change that changes nothing makes the engine take the heap, which looks no further ahead than it must.
+  const Events events = {{Seconds(0), std::nullopt, Slowdown{DeviceId(0), 1.0}}};
+  LowerOptions options;
+  for (const std::size_t size : {1U, 2U, 3U, 1000U}) {
+    CAPTURE(size);
+    options.window_operations = size;
+    Timeline timeline;
+    const Report report =
+        evaluate_plan(graph, pairwise(5, 1e9, 0.0), two_stages(1, 4, 3, "gpipe"), options, events, &timeline);
+    const auto flows = of_kind(timeline, OpKind::AllReduce);
+    CHECK(flows.size() == 4);
+    for (const TimelineEntry* flow : flows) {
+      CHECK(flow->start == Seconds(8));
+      CHECK(flow->end == Seconds(11));
+    }
+    CHECK(report.iterations.back() == Seconds(18));
+  }
+}
+
 TEST_CASE("lower: an asynchronous run that is too short names the least number of microbatches") {
   const Plan plan = straight(4, 10, "pipedream");
   CHECK(least_microbatches(plan) == 2 * 10 + 1 + 1);
