@@ -11,6 +11,7 @@ namespace stagecraft {
 
 // One file each in experiments/commands, named after the verb; a new verb is a line here and in the list of verbs.cpp.
 extern const Verb check_verb;
+extern const Verb collect_verb;
 extern const Verb compare_verb;
 extern const Verb completion_verb;
 extern const Verb describe_verb;

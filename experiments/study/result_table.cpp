@@ -1,0 +1,118 @@
+#include "experiments/study/result_table.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <cctype>
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+const std::vector<ResultColumn>& leading_columns() {
+  static const std::vector<ResultColumn> columns = {{"cell", ColumnType::Whole},
+                                                    {"key", ColumnType::Text},
+                                                    {"status", ColumnType::Text},
+                                                    {"message", ColumnType::Text},
+                                                    {"seed", ColumnType::Whole}};
+  return columns;
+}
+
+using Index = std::unordered_map<std::string, std::size_t>;  ///< name to column
+
+/// Where each configuration key and each figure stands. The two may share a name; what they call a column differs then.
+struct Layout {
+  Index keys;
+  Index figures;
+};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// Tells names apart that a database takes for the same: the second `x.A` and `x.a` becomes `x.a (2)`.
+void tell_apart(std::vector<ResultColumn>& columns) {
+  std::unordered_set<std::string> taken;
+  for (ResultColumn& column : columns) {
+    const std::string name = column.name;
+    for (int number = 2; !taken.insert(lower(column.name)).second; ++number) {
+      column.name = name + " (" + std::to_string(number) + ")";
+    }
+  }
+}
+
+void add_key_columns(const Manifest& manifest, std::vector<ResultColumn>& columns, Index& keys) {
+  std::vector<std::optional<ColumnType>> types;
+  const std::size_t first = columns.size();
+  for (const StudyCell& cell : manifest.cells) {
+    for (const auto& [name, value] : cell.cell.keys) {
+      const auto [entry, is_new] = keys.try_emplace(name, columns.size());
+      if (is_new) {
+        columns.push_back({name, ColumnType::Any});
+        types.emplace_back();
+      }
+      std::optional<ColumnType>& type = types[entry->second - first];
+      type = widen(type, value);
+    }
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) columns[first + i].type = types[i].value_or(ColumnType::Any);
+}
+
+void add_figure_columns(std::vector<ResultColumn>& columns, Index& figures) {
+  for (const ResultColumn& figure : figure_columns()) {
+    figures.emplace(figure.name, columns.size());
+    columns.push_back(figure);
+  }
+}
+
+std::vector<Detail> table_row(const Results& results, const CellResult& result, const Layout& layout,
+                              std::size_t width) {
+  const Cell& cell = results.cell(result);
+  const Row& row = result.row;
+  std::vector<Detail> values{static_cast<std::int64_t>(result.index), row.key, to_string(row.status), row.message,
+                             static_cast<std::int64_t>(cell.seed)};
+  STAGECRAFT_CHECK(values.size() == leading_columns().size(), "a value for each leading column");
+  values.resize(width);
+  for (const auto& [name, value] : cell.keys) values[layout.keys.at(name)] = value;
+  if (const auto misfit = find_misfit(row.figures)) {
+    throw InternalError("the figure " + quote(*misfit) + " of the cell " + row.key + " fits no column of the results");
+  }
+  for (const auto& [name, value] : row.figures) values[layout.figures.at(name)] = value;
+  return values;
+}
+
+}  // namespace
+
+ResultTable result_table(const Results& results) {
+  ResultTable table{.columns = leading_columns(), .rows = {}};
+  Layout layout;
+  add_key_columns(results.manifest, table.columns, layout.keys);
+  add_figure_columns(table.columns, layout.figures);
+  tell_apart(table.columns);
+  table.rows.reserve(results.rows.size());
+  for (const CellResult& result : results.rows) {
+    table.rows.push_back(table_row(results, result, layout, table.columns.size()));
+  }
+  return table;
+}
+
+ResultTable timing_table(const Results& results) {
+  ResultTable table{
+      .columns = {{"key", ColumnType::Text}, {"planning_time_s", ColumnType::Real}, {"wall_time_s", ColumnType::Real}},
+      .rows = {}};
+  for (const CellResult& result : results.rows) {
+    const auto timing = [&](const char* name) {
+      const Detail* value = find_key(result.row.timings, name);
+      return value == nullptr ? Detail() : *value;
+    };
+    table.rows.push_back({result.row.key, timing("planning_time_s"), timing("wall_time_s")});
+  }
+  return table;
+}
+
+}  // namespace stagecraft
