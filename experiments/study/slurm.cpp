@@ -35,7 +35,7 @@ std::string problem_of(const ProgramCall& call, const ProgramEnd& end) {
   const std::string& name = call.arguments.front();
   if (!end.not_started.empty()) return name + ": " + end.not_started;
   if (end.timed_out) return name + " did not answer within " + std::to_string(call.time_limit.count() / 1000) + " s";
-  const std::string words = trimmed(end.err);
+  std::string words = trimmed(end.err);
   if (!words.empty()) return words;
   return name + (end.signal != 0 ? " was killed by signal " + std::to_string(end.signal)
                                  : " left with exit code " + std::to_string(end.exit_code));
@@ -186,7 +186,11 @@ SubmitAnswer submit_array(const SlurmSubmission& submission) {
                         {"--parsable", "--requeue", "--open-mode=append", "--export=ALL", "--output=/dev/null",
                          "--chdir=/", "--job-name=" + slurm_name(submission.job_name), "--array=" + indices});
   const ProgramEnd end = run_program(call);
-  if (!end.succeeded()) return {.may_pass = may_pass(end), .problem = problem_of(call, end)};
+  if (!end.succeeded()) {
+    return {.is_too_large = has_any(end.err, {"Invalid job array specification"}),
+            .may_pass = may_pass(end),
+            .problem = problem_of(call, end)};
+  }
   const std::string answer = trimmed(end.out);
   const std::size_t semicolon = answer.find(';');
   SlurmArray array{answer.substr(0, semicolon)};

@@ -53,8 +53,9 @@ struct QueueAnswer {
 
 struct SubmitAnswer {
   std::optional<SlurmArray> array = {};
-  bool may_pass = false;     ///< the controller could not be reached or did not answer: it may even have the array
-  std::string problem = {};  ///< why there is no array, in the words of `sbatch`
+  bool is_too_large = false;  ///< Slurm takes only arrays of fewer tasks
+  bool may_pass = false;      ///< the controller could not be reached or did not answer: it may even have the array
+  std::string problem = {};   ///< why there is no array, in the words of `sbatch`
 };
 
 /// Whether `sbatch`, `squeue` and `scancel` are in `PATH`.

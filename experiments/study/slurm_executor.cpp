@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kStopCheck_s = 0.2;
+constexpr double kStopCheck = 0.2;
 constexpr double kPollGrowth = 1.3;
 /// By how much chunks shrink from one submission to the next, so that a cell that kills its task stands alone soon.
 constexpr std::size_t kShrink = 4;
@@ -37,7 +37,7 @@ enum class Waited { Gone, Complete, Stopped };
 class Reconciliation {
  public:
   Reconciliation(const SlurmStudy& study, const SlurmSettings& settings, SlurmCalls calls)
-      : study_(study), settings_(settings), calls_(std::move(calls)) {
+      : study_(study), settings_(settings), calls_(std::move(calls)), max_array_(settings.max_array) {
     if (!calls_.now) calls_.now = steady_seconds;
     if (!calls_.sleep) calls_.sleep = sleep_seconds;
   }
@@ -61,6 +61,7 @@ class Reconciliation {
   const SlurmStudy& study_;
   const SlurmSettings& settings_;
   SlurmCalls calls_;
+  std::size_t max_array_;
   std::vector<SlurmArray> arrays_;  ///< that may still have tasks
   std::vector<std::size_t> missing_;
   std::size_t submissions_ = 0;
@@ -139,12 +140,15 @@ SlurmSubmission Reconciliation::submission_of(const SlurmChunks& chunks) const {
 
 /// Leaves the array in `arrays_`, or nothing there if the user stopped it.
 void Reconciliation::submit() {
-  const SlurmSubmission submission = submission_of(deal_chunks(missing_, settings_.max_array, least_cells()));
+  SlurmSubmission submission = submission_of(deal_chunks(missing_, max_array_, least_cells()));
   while (arrays_.empty()) {
     const SubmitAnswer answer = calls_.submit(submission);
     if (answer.array) {
       silent_since_ = -1;
       arrays_.push_back(*answer.array);
+    } else if (answer.is_too_large && submission.task_count > 1) {
+      max_array_ = submission.task_count / 2;  // the site's `MaxArraySize` is below it
+      submission = submission_of(deal_chunks(missing_, max_array_, least_cells()));
     } else if (!answer.may_pass) {
       throw InputError("Slurm refuses the job array: " + answer.problem, {},
                        "the rows so far are kept; give sbatch what it asks for and run again with --resume");
@@ -238,7 +242,7 @@ bool Reconciliation::pause(double seconds) {
   while (!study_.stop()) {
     const double left = end - calls_.now();
     if (left <= 0) return false;
-    calls_.sleep(std::min(left, kStopCheck_s));
+    calls_.sleep(std::min(left, kStopCheck));
   }
   return true;
 }

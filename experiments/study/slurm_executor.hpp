@@ -40,7 +40,7 @@ struct SlurmSettings {
   std::string folder = {};                ///< where tasks start; absolute
   std::string log_folder = {};            ///< absolute; exists
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::size_t max_array = 1000;     ///< tasks of one array; a site's `MaxArraySize` is one more
+  std::size_t max_array = 1000;     ///< tasks of one array; fewer where the site takes fewer
   std::size_t running_limit = 0;    ///< tasks at a time; 0: no limit
   std::size_t cells_per_task = 50;  ///< at least, on the first submission
   double shortest_poll_s = 1;       ///< grows up to the longest while nothing changes

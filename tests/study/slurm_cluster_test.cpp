@@ -206,6 +206,19 @@ TEST_CASE("slurm cluster: what sbatch refuses is told in its words") {
   }
 }
 
+TEST_CASE("slurm cluster: an array that is too large for the site is told apart") {
+  const MiniSlurm* slurm = try_cluster();
+  if (slurm == nullptr) return;
+  const SubmitAnswer answer = submit_array({.job_name = "x",
+                                            .task_count = 1'000'000,
+                                            .folder = "/",
+                                            .log_folder = slurm->folder().string(),
+                                            .command = {"true"}});
+  CHECK_FALSE(answer.array);
+  CHECK(answer.is_too_large);
+  CHECK_FALSE(answer.may_pass);
+}
+
 TEST_CASE("slurm cluster: an array that nobody knows is empty, one that nobody can ask for is not") {
   const MiniSlurm* slurm = try_cluster();
   if (slurm == nullptr) return;

@@ -27,6 +27,7 @@ struct FakeCluster {
   bool forgets = false;         ///< the next array, as soon as it has it
   bool answer_is_lost = false;  ///< of the next submission, though it is taken
   std::string refusal = {};
+  std::size_t most_tasks = 1000;
   std::vector<SlurmChunks> written = {};
   std::map<std::string, SlurmChunks> queue = {};  ///< tasks not yet run, by array
   std::vector<SlurmSubmission> submitted = {};
@@ -55,6 +56,7 @@ struct FakeCluster {
   }
   SubmitAnswer submit(const SlurmSubmission& submission) {
     if (!refusal.empty()) return {.problem = refusal};
+    if (submission.task_count > most_tasks) return {.is_too_large = true, .problem = "invalid array"};
     if (is_away()) return {.may_pass = true, .problem = "unable to contact"};
     submitted.push_back(submission);
     const std::string id = std::to_string(submitted.size());
@@ -211,6 +213,16 @@ TEST_CASE("slurm executor: a refused submission is the user's to mend") {
   } catch (const InputError& error) {
     CHECK(error.message() == "Slurm refuses the job array: invalid partition specified: x");
   }
+}
+
+TEST_CASE("slurm executor: a site that takes only small arrays gets small arrays") {
+  FakeCluster fake{.count = 100, .most_tasks = 7};
+  const SlurmOutcome outcome = run(fake, {.cells_per_task = 1});
+  CHECK(fake.rows.size() == 100);
+  CHECK(outcome.submissions == 1);
+  CHECK(fake.submitted.at(0).task_count == 6);  // 100, 50, 25, 12, 6
+  FakeCluster closed{.count = 100, .most_tasks = 0};
+  CHECK_THROWS_AS(static_cast<void>(run(closed)), InputError);
 }
 
 TEST_CASE("slurm executor: a submission whose answer was lost is not made twice") {
