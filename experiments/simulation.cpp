@@ -4,6 +4,7 @@
 #include "experiments/report/progress.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
+#include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
 
 #include <chrono>
@@ -20,8 +21,12 @@ LowerOptions lower_options(const SimulationChoices& choices) {
   return options;
 }
 
+Events events_of(const SimulationChoices& choices) {
+  return choices.noise_seed ? with_noise_seed(choices.events, *choices.noise_seed) : choices.events;
+}
+
 void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                 const Report& evaluated, const Settings& settings) {
+                 const Events& events, const Report& evaluated, const Settings& settings) {
   ProgressLine line(settings.progress, evaluated.operations);
   ReplayOptions replay_options;
   replay_options.timeline = simulation.choices.timeline;
@@ -29,7 +34,7 @@ void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform
     replay_options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
   }
   ReplayOutcome outcome =
-      replay_plan(graph, platform, plan, lower_options(simulation.choices), {}, std::move(replay_options));
+      replay_plan(graph, platform, plan, lower_options(simulation.choices), events, std::move(replay_options));
   simulation.report = std::move(outcome.report);
   simulation.timeline = std::move(outcome.timeline);
 }
@@ -60,13 +65,14 @@ Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, cons
   const bool evaluates = choices.engine == EngineChoice::Evaluate;
   Clock::time_point start = Clock::now();
   Timeline* timeline = evaluates && choices.timeline ? &simulation.timeline : nullptr;
-  Report evaluated = evaluate_plan(graph, platform, plan, lower_options(choices), {}, timeline);
+  const Events events = events_of(choices);
+  Report evaluated = evaluate_plan(graph, platform, plan, lower_options(choices), events, timeline);
   simulation.evaluated = evaluated.figures();
   if (evaluates) {
     simulation.report = std::move(evaluated);
   } else {
     start = Clock::now();
-    replay_into(simulation, graph, platform, plan, evaluated, settings);
+    replay_into(simulation, graph, platform, plan, events, evaluated, settings);
   }
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   return simulation;

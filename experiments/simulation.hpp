@@ -1,6 +1,7 @@
 #pragma once
 
 #include "experiments/command.hpp"
+#include "sim/model/events.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
@@ -22,6 +23,11 @@ struct SimulationChoices {
   std::int64_t iterations = 1;
   bool timeline = false;            ///< whether the whole timeline is wanted too
   std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
+  Events events;                    ///< what changes during the run, in either engine
+  std::string events_hash;          ///< SHA-256 of the file they came from; empty: none
+  /// Mixed with the seed of every jitter among the events, so that one file serves many runs of different noise. Below
+  /// 2^63, to be shown in JSON.
+  std::optional<std::uint64_t> noise_seed;
 };
 
 [[nodiscard]] const char* to_string(EngineChoice engine);

@@ -1,16 +1,22 @@
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/judge.hpp"
+#include "experiments/option_text.hpp"
 #include "experiments/plan_input.hpp"
 #include "experiments/report/ascii_timeline.hpp"
 #include "experiments/report/simulation_record.hpp"
 #include "experiments/report/simulation_text.hpp"
 #include "experiments/simulation.hpp"
+#include "sim/base/error.hpp"
+#include "sim/io/events_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/schedule_file.hpp"
+#include "sim/io/sha256.hpp"
+#include "sim/io/text_file.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <limits>
 #include <memory>
 
 namespace stagecraft {
@@ -21,6 +27,8 @@ struct Options {
   SimulationOptions simulation;
   std::string plan;
   std::optional<std::string> schedule_file;
+  std::optional<std::string> events;
+  std::optional<std::string> noise_seed;
   bool timeline = false;
   bool transfers = false;
 };
@@ -30,6 +38,16 @@ Schedule take_orders(const std::string& path, const Platform& platform, Plan& pl
   plan.schedule = {"literal", {}};
   plan.predicted = {};  // a claim for another schedule
   return read_schedule_file(path, platform);
+}
+
+void take_events(const Options& options, const Platform& platform, SimulationChoices& choices) {
+  const auto seed = read_count_option("--noise-seed", options.noise_seed, 0, std::numeric_limits<std::int64_t>::max());
+  if (seed) choices.noise_seed = static_cast<std::uint64_t>(*seed);
+  if (seed && !options.events) throw InputError("--noise-seed needs the noise of an --events file");
+  if (!options.events) return;
+  const std::string text = read_text_file(*options.events);
+  choices.events = resolve_events(parse_events(text, *options.events), platform);
+  choices.events_hash = sha256(text);
 }
 
 std::string json_of(const Simulation& simulation, const Plan& plan, const Platform& platform,
@@ -43,6 +61,7 @@ Answer run(const Options& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   choices.timeline = options.timeline || options.transfers;
   const Inputs inputs = load_inputs(options.inputs);
+  take_events(options, inputs.platform, choices);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   Plan& plan = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
@@ -71,6 +90,10 @@ VerbAction configure(CLI::App& command) {
   add_simulation_options(command, options->simulation);
   command.add_option("--schedule-file", options->schedule_file,
                      "run the plan's stages in the orders of this file, instead of by the plan's schedule");
+  command.add_option("--events", options->events,
+                     "what changes during the run: slowdowns, bandwidths, failures, noise");
+  command.add_option("--noise-seed", options->noise_seed,
+                     "N: other noise than the events file's own, as different for each N");
   command
       .add_flag("--timeline", options->timeline, "draw the last iteration, if it is small; with --json, list the run")
       ->disable_flag_override();

@@ -101,6 +101,14 @@ Detail::List seconds_list(const std::vector<Seconds>& values) {
   return list;
 }
 
+/// The events file of the run; null without one.
+Detail events_record(const SimulationChoices& choices) {
+  if (choices.events_hash.empty()) return {};
+  const auto& seed = choices.noise_seed;
+  return Detail::Record{{"sha256", choices.events_hash},
+                        {"noise_seed", seed ? Detail(static_cast<std::int64_t>(*seed)) : Detail()}};
+}
+
 Detail place_or_null(const Platform& platform, PlaceId place) {
   return place.is_none() ? Detail() : Detail(platform.place_name(place));
 }
@@ -133,6 +141,7 @@ Detail::Record simulation_record(const Simulation& simulation, const Plan& plan,
                         {"engine", to_string(simulation.choices.engine)},
                         {"network", to_string(simulation.choices.network)},
                         {"schedule", plan.schedule.name},
+                        {"events", events_record(simulation.choices)},
                         {"iteration_time_s", or_null(report.figures().iteration_time)},
                         {"iterations_s", seconds_list(report.iterations)},
                         {"period_s", or_null(report.period)},

@@ -28,14 +28,17 @@ const TransferCost::Entry& TransferCost::look_up(std::uint64_t key, const Op& op
 bool evaluates_in_start_order(const Platform& platform, const OpSource& source, const Events& events) {
   const bool exclusive =
       std::ranges::any_of(platform.links, [](const Link& link) { return link.sharing == Sharing::Exclusive; });
-  return !source.one_pass || exclusive || !events.empty();
+  const auto is_noise = [](const Event& event) {
+    return std::holds_alternative<Jitter>(event.change) && !event.at_microbatch;
+  };
+  return !source.one_pass || exclusive || !std::ranges::all_of(events, is_noise);
 }
 
 void evaluate(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink) {
   if (evaluates_in_start_order(platform, source, events)) {
     evaluate_by_events(platform, std::move(source), events, sink);
   } else {
-    evaluate_in_one_pass(platform, source, sink);
+    evaluate_in_one_pass(platform, source, events, sink);
   }
 }
 

@@ -3,9 +3,12 @@
 #include "sim/analytic/transfer_cost.hpp"
 #include "sim/base/error.hpp"
 #include "sim/engine/ring.hpp"
+#include "sim/model/noise.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace stagecraft {
@@ -20,7 +23,10 @@ struct Past {
 
 class OnePass {
  public:
-  OnePass(const Platform& platform, const SpanSink& sink) : platform_(platform), cost_(platform), sink_(sink) {}
+  OnePass(const Platform& platform, const Events& events, const SpanSink& sink)
+      : platform_(platform), cost_(platform), sink_(sink), noises_(events) {
+    std::ranges::stable_sort(noises_, {}, &Event::at);
+  }
 
   void run(const OpGraph& graph) {
     STAGECRAFT_CHECK(graph.first_id.value() == past_.end(), "windows are numbered without gaps");
@@ -60,11 +66,19 @@ class OnePass {
     for (std::uint8_t k = 0; k < op.extra_lanes; ++k) {
       span.start = std::max(span.start, lanes_[extra_[k].value()].free_at);
     }
-    span.end = span.start + (is_transfer(op.kind) ? cost_(op) : op.seconds);
+    span.end = span.start + (is_transfer(op.kind) ? cost_(op) : time_of(op, span.start));
     if (!op.lane.is_none()) lanes_[op.lane.value()].free_at = span.end;
     past_.push_back({span.start, span.end, op.kind});
     sink_(span, op, graph.deltas_of(index));
     if (op.extra_lanes > 0) report_extra_lanes(span, op);
+  }
+
+  /// Of what is no transfer.
+  [[nodiscard]] Seconds time_of(const Op& op, Seconds start) const {
+    if (noises_.empty() || !is_compute(op.kind)) return op.seconds;
+    const auto later = std::ranges::upper_bound(noises_, start, {}, &Event::at);
+    if (later == noises_.begin()) return op.seconds;
+    return op.seconds * noise_factor(std::get<Jitter>(std::prev(later)->change), op, platform_.device(op.from));
   }
 
   void report_extra_lanes(const Span& span, Op op) {
@@ -80,6 +94,7 @@ class OnePass {
   const Platform& platform_;
   TransferCost cost_;
   const SpanSink& sink_;
+  Events noises_;  ///< by time
   Ring<Past> past_;
   std::vector<LaneState> lanes_;
   const LaneId* extra_ = nullptr;
@@ -88,8 +103,9 @@ class OnePass {
 
 }  // namespace
 
-void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const SpanSink& sink) {
-  OnePass pass(platform, sink);
+void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const Events& events,
+                          const SpanSink& sink) {
+  OnePass pass(platform, events, sink);
   Observation observation;
   while (const std::optional<OpGraph> graph = source.next(observation)) {
     pass.run(*graph);

@@ -1,6 +1,7 @@
 #include "sim/engine/executor.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/noise.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -22,7 +23,7 @@ Executor::Executor(const Platform& platform, OpSource source, const Events& even
   if (has_exclusive_links_) links_.resize(platform.links.size());
   speeds_change_ =
       std::ranges::any_of(events_, [](const Event& event) { return std::holds_alternative<Slowdown>(event.change); });
-  contested_run_ = has_exclusive_links_ || !events.empty();
+  contested_run_ = has_exclusive_links_ || !std::ranges::all_of(events_, is_noise_from_the_start);
 }
 
 void Executor::begin() {
@@ -184,8 +185,9 @@ void Executor::run(std::uint64_t op, Slot& slot) {
   const Op& what = slot.op;
   if (is_compute(what.kind)) {
     const double slowdown = slowdown_of(op);
-    if (speeds_change_) works_[op] = {what.seconds, clock_.now(), slowdown};
-    clock_.complete_at(start, clock_.now() + what.seconds * slowdown);
+    const Seconds nominal = nominal_time(what);
+    if (speeds_change_) works_[op] = {nominal, clock_.now(), slowdown};
+    clock_.complete_at(start, clock_.now() + nominal * slowdown);
   } else if (crosses_links(what)) {
     clock_.start_transfer(start, what);
   } else {  // a transfer within one place takes no time

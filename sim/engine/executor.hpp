@@ -138,11 +138,13 @@ class Executor {
   void apply(const Slowdown& change);
   void apply(const BandwidthChange& change);
   void apply(const Failure& change);
+  void apply(const Jitter& change);
   void abort(std::uint64_t op);
   void recover(DeviceId device);
   [[nodiscard]] bool is_held_by_failure(std::uint64_t op);
   [[nodiscard]] bool involves(std::uint64_t op, DeviceId device) const;
   [[nodiscard]] double slowdown_of(std::uint64_t op) const;
+  [[nodiscard]] Seconds nominal_time(const Op& op) const;
 
   const Platform& platform_;
   OpSource source_;
@@ -175,8 +177,9 @@ class Executor {
   bool exhausted_ = false;
 
   bool speeds_change_ = false;
-  std::unordered_map<std::uint64_t, Work> works_;                ///< of running computations, if speeds change
-  std::vector<double> slowdown_;                                 ///< by DeviceId
+  std::unordered_map<std::uint64_t, Work> works_;  ///< of running computations, if speeds change
+  std::vector<double> slowdown_;                   ///< by DeviceId
+  std::optional<Jitter> jitter_;
   std::vector<std::vector<std::uint64_t>> held_;                 ///< by DeviceId: transfers that wait for its recovery
   std::vector<std::uint32_t> failures_;                          ///< by DeviceId: those that last
   std::size_t failures_now_ = 0;                                 ///< over all devices

@@ -1,4 +1,5 @@
 #include "sim/engine/executor.hpp"
+#include "sim/model/noise.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -83,6 +84,18 @@ void Executor::apply(const Failure& change) {
   flush();
 }
 
+/// What starts at this very instant starts after the event, and so has its noise.
+void Executor::apply(const Jitter& change) {
+  jitter_ = change;
+  for (const Started& started : started_) {
+    Slot& slot = slots_[started.op];
+    if (started.aborted || slot.state != State::Running || !is_compute(slot.op.kind)) continue;
+    if (slot.start != clock_.now()) continue;
+    ++slot.generation;
+    run(started.op, slot);
+  }
+}
+
 /// Puts a running operation back to the front of its lanes, ready to start again.
 void Executor::abort(std::uint64_t op) {
   Slot& slot = slots_[op];
@@ -130,6 +143,11 @@ bool Executor::involves(std::uint64_t op, DeviceId device) const {
   if (what.from == place || what.to == place) return true;
   return what.extra_lanes > 0 &&
          std::ranges::any_of(extra_lanes_.at(op), [&](LaneId lane) { return lanes_[lane.value()].device == device; });
+}
+
+/// Noise included, at the device's nominal speed.
+Seconds Executor::nominal_time(const Op& op) const {
+  return jitter_ ? op.seconds * noise_factor(*jitter_, op, platform_.device(op.from)) : op.seconds;
 }
 
 /// The slowest of the devices that a computation occupies sets its pace.

@@ -31,12 +31,20 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+/// From now on the duration of each computation that starts is multiplied by a random factor of its own
+/// (`noise_factor`); it takes the place of an earlier one.
+struct Jitter {
+  double sigma = 0.0;  ///< standard deviation of the factor's logarithm; 0: no noise
+  std::uint64_t seed = 0;
+  friend bool operator==(const Jitter&, const Jitter&) = default;
+};
+
 /// Something that happens during a run, at an instant or when a microbatch enters the pipeline (its first forward
 /// starts).
 struct Event {
   Seconds at;
   std::optional<std::uint32_t> at_microbatch;  ///< comes before `at`
-  std::variant<Slowdown, BandwidthChange, Failure> change;
+  std::variant<Slowdown, BandwidthChange, Failure, Jitter> change;
   friend bool operator==(const Event&, const Event&) = default;
 };
 

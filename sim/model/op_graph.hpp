@@ -67,10 +67,11 @@ struct Op {
   bool literal = false;  ///< a transfer that takes `seconds` and crosses no link: an analytic channel
   bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
   std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
+  std::uint16_t chunk = 0;       ///< of a computation: which of its device's stages this is, in the plan's order
   std::int32_t priority = 0;     ///< on lanes with `Discipline::Ready`: smaller first
   LaneId lane;                   ///< none: starts as soon as it is ready
   StageId stage;                 ///< none where no stage is meant
-  std::uint32_t microbatch = 0;  ///< counted over the whole run
+  std::uint32_t microbatch = 0;  ///< counted over the whole run; of an update: how many came before it on its stage
   PlaceId from;                  ///< the device of a computation; where a transfer starts
   PlaceId to;
   Seconds seconds;

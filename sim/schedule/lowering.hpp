@@ -39,12 +39,14 @@ class Lowering {
     DeviceId device;
     PlaceId place;
     std::size_t order = 0;      ///< position in `devices_`
+    std::uint16_t chunk = 0;    ///< position among the device's workers
     std::int64_t replicas = 1;  ///< alternating
     std::int64_t replica = 0;
     std::int64_t count = 0;  ///< microbatches per iteration, or of the run
     Share share;
     StageWork work;  ///< scaled to the device and the share
     Seconds update;
+    std::uint32_t updates = 0;  ///< so far
     std::vector<Target> forward_targets;
     std::vector<Target> backward_targets;
     MicrobatchBoard board{0, 0};

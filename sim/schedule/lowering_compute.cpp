@@ -29,6 +29,7 @@ Op Lowering::computation(const Worker& worker, OpKind kind, std::uint32_t microb
   op.kind = kind;
   op.lane = devices_[worker.order].lane;
   op.stage = worker.stage;
+  op.chunk = worker.chunk;
   op.microbatch = label(microbatch);
   op.from = op.to = worker.place;
   return op;

@@ -72,6 +72,7 @@ void Lowering::make_workers() {
       worker.device = stage.devices[r];
       worker.place = platform_.place(worker.device);
       worker.order = order_of[worker.device];
+      worker.chunk = static_cast<std::uint16_t>(devices_[worker.order].workers.size());
       worker.replicas = alternating_replicas(stage);
       worker.replica = static_cast<std::int64_t>(r);
       worker.count = microbatches_of(stage, worker.replica, plan_.microbatches);

@@ -101,6 +101,8 @@ void Lowering::append_update(DeviceState& device, Worker& worker, const std::vec
   op.kind = OpKind::Update;
   op.lane = device.lane;
   op.stage = worker.stage;
+  op.chunk = worker.chunk;
+  op.microbatch = worker.updates++;
   op.from = op.to = worker.place;
   op.seconds = worker.update;
   append_on(device, op, {});

@@ -4,6 +4,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
+#include "sim/io/events_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
@@ -57,6 +58,16 @@ const Plan& toy_plan() {
 }
 
 bool has_many_operators(const Architecture& architecture) { return architecture.operators.size() > kManyOperators; }
+
+/// Two stages of the toy model under way while the events happen.
+const Plan& toy_pipeline() {
+  static const Plan kPlan = [] {
+    Plan plan = toy_plan();
+    plan.schedule.name = "1f1b";
+    return plan;
+  }();
+  return kPlan;
+}
 
 /// All numbers are finite: JSON has no others.
 bool is_finite(const Detail& value) {
@@ -116,6 +127,16 @@ void take_schedule(std::string_view input) {
   LowerOptions options;
   options.literal = schedule;
   takes([&] { static_cast<void>(evaluate_plan(toy_graph(), toy_platform(), toy_plan(), options)); });
+}
+
+void take_events(std::string_view input) {
+  std::vector<NamedEvent> events;
+  if (!takes([&] { events = parse_events(input, "input"); })) return;
+  STAGECRAFT_CHECK(parse_events(write_events(events), "written") == events, "events read back");
+  Events resolved;
+  if (!takes([&] { resolved = resolve_events(events, toy_platform()); })) return;
+  const Report report = evaluate_plan(toy_graph(), toy_platform(), toy_pipeline(), {}, resolved);
+  STAGECRAFT_CHECK(report.figures().iteration_time < kNever, "a run with events ends");
 }
 
 void take_architecture(std::string_view input) {

@@ -2,6 +2,7 @@
 #include "sim/base/error.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
+#include "sim/io/events_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
@@ -98,6 +99,9 @@ void read_plan(const std::string& text) {
 void read_architecture(const std::string& text) { static_cast<void>(parse_architecture(text, "f")); }
 void read_device(const std::string& text) { static_cast<void>(parse_device(text, "f")); }
 void read_schedule(const std::string& text) { static_cast<void>(parse_schedule(text, "f", toy_inputs().platform)); }
+void read_events(const std::string& text) {
+  static_cast<void>(resolve_events(parse_events(text, "f"), toy_inputs().platform));
+}
 void read_graph(const std::string& text) { static_cast<void>(import_pipedream(text, "f", 1, "A")); }
 
 }  // namespace
@@ -121,6 +125,9 @@ TEST_CASE("examples: the files of the format pages are read") {
   CHECK(parse_architecture(architectures[1], "architecture.md").name == "resnet50-1000");
   CHECK(parse_architecture(architectures[2], "architecture.md").name == "t5-11b-summaries");
   CHECK(parse_device(devices[0], "device.md").precision == Precision::Fp32);
+  const std::vector<std::string> events = whole_files("events.md");
+  REQUIRE(events.size() == 1);
+  CHECK(resolve_events(parse_events(events[0], "events.md"), toy_inputs().platform).size() == 8);
   const PlanReading reading = parse_plan(plans[0], "plan.md", toy_inputs().graph, toy_inputs().platform);
   CHECK(reading.problems.empty());
   CHECK(reading.plan.stages.size() == 2);
@@ -151,5 +158,6 @@ TEST_CASE("examples: a mutilated file is read or refused, never worse (seeds 1 t
   CHECK(count_refusals(example("plan_pattern.json"), 200, read_plan) > 50);
   CHECK(count_refusals(example("schedule_orders.yaml"), 200, read_schedule) > 50);
   CHECK(count_refusals(example("schedule_explicit.json"), 200, read_schedule) > 50);
+  CHECK(count_refusals(example("events_all.yaml"), 200, read_events) > 50);
   CHECK(count_refusals(graph, 200, read_graph) > 50);
 }

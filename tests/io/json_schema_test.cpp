@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
+#include "sim/io/events_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
@@ -192,11 +193,17 @@ void read_schedule(const fs::path& path) {
   CHECK(parse_schedule(schedule_to_json(schedule, platform), "again", platform) == schedule);
 }
 
+void read_events(const fs::path& path) {
+  const std::vector<NamedEvent> events = read_events_file(path.string());
+  CHECK(parse_events(write_events(events), "again") == events);
+}
+
 const std::map<std::string, std::function<void(const fs::path&)>>& readers() {
   static const std::map<std::string, std::function<void(const fs::path&)>> kReaders = {
       {"model", read_model},
       {"platform", read_platform},
       {"plan", read_plan},
+      {"events", read_events},
       {"architecture", [](const fs::path& path) { static_cast<void>(read_architecture_file(path.string())); }},
       {"device", [](const fs::path& path) { static_cast<void>(read_device_file(path.string())); }}};
   return kReaders;
@@ -275,6 +282,15 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
                                                       {"architecture_resnet_channels_for_counts", "architecture"},
                                                       {"architecture_alexnet_with_blocks", "architecture"},
                                                       {"architecture_unknown_residual_block", "architecture"},
+                                                      {"events_both_times", "events"},
+                                                      {"events_no_time", "events"},
+                                                      {"events_no_change", "events"},
+                                                      {"events_two_changes", "events"},
+                                                      {"events_jitter_of_a_device", "events"},
+                                                      {"events_link_of_three_devices", "events"},
+                                                      {"events_sigma_too_large", "events"},
+                                                      {"events_slowdown_too_large", "events"},
+                                                      {"events_model_not_yet", "events"},
                                                       {"device_missing_source", "device"},
                                                       {"device_efficiency_above_one", "device"},
                                                       {"device_unknown_precision", "device"},

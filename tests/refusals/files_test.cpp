@@ -2,6 +2,7 @@
 #include "sim/base/error.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
+#include "sim/io/events_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
@@ -46,6 +47,11 @@ void read_schedule(const std::string& path) {
   static_cast<void>(read_schedule_file(path, platform));
 }
 
+void read_events(const std::string& path) {
+  const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
+  static_cast<void>(resolve_events(read_events_file(path), platform));
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -60,6 +66,8 @@ void read_as_named(const fs::path& path) {
     static_cast<void>(read_architecture_file(path.string()));
   } else if (format == "device") {
     static_cast<void>(read_device_file(path.string()));
+  } else if (format == "events") {
+    read_events(path.string());
   } else if (format == "schedule") {
     read_schedule(path.string());
   } else if (format == "pipedream") {

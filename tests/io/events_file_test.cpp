@@ -1,0 +1,99 @@
+#include "sim/io/events_file.hpp"
+
+#include "sim/io/platform_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+using namespace stagecraft;
+
+namespace {
+
+const std::string kGood = STAGECRAFT_SOURCE_DIR "/tests/vectors/good/";
+
+Platform platform_of(const std::string& name) { return build_platform(read_platform_file(kGood + name)); }
+
+std::vector<NamedEvent> parsed(const std::string& items) {
+  return parse_events("schema: stagecraft/events/1\nevents: [" + items + "]\n", "e.yaml");
+}
+
+/// The names of the links whose bandwidth changes.
+std::vector<std::string> links_of(const std::string& link, const Platform& platform) {
+  std::vector<std::string> names;
+  for (const Event& event : resolve_events(parsed("{at: 1 s, link: " + link + ", bandwidth: 5 GBps}"), platform)) {
+    const auto& change = std::get<BandwidthChange>(event.change);
+    CHECK(change.bandwidth == BytesPerSecond(5e9));
+    CHECK(event.at == Seconds(1));
+    names.push_back(platform.links[change.link].name);
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("events file: every kind, at a time and at a microbatch") {
+  const std::vector<NamedEvent> events = read_events_file(kGood + "events_all.yaml");
+  REQUIRE(events.size() == 8);
+  CHECK(events[0].event == Event{Seconds(0), std::nullopt, Jitter{0.05, 3}});
+  CHECK(events[0].names.empty());
+  CHECK(events[1].event == Event{Seconds(0), 4, Slowdown{DeviceId::none(), 1.5}});
+  CHECK(events[1].names == Names{"gpu1"});
+  CHECK(events[2].event == Event{Seconds(0.01), std::nullopt, BandwidthChange{LinkId::none(), BytesPerSecond(5e9)}});
+  CHECK(events[2].names == Names{"gpu0", "gpu1"});
+  CHECK(events[3].names == Names{"gpu1.down"});
+  CHECK(events[5].event == Event{Seconds(0.02), std::nullopt, Failure{DeviceId::none(), Seconds(0.03)}});
+  CHECK(events[7].event == Event{Seconds(0), 6, Jitter{0, 0}});
+}
+
+TEST_CASE("events file: devices are found by name, order and times stay") {
+  const Platform platform = platform_of("platform_two_nodes.yaml");
+  const Events events =
+      resolve_events(parsed("{at: 3 s, device: gpu3, slowdown: 2}, {at: 1 s, device: gpu1, fails_for: "
+                            "4 s}, {at_microbatch: 5, jitter: {sigma: 0.1, seed: 7}}"),
+                     platform);
+  const Events expected = {{Seconds(3), std::nullopt, Slowdown{DeviceId(3), 2}},
+                           {Seconds(1), std::nullopt, Failure{DeviceId(1), Seconds(4)}},
+                           {Seconds(0), 5, Jitter{0.1, 7}}};
+  CHECK(events == expected);
+}
+
+TEST_CASE("events file: a link by its name, by its name without direction, and between two devices") {
+  const Platform two_nodes = platform_of("platform_two_nodes.yaml");
+  CHECK(links_of("gpu1.down", two_nodes) == Names{"gpu1.down"});
+  CHECK(links_of("gpu1", two_nodes) == Names{"gpu1.up", "gpu1.down"});
+  CHECK(links_of("node1.nic", two_nodes) == Names{"node1.nic.up", "node1.nic.down"});
+  // Both links of a way within a node are equally narrow; between nodes the NICs are the narrowest.
+  CHECK(links_of("[gpu0, gpu1]", two_nodes) == Names{"gpu0.up", "gpu1.down", "gpu1.up", "gpu0.down"});
+  CHECK(links_of("[gpu3, gpu0]", two_nodes) ==
+        Names{"node1.nic.up", "node0.nic.down", "node0.nic.up", "node1.nic.down"});
+  const Platform wired = platform_of("platform_explicit.yaml");
+  CHECK(links_of("[gpu0, gpu1]", wired) == Names{"gpu0->gpu1", "gpu1->gpu0"});
+  CHECK(links_of("gpu1->gpu0", wired) == Names{"gpu1->gpu0"});
+  CHECK(links_of("[gpu2, gpu0]", wired) == Names{"pcie0"});  // half duplex: one link for both
+  CHECK(links_of("pcie0", wired) == Names{"pcie0"});
+}
+
+TEST_CASE("events file: devices without a way between them have no link to change") {
+  const Platform platform = build_platform(
+      parse_platform("schema: stagecraft/platform/1\nplatform: apart\ndevice_kinds: {A: {memory: 1 GiB}}\ndevices:\n"
+                     "  - {name: a, kind: A}\n  - {name: b, kind: A}\n  - {name: c, kind: A}\n"
+                     "links:\n  - {between: [a, b], bandwidth: 1 GBps, latency: 0 s}\n  - {name: spare, bandwidth: 1 "
+                     "GBps, latency: 0 s}\n",
+                     "p.yaml"));
+  CHECK(links_of("spare", platform) == Names{"spare.forward", "spare.reverse"});
+  CHECK_THROWS_WITH_AS(static_cast<void>(links_of("[a, c]", platform)),
+                       doctest::Contains("the devices 'a' and 'c' are not connected"), InputError);
+}
+
+TEST_CASE("events file: the same events serve several platforms, and name what one of them lacks") {
+  const std::vector<NamedEvent> events = parsed("{at: 0 s, device: gpu3, slowdown: 2}");
+  CHECK(resolve_events(events, platform_of("platform_two_nodes.yaml")).size() == 1);
+  CHECK_THROWS_WITH_AS(static_cast<void>(resolve_events(events, platform_of("platform_explicit.yaml"))),
+                       doctest::Contains("e.yaml:2:28: events[0].device: the platform 'explicit' has no device 'gpu3'"),
+                       InputError);
+}
