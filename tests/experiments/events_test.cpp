@@ -52,7 +52,8 @@ class Desk {
     }
     command.insert(command.end(), more.begin(), more.end());
     const Ran ran = run(command);
-    REQUIRE_MESSAGE(ran.code == 0, ran.err + ran.out);
+    CAPTURE(ran.err);
+    REQUIRE(ran.code == 0);
     return Json::parse(ran.out);
   }
   /// The iteration time in ms, on which both engines must agree.
