@@ -26,15 +26,15 @@ Events events_of(const SimulationChoices& choices) {
 }
 
 void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                 const Events& events, const Report& evaluated, const Settings& settings) {
+                 const Report& evaluated, const Settings& settings) {
   ProgressLine line(settings.progress, evaluated.operations);
   ReplayOptions replay_options;
   replay_options.timeline = simulation.choices.timeline;
   if (settings.progress) {
     replay_options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
   }
-  ReplayOutcome outcome =
-      replay_plan(graph, platform, plan, lower_options(simulation.choices), events, std::move(replay_options));
+  ReplayOutcome outcome = replay_plan(graph, platform, plan, lower_options(simulation.choices),
+                                      events_of(simulation.choices), std::move(replay_options));
   simulation.report = std::move(outcome.report);
   simulation.timeline = std::move(outcome.timeline);
 }
@@ -65,14 +65,13 @@ Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, cons
   const bool evaluates = choices.engine == EngineChoice::Evaluate;
   Clock::time_point start = Clock::now();
   Timeline* timeline = evaluates && choices.timeline ? &simulation.timeline : nullptr;
-  const Events events = events_of(choices);
-  Report evaluated = evaluate_plan(graph, platform, plan, lower_options(choices), events, timeline);
+  Report evaluated = evaluate_plan(graph, platform, plan, lower_options(choices), events_of(choices), timeline);
   simulation.evaluated = evaluated.figures();
   if (evaluates) {
     simulation.report = std::move(evaluated);
   } else {
     start = Clock::now();
-    replay_into(simulation, graph, platform, plan, events, evaluated, settings);
+    replay_into(simulation, graph, platform, plan, evaluated, settings);
   }
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   return simulation;

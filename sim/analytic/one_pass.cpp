@@ -23,8 +23,8 @@ struct Past {
 
 class OnePass {
  public:
-  OnePass(const Platform& platform, const Events& events, const SpanSink& sink)
-      : platform_(platform), cost_(platform), sink_(sink), noises_(events) {
+  OnePass(const Platform& platform, Events events, const SpanSink& sink)
+      : platform_(platform), cost_(platform), sink_(sink), noises_(std::move(events)) {
     std::ranges::stable_sort(noises_, {}, &Event::at);
   }
 

@@ -23,7 +23,7 @@ Executor::Executor(const Platform& platform, OpSource source, const Events& even
   if (has_exclusive_links_) links_.resize(platform.links.size());
   speeds_change_ =
       std::ranges::any_of(events_, [](const Event& event) { return std::holds_alternative<Slowdown>(event.change); });
-  contested_run_ = has_exclusive_links_ || !std::ranges::all_of(events_, is_noise_from_the_start);
+  contested_run_ = has_exclusive_links_ || !std::ranges::all_of(events, is_noise_from_the_start);
 }
 
 void Executor::begin() {
