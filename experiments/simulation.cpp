@@ -30,6 +30,7 @@ void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform
   ProgressLine line(settings.progress, evaluated.operations);
   ReplayOptions replay_options;
   replay_options.timeline = simulation.choices.timeline;
+  replay_options.in_place = simulation.choices.in_place;
   if (settings.progress) {
     replay_options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
   }

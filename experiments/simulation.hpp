@@ -21,6 +21,7 @@ struct SimulationChoices {
   EngineChoice engine = EngineChoice::Replay;
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;
+  bool in_place = false;            ///< whether to replay in this process, which can do so once in its life
   bool timeline = false;            ///< whether the whole timeline is wanted too
   std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
   Events events;                    ///< what changes during the run, in either engine

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace stagecraft {
@@ -21,6 +23,26 @@ class ProgressLine {
   bool is_shown_;
   bool has_shown_ = false;
   std::uint64_t total_;
+};
+
+/// The same for the cells of a study, with the time that is left if the rest goes as what was done.
+class StudyProgressLine {
+ public:
+  /// Shows nothing unless `is_shown`.
+  explicit StudyProgressLine(bool is_shown) : is_shown_(is_shown) {}
+  StudyProgressLine(const StudyProgressLine&) = delete;
+  StudyProgressLine& operator=(const StudyProgressLine&) = delete;
+  StudyProgressLine(StudyProgressLine&&) = delete;
+  StudyProgressLine& operator=(StudyProgressLine&&) = delete;
+  ~StudyProgressLine();
+
+  void show(std::size_t done, std::size_t total, std::size_t failed);
+
+ private:
+  bool is_shown_;
+  bool has_shown_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_ = start_;
 };
 
 }  // namespace stagecraft

@@ -78,11 +78,9 @@ Detail::List link_list(const Report& report, const Platform& platform, const Exp
 Detail bottleneck_record(const Report& report, const Platform& platform) {
   if (!report.bottleneck) return {};
   const Bottleneck& bottleneck = *report.bottleneck;
-  const bool is_stage = bottleneck.kind == Bottleneck::Kind::Stage;
-  return Detail::Record{
-      {"kind", is_stage ? "stage" : "link"},
-      {"name", is_stage ? "stage " + std::to_string(bottleneck.stage.value()) : platform.links[bottleneck.link].name},
-      {"utilisation", bottleneck.utilisation}};
+  return Detail::Record{{"kind", bottleneck.kind == Bottleneck::Kind::Stage ? "stage" : "link"},
+                        {"name", bottleneck_name(bottleneck, platform)},
+                        {"utilisation", bottleneck.utilisation}};
 }
 
 Detail::List overflow_list(const Report& report, const Platform& platform) {
@@ -114,6 +112,11 @@ Detail place_or_null(const Platform& platform, PlaceId place) {
 }
 
 }  // namespace
+
+std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platform) {
+  if (bottleneck.kind == Bottleneck::Kind::Link) return platform.links[bottleneck.link].name;
+  return "stage " + std::to_string(bottleneck.stage.value());
+}
 
 Detail::List timeline_list(const Timeline& timeline, const Platform& platform) {
   Timeline sorted = timeline;

@@ -6,7 +6,7 @@
 #include "sim/io/json.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
-#include "sim/replay/simgrid_version.hpp"
+#include "sim/replay/engine_version.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -100,7 +100,7 @@ std::uint64_t noise_seed(const Cell& cell) {
   const std::string digest = sha256(to_json(record, -1));
   std::uint64_t seed = 0;
   std::from_chars(digest.data(), digest.data() + 16, seed, 16);
-  return seed;
+  return seed >> 1U;
 }
 
 std::string manifest_path(const std::string& folder) { return (fs::path(folder) / "manifest.jsonl").string(); }

@@ -47,7 +47,7 @@ struct Manifest {
 [[nodiscard]] const StudyFile& find_file(const Manifest& manifest, const std::string& kind, const std::string& name);
 
 /// The seed of a cell's noise: derived from the cell's seed and all its keys but those that say who plans, so that all
-/// planners meet the same noise.
+/// planners meet the same noise. Below 2^63.
 [[nodiscard]] std::uint64_t noise_seed(const Cell& cell);
 
 /// One line of JSON for the head, then one for each cell.

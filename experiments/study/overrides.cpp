@@ -18,7 +18,9 @@ struct Walk {
   [[nodiscard]] std::string_view rest() const { return path.substr(walked); }
   [[nodiscard]] bool is_done() const { return walked == path.size(); }
   [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const {
-    throw InputError(message, {"", 0, 0, std::string(path.substr(0, walked))}, hint);
+    std::string there(path.substr(0, walked));
+    if (there.ends_with('.')) there.pop_back();
+    throw InputError(message, {"", 0, 0, std::move(there)}, hint);
   }
 };
 

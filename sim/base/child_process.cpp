@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -139,12 +140,30 @@ void ChildProcess::read_some() {
     if (errno == EINTR) return;
     fail("no answer from the child");
   }
-  if (ends[0].revents != 0) {
+  take_in(ends[0].revents, ends[1].revents);
+}
+
+void ChildProcess::wait_for_any(std::span<ChildProcess* const> children, std::chrono::milliseconds timeout) {
+  std::vector<pollfd> ends;
+  for (const ChildProcess* child : children) {
+    ends.push_back({child->frames_, POLLIN, 0});
+    ends.push_back({child->errors_, POLLIN, 0});
+  }
+  if (poll(ends.data(), ends.size(), static_cast<int>(timeout.count())) < 0) {
+    if (errno == EINTR) return;
+    fail("no answer from the children");
+  }
+  for (std::size_t i = 0; i < children.size(); ++i) children[i]->take_in(ends[2 * i].revents, ends[2 * i + 1].revents);
+}
+
+/// Reads what `poll` says is there, or the end of a pipe.
+void ChildProcess::take_in(short of_frames, short of_errors) {
+  if (of_frames != 0) {
     pending_.erase(0, taken_);
     taken_ = 0;
     read_from(frames_, pending_);
   }
-  if (ends[1].revents != 0) {
+  if (of_errors != 0) {
     read_from(errors_, error_text_);
     if (error_text_.size() > kKeptErrors) error_text_.erase(0, error_text_.size() - kKeptErrors);
   }

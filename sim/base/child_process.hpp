@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -53,13 +55,21 @@ class ChildProcess {
 
   /// Waits for the next frame; none when the child has closed the pipe. A frame that its death cut short is dropped.
   [[nodiscard]] std::optional<Frame> receive();
+  /// A frame that has arrived already.
+  [[nodiscard]] std::optional<Frame> take_frame();
+  /// Whether the child has closed the pipe: after the frames that have arrived there will be no more.
+  [[nodiscard]] bool has_closed() const { return frames_ < 0; }
+  /// Waits until one of the children has something to say or closes its pipe, and takes it in; at most `timeout`, or
+  /// until a signal is handled.
+  static void wait_for_any(std::span<ChildProcess* const> children, std::chrono::milliseconds timeout);
+
   /// Waits for the child's end.
   ChildEnd wait();
 
  private:
   [[noreturn]] void run_child(const std::function<void(FrameSender&)>& body, int frames, int errors) const;
-  [[nodiscard]] std::optional<Frame> take_frame();
   void read_some();
+  void take_in(short of_frames, short of_errors);
   bool read_from(int& descriptor, std::string& into);
 
   int pid_ = -1;

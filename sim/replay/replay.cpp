@@ -86,10 +86,24 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
   throw InternalError(message);
 }
 
+ReplayOutcome replay_in_place(const Platform& platform, const std::function<OpSource()>& make_source,
+                              const Events& events, const ReplayOptions& options) {
+  ReplayOutcome outcome;
+  Summary summary(platform, options.use, options.measurement, true);
+  replay_here(platform, make_source(), events,
+              [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+                summary.add(span, op, deltas);
+                if (options.timeline) outcome.timeline.push_back(timeline_entry(span, op));
+              });
+  outcome.report = summary.finish();
+  return outcome;
+}
+
 }  // namespace
 
 ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& make_source, const Events& events,
                      const ReplayOptions& options) {
+  if (options.in_place) return replay_in_place(platform, make_source, events, options);
   ChildProcess child([&](FrameSender& sender) { run_in_child(platform, make_source, events, options, sender); });
   ReplayOutcome outcome;
   bool is_complete = false;

@@ -24,6 +24,8 @@ struct ReplayOptions {
   std::vector<DeviceUse> use;  ///< the devices at which anything happens
   Measurement measurement;
   bool timeline = false;  ///< whether the whole timeline is wanted too
+  /// In this process instead of a child, without progress: a process can do so once in its life.
+  bool in_place = false;
   /// Called about ten times a second while the replay runs. What it throws ends the replay.
   std::function<void(const ReplayProgress&)> progress;
 };
@@ -33,8 +35,8 @@ struct ReplayOutcome {
   Timeline timeline;  ///< in the order of the starts; empty unless asked for
 };
 
-/// Runs the operations of a source on SimGrid, in a child process; the source is made, and asked for its windows,
-/// there.
+/// Runs the operations of a source on SimGrid, in a child process unless in place; the source is made, and asked for
+/// its windows, there.
 /// **Throws** InputError as the source threw it; InternalError if operations are left that can never start, or the
 /// child died, then with what it wrote to its standard error.
 /// **Cost** about 1.5 ms for the process and the engine, then about a microsecond for each operation.

@@ -1,4 +1,4 @@
-#include "sim/replay/simgrid_version.hpp"
+#include "sim/replay/engine_version.hpp"
 
 #include <simgrid/engine.h>  // version.h needs what it includes
 #include <simgrid/version.h>

@@ -1,39 +1,15 @@
 // The program as a process: standard streams that are closed, full or broken, interrupts, terminals.
-#include <doctest/doctest.h>
-#include <sys/wait.h>
+#include "tests/experiments/shell.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <doctest/doctest.h>
+
 #include <string>
 
 namespace stagecraft {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct ShellRun {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-/// Runs a shell script in which `$S` is the program.
-ShellRun shell(const std::string& script) {
-  std::string pattern = (fs::temp_directory_path() / "stagecraft-process-XXXXXX").string();
-  const fs::path folder = mkdtemp(pattern.data());
-  const auto content = [&](const char* name) {
-    std::ifstream stream(folder / name);
-    return std::string(std::istreambuf_iterator<char>(stream), {});
-  };
-  const std::string command = "S='" STAGECRAFT_PROGRAM "'; cd '" STAGECRAFT_SOURCE_DIR "'; ( " + script + " ) >'" +
-                              (folder / "out").string() + "' 2>'" + (folder / "err").string() + "' </dev/null";
-  const int status = std::system(command.c_str());  // NOLINT(bugprone-command-processor,concurrency-mt-unsafe): a test
-  ShellRun run{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content("out"), content("err")};
-  fs::remove_all(folder);
-  return run;
-}
+using test::shell;
+using test::ShellRun;
 
 const char* const kLongRun =
     "plan --model bert-large --platform p3.8xlarge-x4 --planner uniform --set stages=2 --microbatches 100000000";

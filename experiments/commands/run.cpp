@@ -1,0 +1,144 @@
+#include "experiments/commands/verbs.hpp"
+#include "experiments/option_text.hpp"
+#include "experiments/report/study_text.hpp"
+#include "experiments/study/run_study.hpp"
+#include "experiments/study/slurm.hpp"
+#include "experiments/study/study_file.hpp"
+#include "experiments/study/study_folder.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostWorkers = 4096;
+constexpr std::int64_t kMostShards = 100'000;
+
+struct Options {
+  std::string study;
+  std::optional<std::string> out;
+  std::optional<std::string> workers;
+  std::string executor = "local";
+  std::optional<std::string> shard;
+  std::vector<std::string> sbatch;
+  std::optional<std::string> cells_per_task;
+  std::vector<std::string> set;
+  std::vector<std::string> filters;
+  bool resume = false;
+  bool dry_run = false;
+};
+
+ShardChoice read_shard(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) {
+    throw InputError("expected I/N, such as 1/4, found " + quote(text), {"", 0, 0, "--shard"});
+  }
+  const std::int64_t parts = read_count_option("--shard", text.substr(slash + 1), 1, kMostShards);
+  const std::int64_t part = read_count_option("--shard", text.substr(0, slash), 1, parts);
+  return {static_cast<std::size_t>(part), static_cast<std::size_t>(parts)};
+}
+
+int default_workers() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+
+RunChoices read_choices(const Options& options, const std::string& study_name) {
+  RunChoices choices;
+  choices.folder = options.out.value_or(default_folder(study_name));
+  if (choices.folder.empty()) throw InputError("expected a folder, found nothing", {"", 0, 0, "--out"});
+  choices.resume = options.resume;
+  if (read_choice_option("--executor", options.executor, {"local", "slurm"}) == "slurm") {
+    choices.executor = ExecutorChoice::Slurm;
+  } else if (!options.sbatch.empty() || options.cells_per_task) {
+    throw InputError("is for --executor slurm", {"", 0, 0, options.sbatch.empty() ? "--cells-per-task" : "--sbatch"});
+  }
+  check_sbatch_options(options.sbatch);
+  choices.sbatch = options.sbatch;
+  choices.cells_per_task = static_cast<std::size_t>(
+      read_count_option("--cells-per-task", options.cells_per_task, 1, kMostShards).value_or(50));
+  choices.workers =
+      static_cast<int>(read_count_option("--workers", options.workers, 1, kMostWorkers).value_or(default_workers()));
+  if (options.shard) choices.shard = read_shard(*options.shard);
+  for (const std::string& text : options.filters) choices.filters.push_back(parse_filter(text));
+  return choices;
+}
+
+std::vector<std::string> command_of(const Options& options) {
+  std::vector<std::string> command{"stagecraft", "run", options.study};
+  if (options.executor != "local") command.insert(command.end(), {"--executor", options.executor});
+  for (const std::string& text : options.set) command.insert(command.end(), {"--set", text});
+  return command;
+}
+
+Answer answer_dry_run(const Manifest& manifest, const Expansion& expansion, const RunChoices& choices,
+                      const Settings& settings) {
+  DryRun run{.manifest = manifest, .repeated = expansion.repeated, .cells = {}, .workers = choices.workers, .cell = {}};
+  for (std::size_t i = 0; i < manifest.cells.size(); ++i) {
+    const bool is_of_shard = !choices.shard || i % choices.shard->parts == choices.shard->part - 1;
+    if (is_of_shard && is_wanted(manifest.cells[i].cell.keys, choices.filters)) run.cells.push_back(i);
+  }
+  if (settings.timings) run.cell = time_of_a_cell(manifest, run.cells);
+  return {.text = dry_run_text(run), .json = to_json(dry_run_record(run))};
+}
+
+ExitCode code_of(const StudyRun& run) {
+  if (run.is_interrupted) return ExitCode::Interrupted;
+  const bool failed =
+      std::ranges::any_of(run.results.rows, [](const CellResult& result) { return is_failure(result.row.status); });
+  return failed ? ExitCode::FailedRows : ExitCode::Done;
+}
+
+Answer run(const Options& options, const Settings& settings) {
+  Study study = parse_study(read_text_file(options.study), options.study);
+  for (const std::string& text : options.set) apply_setting(study, text);
+  const RunChoices choices = read_choices(options, study.name);
+  const Expansion expansion = expand(study);
+  const Manifest manifest = make_manifest(study, expansion, command_of(options));
+  if (options.dry_run) return answer_dry_run(manifest, expansion, choices, settings);
+  const StudyRun run = run_study(manifest, choices, settings);
+  for (const std::string& warning : run.results.warnings) settings.say("warning: " + warning);
+  return {.text = study_run_text(run, choices, options.study),
+          .json = to_json(study_run_record(run, choices)),
+          .code = code_of(run)};
+}
+
+VerbAction configure(CLI::App& command) {
+  auto options = std::make_shared<Options>();
+  command.add_option("STUDY", options->study, "the study's YAML file")->required();
+  command.add_option("--out", options->out, "folder of the results; default: stagecraft-results/NAME");
+  command.add_flag("--resume", options->resume, "go on with results that are there: compute what is missing")
+      ->disable_flag_override();
+  command.add_option("--workers", options->workers, "cells at a time on this machine; default: one per core");
+  command.add_option("--executor", options->executor, "local: processes on this machine; slurm: job arrays");
+  command
+      .add_option("--sbatch", options->sbatch,
+                  "an option of sbatch, such as --sbatch=--partition=batch; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--cells-per-task", options->cells_per_task, "cells of one task of Slurm, at least; default: 50");
+  command.add_option("--shard", options->shard, "I/N: only the I-th of N parts, without merging the results");
+  command.add_option("--set", options->set, "KEY=VALUE: a key of all cells, limits.KEY or seeds.KEY; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--filter", options->filters,
+                  "KEY=VALUE: only cells with that value; of several for a key, any; may be repeated")
+      ->allow_extra_args(false);
+  command.add_flag("--dry-run", options->dry_run, "show the cells and how long they may take; write nothing")
+      ->disable_flag_override();
+  return [options](const Settings& settings) { return run(*options, settings); };
+}
+
+}  // namespace
+
+const Verb run_verb{
+    .name = "run",
+    .summary = "run a parameter study: every combination of its file",
+    .configure = configure,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,75 @@
+#include "experiments/commands/verbs.hpp"
+#include "experiments/option_text.hpp"
+#include "experiments/study/cell_inputs.hpp"
+#include "experiments/study/local_executor.hpp"
+#include "experiments/study/slurm_study.hpp"
+#include "experiments/study/study_folder.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMostWorkers = 4096;
+
+struct Options {
+  std::string folder;
+  std::string chunks;
+  std::optional<std::string> chunk;
+};
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no threads
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// Tells attempts of one task apart, for people.
+std::string shard_prefix() {
+  const std::string job = variable("SLURM_ARRAY_JOB_ID").value_or("");
+  if (job.empty()) return "worker";
+  return "slurm-" + job + "-" + variable("SLURM_ARRAY_TASK_ID").value_or("") + "-" +
+         variable("SLURM_RESTART_COUNT").value_or("0");
+}
+
+Answer run(const Options& options, const Settings&) {
+  const Manifest manifest = read_manifest(options.folder);
+  const SlurmChunks chunks = read_chunk_file(options.chunks, manifest.cells.size());
+  const std::string number = options.chunk ? *options.chunk : variable("SLURM_ARRAY_TASK_ID").value_or("");
+  const auto chunk = static_cast<std::size_t>(
+      read_count_option("--chunk", number, 0, std::max<std::int64_t>(0, std::ssize(chunks) - 1)));
+  check_files(manifest);
+  std::vector<std::size_t> missing = missing_cells(options.folder, manifest);
+  std::erase_if(missing,
+                [&](std::size_t cell) { return std::ranges::find(chunks[chunk], cell) == chunks[chunk].end(); });
+  LocalChoices choices;
+  choices.workers = static_cast<int>(
+      read_count_option("SLURM_CPUS_PER_TASK", variable("SLURM_CPUS_PER_TASK").value_or("1"), 1, kMostWorkers));
+  choices.shard_prefix = shard_prefix();
+  static_cast<void>(run_locally(options.folder, manifest, missing, choices));
+  return {.text = std::to_string(missing.size()) + " cells\n",
+          .json = "{\"cells\": " + std::to_string(missing.size()) + "}"};
+}
+
+VerbAction configure(CLI::App& command) {
+  auto options = std::make_shared<Options>();
+  command.add_option("FOLDER", options->folder, "the folder of a study's results")->required();
+  command.add_option("--chunks", options->chunks, "a file of lists of cells, as run writes it")->required();
+  command.add_option("--chunk", options->chunk, "which of them, from 0; default: SLURM_ARRAY_TASK_ID");
+  return [options](const Settings& settings) { return run(*options, settings); };
+}
+
+}  // namespace
+
+const Verb worker_verb{
+    .name = "worker",
+    .summary = "compute one chunk of a study's cells: what run starts on other machines",
+    .configure = configure,
+};
+
+}  // namespace stagecraft

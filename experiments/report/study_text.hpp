@@ -1,0 +1,30 @@
+#pragma once
+
+#include "experiments/study/run_study.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/detail.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// What a study would do.
+struct DryRun {
+  const Manifest& manifest;
+  std::size_t repeated = 0;        ///< equal combinations left out
+  std::vector<std::size_t> cells;  ///< that would be run
+  int workers = 1;
+  std::optional<Seconds> cell;  ///< how long one takes; none if nobody asks
+};
+
+[[nodiscard]] std::string dry_run_text(const DryRun& run);
+[[nodiscard]] Detail::Record dry_run_record(const DryRun& run);
+
+/// How a run ended: rows by status, where they lie, what to do next.
+[[nodiscard]] std::string study_run_text(const StudyRun& run, const RunChoices& choices, const std::string& study_file);
+[[nodiscard]] Detail::Record study_run_record(const StudyRun& run, const RunChoices& choices);
+
+}  // namespace stagecraft

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "experiments/inputs.hpp"
+#include "experiments/study/manifest.hpp"
+
+#include <string>
+
+namespace stagecraft {
+
+/// The model and the platform of a cell, with the values that its keys `model.…` and `platform.…` give in place of
+/// those of the files.
+/// **Throws** InputError for values that the file's format does not take.
+[[nodiscard]] Inputs load_inputs(const Manifest& manifest, const Cell& cell);
+
+/// Equal for cells whose inputs are equal.
+[[nodiscard]] std::string inputs_key(const Cell& cell);
+
+/// **Throws** InputError if a file is no longer as it was when the study began.
+void check_files(const Manifest& manifest);
+
+}  // namespace stagecraft

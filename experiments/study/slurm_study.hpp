@@ -1,0 +1,32 @@
+#pragma once
+
+#include "experiments/study/local_executor.hpp"
+#include "experiments/study/manifest.hpp"
+#include "experiments/study/slurm_executor.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+struct SlurmRunChoices {
+  std::vector<std::string> options;  ///< of `sbatch`
+  std::size_t cells_per_task = 50;
+  std::function<void(const StudyProgress&)> progress;
+  std::function<void(const std::string&)> say;
+  std::function<bool()> should_stop;
+};
+
+/// Runs cells of a study as job arrays of Slurm, whose tasks are `stagecraft worker`. Cells that no task brought to a
+/// row become `crashed` rows. False if it was told to stop; what is done by then is kept.
+/// **Throws** InputError if there is no Slurm, and as `run_on_slurm`.
+[[nodiscard]] bool run_on_slurm(const std::string& folder, const Manifest& manifest,
+                                const std::vector<std::size_t>& cells, const SlurmRunChoices& choices);
+
+/// The chunks of a file that `run_on_slurm` wrote.
+/// **Throws** InputError for anything else, and for cells that a study of `cell_count` cells does not have.
+[[nodiscard]] SlurmChunks read_chunk_file(const std::string& path, std::size_t cell_count);
+
+}  // namespace stagecraft

@@ -1,0 +1,168 @@
+// Studies run by the program: workers, limits, kills, resuming.
+#include "sim/io/json.hpp"
+#include "tests/experiments/study_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+using test::kill_and_resume;
+using test::rows_text;
+using test::shell;
+using test::ShellRun;
+using test::TemporaryFolder;
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t number = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++number;
+  return number;
+}
+
+TEST_CASE("run: one and two workers give the same rows, and so does a study killed twice and resumed") {
+  const TemporaryFolder whole;
+  test::write_five_hundred(whole);
+  CHECK(shell("$S run $D/study.yaml --out $D/out --workers 1", whole.path()).code == 0);
+  const std::string rows = rows_text(whole / "out");
+  CHECK(count(rows, "\n") == 500);
+  CHECK(count(rows, "\"status\":\"infeasible\"") == 100);
+  for (const bool parent : {true, false}) {
+    const TemporaryFolder folder;
+    test::write_five_hundred(folder);
+    const ShellRun resumed = kill_and_resume(folder, parent, parent ? 300 : 200);
+    CHECK(resumed.err == "");
+    CHECK(resumed.code == 0);
+    CHECK(rows_text(folder / "out") == rows);
+  }
+}
+
+TEST_CASE("run: a cell that takes too long, too much memory, or makes no sense costs one row") {
+  const TemporaryFolder folder;
+  test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
+study: trouble
+base: {model: vgg16, platform: p3.8xlarge-x4, planner: uniform, options.uniform.stages: 2, schedule: 1f1b}
+matrix: {microbatches: [4, 8, 100000000]}
+include:
+  - {microbatches: 16, platform.nodes.count: 0}
+  - {microbatches: 16, platform.nodes.cuont: 2}
+  - {microbatches: 16, options.uniform.stages: 1000}
+limits: {time: 500 ms, retries: 1}
+)");
+  const ShellRun run = shell("$S run $D/study.yaml --out $D/out", folder.path());
+  CHECK(run.code == 4);
+  const Results results = load_results({folder / "out"});
+  REQUIRE(results.is_complete());
+  const auto row = [&](std::size_t i) { return results.rows.at(i).row; };
+  CHECK(row(0).status == CellStatus::Ok);
+  CHECK(row(1).status == CellStatus::Ok);
+  CHECK(row(2).status == CellStatus::Timeout);
+  CHECK(row(2).message == "was not done after 0.5 s");
+  CHECK(row(3).status == CellStatus::Invalid);
+  CHECK(row(4).status == CellStatus::Invalid);
+  CHECK(row(4).message.find("did you mean 'count'") != std::string::npos);
+  CHECK(row(5).status == CellStatus::Invalid);
+}
+
+TEST_CASE("run: a cell that needs more memory than it may is a row") {
+  const TemporaryFolder folder;
+  test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
+study: hungry
+base: {model: vgg16, platform: dgx-1-v100, planner: {name: uniform, stages: 8}, schedule: gpipe, microbatches: 4}
+matrix: {platform.nodes.count: [1, 100000]}
+limits: {memory: 64 MiB, retries: 0}
+)");
+  CHECK(shell("$S run $D/study.yaml --out $D/out", folder.path()).code == 4);
+  const Results results = load_results({folder / "out"});
+  REQUIRE(results.is_complete());
+  CHECK(results.rows[0].row.status == CellStatus::Ok);
+  CHECK(results.rows[1].row.status == CellStatus::Crashed);
+  CHECK(results.rows[1].row.message == "needs more than the 64 MiB of memory that limits.memory gives a cell");
+}
+
+TEST_CASE("run: an interrupt stops it in good order and tells how to go on") {
+  const TemporaryFolder folder;
+  test::write_five_hundred(folder);
+  const ShellRun run =
+      shell("env --default-signal=INT $S run $D/study.yaml --out $D/out & P=$!; sleep 0.3; kill -INT $P; wait $P",
+            folder.path());
+  CHECK(run.code == 130);
+  CHECK(run.out.find("--resume") != std::string::npos);
+  CHECK(run.err.empty());
+  CHECK(shell("$S run $D/study.yaml --out $D/out --resume", folder.path()).code == 0);
+  CHECK(load_results({folder / "out"}).is_complete());
+}
+
+TEST_CASE("run: each seed has its own noise") {
+  const TemporaryFolder folder;
+  test::write_five_hundred(folder);
+  CHECK(shell("$S run $D/study.yaml --out $D/out --filter microbatch_size=4 --set planner=uniform --set seeds.count=3",
+              folder.path())
+            .code == 0);
+  std::set<std::string> times;
+  for (const CellResult& result : load_results({folder / "out"}).rows) {
+    times.insert(to_json(*find_key(result.row.figures, "iteration_time_s")));
+  }
+  CHECK(times.size() == 3);
+}
+
+TEST_CASE("run: shards are parts of the same study, and filters take parts of it") {
+  const TemporaryFolder folder;
+  test::write_five_hundred(folder);
+  CHECK(
+      shell("$S run $D/study.yaml --out $D/a --shard 1/2 && $S run $D/study.yaml --out $D/b --shard 2/2", folder.path())
+          .code == 0);
+  CHECK(load_results({folder / "a"}).rows.size() == 250);
+  CHECK(load_results({folder / "a", folder / "b"}).is_complete());
+  CHECK(shell("$S run $D/study.yaml --out $D/c --filter planner=uniform --filter microbatch_size=4", folder.path())
+            .code == 0);
+  CHECK(load_results({folder / "c"}).rows.size() == 50);
+  CHECK(shell("$S run $D/study.yaml --out $D/c --resume", folder.path()).code == 0);
+  CHECK(load_results({folder / "c"}).is_complete());
+}
+
+TEST_CASE("run: nothing that is there is lost") {
+  const TemporaryFolder folder;
+  test::write_five_hundred(folder);
+  const std::string start = "$S run $D/study.yaml --filter microbatch_size=1000 --out ";
+  CHECK(shell(start + "$D/out", folder.path()).code == 0);
+  const std::string rows = rows_text(folder / "out");
+  const ShellRun again = shell(start + "$D/out", folder.path());
+  CHECK(again.code == 2);
+  CHECK(again.err.find("--resume") != std::string::npos);
+  const ShellRun other = shell(start + "$D/out --resume --set microbatches=4", folder.path());
+  CHECK(other.code == 2);
+  CHECK(other.err.find("another study") != std::string::npos);
+  CHECK(rows_text(folder / "out") == rows);
+  CHECK(shell(start + "$D", folder.path()).err.find("something else") != std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "manifest.jsonl"));
+}
+
+TEST_CASE("run: hostile names reach neither a shell nor a path outside") {
+  const TemporaryFolder folder;
+  test::write(folder / "study.yaml", R"yaml(schema: stagecraft/study/1
+study: "../../x'y\"z $(touch pwned) ; rm -rf *"
+base: {model: vgg16, platform: p3.8xlarge-x4, microbatches: 16}
+matrix:
+  planner: [{name: uniform, label: "$(touch pwned)"
+}, {name: data-parallel, label: "../../a,b\"c"}]
+)yaml");
+  ;
+  const ShellRun run = shell("cd $D && mkdir in && cd in && $S run ../study.yaml", folder.path());
+  CHECK(run.code == 0);
+  int entries = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+    CHECK(entry.path().filename() != "pwned");
+    if (entry.path().filename() == "manifest.jsonl") {
+      CHECK(entry.path().parent_path().parent_path() == folder / "in/stagecraft-results");
+      ++entries;
+    }
+  }
+  CHECK(entries == 1);
+}
+
+}  // namespace
+}  // namespace stagecraft
