@@ -279,7 +279,7 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
     }
     judge.sentences.push_back(name + " lacks the " + (gradient == 1 ? "gradient" : "activation") + " of microbatch " +
                               std::to_string(first) +
-                              (missing > 1 ? ", and " + std::to_string(missing - 1) + " others" : ""));
+                              (missing > 1 ? ", and of " + std::to_string(missing - 1) + " more" : ""));
   }
 }
 
