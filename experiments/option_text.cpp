@@ -42,6 +42,15 @@ std::optional<std::int64_t> read_count_option(const std::string& option, const s
   return read_count_option(option, *text, least, most);
 }
 
+Seconds read_time_option(const std::string& option, const std::string& text, Seconds most) {
+  const Parsed<Seconds> time = parse_seconds(text);
+  if (!time) refuse(option, time.problem, time.hint);
+  if (!(*time.value > Seconds(0)) || *time.value > most) {
+    refuse(option, "expected a time of more than zero and at most " + format_seconds(most) + ", found " + quote(text));
+  }
+  return *time.value;
+}
+
 std::string read_choice_option(const std::string& option, const std::string& text,
                                const std::vector<std::string>& known) {
   if (std::ranges::find(known, text) == known.end()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/quantity.hpp"
 #include "sim/model/plan.hpp"
 
 #include <cstdint>
@@ -20,6 +21,9 @@ namespace stagecraft {
 [[nodiscard]] std::optional<std::int64_t> read_count_option(const std::string& option,
                                                             const std::optional<std::string>& text, std::int64_t least,
                                                             std::int64_t most);
+
+/// A time of more than zero, with its unit, up to `most`.
+[[nodiscard]] Seconds read_time_option(const std::string& option, const std::string& text, Seconds most);
 
 /// The name given, if it is among the known ones.
 [[nodiscard]] std::string read_choice_option(const std::string& option, const std::string& text,

@@ -19,6 +19,7 @@ constexpr std::int64_t kMostSizes = 1'000'000;  // of microbatches that are trie
 
 std::string schedule_name(const PlannerInfo& planner, const PlanningChoices& choices) {
   const std::string name = choices.schedule.value_or(planner.default_schedule);
+  if (name.empty() && !choices.schedule) return name;
   if (name == "literal") throw InputError("no planner makes the orders of a literal schedule");
   if (find_schedule(name) != nullptr) return name;
   std::vector<std::string> known;

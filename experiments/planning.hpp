@@ -27,8 +27,8 @@ struct PlanningChoices {
 
 /// What a planner answered.
 struct Planning {
-  const PlannerInfo* planner = nullptr;
-  LayerGraph graph;  ///< at the microbatch size planned for
+  const PlannerInfo* planner = nullptr;  ///< outlives this
+  LayerGraph graph;                      ///< at the microbatch size planned for
   PlanResult result;
   std::optional<Report> evaluated;  ///< of a plan
   Seconds time;                     ///< that the planner took

@@ -45,6 +45,16 @@ std::optional<OptionValue> read_value(const OptionInfo& option, const std::strin
   return std::nullopt;
 }
 
+/// A value of an option that no table describes.
+OptionValue read_any_value(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const bool is_negative = text.starts_with('-');
+  const std::string digits = text.substr(is_negative ? 1 : 0);
+  if (const Parsed<std::int64_t> count = parse_count(digits)) return is_negative ? -*count.value : *count.value;
+  if (const Parsed<double> number = parse_number(digits)) return is_negative ? -*number.value : *number.value;
+  return text;
+}
+
 }  // namespace
 
 std::string type_name(const OptionInfo& option) {
@@ -77,6 +87,10 @@ Options parse_options(const PlannerInfo& planner, const std::vector<std::pair<st
   }
   for (const auto& [name, text] : given) {
     const auto option = std::ranges::find(planner.options, name, &OptionInfo::name);
+    if (option == planner.options.end() && planner.takes_any_option) {
+      values[name] = read_any_value(text);
+      continue;
+    }
     if (option == planner.options.end()) {
       const std::string none = "planner '" + planner.name + "' has no options";
       throw InputError("planner '" + planner.name + "' has no option " + quote(name), {},

@@ -88,13 +88,15 @@ using PlanResult = std::variant<Planned, Infeasible>;
 struct PlannerInfo {
   std::string name;
   std::string summary;
-  std::string source;  ///< authors and year, or where the rule comes from
-  std::string default_schedule;
+  std::string source;            ///< authors and year, or where the rule comes from
+  std::string default_schedule;  ///< empty: it depends on the plan
   std::vector<OptionInfo> options;
   /// **Requires** an acyclic graph with at least one layer, a platform with at least one device, microbatches > 0, and
   /// options parsed with this table. **Throws** InputError for a request the planner does not take.
   std::function<PlanResult(const PlanRequest&)> plan;
   bool only_by_name = false;  ///< for small graphs: compared where it is asked for, not by default
+  /// Options that are not in the table are handed on: `true`, `false` and numbers as such, all else as words.
+  bool takes_any_option = false;
 };
 
 /// The table's defaults, overwritten by `given`, in which a later value replaces an earlier one.

@@ -1,5 +1,6 @@
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/external_planner.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/planning.hpp"
 #include "experiments/report/comparison.hpp"
@@ -12,7 +13,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 
 namespace stagecraft {
@@ -27,26 +27,30 @@ struct Options {
   std::vector<std::string> set;
 };
 
+using PlannerOption = std::pair<std::string, std::pair<std::string, std::string>>;  ///< planner, (option, value)
+using Planners = std::vector<std::shared_ptr<const PlannerInfo>>;
+
 /// What is the same for every planner and model.
 struct Choices {
-  std::vector<const PlannerInfo*> planners;
+  Planners planners;
   PlanningChoices planning;
   SimulationChoices simulation;
-  std::vector<std::pair<std::string, std::pair<std::string, std::string>>> set;  ///< planner, (option, value)
+  std::vector<PlannerOption> set;
 };
 
-std::vector<const PlannerInfo*> read_planners(const std::optional<std::string>& text) {
-  std::vector<const PlannerInfo*> planners;
+Planners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
+  Planners planners;
   if (!text) {
-    std::ranges::copy_if(all_planners(), std::back_inserter(planners), [](auto* each) { return !each->only_by_name; });
+    for (const PlannerInfo* each : all_planners()) {
+      if (!each->only_by_name) planners.push_back(resolve_planner(each->name));
+    }
     return planners;
   }
   for (const std::string& name : read_list_option("--planners", *text)) {
-    const PlannerInfo* planner = &find_planner(name);
-    if (std::ranges::find(planners, planner) != planners.end()) {
+    if (std::ranges::any_of(planners, [&](const auto& each) { return each->name == name; })) {
       throw InputError(quote(name) + " is given twice", {"", 0, 0, "--planners"});
     }
-    planners.push_back(planner);
+    planners.push_back(resolve_planner(name, calls));
   }
   return planners;
 }
@@ -59,25 +63,32 @@ PlanningChoices choices_for(const PlannerInfo& planner, const Choices& choices) 
   return planning;
 }
 
+/// `PLANNER.KEY=VALUE`. The name of a planner that is a program may hold points and signs of equality itself; of those
+/// that fit the longest is meant.
+PlannerOption read_planner_option(const std::string& text, const Planners& planners) {
+  std::string planner;
+  for (const auto& each : planners) {
+    const bool fits = text.starts_with(each->name + ".");
+    if (fits && each->name.size() > planner.size()) planner = each->name;
+  }
+  if (!planner.empty()) return {planner, read_assignment("--set", text.substr(planner.size() + 1))};
+  const std::string name = read_assignment("--set", text).first;
+  const std::size_t point = name.find('.');
+  if (point == std::string::npos || point == 0) {
+    throw InputError("expected PLANNER.KEY=VALUE, found " + quote(text), {"", 0, 0, "--set"});
+  }
+  const std::string meant = is_external(name) ? name : find_planner(name.substr(0, point)).name;
+  throw InputError("the planner " + quote(meant) + " is not compared", {"", 0, 0, "--set"});
+}
+
 Choices read_choices(const Options& options) {
-  Choices choices{.planners = read_planners(options.planners),
+  Choices choices{.planners = read_planners(options.planners, read_external_options(options.planning)),
                   .planning = read_planning_choices(options.planning),
                   .simulation = read_simulation_choices(options.simulation),
                   .set = {}};
   choices.planning.iterations = choices.simulation.iterations;
-  for (const std::string& text : options.set) {
-    const auto [name, value] = read_assignment("--set", text);
-    const std::size_t point = name.find('.');
-    if (point == std::string::npos || point == 0) {
-      throw InputError("expected PLANNER.KEY=VALUE, found " + quote(text), {"", 0, 0, "--set"});
-    }
-    const std::string planner = name.substr(0, point);
-    if (std::ranges::find(choices.planners, &find_planner(planner)) == choices.planners.end()) {
-      throw InputError("the planner " + quote(planner) + " is not compared", {"", 0, 0, "--set"});
-    }
-    choices.set.push_back({planner, {name.substr(point + 1), value}});
-  }
-  for (const PlannerInfo* planner : choices.planners) {  // mistyped options are no row
+  for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
+  for (const auto& planner : choices.planners) {  // mistyped options are no row
     static_cast<void>(parse_options(*planner, choices_for(*planner, choices).options));
   }
   return choices;
@@ -105,7 +116,7 @@ Comparison compare_all(const std::string& model, const Options& options, const C
   comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
   comparison.microbatch_size =
       choices.planning.microbatch_size.value_or(comparison.inputs.model.profiles.front().microbatch_size);
-  for (const PlannerInfo* planner : choices.planners) {
+  for (const auto& planner : choices.planners) {
     comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, settings));
   }
   return comparison;
@@ -141,7 +152,8 @@ VerbAction configure(CLI::App& command) {
       ->required()
       ->allow_extra_args(false);
   add_platform_options(command, options->platform);
-  command.add_option("--planners", options->planners, "A,B,...: who plans; default: all but exhaustive");
+  command.add_option("--planners", options->planners,
+                     "A,B,...: who plans; exec:PATH: a program of yours; default: all but exhaustive");
   add_planning_options(command, options->planning);
   command.add_option("--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated")
       ->allow_extra_args(false);

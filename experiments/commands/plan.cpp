@@ -1,10 +1,10 @@
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/external_planner.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/planning.hpp"
 #include "experiments/report/plan_view.hpp"
 #include "experiments/written_file.hpp"
-#include "planners/registry.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
 
@@ -30,12 +30,13 @@ std::string plan_file_text(const Planning& planning, const Platform& platform, c
 }
 
 Answer run(const Options& options, const Settings& settings) {
-  const PlannerInfo& planner = find_planner(options.planner);
+  const std::shared_ptr<const PlannerInfo> planner =
+      resolve_planner(options.planner, read_external_options(options.planning));
   PlanningChoices choices = read_planning_choices(options.planning);
   for (const std::string& text : options.set) choices.options.push_back(read_assignment("--set", text));
   refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs);
-  const Planning planning = make_plan(planner, inputs, choices, settings.say);
+  const Planning planning = make_plan(*planner, inputs, choices, settings.say);
   const bool is_planned = planning.planned() != nullptr;
   if (is_planned && options.output) {
     write_file_atomically(*options.output, plan_file_text(planning, inputs.platform, *options.output));
@@ -48,7 +49,10 @@ Answer run(const Options& options, const Settings& settings) {
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_input_options(command, options->inputs);
-  command.add_option("--planner", options->planner, "who plans; see stagecraft list planners")->required();
+  command
+      .add_option("--planner", options->planner,
+                  "who plans: see stagecraft list planners; exec:PATH: a program of yours")
+      ->required();
   add_planning_options(command, options->planning);
   command.add_option("--set", options->set, "KEY=VALUE: an option of the planner; may be repeated")
       ->allow_extra_args(false);

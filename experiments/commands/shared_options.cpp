@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostMicrobatches = 1'000'000'000;  // as in plan files
 constexpr std::int64_t kMostIterations = 1'000'000;
+constexpr Seconds kLongestPlanning(864000);  // ten days
 
 }  // namespace
 
@@ -41,6 +42,8 @@ void add_planning_options(CLI::App& command, PlanningOptions& options) {
   command.add_option("--training", options.training,
                      "K=V,...: what training keeps in memory: gradient_copies (1), optimizer_copies (2), "
                      "boundary_buffers (2), input_gradient_release (0)");
+  command.add_option("--planner-time-limit", options.planner_time_limit,
+                     "how long a planner that is a program (exec:PATH) may take, such as '90 s'; default: 10 min");
 }
 
 PlanningChoices read_planning_choices(const PlanningOptions& options) {
@@ -54,6 +57,14 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   choices.microbatch_size = read_count_option("--microbatch-size", options.microbatch_size, 1, kMostMicrobatches);
   choices.training = read_training_option(options.training);
   return choices;
+}
+
+ExternalCalls read_external_options(const PlanningOptions& options) {
+  ExternalCalls calls;
+  if (options.planner_time_limit) {
+    calls.time_limit = read_time_option("--planner-time-limit", *options.planner_time_limit, kLongestPlanning);
+  }
+  return calls;
 }
 
 void add_simulation_options(CLI::App& command, SimulationOptions& options) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/external_planner.hpp"
 #include "experiments/inputs.hpp"
 #include "experiments/planning.hpp"
 #include "experiments/simulation.hpp"
@@ -36,10 +37,12 @@ struct PlanningOptions {
   std::optional<std::string> global_batch;
   std::optional<std::string> microbatch_size;
   std::optional<std::string> training;
+  std::optional<std::string> planner_time_limit;
 };
 void add_planning_options(CLI::App& command, PlanningOptions& options);
 /// Without the planner's own options.
 [[nodiscard]] PlanningChoices read_planning_choices(const PlanningOptions& options);
+[[nodiscard]] ExternalCalls read_external_options(const PlanningOptions& options);
 
 struct SimulationOptions {
   std::string engine = "replay";

@@ -58,7 +58,11 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
 
 /// Why rows have no figures, or figures that no machine would show.
 std::string note(const ComparisonRow& row, const Platform& platform) {
-  if (!row.planning) return row.planner->name + ": " + row.refusal->what() + "\n";
+  if (!row.planning) {
+    const std::string refusal = row.refusal->what();
+    const std::string name = row.planner->name + ": ";
+    return (refusal.starts_with(name) ? "" : name) + refusal + "\n";
+  }
   if (row.planning->planned() == nullptr) {
     return row.planner->name + ": " + infeasible_text(*row.planning, platform, "  ");
   }

@@ -62,6 +62,9 @@ struct [[nodiscard]] Parsed {
 /// escaped byte by byte.
 [[nodiscard]] std::string quote(std::string_view text);
 
+/// Lines of text for a message, each after `indent`, escaped as by `quote`. Without a final line end.
+[[nodiscard]] std::string indented(std::string_view text, std::string_view indent);
+
 /// The known name that needs the fewest changes of one character, letter case deciding ties only; none if more than a
 /// third of the name would have to change.
 /// **Cost** O(length² · known).

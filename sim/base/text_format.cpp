@@ -96,6 +96,17 @@ std::string escaped(char byte) {
   return hexadecimal.data();
 }
 
+/// Appends the character at `at` as a message may show it; returns where the next one begins.
+std::size_t append_shown(std::string& into, std::string_view text, std::size_t at) {
+  const std::size_t length = utf8_length(text, at);
+  if (length != 0 && !is_control_character(text.substr(at, length))) {
+    into += text.substr(at, length);
+    return at + length;
+  }
+  into += escaped(text[at]);
+  return at + 1;
+}
+
 }  // namespace
 
 std::string format_number(double value) {
@@ -148,15 +159,23 @@ std::string quote(std::string_view text) {
   std::size_t shown = 0;
   for (std::size_t at = 0; at < text.size(); ++shown) {
     if (shown == kShown) return result + "…'";
-    const std::size_t length = utf8_length(text, at);
-    if (length != 0 && !is_control_character(text.substr(at, length))) {
-      result += text.substr(at, length);
-      at += length;
-    } else {
-      result += escaped(text[at++]);
-    }
+    at = append_shown(result, text, at);
   }
   return result + "'";
+}
+
+std::string indented(std::string_view text, std::string_view indent) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::string result(indent);
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\n') {
+      result.append("\n").append(indent);
+      ++at;
+    } else {
+      at = append_shown(result, text, at);
+    }
+  }
+  return result;
 }
 
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& known) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/error.hpp"
+#include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
 
 #include <string>
@@ -16,6 +17,10 @@ namespace stagecraft {
 
 /// The same of a text; `file_name` is used in messages only.
 [[nodiscard]] Model parse_model(std::string_view text, const std::string& file_name);
+
+/// The keys and values of a model file: times in `s`, sizes in `B`.
+/// **Requires** a model as `parse_model` returns them.
+[[nodiscard]] Detail::Record model_record(const Model& model);
 
 /// The file that `parse_model` reads back to an equal value.
 /// **Requires** a model as `parse_model` returns them.

@@ -41,7 +41,7 @@ Detail::Record profile_record(const LayerGraph& graph) {
 
 }  // namespace
 
-std::string write_model(const Model& model) {
+Detail::Record model_record(const Model& model) {
   STAGECRAFT_CHECK(!model.profiles.empty(), "a model has a profile");
   const LayerGraph& first = model.profiles.front();
   Detail::Record root = {{"schema", "stagecraft/model/1"}, {"model", first.name}, {"device", first.device_kind}};
@@ -54,7 +54,9 @@ std::string write_model(const Model& model) {
     for (const LayerGraph& graph : model.profiles) profiles.push_back(profile_record(graph));
     root.emplace_back("profiles", std::move(profiles));
   }
-  return to_yaml(root);
+  return root;
 }
+
+std::string write_model(const Model& model) { return to_yaml(model_record(model)); }
 
 }  // namespace stagecraft

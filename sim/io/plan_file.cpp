@@ -225,7 +225,10 @@ PlanHeader read_plan_header(const std::string& path) { return parse_plan_header(
 
 PlanReading parse_plan(std::string_view text, const std::string& file_name, const LayerGraph& graph,
                        const Platform& platform) {
-  const YamlNode root = parse_yaml(text, file_name);
+  return read_plan_node(parse_yaml(text, file_name), graph, platform);
+}
+
+PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const Platform& platform) {
   const PlanHeader header = read_header(root);
   root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "microbatch_size",
                    "microbatches", "schedule", "training", "stages", "pattern", "predicted"});

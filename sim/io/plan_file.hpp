@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/io/yaml_node.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
@@ -43,8 +44,13 @@ struct PlanReading {
 [[nodiscard]] PlanReading parse_plan(std::string_view text, const std::string& file_name, const LayerGraph& graph,
                                      const Platform& platform);
 
-/// The keys and values of a plan file, the same for YAML and JSON.
+/// The same of a document, or of a part of one.
+[[nodiscard]] PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const Platform& platform);
+
+/// The keys and values of a plan file, the same for YAML and JSON, and of two of its parts.
 [[nodiscard]] Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Platform& platform);
+[[nodiscard]] Detail::Record schedule_record(const ScheduleChoice& schedule);
+[[nodiscard]] Detail::Record training_record(const Training& training);
 
 /// Texts that `parse_plan` reads back to an equal value, provided that each stage's layers are in canonical order.
 [[nodiscard]] std::string write_plan_yaml(const Plan& plan, const LayerGraph& graph, const Platform& platform);

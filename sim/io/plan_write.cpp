@@ -28,16 +28,6 @@ Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform&
   return record;
 }
 
-Detail training_record(const Training& training) {
-  Detail::Record record = {{"gradient_copies", training.gradient_copies},
-                           {"optimizer_copies", training.optimizer_copies},
-                           {"boundary_buffers", training.boundary_buffers}};
-  if (training.input_gradient_release > 0.0) {
-    record.emplace_back("input_gradient_release", training.input_gradient_release);
-  }
-  return record;
-}
-
 Detail pattern_record(const Pattern& pattern) {
   Detail::List operations;
   for (const PatternOperation& operation : pattern.operations) {
@@ -65,6 +55,22 @@ Detail::Record predicted_record(const Figures& figures, const Platform& platform
 
 }  // namespace
 
+Detail::Record schedule_record(const ScheduleChoice& schedule) {
+  Detail::Record record = {{"name", schedule.name}};
+  record.insert(record.end(), schedule.parameters.begin(), schedule.parameters.end());
+  return record;
+}
+
+Detail::Record training_record(const Training& training) {
+  Detail::Record record = {{"gradient_copies", training.gradient_copies},
+                           {"optimizer_copies", training.optimizer_copies},
+                           {"boundary_buffers", training.boundary_buffers}};
+  if (training.input_gradient_release > 0.0) {
+    record.emplace_back("input_gradient_release", training.input_gradient_release);
+  }
+  return record;
+}
+
 Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Platform& platform) {
   Detail::Record root = {{"schema", "stagecraft/plan/1"}};
   const auto add_text = [&](const char* key, const std::string& text) {
@@ -77,9 +83,7 @@ Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Plat
   add_text("platform_hash", plan.platform_hash);
   root.emplace_back("microbatch_size", plan.microbatch_size);
   root.emplace_back("microbatches", plan.microbatches);
-  Detail::Record schedule = {{"name", plan.schedule.name}};
-  schedule.insert(schedule.end(), plan.schedule.parameters.begin(), plan.schedule.parameters.end());
-  root.emplace_back("schedule", std::move(schedule));
+  root.emplace_back("schedule", schedule_record(plan.schedule));
   root.emplace_back("training", training_record(plan.training));
   Detail::List stages;
   for (const Stage& stage : plan.stages) stages.push_back(stage_record(stage, graph, platform));

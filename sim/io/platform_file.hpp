@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/model/detail.hpp"
 #include "sim/model/platform.hpp"
 
 #include <string>
@@ -14,6 +15,9 @@ namespace stagecraft {
 
 /// The same of a text; `file_name` is used in messages only.
 [[nodiscard]] PlatformSpec parse_platform(std::string_view text, const std::string& file_name);
+
+/// The keys and values of a platform file; speeds given by the user (`speeds`) are left out.
+[[nodiscard]] Detail::Record platform_record(const PlatformSpec& spec);
 
 /// The file that `parse_platform` reads back to an equal value; speeds given by the user (`speeds`) are left out.
 [[nodiscard]] std::string write_platform(const PlatformSpec& spec);

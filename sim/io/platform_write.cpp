@@ -180,7 +180,7 @@ void add_explicit_form(Detail::Record& root, const ExplicitForm& form, const Pla
 
 }  // namespace
 
-std::string write_platform(const PlatformSpec& spec) {
+Detail::Record platform_record(const PlatformSpec& spec) {
   Detail::Record root = {{"schema", "stagecraft/platform/1"}, {"platform", spec.name}};
   Detail::Record kinds;
   for (const DeviceKind& kind : spec.device_kinds) kinds.emplace_back(kind.name, device_kind_record(kind));
@@ -190,7 +190,9 @@ std::string write_platform(const PlatformSpec& spec) {
   } else {
     add_explicit_form(root, std::get<ExplicitForm>(spec.form), spec);
   }
-  return to_yaml(root);
+  return root;
 }
+
+std::string write_platform(const PlatformSpec& spec) { return to_yaml(platform_record(spec)); }
 
 }  // namespace stagecraft

@@ -142,3 +142,10 @@ TEST_CASE("text: quotes show control characters and cut what is long") {
   CHECK(quote("\u0085\u2028") == "'\\xc2\\x85\\xe2\\x80\\xa8'");
   CHECK(quote(std::string(200, '\x80')).size() < 400);
 }
+
+TEST_CASE("text: lines of others are indented, and escaped like quotes") {
+  CHECK(indented("a\nb\n\n", "  ") == "  a\n  b");
+  CHECK(indented("a\n\n\tb\r\x1b[31m", "> ") == "> a\n> \n> \\tb\\x0d\\x1b[31m");
+  CHECK(indented("grün \xff", "") == "grün \\xff");
+  CHECK(indented("", "  ") == "  ");
+}

@@ -1,6 +1,6 @@
 // The tutorial and the how-tos are run as they stand: blocks that are files are written, `console` blocks are typed in,
 // and what the page shows is what the program prints. A block is a file if its fence says ```LANGUAGE file=NAME or its
-// first line is `# file: NAME`.
+// first line is `# file: NAME`. Blocks `console python3` are left out where there is no Python.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -96,9 +96,12 @@ int type_in(const Block& block, const Desk& desk) {
 
 int follow(const fs::path& page) {
   const Desk desk(page.stem().string());
+  const bool has_python = desk.output_of("python3 -c 'print(1)'") == "1\n";
   int commands = 0;
   for (const Block& block : blocks_of(page)) {
-    if (block.fence == "console") commands += type_in(block, desk);
+    const bool lacks_python = block.fence == "console python3" && !has_python;
+    if (lacks_python) MESSAGE("skipped: no python3 here");
+    if (block.fence.starts_with("console") && !lacks_python) commands += type_in(block, desk);
     const std::string name = file_name(block);
     if (name.empty()) continue;
     std::ofstream file(desk.folder / name);

@@ -9,6 +9,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/io/request_file.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
@@ -303,6 +304,50 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
     CHECK_FALSE(refusal.empty());
     CHECK(refusal.find("unknown keyword") == std::string::npos);
   }
+}
+
+TEST_CASE("json schema: every request to a planner passes its schema, and its model and platform pass theirs") {
+  const Validator validator(Json::parse(json_schema("request")));
+  const Validator model_validator(Json::parse(json_schema("model")));
+  const Validator platform_validator(Json::parse(json_schema("platform")));
+  const LayerGraph toy = read_model_file((kGood / "model_toy.yaml").string()).profiles.front();
+  const LayerGraph branches = read_model_file((kGood / "model_branches.yaml").string()).profiles.front();
+  const auto check = [&](const PlannerQuestion& question) {
+    const std::string text = write_request(question);
+    const Json request = Json::parse(text);
+    const auto in_order = nlohmann::ordered_json::parse(text);
+    CHECK(validator.refusal(request) == "");
+    CHECK(model_validator.refusal(request["model"]) == "");
+    CHECK(platform_validator.refusal(request["platform"]) == "");
+    CHECK(parse_model(in_order["model"].dump(), "model").profiles.front() == question.graph);
+    CHECK(parse_platform(in_order["platform"].dump(), "platform") == question.platform.spec);
+    return request;
+  };
+  int platforms = 0;
+  for (const fs::path& path : data_files()) {
+    if (format_of(path) != "platform") continue;
+    CAPTURE(path.string());
+    const Platform platform = build_platform(read_platform_file(path.string()));
+    const Json request =
+        check({.graph = toy, .platform = platform, .schedule = {}, .training = {}, .options = {}, .seed = {}});
+    const bool has_pairs = platform.devices.size() <= kMostPairedDevices;
+    CHECK(request["bandwidth"].size() == (has_pairs ? platform.devices.size() : 0));
+    CHECK(request["bandwidth"].is_null() != has_pairs);
+    CHECK(request["devices"].size() == platform.devices.size());
+    ++platforms;
+  }
+  CHECK(platforms > 20);
+  const Platform platform = build_platform(read_platform_file((kGood / "platform_explicit.yaml").string()));
+  const Json request = check({.graph = branches,
+                              .platform = platform,
+                              .schedule = ScheduleChoice{"1f1b", {{"chunks", 2}}},
+                              .microbatches = 7,
+                              .training = {.input_gradient_release = 0.5},
+                              .options = {{"a", 1}, {"b", 0.5}, {"c", "text"}, {"d", true}},
+                              .seed = 42});
+  CHECK(request["cut_bytes"].size() + 1 == request["order"].size());
+  CHECK(request["seed"] == 42);
+  CHECK(request["schedule"]["chunks"] == 2);
 }
 
 TEST_CASE("json schema: an unknown name lists the known ones") {

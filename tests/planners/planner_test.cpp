@@ -51,6 +51,30 @@ TEST_CASE("options: an unknown name lists the known ones and the nearest") {
   CHECK(message.find("margin") != std::string::npos);
 }
 
+TEST_CASE("options: a planner that takes any gets flags and numbers as such, all else as words") {
+  PlannerInfo planner = sample_planner();
+  planner.takes_any_option = true;
+  const Options options = parse_options(planner, {{"depth", "4"},
+                                                  {"flag", "true"},
+                                                  {"count", "-12"},
+                                                  {"number", "-0.5e1"},
+                                                  {"huge", "99999999999999999999"},
+                                                  {"version", "1.2.3"},
+                                                  {"zeros", "007"},
+                                                  {"dash", "-"},
+                                                  {"nothing", ""}});
+  CHECK(options.count("depth") == 4);
+  CHECK(options.flag("flag"));
+  CHECK(options.count("count") == -12);
+  CHECK(options.number("number") == -5.0);
+  CHECK(options.number("huge") == 1e20);
+  CHECK(options.word("version") == "1.2.3");
+  CHECK(options.word("zeros") == "007");
+  CHECK(options.word("dash") == "-");
+  CHECK(options.word("nothing").empty());
+  CHECK(refusal(planner, {{"depth", "many"}}).find("expected count") != std::string::npos);
+}
+
 TEST_CASE("options: a value of the wrong type or out of bounds is refused with what was expected") {
   CHECK(refusal(sample_planner(), {{"fast", "yes"}}) ==
         "option 'fast' of planner 'sample': expected true|false, found 'yes'");

@@ -62,12 +62,14 @@ std::vector<std::string> split(const std::string& command, const fs::path& out) 
     }
   }
   for (std::string& each : words) {
-    const std::size_t at = each.starts_with("@") ? 0 : std::min(each.find("=@"), each.size() - 1) + 1;
-    const std::string_view rest = std::string_view(each).substr(std::min(at, each.size()));
-    if (rest.starts_with("@out/")) {
-      each.replace(at, 4, out.string());
-    } else if (rest.starts_with("@/")) {
-      each.replace(at, 1, vectors().string());
+    for (std::size_t at = each.find('@'); at != std::string::npos; at = each.find('@', at + 1)) {
+      const std::string_view rest = std::string_view(each).substr(at);
+      if (at > 0 && std::string_view("=:,").find(each[at - 1]) == std::string_view::npos) continue;
+      if (rest.starts_with("@out/")) {
+        each.replace(at, 4, out.string());
+      } else if (rest.starts_with("@/")) {
+        each.replace(at, 1, vectors().string());
+      }
     }
   }
   return words;

@@ -1,0 +1,297 @@
+#include "sim/base/foreign_program.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kKeptErrors = std::size_t{64} * 1024;
+constexpr std::size_t kLargestPipe = std::size_t{1} << 20;  // what the system lets a pipe hold
+constexpr int kFirstFree = 3;                               // after the standard streams
+constexpr int kLongestNap = 50;                             // ms
+
+[[noreturn]] void lack(const char* what) { throw InternalError(std::string(what) + ": " + std::strerror(errno)); }
+
+/// A descriptor that is closed with its owner.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(); }
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] bool is_open() const { return number_ >= 0; }
+
+ private:
+  int number_ = -1;
+};
+
+struct Pipe {
+  Descriptor read_end;
+  Descriptor write_end;
+};
+
+/// Both ends lie above the descriptors that a program is given, and are closed in it.
+Pipe open_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) lack("no pipe");
+  const std::array<Descriptor, 2> opened{Descriptor(ends[0]), Descriptor(ends[1])};
+  Pipe result{Descriptor(fcntl(ends[0], F_DUPFD_CLOEXEC, kFirstFree + 1)),
+              Descriptor(fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFree + 1))};
+  if (!result.read_end.is_open() || !result.write_end.is_open()) lack("no pipe");
+  return result;
+}
+
+/// How this process takes a signal, for as long as this lives.
+class SignalTaken {
+ public:
+  SignalTaken(int signal, void (*how)(int)) : signal_(signal) {
+    struct sigaction action{};
+    action.sa_handler = how;
+    sigaction(signal_, &action, &old_);
+  }
+  ~SignalTaken() { sigaction(signal_, &old_, nullptr); }
+  SignalTaken(const SignalTaken&) = delete;
+  SignalTaken& operator=(const SignalTaken&) = delete;
+  SignalTaken(SignalTaken&&) = delete;
+  SignalTaken& operator=(SignalTaken&&) = delete;
+
+ private:
+  int signal_;
+  struct sigaction old_{};
+};
+
+void reap(pid_t pid) {
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+pid_t fork_or_throw() {
+  const pid_t pid = fork();
+  if (pid < 0) lack("no process");
+  return pid;
+}
+
+/// In the child: becomes the program. What stands in the way goes into `report`, which the program's start closes.
+[[noreturn]] void become(const char* path, const Pipe& input, const Pipe& output, const Pipe& errors,
+                         const Pipe& report, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  for (int each = 1; each < NSIG; ++each) std::signal(each, SIG_DFL);
+  sigset_t none{};
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  dup2(input.read_end.number(), STDIN_FILENO);
+  dup2(output.write_end.number(), STDOUT_FILENO);
+  dup2(errors.write_end.number(), STDERR_FILENO);
+  dup3(report.write_end.number(), kFirstFree, O_CLOEXEC);
+  closefrom(kFirstFree + 1);
+  std::string name(path);
+  const std::array<char*, 2> arguments{name.data(), nullptr};
+  execv(path, arguments.data());
+  const int problem = errno;
+  const ssize_t told = write(kFirstFree, &problem, sizeof problem);
+  _exit(told < 0 ? 2 : 1);
+}
+
+/// In the child: waits until nobody holds the other end of `life`, then kills the group. Whoever kills us does not
+/// think of a program's children; the system does not either.
+[[noreturn]] void watch(const Pipe& life, pid_t group) {
+  setpgid(0, 0);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(each, SIG_IGN);
+  dup2(life.read_end.number(), STDIN_FILENO);
+  closefrom(STDIN_FILENO + 1);
+  char nothing = 0;
+  while (read(STDIN_FILENO, &nothing, 1) < 0 && errno == EINTR) {
+  }
+  kill(-group, SIGKILL);
+  _exit(0);
+}
+
+/// A program under way. Its group dies with it, before its number can be anyone else's.
+struct Running {
+  pid_t pid = -1;
+  pid_t watcher = -1;
+  Descriptor input;
+  Descriptor output;
+  Descriptor errors;
+  Descriptor life;
+
+  Running() = default;
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  Running(Running&&) = delete;
+  Running& operator=(Running&&) = delete;
+  ~Running() {
+    if (pid < 0) return;
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+    if (watcher >= 0) {
+      kill(watcher, SIGKILL);
+      reap(watcher);
+    }
+    reap(pid);
+  }
+};
+
+/// Why the program could not be started; 0 if it was.
+int start(const std::string& path, Running& running) {
+  Pipe input = open_pipe();
+  Pipe output = open_pipe();
+  Pipe errors = open_pipe();
+  Pipe report = open_pipe();
+  const pid_t parent = getpid();
+  running.pid = fork_or_throw();
+  if (running.pid == 0) become(path.c_str(), input, output, errors, report, parent);
+  setpgid(running.pid, running.pid);  // whoever comes first
+  report.write_end.close();
+  int problem = 0;
+  ssize_t told = 0;
+  while ((told = read(report.read_end.number(), &problem, sizeof problem)) < 0 && errno == EINTR) {
+  }
+  if (told == sizeof problem) return problem;
+  running.input = std::move(input.write_end);
+  running.output = std::move(output.read_end);
+  running.errors = std::move(errors.read_end);
+  for (const Descriptor* each : {&running.input, &running.output, &running.errors}) {
+    fcntl(each->number(), F_SETFL, O_NONBLOCK);
+  }
+  Pipe life = open_pipe();
+  running.watcher = fork_or_throw();
+  if (running.watcher == 0) watch(life, running.pid);
+  running.life = std::move(life.write_end);
+  return 0;
+}
+
+/// Whether the program has ended; it stays to be reaped.
+bool has_ended(pid_t pid, ForeignEnd& end) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) lack("the program is lost");
+  if (info.si_pid == 0) return false;
+  end.how = info.si_code == CLD_EXITED ? ForeignEnd::How::Left : ForeignEnd::How::Killed;
+  end.code = info.si_status;
+  return true;
+}
+
+/// Writes what the pipe takes; closes it behind the last byte, or when nobody reads.
+void write_some(Descriptor& pipe, std::string_view& rest) {
+  const ssize_t count = write(pipe.number(), rest.data(), rest.size());
+  if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
+  const bool is_broken = count < 0 && errno != EAGAIN && errno != EINTR;
+  if (rest.empty() || is_broken) pipe.close();
+}
+
+/// Reads what there is, once; returns how much. Closes the pipe at its end.
+std::size_t read_some(Descriptor& pipe, std::string& into) {
+  std::array<char, std::size_t{64} * 1024> buffer;  // NOLINT: filled by `read`; clearing it would cost its pages
+  const ssize_t count = read(pipe.number(), buffer.data(), buffer.size());
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  if (count <= 0) {
+    pipe.close();
+    return 0;
+  }
+  into.append(buffer.data(), static_cast<std::size_t>(count));
+  return static_cast<std::size_t>(count);
+}
+
+void trim_errors(ForeignEnd& end) {
+  if (end.errors.size() <= kKeptErrors) return;
+  end.errors.erase(0, end.errors.size() - kKeptErrors);
+  end.are_errors_cut = true;
+}
+
+/// What the pipes still hold.
+void drain(Running& running, ForeignEnd& end) {
+  for (std::size_t count = 0, more = 1; running.output.is_open() && more > 0 && count < kLargestPipe; count += more) {
+    more = read_some(running.output, end.output);
+  }
+  for (std::size_t count = 0, more = 1; running.errors.is_open() && more > 0 && count < kLargestPipe; count += more) {
+    more = read_some(running.errors, end.errors);
+    trim_errors(end);
+  }
+}
+
+/// Serves the three pipes once, waiting at most `nap` milliseconds for any of them. A descriptor of -1 is passed over.
+void serve(Running& running, std::string_view& input, ForeignEnd& end, int nap) {
+  std::array<pollfd, 3> ends{{{running.input.number(), POLLOUT, 0},
+                              {running.output.number(), POLLIN, 0},
+                              {running.errors.number(), POLLIN, 0}}};
+  if (poll(ends.data(), ends.size(), nap) <= 0) return;
+  if (ends[0].revents != 0) write_some(running.input, input);
+  if (ends[1].revents != 0) read_some(running.output, end.output);
+  if (ends[2].revents != 0) read_some(running.errors, end.errors);
+  trim_errors(end);
+}
+
+/// Talks to the program until it ends or has to.
+void converse(const ForeignProgram& call, Running& running, ForeignEnd& end) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point began = Clock::now();
+  std::string_view input = call.input;
+  if (input.empty()) running.input.close();
+  int nap = 1;  // short at first: few programs live on without their output
+  while (!has_ended(running.pid, end)) {
+    const double left = call.time_limit.value() - std::chrono::duration<double>(Clock::now() - began).count();
+    if (left <= 0) {
+      end.how = ForeignEnd::How::TooSlow;
+      return;
+    }
+    const bool is_silent = !running.output.is_open() && !running.errors.is_open();
+    const int most = static_cast<int>(std::min(left * 1000.0 + 1.0, double{kLongestNap}));
+    serve(running, input, end, std::min(is_silent ? nap : kLongestNap, most));
+    if (is_silent) nap = std::min(nap * 2, kLongestNap);
+    if (end.output.size() > call.most_output) {
+      end.how = ForeignEnd::How::TooMuch;
+      return;
+    }
+  }
+  kill(-running.pid, SIGKILL);  // what it left behind would go on writing
+  drain(running, end);
+  if (end.output.size() > call.most_output) end.how = ForeignEnd::How::TooMuch;
+}
+
+}  // namespace
+
+ForeignEnd run_foreign_program(const ForeignProgram& call) {
+  const SignalTaken broken_pipe(SIGPIPE, SIG_IGN);  // writing to a program that no longer reads is no reason to die
+  const SignalTaken child(SIGCHLD, SIG_DFL);        // where it is ignored nobody can wait for a child
+  Running running;
+  ForeignEnd end;
+  end.code = start(call.path, running);
+  if (end.code != 0) {
+    end.how = ForeignEnd::How::NotStarted;
+    return end;
+  }
+  converse(call, running, end);
+  return end;
+}
+
+}  // namespace stagecraft

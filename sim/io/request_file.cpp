@@ -1,0 +1,130 @@
+#include "sim/io/request_file.hpp"
+
+#include "sim/io/json.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+/// The narrowest link and the latency of a way; none if there is none, a bandwidth of none if it crosses no link.
+struct Way {
+  std::optional<double> bandwidth;
+  double latency = 0.0;
+};
+std::optional<Way> find_way(const Platform& platform, PlaceId from, PlaceId to, Route& route) {
+  if (!find_route(platform, from, to, route)) return std::nullopt;
+  Way way{std::nullopt, route.latency.value()};
+  for (LinkId link : route.links) {
+    const double bandwidth = platform.links[link].bandwidth.value();
+    way.bandwidth = std::min(way.bandwidth.value_or(bandwidth), bandwidth);
+  }
+  return way;
+}
+
+Detail or_null(const std::optional<double>& value) { return value ? Detail(*value) : Detail(); }
+
+Detail device_record(const LayerGraph& graph, const Platform& platform, DeviceId id) {
+  const Device& device = platform.devices[id];
+  const DeviceKind& kind = platform.kind(id);
+  Detail::Record record{{"name", device.name},
+                        {"kind", kind.name},
+                        {"node", device.node.is_none() ? Detail() : Detail(std::int64_t{device.node.value()})},
+                        {"memory_bytes", kind.memory.value()},
+                        {"usable_bytes", platform.capacity(id).value()},
+                        {"time_factor", or_null(time_factor(platform, graph.device_kind, device.kind))}};
+  Route route;
+  const auto way =
+      device.host.is_none() ? std::nullopt : find_way(platform, platform.place(id), platform.place(device.host), route);
+  record.emplace_back("host", way ? Detail(platform.hosts[device.host].name) : Detail());
+  record.emplace_back("host_bandwidth", way ? or_null(way->bandwidth) : Detail());
+  return record;
+}
+
+Detail device_list(const LayerGraph& graph, const Platform& platform) {
+  Detail::List list;
+  for (DeviceId id : indices(platform.devices)) list.push_back(device_record(graph, platform, id));
+  return list;
+}
+
+Detail host_list(const Platform& platform) {
+  Detail::List list;
+  for (const Host& host : platform.hosts) {
+    list.push_back(Detail::Record{{"name", host.name}, {"memory_bytes", host.memory.value()}});
+  }
+  return list;
+}
+
+/// PipeDream's hierarchy; null where devices are not connected.
+Detail level_list(const Platform& platform) {
+  if (platform.devices.size() > 1 && !smallest_pair_bandwidth(platform)) return {};
+  Detail::List list;
+  for (const Level& level : levels(platform)) {
+    list.push_back(Detail::Record{{"count", std::int64_t{level.count}}, {"bandwidth", level.bandwidth.value()}});
+  }
+  return list;
+}
+
+/// Row by row, from and to each device in the order of the list; null for too many.
+struct Pairs {
+  Detail bandwidth;
+  Detail latency;
+};
+Pairs pair_matrices(const Platform& platform) {
+  Pairs pairs;
+  if (platform.devices.size() > kMostPairedDevices) return pairs;
+  Detail::List bandwidths;
+  Detail::List latencies;
+  Route route;
+  for (DeviceId from : indices(platform.devices)) {
+    Detail::List bandwidth_row;
+    Detail::List latency_row;
+    for (DeviceId to : indices(platform.devices)) {
+      const auto way = find_way(platform, platform.place(from), platform.place(to), route);
+      bandwidth_row.emplace_back();
+      latency_row.emplace_back();
+      if (way && way->bandwidth) bandwidth_row.back().value = *way->bandwidth;
+      if (way) latency_row.back().value = way->latency;
+    }
+    bandwidths.emplace_back(std::move(bandwidth_row));
+    latencies.emplace_back(std::move(latency_row));
+  }
+  pairs.bandwidth.value = std::move(bandwidths);
+  pairs.latency.value = std::move(latencies);
+  return pairs;
+}
+
+}  // namespace
+
+std::string write_request(const PlannerQuestion& question) {
+  const LayerGraph& graph = question.graph;
+  const std::vector<LayerId> order = canonical_order(graph);
+  Detail::List names;
+  for (LayerId layer : order) names.emplace_back(graph.layers[layer].name);
+  Detail::List cuts;
+  for (Bytes bytes : cut_bytes(graph, order)) cuts.emplace_back(bytes.value());
+  Detail::Record root{{"schema", "stagecraft/request/1"},
+                      {"microbatch_size", graph.microbatch_size},
+                      {"microbatches", question.microbatches},
+                      {"schedule", question.schedule ? Detail(schedule_record(*question.schedule)) : Detail()},
+                      {"training", training_record(question.training)},
+                      {"options", question.options},
+                      {"seed", question.seed ? Detail(*question.seed) : Detail()},
+                      {"model", model_record(Model{{graph}})},
+                      {"order", std::move(names)},
+                      {"cut_bytes", std::move(cuts)},
+                      {"platform", platform_record(question.platform.spec)},
+                      {"devices", device_list(graph, question.platform)},
+                      {"hosts", host_list(question.platform)},
+                      {"levels", level_list(question.platform)}};
+  Pairs pairs = pair_matrices(question.platform);
+  root.emplace_back("bandwidth", std::move(pairs.bandwidth));
+  root.emplace_back("latency_s", std::move(pairs.latency));
+  return to_json(root, -1) + "\n";
+}
+
+}  // namespace stagecraft
