@@ -20,6 +20,7 @@ extern const Verb list_verb;
 extern const Verb man_verb;
 extern const Verb model_verb;
 extern const Verb plan_verb;
+extern const Verb report_verb;
 extern const Verb run_verb;
 extern const Verb schema_verb;
 extern const Verb simulate_verb;

@@ -1,0 +1,87 @@
+#include "experiments/commands/verbs.hpp"
+#include "experiments/report/document.hpp"
+#include "experiments/report/study_report.hpp"
+#include "experiments/study/result_files.hpp"
+#include "experiments/study/results.hpp"
+#include "experiments/study/summary.hpp"
+#include "experiments/written_file.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+struct Options {
+  std::vector<std::string> folders;
+  std::optional<std::string> output;
+};
+
+using Writer = std::string (*)(const StudySummary& summary);
+
+/// What writes a file, by the end of its name.
+const std::map<std::string, Writer>& writers() {
+  static const std::map<std::string, Writer> table = {
+      {".csv", [](const StudySummary& summary) { return study_csv(summary); }},
+      {".html", [](const StudySummary& summary) { return to_html(study_document(summary)); }},
+      {".md", [](const StudySummary& summary) { return to_markdown(study_document(summary)); }},
+      {".txt", [](const StudySummary& summary) { return to_text(study_document(summary)); }},
+  };
+  return table;
+}
+
+Writer find_writer(const std::string& path) {
+  const auto found = writers().find(std::filesystem::path(path).extension().string());
+  if (found != writers().end()) return found->second;
+  throw InputError("expected a name that ends in .txt, .md, .html or .csv, found " + quote(path),
+                   {"", 0, 0, "--output"}, "--json prints the data of the report as JSON");
+}
+
+/// No report replaces the results themselves.
+void refuse_results(const Options& options) {
+  std::vector<std::string> files;
+  for (const std::string& folder : options.folders) {
+    for (const std::string& file : result_files(folder)) files.push_back(file);
+  }
+  refuse_overwriting(options.output, files);
+}
+
+Answer run(const Options& options, const Settings& settings) {
+  const Writer write = options.output ? find_writer(*options.output) : writers().at(".txt");
+  refuse_results(options);
+  const Results results = load_results(options.folders);
+  for (const std::string& warning : results.warnings) settings.say("warning: " + warning);
+  const StudySummary summary = summarise_study(results);
+  Answer answer{.text = write(summary), .json = to_json(study_record(summary))};
+  if (options.output) {
+    write_file_atomically(*options.output, answer.text);
+    answer.text = one_line(*options.output) + ": the report of " + std::to_string(summary.rows) + " of " +
+                  std::to_string(summary.cells) + " cells\n";
+  }
+  return answer;
+}
+
+VerbAction configure(CLI::App& command) {
+  auto options = std::make_shared<Options>();
+  command.add_option("DIR", options->folders, "folders with results of one study")->required();
+  command.add_option("-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
+  return [options](const Settings& settings) { return run(*options, settings); };
+}
+
+}  // namespace
+
+const Verb report_verb{
+    .name = "report",
+    .summary = "tables of a study's results: speed-ups, the best of each group, what failed",
+    .configure = configure,
+};
+
+}  // namespace stagecraft
