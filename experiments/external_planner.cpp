@@ -105,7 +105,7 @@ ForeignEnd ask(const External& external, const PlanRequest& request) {
   if (end.how == ForeignEnd::How::TooSlow) {
     throw PlannerTimeout(problem + complaint(end), place);
   }
-  if (!problem.empty()) throw InputError(problem + complaint(end), place);
+  if (!problem.empty()) throw PlannerFailure(problem + complaint(end), place);
   return end;
 }
 

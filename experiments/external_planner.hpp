@@ -17,6 +17,12 @@ struct ExternalCalls {
   std::optional<std::int64_t> seed;
 };
 
+/// A program that could not be started, was killed, or left with an error or without an answer.
+class PlannerFailure : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// A program that did not answer within its time limit.
 class PlannerTimeout : public InputError {
  public:
@@ -30,7 +36,7 @@ class PlannerTimeout : public InputError {
 /// and reads a plan from its standard output (docs/how-to/write-a-planner.md), which is judged like a plan file.
 /// **Throws** InputError, and so does the planner, naming it: for a file that is no program, a program that fails, an
 /// answer that is no plan, and a plan that breaks a rule or is not what was asked for. The planner throws
-/// PlannerTimeout when the time is up.
+/// PlannerFailure and PlannerTimeout, which are InputErrors too.
 [[nodiscard]] PlannerInfo external_planner(const std::string& name, const std::string& path,
                                            const ExternalCalls& calls = {});
 

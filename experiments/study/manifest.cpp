@@ -1,5 +1,6 @@
 #include "experiments/study/manifest.hpp"
 
+#include "experiments/external_planner.hpp"
 #include "experiments/inputs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -31,7 +32,7 @@ std::vector<NamedFile> files_of(const Cell& cell) {
   std::vector<NamedFile> files{{"model", word_of(cell.keys, "model")}, {"platform", word_of(cell.keys, "platform")}};
   if (const std::string events = word_of(cell.keys, "events"); !events.empty()) files.emplace_back("events", events);
   const std::string planner = word_of(cell.keys, "planner");
-  if (planner.starts_with("exec:")) files.emplace_back("planner", planner);
+  if (is_external(planner)) files.emplace_back("planner", planner);
   return files;
 }
 

@@ -1,5 +1,6 @@
 #include "experiments/study/run_cell.hpp"
 
+#include "experiments/external_planner.hpp"
 #include "experiments/planning.hpp"
 #include "experiments/report/plan_view.hpp"
 #include "experiments/report/simulation_record.hpp"
@@ -82,6 +83,15 @@ SimulationChoices simulation_choices(const Manifest& manifest, const Cell& cell,
   return choices;
 }
 
+/// A planner that is a program has the time of its cell, and less than the cell's end, so that it is told apart.
+PlannerInfo planner_of(const Manifest& manifest, const Cell& cell) {
+  const std::string& name = word(cell, "planner");
+  if (!is_external(name)) return find_planner(name);
+  const ExternalCalls calls{.time_limit = 0.9 * manifest.limits.time,
+                            .seed = static_cast<std::int64_t>(noise_seed(cell))};
+  return external_planner(name, find_file(manifest, "planner", name).path, calls);
+}
+
 template <class Figure>
 void put(Detail::Record& figures, const std::string& name, const std::optional<Figure>& value) {
   if constexpr (std::is_same_v<Figure, Seconds> || std::is_same_v<Figure, Bytes>) {
@@ -161,7 +171,8 @@ Row infeasible_row(const StudyCell& cell, const Planning& planning) {
 
 Row run_planner(const Manifest& manifest, const StudyCell& cell, const Inputs& inputs) {
   const auto ignore = [](const std::string&) {};
-  Planning planning = make_plan(find_planner(word(cell.cell, "planner")), inputs, planning_choices(cell.cell), ignore);
+  const PlannerInfo planner = planner_of(manifest, cell.cell);
+  const Planning planning = make_plan(planner, inputs, planning_choices(cell.cell), ignore);
   Row row;
   if (const Planned* planned = planning.planned()) {
     const Simulation simulation = simulate_plan(planning.graph, inputs.platform, planned->plan,
@@ -191,6 +202,10 @@ Row run_cell(const Manifest& manifest, const StudyCell& cell, const Inputs& inpu
     Row row = run_planner(manifest, cell, inputs);
     STAGECRAFT_CHECK(!find_misfit(row.figures), "every figure has its column");
     return row;
+  } catch (const PlannerTimeout& error) {
+    return failed_row(cell, CellStatus::Timeout, error.what());
+  } catch (const PlannerFailure& error) {
+    return failed_row(cell, CellStatus::Crashed, error.what());
   } catch (const InputError& error) {
     return failed_row(cell, CellStatus::Invalid, error.what());
   }

@@ -1,5 +1,6 @@
 #include "experiments/study/study_file.hpp"
 
+#include "experiments/external_planner.hpp"
 #include "experiments/option_text.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
@@ -44,8 +45,6 @@ std::vector<std::string> schedule_names() {
   }
   return names;
 }
-
-bool is_external(const std::string& planner) { return planner.starts_with("exec:"); }
 
 /// An option of a planner, checked against its table; an external one has none.
 void read_option(const std::string& planner, const std::string& option, const YamlNode& node, Keys& into) {

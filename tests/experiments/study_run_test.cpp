@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -65,6 +66,31 @@ limits: {time: 500 ms, retries: 1}
   CHECK(row(4).status == CellStatus::Invalid);
   CHECK(row(4).message.find("did you mean 'count'") != std::string::npos);
   CHECK(row(5).status == CellStatus::Invalid);
+}
+
+TEST_CASE("run: planners that are programs have rows like any other, whatever they do") {
+  const TemporaryFolder folder;
+  test::write(folder / "hang.sh", "#!/bin/sh\nsleep 100\n");
+  test::write(folder / "crash.sh", "#!/bin/sh\necho 'oh dear' >&2\nexit 3\n");
+  test::write(folder / "babble.sh", "#!/bin/sh\necho hello\n");
+  test::write(folder / "no plan.sh", "#!/bin/sh\necho '{\"infeasible\": {\"reason\": \"too small\"}}'\n");
+  test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
+study: programs
+base: {model: vgg16, platform: p3.8xlarge-x4, microbatches: 4, schedule: 1f1b}
+matrix: {planner: [uniform, "exec:hang.sh", "exec:crash.sh", "exec:babble.sh", "exec:no plan.sh"]}
+limits: {time: 1 s, retries: 0}
+)");
+  CHECK(shell("chmod +x $D/*.sh; $S run $D/study.yaml --out $D/out", folder.path()).code == 4);
+  const Results results = load_results({folder / "out"});
+  REQUIRE(results.is_complete());
+  const std::vector<CellStatus> expected{CellStatus::Ok, CellStatus::Timeout, CellStatus::Crashed, CellStatus::Invalid,
+                                         CellStatus::Infeasible};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(results.rows[i].row.message);
+    CHECK(results.rows[i].row.status == expected[i]);
+  }
+  CHECK(results.rows[2].row.message.find("oh dear") != std::string::npos);
+  CHECK(results.rows[4].row.message == "too small");
 }
 
 TEST_CASE("run: a cell that needs more memory than it may is a row") {
