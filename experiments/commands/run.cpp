@@ -69,6 +69,19 @@ RunChoices read_choices(const Options& options, const std::string& study_name) {
   return choices;
 }
 
+/// Refuses filters that leave nothing: a value is mistyped, or the study has changed.
+void check_filters(const Expansion& expansion, const RunChoices& choices) {
+  const auto wanted = [&](const Cell& cell) { return is_wanted(cell.keys, choices.filters); };
+  if (std::ranges::any_of(expansion.cells, wanted)) return;
+  for (const Keys& filter : choices.filters) {
+    const auto taken = [&](const Cell& cell) { return matches(cell.keys, filter); };
+    if (std::ranges::any_of(expansion.cells, taken)) continue;
+    throw InputError("no cell of the study has " + to_json(filter, -1), {"", 0, 0, "--filter"},
+                     "--dry-run shows the values of each key");
+  }
+  throw InputError("no cell of the study passes all filters", {"", 0, 0, "--filter"}, "--dry-run shows the cells");
+}
+
 std::vector<std::string> command_of(const Options& options) {
   std::vector<std::string> command{"stagecraft", "run", options.study};
   if (options.executor != "local") command.insert(command.end(), {"--executor", options.executor});
@@ -83,7 +96,9 @@ Answer answer_dry_run(const Manifest& manifest, const Expansion& expansion, cons
     const bool is_of_shard = !choices.shard || i % choices.shard->parts == choices.shard->part - 1;
     if (is_of_shard && is_wanted(manifest.cells[i].cell.keys, choices.filters)) run.cells.push_back(i);
   }
-  if (settings.timings) run.cell = time_of_a_cell(manifest, run.cells);
+  const std::optional<Trial> trial = settings.timings ? try_cells(manifest, run.cells) : std::nullopt;
+  if (trial) run.cell = trial->cell;
+  if (trial && trial->failure) settings.say("warning: of a few cells that were tried fails " + *trial->failure);
   return {.text = dry_run_text(run), .json = to_json(dry_run_record(run))};
 }
 
@@ -99,6 +114,8 @@ Answer run(const Options& options, const Settings& settings) {
   for (const std::string& text : options.set) apply_setting(study, text);
   const RunChoices choices = read_choices(options, study.name);
   const Expansion expansion = expand(study);
+  for (const std::string& warning : expansion.warnings) settings.say("warning: " + options.study + ": " + warning);
+  check_filters(expansion, choices);
   const Manifest manifest = make_manifest(study, expansion, command_of(options));
   if (options.dry_run) return answer_dry_run(manifest, expansion, choices, settings);
   const StudyRun run = run_study(manifest, choices, settings);

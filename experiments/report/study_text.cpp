@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -19,11 +20,14 @@ std::string counted(std::size_t count, const std::string& what) {
 /// Each key with its values in order of first appearance.
 std::vector<std::pair<std::string, Detail::List>> values_by_key(const Manifest& manifest) {
   std::vector<std::pair<std::string, Detail::List>> result;
+  std::map<std::string, std::set<std::string>> seen;
   for (const StudyCell& cell : manifest.cells) {
     for (const auto& [name, value] : cell.cell.keys) {
       auto found = std::ranges::find(result, name, &std::pair<std::string, Detail::List>::first);
       if (found == result.end()) found = result.insert(result.end(), {name, {}});
-      if (std::ranges::find(found->second, value) == found->second.end()) found->second.push_back(value);
+      Detail::List& values = found->second;
+      if (!values.empty() && values.back() == value) continue;
+      if (seen[name].insert(to_json(value, -1)).second) values.push_back(value);
     }
   }
   return result;

@@ -56,6 +56,7 @@ bool is_wanted(const Keys& keys, const std::vector<Keys>& filters) {
 }
 
 StudyRun run_study(const Manifest& manifest, const RunChoices& choices, const Settings& settings) {
+  if (choices.executor == ExecutorChoice::Slurm) require_slurm();
   const StudyFolder folder(choices.folder, manifest, choices.resume, choices.shard.has_value());
   check_files(manifest);
   StudyRun run;
@@ -67,7 +68,7 @@ StudyRun run_study(const Manifest& manifest, const RunChoices& choices, const Se
   return run;
 }
 
-std::optional<Seconds> time_of_a_cell(const Manifest& manifest, const std::vector<std::size_t>& cells) {
+std::optional<Trial> try_cells(const Manifest& manifest, const std::vector<std::size_t>& cells) {
   constexpr std::size_t kSamples = 8;
   constexpr std::chrono::seconds kEnough(2);
   if (cells.empty()) return std::nullopt;
@@ -75,10 +76,13 @@ std::optional<Seconds> time_of_a_cell(const Manifest& manifest, const std::vecto
   CellRunner runner(manifest);
   const Clock::time_point start = Clock::now();
   int count = 0;
+  std::optional<std::string> failure;
   for (std::size_t i = step / 2; i < cells.size() && Clock::now() - start < kEnough; i += step, ++count) {
-    static_cast<void>(runner.run(manifest.cells[cells[i]]));
+    const Row row = runner.run(manifest.cells[cells[i]]);
+    if (failure || !is_failure(row.status)) continue;
+    failure = "cell " + std::to_string(cells[i]) + " (" + to_string(row.status) + "): " + row.message;
   }
-  return Seconds(std::chrono::duration<double>(Clock::now() - start).count() / count);
+  return Trial{Seconds(std::chrono::duration<double>(Clock::now() - start).count() / count), std::move(failure)};
 }
 
 }  // namespace stagecraft

@@ -39,15 +39,20 @@ struct StudyRun {
 };
 
 /// Runs what is missing of a study, and writes the results unless this is one shard of several.
-/// **Throws** InputError as `StudyFolder` and `load_results`.
+/// **Throws** InputError as `require_slurm`, `StudyFolder` and `load_results`.
 [[nodiscard]] StudyRun run_study(const Manifest& manifest, const RunChoices& choices, const Settings& settings);
 
 /// Whether the filters take a cell.
 [[nodiscard]] bool is_wanted(const Keys& keys, const std::vector<Keys>& filters);
 
-/// Seconds that one cell takes on this machine, by running a few of them now without keeping anything; none without
-/// cells.
+/// What a few cells showed.
+struct Trial {
+  Seconds cell;                        ///< how long one takes on this machine
+  std::optional<std::string> failure;  ///< which cell failed first, and why
+};
+
+/// Runs a few of the cells now without keeping anything; none without cells.
 /// **Cost** a few seconds, or the time limit of one cell.
-[[nodiscard]] std::optional<Seconds> time_of_a_cell(const Manifest& manifest, const std::vector<std::size_t>& cells);
+[[nodiscard]] std::optional<Trial> try_cells(const Manifest& manifest, const std::vector<std::size_t>& cells);
 
 }  // namespace stagecraft

@@ -59,12 +59,14 @@ void mark_lost(const std::string& folder, const Manifest& manifest, const std::v
 
 }  // namespace
 
+void require_slurm() {
+  if (slurm_is_there()) return;
+  throw InputError("sbatch, squeue and scancel are not in PATH", {"", 0, 0, "--executor slurm"},
+                   "run where jobs are submitted, or with --executor local");
+}
+
 bool run_on_slurm(const std::string& folder, const Manifest& manifest, const std::vector<std::size_t>& cells,
                   const SlurmRunChoices& choices) {
-  if (!slurm_is_there()) {
-    throw InputError("sbatch, squeue and scancel are not in PATH", {"", 0, 0, "--executor slurm"},
-                     "run where jobs are submitted, or with --executor local");
-  }
   if (cells.empty()) return true;
   const fs::path root = fs::canonical(folder);
   const std::string program = fs::canonical("/proc/self/exe").string();
@@ -98,7 +100,7 @@ SlurmChunks read_chunk_file(const std::string& path, std::size_t cell_count) {
   };
   const std::optional<Detail> document = from_json(read_text_file(path));
   const auto* lists = document ? std::get_if<Detail::List>(&document->value) : nullptr;
-  if (lists == nullptr) fail();
+  if (lists == nullptr || lists->empty()) fail();
   SlurmChunks chunks;
   for (const Detail& list : *lists) {
     const auto* cells = std::get_if<Detail::List>(&list.value);

@@ -19,9 +19,12 @@ struct SlurmRunChoices {
   std::function<bool()> should_stop;
 };
 
+/// **Throws** InputError if there is no Slurm.
+void require_slurm();
+
 /// Runs cells of a study as job arrays of Slurm, whose tasks are `stagecraft worker`. Cells that no task brought to a
 /// row become `crashed` rows. False if it was told to stop; what is done by then is kept.
-/// **Throws** InputError if there is no Slurm, and as `run_on_slurm`.
+/// **Throws** InputError as the `run_on_slurm` of `slurm_executor.hpp`.
 [[nodiscard]] bool run_on_slurm(const std::string& folder, const Manifest& manifest,
                                 const std::vector<std::size_t>& cells, const SlurmRunChoices& choices);
 

@@ -25,7 +25,28 @@ void check_count(const Study& study) {
   }
 }
 
-std::vector<Keys> combinations(const Study& study) {
+std::string no_match(const std::string& place, const Keys& pattern) {
+  return place + " matches no cell: " + to_json(pattern, -1);
+}
+
+/// Takes out what a pattern excludes, and tells of patterns that exclude nothing.
+void exclude(const Study& study, std::vector<Keys>& all, std::vector<std::string>& warnings) {
+  std::vector<bool> is_used(study.exclude.size());
+  std::erase_if(all, [&](const Keys& keys) {
+    bool is_excluded = false;
+    for (std::size_t i = 0; i < study.exclude.size(); ++i) {
+      if (!matches(keys, study.exclude[i])) continue;
+      is_used[i] = true;
+      is_excluded = true;
+    }
+    return is_excluded;
+  });
+  for (std::size_t i = 0; i < study.exclude.size(); ++i) {
+    if (!is_used[i]) warnings.push_back(no_match("exclude[" + std::to_string(i) + "]", study.exclude[i]));
+  }
+}
+
+std::vector<Keys> combinations(const Study& study, std::vector<std::string>& warnings) {
   std::vector<Keys> result{study.base};
   for (const Axis& axis : study.axes) {
     std::vector<Keys> longer;
@@ -35,9 +56,7 @@ std::vector<Keys> combinations(const Study& study) {
     }
     result = std::move(longer);
   }
-  std::erase_if(result, [&](const Keys& keys) {
-    return std::ranges::any_of(study.exclude, [&](const Keys& pattern) { return matches(keys, pattern); });
-  });
+  exclude(study, result, warnings);
   for (const Keys& values : study.include) set_all(result.emplace_back(study.base), values);
   for (Keys& keys : result) set_all(keys, study.fixed);
   return result;
@@ -121,10 +140,14 @@ std::string option_prefix(const std::string& planner) { return "options." + plan
 Expansion expand(const Study& study) {
   check_count(study);
   Expansion expansion;
-  const std::vector<Keys> all = distinct(study, combinations(study), expansion.repeated);
+  const std::vector<Keys> all = distinct(study, combinations(study, expansion.warnings), expansion.repeated);
   if (all.empty()) throw InputError("the study has no cells", {study.file, 0, 0, ""}, "'exclude' leaves none");
   if (all.size() * study.seeds.size() > kMostCells) {
     throw InputError("the study has more than 100000 cells", {study.file, 0, 0, ""}, "split it into several");
+  }
+  const auto is_baseline = [&](const Keys& keys) { return matches(keys, *study.baseline); };
+  if (study.baseline && std::ranges::none_of(all, is_baseline)) {
+    expansion.warnings.push_back(no_match("baseline", *study.baseline));
   }
   expansion.cells.reserve(all.size() * study.seeds.size());
   for (const Keys& keys : all) {

@@ -51,7 +51,8 @@ struct Cell {
 /// What a study expands to.
 struct Expansion {
   std::vector<Cell> cells;
-  std::size_t repeated = 0;  ///< combinations that were left out because an equal one comes before
+  std::size_t repeated = 0;           ///< combinations that were left out because an equal one comes before
+  std::vector<std::string> warnings;  ///< of patterns that match nothing, which are most often mistyped
 };
 
 /// The value of a key; none if it is not there.

@@ -63,6 +63,7 @@ void read_planner(const YamlNode& node, Keys& into) {
   const bool is_map = node.kind() == YamlKind::Map;
   const YamlNode name_node = is_map ? node.at("name") : node;
   const std::string name = read_name(name_node);
+  if (name == "exec:") name_node.fail_expected("a program behind exec:");
   if (!is_external(name)) static_cast<void>(read_word(name_node, planner_names()));
   set_key(into, "planner", name);
   if (!is_map) return;
@@ -148,7 +149,7 @@ void read_key(const std::string& key, const YamlNode& node, Keys& into) {
     read_option_path(key, node, into);
   } else if (key.starts_with("training.")) {
     read_training_key(key.substr(std::string("training.").size()), node, into);
-  } else if (key.starts_with("model.") || key.starts_with("platform.")) {
+  } else if ((key.starts_with("model.") || key.starts_with("platform.")) && !key.ends_with('.')) {
     set_key(into, key, read_detail(node));  // looked at where the file is read
   } else {
     std::vector<std::string> known = {"options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY"};
@@ -163,12 +164,15 @@ Keys read_keys(const YamlNode& node) {
   return keys;
 }
 
+Keys read_pattern(const YamlNode& node) {
+  Keys keys = read_keys(node);
+  if (keys.empty()) node.fail("expected at least one key, found none");
+  return keys;
+}
+
 std::vector<Keys> read_patterns(const YamlNode& node) {
   std::vector<Keys> patterns;
-  for (const YamlNode& item : node.items()) {
-    patterns.push_back(read_keys(item));
-    if (patterns.back().empty()) item.fail("expected at least one key, found none");
-  }
+  for (const YamlNode& item : node.items()) patterns.push_back(read_pattern(item));
   return patterns;
 }
 
@@ -218,6 +222,7 @@ std::vector<std::uint64_t> read_seeds(const YamlNode& node) {
     if (seeds.empty()) node.fail("expected at least one seed, found none");
     return seeds;
   }
+  if (node.kind() != YamlKind::Map) node.fail_expected("a list of seeds, or their number such as {count: 3}");
   node.allow_keys({"count", "base"});
   const auto base = node.find("base");
   return seeds_from(base ? read_seed(*base) : 1, read_count(node.at("count"), 1, kMostSeeds));
@@ -280,7 +285,7 @@ Study parse_study(std::string_view text, const std::string& file_name) {
   if (const auto exclude = root.find("exclude")) study.exclude = read_patterns(*exclude);
   if (const auto include = root.find("include")) study.include = read_patterns(*include);
   if (const auto seeds = root.find("seeds")) study.seeds = read_seeds(*seeds);
-  if (const auto baseline = root.find("baseline")) study.baseline = read_keys(*baseline);
+  if (const auto baseline = root.find("baseline")) study.baseline = read_pattern(*baseline);
   if (const auto limits = root.find("limits")) {
     for (const auto& [name, value] : limits->entries()) read_limit(name, value, study.limits);
   }

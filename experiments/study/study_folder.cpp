@@ -34,27 +34,33 @@ bool is_empty(const std::string& path) {
   return true;
 }
 
-}  // namespace
-
-StudyFolder::StudyFolder(std::string path, const Manifest& manifest, bool resume, bool is_shared)
-    : path_(std::move(path)) {
-  make_folder(path_);
-  take_lock(is_shared);
-  if (!fs::exists(manifest_path(path_))) {
-    if (!is_empty(path_) && !is_shared) {
-      throw InputError("the folder holds something else than results of a study", {path_, 0, 0, ""},
-                       "choose another --out");
-    }
-    write_file_atomically(manifest_path(path_), to_text(manifest));
-    return;
+/// Whether the folder has the study's manifest. Refuses a folder that has another, or that must not have one.
+bool has_manifest(const std::string& path, const Manifest& manifest, bool resume, bool is_shared) {
+  if (!fs::exists(manifest_path(path))) {
+    if (is_empty(path) || is_shared) return false;
+    throw InputError("the folder holds something else than results of a study", {path, 0, 0, ""},
+                     "choose another --out");
   }
   if (!resume && !is_shared) {
-    throw InputError("results are there already", {path_, 0, 0, ""},
+    throw InputError("results are there already", {path, 0, 0, ""},
                      "--resume computes what is missing; or choose another --out");
   }
-  if (const auto reason = difference(read_manifest(path_), manifest)) {
-    throw InputError("the results there are of another study: " + *reason, {path_, 0, 0, ""}, "choose another --out");
+  if (const auto reason = difference(read_manifest(path), manifest)) {
+    throw InputError("the results there are of another study: " + *reason, {path, 0, 0, ""}, "choose another --out");
   }
+  return true;
+}
+
+}  // namespace
+
+StudyFolder::StudyFolder(std::string path) : path_(std::move(path)) { make_folder(path_); }
+
+StudyFolder::StudyFolder(std::string path, const Manifest& manifest, bool resume, bool is_shared)
+    : StudyFolder(std::move(path)) {
+  const bool is_known = has_manifest(path_, manifest, resume, is_shared);  // a folder that is refused stays as it is
+  take_lock(is_shared);
+  if (is_known || has_manifest(path_, manifest, resume, is_shared)) return;
+  write_file_atomically(manifest_path(path_), to_text(manifest));
 }
 
 StudyFolder::~StudyFolder() {

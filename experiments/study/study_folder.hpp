@@ -26,6 +26,7 @@ class StudyFolder {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  explicit StudyFolder(std::string path);
   void take_lock(bool is_shared);
 
   std::string path_;

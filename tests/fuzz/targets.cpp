@@ -44,6 +44,9 @@ const std::vector<Source>& sources() {
       {"platform", "platforms", ""},
       {"schedule", "tests/vectors/good", "schedule_"},
       {"schedule", "tests/vectors/bad", "schedule_"},
+      {"study", "tests/vectors/bad", "study_"},
+      {"study", "tests/vectors/commands", "study_"},
+      {"study", "tests/vectors/studies/first", "manifest"},
   };
   return kSources;
 }
@@ -56,6 +59,19 @@ std::vector<std::string> spoken_seeds(std::string_view target) {
             "15.7 TFLOPS", "12 b",    "1.5 B",    "-1 s",    "nan s",
             "1e400 s",     "010 B",   "0x10",     "2 min",   "3 h",
             "7 ns",        "1E+3 s",  ".5 s",     "5. s",    "9007199254740993 B"};
+  }
+  if (target == "study") {
+    return {"platform.network.bandwidth=10 Gbps",
+            "limits.time=3 s",
+            "seeds.count=4",
+            "options.uniform.stages=[2]",
+            "nodes[1].count",
+            R"({"key":"k","status":"ok","message":"","figures":{"stages":2},"timings":{"wall_time_s":0.5}})",
+            "schema: stagecraft/study/1\nstudy: seed\nbase: {model: vgg16, platform: p, planner: uniform}\n"
+            "matrix: {nodes: [1, 2], options.uniform.stages: [1, 2]}\n"
+            "zip: [{microbatches: [4, 8], microbatch_size: [1, 2]}]\nexclude: [{nodes: 1, microbatches: 4}]\n"
+            "include: [{planner: {name: uniform, label: a, stages: 3}}]\nseeds: {count: 2}\n"
+            "baseline: {nodes: 1}\nlimits: {time: 3 s, memory: 1 GiB, retries: 0}\n"};
   }
   if (target == "options") {
     return {"gradient_copies=1,optimizer_copies=2,boundary_buffers=0,input_gradient_release=0.5",
@@ -96,6 +112,7 @@ const std::vector<Target>& targets() {
       {"plan", take_plan},
       {"platform", take_platform},
       {"schedule", take_schedule},
+      {"study", take_study},
       {"text", take_text},
   };
   return kTargets;

@@ -3,9 +3,13 @@
 #include "tests/refusals/corpus.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 namespace stagecraft::refusals {
@@ -75,6 +79,38 @@ TEST_CASE("bad input: each command is refused with its exit code and its message
     }
   }
   CHECK(count >= 100);
+}
+
+/// An environment variable until the end of the block.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name), old_(std::getenv(name)) { setenv(name, value, 1); }
+  ~Variable() { setenv(name_, old_.c_str(), 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::string old_;
+};
+
+TEST_CASE("bad input: a study for Slurm is refused where Slurm is absent, before anything is written") {
+  const Variable path("PATH", "/nonexistent");
+  const Folder out;
+  check_text({"run @/commands/study_small.yaml --executor slurm --out @out/results", 2,
+              "--executor slurm: sbatch, squeue and scancel are not in PATH"},
+             out.path);
+}
+
+TEST_CASE("bad input: a folder in which another run is at work is refused") {
+  const Folder out;
+  const int lock = open((out.path / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(lock >= 0);
+  REQUIRE(flock(lock, LOCK_EX | LOCK_NB) == 0);
+  const Ran ran = run({"run", (vectors() / "commands/study_small.yaml").string(), "--out", out.path.string()});
+  close(lock);
+  CHECK(ran.code == 2);
+  CHECK(ran.err.find("another run is at work in this folder") != std::string::npos);
 }
 
 }  // namespace

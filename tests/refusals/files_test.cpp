@@ -1,4 +1,7 @@
 // One file for each defect (tests/vectors/README.md): the message must be exactly the expected one.
+#include "experiments/study/cell_inputs.hpp"
+#include "experiments/study/run_cell.hpp"
+#include "experiments/study/study_file.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
@@ -52,6 +55,18 @@ void read_events(const std::string& path) {
   static_cast<void>(resolve_events(read_events_file(path), platform));
 }
 
+/// The cells of a bad study are refused before they get to the replay.
+void read_study(const std::string& path) {
+  const Study study = parse_study(read_text_file(path), path);
+  const Expansion expansion = expand(study);
+  if (!expansion.warnings.empty()) throw InputError(expansion.warnings.front());
+  const Manifest manifest = make_manifest(study, expansion, {});
+  for (const StudyCell& cell : manifest.cells) {
+    const Row row = run_cell(manifest, cell, load_inputs(manifest, cell.cell));
+    if (row.status == CellStatus::Invalid) throw InputError(row.message);
+  }
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -70,6 +85,8 @@ void read_as_named(const fs::path& path) {
     read_events(path.string());
   } else if (format == "schedule") {
     read_schedule(path.string());
+  } else if (format == "study") {
+    read_study(path.string());
   } else if (format == "pipedream") {
     const std::string text = read_text_file(path.string());
     static_cast<void>(import_pipedream(text.substr(text.find('\n')), path.string(), 1, "A"));
