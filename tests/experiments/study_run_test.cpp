@@ -41,6 +41,20 @@ TEST_CASE("run: one and two workers give the same rows, and so does a study kill
   }
 }
 
+TEST_CASE("run: a cell whose process is killed is run again, alone") {
+  const TemporaryFolder folder;
+  test::write_five_hundred(folder);
+  const ShellRun run = shell(
+      "$S run $D/study.yaml --out $D/out --workers 2 & P=$!; sleep 0.2; for i in 1 2 3 4 5; do for w in "
+      "$(ps -o pid= --ppid $P); do kill -9 $(ps -o pid= --ppid $w) 2>/dev/null && echo killed; done; done; wait $P",
+      folder.path());
+  CHECK(run.code == 0);
+  CHECK(count(run.out, "killed") > 0);
+  const Results results = load_results({folder / "out"});
+  CHECK(results.is_complete());
+  for (const CellResult& result : results.rows) CHECK(!is_failure(result.row.status));
+}
+
 TEST_CASE("run: a cell that takes too long, too much memory, or makes no sense costs one row") {
   const TemporaryFolder folder;
   test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
