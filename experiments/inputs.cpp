@@ -22,6 +22,20 @@ fs::path data_folder() {
   return given != nullptr && *given != '\0' ? given : STAGECRAFT_SOURCE_DIR;
 }
 
+struct Shipped {
+  const char* word;
+  const char* folder;
+};
+
+Shipped shipped_as(InputKind kind) {
+  switch (kind) {
+    case InputKind::Model: return {"model", "traces"};
+    case InputKind::Platform: return {"platform", "platforms"};
+    case InputKind::Study: break;
+  }
+  return {"study", "experiments/studies"};
+}
+
 bool looks_like_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
 
 /// A speed that nothing would use is a mistake.
@@ -68,13 +82,14 @@ void check_growth(const Model& model, std::int64_t microbatch_size) {
 }  // namespace
 
 std::string find_input(const std::string& name, InputKind kind, const std::string& base) {
-  const bool is_model = kind == InputKind::Model;
-  const std::string path = (fs::path(base) / name).string();
+  const auto [word, folder] = shipped_as(kind);
+  std::string path = (fs::path(base) / name).string();
+  const std::vector<ShippedFile> shipped = shipped_files(folder);
+  const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
+  if (kind == InputKind::Study && found != shipped.end()) return found->path;
   std::error_code ignored;
   const bool is_there = fs::exists(path, ignored);
   if (is_there && !fs::is_directory(path, ignored)) return path;
-  const std::vector<ShippedFile> shipped = shipped_files(is_model ? "traces" : "platforms");
-  const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
   if (found != shipped.end()) return found->path;
   if (is_there) throw InputError("expected a file, found a directory", {path, 0, 0, ""});
   std::vector<std::string> names;
@@ -82,9 +97,8 @@ std::string find_input(const std::string& name, InputKind kind, const std::strin
   if (looks_like_path(name)) {
     throw InputError("no such file", {path, 0, 0, ""}, suggest_name(file_stem(name), names));
   }
-  throw InputError(
-      std::string("no file and no shipped ") + (is_model ? "model" : "platform") + " is called " + quote(name), {},
-      suggest_name(name, names));
+  throw InputError(std::string("no file and no shipped ") + word + " is called " + quote(name), {},
+                   suggest_name(name, names));
 }
 
 std::vector<ShippedFile> shipped_files(const std::string& folder) {

@@ -18,8 +18,8 @@ struct ShippedFile {
   std::string path;
 };
 
-/// The YAML files of a data folder, `traces` or `platforms`, by name. Data lies in the folder that the environment
-/// variable STAGECRAFT_DATA names, else in the source tree the program was built from.
+/// The YAML files of a data folder, `traces`, `platforms` or `experiments/studies`, by name. Data lies in the folder
+/// that the environment variable STAGECRAFT_DATA names, else in the source tree the program was built from.
 [[nodiscard]] std::vector<ShippedFile> shipped_files(const std::string& folder);
 
 /// A model and a platform, as the user names them and as they are.
@@ -37,9 +37,10 @@ struct Inputs {
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
                                  const std::map<std::string, double>& speeds);
 
-enum class InputKind { Model, Platform };
+enum class InputKind { Model, Platform, Study };
 
-/// Where the file lies that `name` means: a path, relative to `base`, else the name of a shipped file.
+/// Where the file lies that `name` means: a path, relative to `base`, else the name of a shipped file. What looks like
+/// no path is a shipped study before it is a path: beside `./quickstart` there is a study of that name.
 /// **Throws** InputError for a name that is neither, telling the shipped ones and the nearest.
 [[nodiscard]] std::string find_input(const std::string& name, InputKind kind, const std::string& base = {});
 

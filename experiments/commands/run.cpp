@@ -1,4 +1,5 @@
 #include "experiments/commands/verbs.hpp"
+#include "experiments/inputs.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/report/study_text.hpp"
 #include "experiments/study/run_study.hpp"
@@ -110,7 +111,8 @@ ExitCode code_of(const StudyRun& run) {
 }
 
 Answer run(const Options& options, const Settings& settings) {
-  Study study = parse_study(read_text_file(options.study), options.study);
+  const std::string file = find_input(options.study, InputKind::Study);
+  Study study = parse_study(read_text_file(file), file);
   for (const std::string& text : options.set) apply_setting(study, text);
   const RunChoices choices = read_choices(options, study.name);
   const Expansion expansion = expand(study);
@@ -127,7 +129,7 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("STUDY", options->study, "the study's YAML file")->required();
+  command.add_option("STUDY", options->study, "the study's YAML file, or the name of a shipped study")->required();
   command.add_option("--out", options->out, "folder of the results; default: stagecraft-results/NAME");
   command.add_flag("--resume", options->resume, "go on with results that are there: compute what is missing")
       ->disable_flag_override();

@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,7 @@ class Validator {
       }));
     }
     if (keyword == "items") return check_items(argument, value, at);
+    if (keyword == "patternProperties") return check_patterns(argument, value, at);
     if (keyword == "properties" || keyword == "additionalProperties") {
       return keyword == "properties" ? check_known(argument, value, at) : check_others(argument, schema, value, at);
     }
@@ -109,10 +111,34 @@ class Validator {
     return "";
   }
 
+  static bool fits(const std::string& key, const std::string& pattern) {
+    return std::regex_search(key, std::regex(pattern));
+  }
+
+  static bool fits_any(const Json& patterns, const std::string& key) {
+    for (const auto& [pattern, schema] : patterns.items()) {
+      if (fits(key, pattern)) return true;
+    }
+    return false;
+  }
+
+  std::string check_patterns(const Json& patterns, const Json& value, const std::string& at) const {
+    if (!value.is_object()) return "";
+    for (const auto& [pattern, schema] : patterns.items()) {
+      for (const auto& [key, item] : value.items()) {
+        if (!fits(key, pattern)) continue;
+        const std::string problem = check(schema, item, inside(at, key));
+        if (!problem.empty()) return problem;
+      }
+    }
+    return "";
+  }
+
   std::string check_others(const Json& others, const Json& schema, const Json& value, const std::string& at) const {
     if (!value.is_object()) return "";
     for (const auto& [key, item] : value.items()) {
       if (schema.contains("properties") && schema.at("properties").contains(key)) continue;
+      if (schema.contains("patternProperties") && fits_any(schema.at("patternProperties"), key)) continue;
       const std::string problem = check(others, item, inside(at, key));
       if (!problem.empty()) return problem;
     }
@@ -149,7 +175,7 @@ std::string format_of(const fs::path& path) {
 
 std::vector<fs::path> data_files() {
   std::vector<fs::path> files;
-  for (const fs::path& folder : {kGood, kSource / "platforms", kSource / "traces"}) {
+  for (const fs::path& folder : {kGood, kSource / "platforms", kSource / "traces", kSource / "experiments/studies"}) {
     if (!fs::exists(folder)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const std::string extension = entry.path().extension().string();
@@ -348,6 +374,17 @@ TEST_CASE("json schema: every request to a planner passes its schema, and its mo
   CHECK(request["cut_bytes"].size() + 1 == request["order"].size());
   CHECK(request["seed"] == 42);
   CHECK(request["schedule"]["chunks"] == 2);
+}
+
+TEST_CASE("json schema: defects of a study that a schema can see are refused by it, too") {
+  const Validator validator(Json::parse(json_schema("study")));
+  const std::string head = "schema: stagecraft/study/1\nstudy: bad\nbase: {model: vgg16}\n";
+  CHECK(validator.refusal(as_json(head, "study.yaml")) == "");
+  std::istringstream lines(read_text_file((kSource / "tests/vectors/refused_studies.txt").string()));
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK_FALSE(validator.refusal(as_json(head + line + "\n", "study.yaml")).empty());
+  }
 }
 
 TEST_CASE("json schema: an unknown name lists the known ones") {
