@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/judge.hpp"
@@ -6,8 +7,6 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/schedule_file.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <optional>
@@ -71,10 +70,10 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("PLAN", options->plan, "the plan, YAML or JSON")->required();
+  add_required(command, "PLAN", options->plan, "the plan, YAML or JSON");
   add_input_options(command, options->inputs);
-  command.add_option("--schedule-file", options->schedule_file,
-                     "judge the plan's stages in the orders of this file, instead of by the plan's schedule");
+  add_option(command, "--schedule-file", options->schedule_file,
+             "judge the plan's stages in the orders of this file, instead of by the plan's schedule");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

@@ -1,11 +1,10 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/report/collection.hpp"
 #include "experiments/study/result_files.hpp"
 #include "experiments/study/results.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -29,9 +28,8 @@ void refuse_other_study(const std::string& folder, const Manifest& manifest) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("DIR", options->folders, "folders with shards of one study, as `run --out` makes them")
-      ->required();
-  command.add_option("-o,--output", options->output, "write the results into this folder in place of the first DIR");
+  add_required_list(command, "DIR", options->folders, "folders with shards of one study, as `run --out` makes them");
+  add_option(command, "-o,--output", options->output, "write the results into this folder in place of the first DIR");
   return [options](const Settings& settings) {
     const Results results = load_results(options->folders);
     const std::string folder = options->output.value_or(options->folders.front());

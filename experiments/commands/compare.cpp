@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/external_planner.hpp"
@@ -9,8 +10,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -148,15 +147,13 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("--model", options->models, "a model: a file, or the name of a shipped one; may be repeated")
-      ->required()
-      ->allow_extra_args(false);
+  add_required_repeated(command, "--model", options->models,
+                        "a model: a file, or the name of a shipped one; may be repeated");
   add_platform_options(command, options->platform);
-  command.add_option("--planners", options->planners,
-                     "A,B,...: who plans; exec:PATH: a program of yours; default: all but exhaustive");
+  add_option(command, "--planners", options->planners,
+             "A,B,...: who plans; exec:PATH: a program of yours; default: all but exhaustive");
   add_planning_options(command, options->planning);
-  command.add_option("--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated")
-      ->allow_extra_args(false);
+  add_repeated(command, "--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated");
   add_simulation_options(command, options->simulation);
   return [options](const Settings& settings) { return run(*options, settings); };
 }

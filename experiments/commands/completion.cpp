@@ -1,10 +1,9 @@
 #include "experiments/report/completion.hpp"
 
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/option_text.hpp"
 #include "sim/io/json.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
@@ -13,7 +12,7 @@ namespace {
 
 VerbAction configure(CLI::App& command) {
   auto shell = std::make_shared<std::string>();
-  command.add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  add_required(command, "SHELL", *shell, "bash, zsh or fish");
   return [shell, &command](const Settings&) {
     const std::string& name = read_choice_option("SHELL", *shell, {"bash", "zsh", "fish"});
     const CommandTree tree = command_tree(command);

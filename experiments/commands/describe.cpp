@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/inputs.hpp"
 #include "experiments/judge.hpp"
@@ -12,8 +13,6 @@
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -86,14 +85,12 @@ Description describe(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command
-      .add_option("FILE", options->file,
-                  "a model, platform, plan, architecture or device; or a shipped model's or platform's name")
-      ->required();
-  command.add_option("--model", options->model, "of a plan: its model; default: the one it names, if shipped");
-  command.add_option("--platform", options->platform, "of a plan: its platform; default: the one it names, if shipped");
-  command.add_option("--speed", options->speeds, "of a plan: KIND=X, as for simulate; may be repeated")
-      ->allow_extra_args(false);
+  add_required(command, "FILE", options->file,
+               "a model, platform, plan, architecture or device; or a shipped model's or platform's name");
+  add_option(command, "--model", options->model, "of a plan: its model; default: the one it names, if shipped");
+  add_option(command, "--platform", options->platform,
+             "of a plan: its platform; default: the one it names, if shipped");
+  add_repeated(command, "--speed", options->speeds, "of a plan: KIND=X, as for simulate; may be repeated");
   return [options](const Settings& settings) {
     const Description description = describe(*options, settings);
     return Answer{.text = description.text, .json = to_json(description.record)};

@@ -1,11 +1,10 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/report/model_answer.hpp"
 #include "experiments/written_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/text_file.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
@@ -24,11 +23,11 @@ struct Options {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("FORMAT", options->format, "pipedream: the graph text of PipeDream's profiler")->required();
-  command.add_option("FILE", options->file, "the profile")->required();
-  command.add_option("--microbatch-size", options->microbatch_size, "samples that the figures refer to")->required();
-  command.add_option("--device", options->device, "the kind of device that the times were taken on")->required();
-  command.add_option("-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
+  add_required(command, "FORMAT", options->format, "pipedream: the graph text of PipeDream's profiler");
+  add_required(command, "FILE", options->file, "the profile");
+  add_required(command, "--microbatch-size", options->microbatch_size, "samples that the figures refer to");
+  add_required(command, "--device", options->device, "the kind of device that the times were taken on");
+  add_option(command, "-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
   return [options](const Settings&) {
     static_cast<void>(read_choice_option("FORMAT", options->format, {"pipedream"}));
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);

@@ -1,10 +1,9 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/report/catalogue.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
@@ -27,11 +26,9 @@ void select(Catalogue& catalogue, const std::string& name) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command
-      .add_option("KIND", options->kind,
-                  "planners, schedules, platforms, models (profiles), devices or architectures (networks)")
-      ->required();
-  command.add_option("NAME", options->name, "only this one");
+  add_required(command, "KIND", options->kind,
+               "planners, schedules, platforms, models (profiles), devices or architectures (networks)");
+  add_option(command, "NAME", options->name, "only this one");
   return [options](const Settings&) {
     Catalogue catalogue = load_catalogue(options->kind);
     if (options->name) select(catalogue, *options->name);

@@ -1,8 +1,7 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/report/man_page.hpp"
 #include "sim/io/json.hpp"
-
-#include <CLI/CLI.hpp>
 
 namespace stagecraft {
 namespace {

@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/report/model_answer.hpp"
@@ -9,8 +10,6 @@
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/image_draft.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -72,13 +71,12 @@ Granularity read_granularity(const std::string& text) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("NAME", options->architecture, "a network known by name, or an architecture file")->required();
-  command.add_option("--device", options->device, "a device kind known by name, or a device file")->required();
-  command.add_option("--microbatch-size", options->microbatch_size, "samples of a microbatch")->required();
-  command.add_option("--granularity", options->granularity, "what becomes one layer: operator, layer or block")
-      ->capture_default_str();
-  command.add_option("--image", options->image, "pixels along an edge, for a network for images known by name");
-  command.add_option("-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
+  add_required(command, "NAME", options->architecture, "a network known by name, or an architecture file");
+  add_required(command, "--device", options->device, "a device kind known by name, or a device file");
+  add_required(command, "--microbatch-size", options->microbatch_size, "samples of a microbatch");
+  add_option(command, "--granularity", options->granularity, "what becomes one layer: operator, layer or block");
+  add_option(command, "--image", options->image, "pixels along an edge, for a network for images known by name");
+  add_option(command, "-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
   return [options](const Settings&) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
     const Granularity granularity = read_granularity(options->granularity);

@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/external_planner.hpp"
@@ -7,8 +8,6 @@
 #include "experiments/written_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
@@ -49,14 +48,11 @@ Answer run(const Options& options, const Settings& settings) {
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_input_options(command, options->inputs);
-  command
-      .add_option("--planner", options->planner,
-                  "who plans: see stagecraft list planners; exec:PATH: a program of yours")
-      ->required();
+  add_required(command, "--planner", options->planner,
+               "who plans: see stagecraft list planners; exec:PATH: a program of yours");
   add_planning_options(command, options->planning);
-  command.add_option("--set", options->set, "KEY=VALUE: an option of the planner; may be repeated")
-      ->allow_extra_args(false);
-  command.add_option("-o,--output", options->output, "write the plan to this file, as JSON if it ends in .json");
+  add_repeated(command, "--set", options->set, "KEY=VALUE: an option of the planner; may be repeated");
+  add_option(command, "-o,--output", options->output, "write the plan to this file, as JSON if it ends in .json");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

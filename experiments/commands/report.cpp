@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/report/document.hpp"
 #include "experiments/report/study_report.hpp"
@@ -7,8 +8,6 @@
 #include "experiments/written_file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <map>
@@ -71,8 +70,8 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("DIR", options->folders, "folders with results of one study")->required();
-  command.add_option("-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
+  add_required_list(command, "DIR", options->folders, "folders with results of one study");
+  add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/inputs.hpp"
 #include "experiments/option_text.hpp"
@@ -10,8 +11,6 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -129,26 +128,20 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("STUDY", options->study, "the study's YAML file, or the name of a shipped study")->required();
-  command.add_option("--out", options->out, "folder of the results; default: stagecraft-results/NAME");
-  command.add_flag("--resume", options->resume, "go on with results that are there: compute what is missing")
-      ->disable_flag_override();
-  command.add_option("--workers", options->workers, "cells at a time on this machine; default: one per core");
-  command.add_option("--executor", options->executor, "local: processes on this machine; slurm: job arrays");
-  command
-      .add_option("--sbatch", options->sbatch,
-                  "an option of sbatch, such as --sbatch=--partition=batch; may be repeated")
-      ->allow_extra_args(false);
-  command.add_option("--cells-per-task", options->cells_per_task, "cells of one task of Slurm, at least; default: 50");
-  command.add_option("--shard", options->shard, "I/N: only the I-th of N parts, without merging the results");
-  command.add_option("--set", options->set, "KEY=VALUE: a key of all cells, limits.KEY or seeds.KEY; may be repeated")
-      ->allow_extra_args(false);
-  command
-      .add_option("--filter", options->filters,
-                  "KEY=VALUE: only cells with that value; of several for a key, any; may be repeated")
-      ->allow_extra_args(false);
-  command.add_flag("--dry-run", options->dry_run, "show the cells and how long they may take; write nothing")
-      ->disable_flag_override();
+  add_required(command, "STUDY", options->study, "the study's YAML file, or the name of a shipped study");
+  add_option(command, "--out", options->out, "folder of the results; default: stagecraft-results/NAME");
+  add_flag(command, "--resume", options->resume, "go on with results that are there: compute what is missing");
+  add_option(command, "--workers", options->workers, "cells at a time on this machine; default: one per core");
+  add_option(command, "--executor", options->executor, "local: processes on this machine; slurm: job arrays");
+  add_repeated(command, "--sbatch", options->sbatch,
+               "an option of sbatch, such as --sbatch=--partition=batch; may be repeated");
+  add_option(command, "--cells-per-task", options->cells_per_task, "cells of one task of Slurm, at least; default: 50");
+  add_option(command, "--shard", options->shard, "I/N: only the I-th of N parts, without merging the results");
+  add_repeated(command, "--set", options->set,
+               "KEY=VALUE: a key of all cells, limits.KEY or seeds.KEY; may be repeated");
+  add_repeated(command, "--filter", options->filters,
+               "KEY=VALUE: only cells with that value; of several for a key, any; may be repeated");
+  add_flag(command, "--dry-run", options->dry_run, "show the cells and how long they may take; write nothing");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

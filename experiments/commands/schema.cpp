@@ -1,7 +1,6 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "sim/io/json_schema.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>
@@ -11,7 +10,7 @@ namespace {
 
 VerbAction configure(CLI::App& command) {
   auto name = std::make_shared<std::string>();
-  command.add_option("FORMAT", *name, "the file format, such as model")->required();
+  add_required(command, "FORMAT", *name, "the file format, such as model");
   return [name](const Settings&) {
     std::string schema(json_schema(*name));
     while (schema.ends_with('\n')) schema.pop_back();

@@ -1,9 +1,8 @@
 #include "experiments/commands/shared_options.hpp"
 
+#include "experiments/commands/add_option.hpp"
 #include "experiments/option_text.hpp"
 #include "sim/base/error.hpp"
-
-#include <CLI/CLI.hpp>
 
 namespace stagecraft {
 namespace {
@@ -15,15 +14,13 @@ constexpr Seconds kLongestPlanning(864000);  // ten days
 }  // namespace
 
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
-  command.add_option("--platform", options.platform, "the platform: a file, or the name of a shipped one")->required();
-  command
-      .add_option("--speed", options.speeds,
-                  "KIND=X: how fast a kind of device is relative to the others; may be repeated")
-      ->allow_extra_args(false);
+  add_required(command, "--platform", options.platform, "the platform: a file, or the name of a shipped one");
+  add_repeated(command, "--speed", options.speeds,
+               "KIND=X: how fast a kind of device is relative to the others; may be repeated");
 }
 
 void add_input_options(CLI::App& command, InputOptions& options) {
-  command.add_option("--model", options.model, "the model: a file, or the name of a shipped one")->required();
+  add_required(command, "--model", options.model, "the model: a file, or the name of a shipped one");
   add_platform_options(command, options.platform);
 }
 
@@ -32,18 +29,18 @@ Inputs load_inputs(const InputOptions& options) {
 }
 
 void add_planning_options(CLI::App& command, PlanningOptions& options) {
-  command.add_option("--schedule", options.schedule, "the schedule; default: the planner's own");
-  command.add_option("--microbatches", options.microbatches,
-                     "microbatches of an iteration, or length of an asynchronous run; default: 4 for each device, "
-                     "asynchronous runs at least as many as it takes to find their period");
-  command.add_option("--global-batch", options.global_batch,
-                     "samples of an iteration, instead of --microbatches; a multiple of the microbatch size");
-  command.add_option("--microbatch-size", options.microbatch_size, "samples of a microbatch; default: the model's");
-  command.add_option("--training", options.training,
-                     "K=V,...: what training keeps in memory: gradient_copies (1), optimizer_copies (2), "
-                     "boundary_buffers (2), input_gradient_release (0)");
-  command.add_option("--planner-time-limit", options.planner_time_limit,
-                     "how long a planner that is a program (exec:PATH) may take, such as '90 s'; default: 10 min");
+  add_option(command, "--schedule", options.schedule, "the schedule; default: the planner's own");
+  add_option(command, "--microbatches", options.microbatches,
+             "microbatches of an iteration, or length of an asynchronous run; default: 4 for each device, "
+             "asynchronous runs at least as many as it takes to find their period");
+  add_option(command, "--global-batch", options.global_batch,
+             "samples of an iteration, instead of --microbatches; a multiple of the microbatch size");
+  add_option(command, "--microbatch-size", options.microbatch_size, "samples of a microbatch; default: the model's");
+  add_option(command, "--training", options.training,
+             "K=V,...: what training keeps in memory: gradient_copies (1), optimizer_copies (2), "
+             "boundary_buffers (2), input_gradient_release (0)");
+  add_option(command, "--planner-time-limit", options.planner_time_limit,
+             "how long a planner that is a program (exec:PATH) may take, such as '90 s'; default: 10 min");
 }
 
 PlanningChoices read_planning_choices(const PlanningOptions& options) {
@@ -68,14 +65,10 @@ ExternalCalls read_external_options(const PlanningOptions& options) {
 }
 
 void add_simulation_options(CLI::App& command, SimulationOptions& options) {
-  command.add_option("--engine", options.engine, "replay: SimGrid, links are shared; evaluate: without contention")
-      ->capture_default_str();
-  command
-      .add_option("--network", options.network,
-                  "platform: transfers cross the platform's links; analytic: one channel for each stage boundary")
-      ->capture_default_str();
-  command.add_option("--iterations", options.iterations, "iterations of a synchronous schedule; the last one counts")
-      ->capture_default_str();
+  add_option(command, "--engine", options.engine, "replay: SimGrid, links are shared; evaluate: without contention");
+  add_option(command, "--network", options.network,
+             "platform: transfers cross the platform's links; analytic: one channel for each stage boundary");
+  add_option(command, "--iterations", options.iterations, "iterations of a synchronous schedule; the last one counts");
 }
 
 SimulationChoices read_simulation_choices(const SimulationOptions& options) {

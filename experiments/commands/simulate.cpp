@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/judge.hpp"
@@ -13,8 +14,6 @@
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <limits>
 #include <memory>
@@ -85,19 +84,18 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("PLAN", options->plan, "the plan, YAML or JSON")->required();
+  add_required(command, "PLAN", options->plan, "the plan, YAML or JSON");
   add_input_options(command, options->inputs);
   add_simulation_options(command, options->simulation);
-  command.add_option("--schedule-file", options->schedule_file,
-                     "run the plan's stages in the orders of this file, instead of by the plan's schedule");
-  command.add_option("--events", options->events,
-                     "what changes during the run: slowdowns, bandwidths, failures, noise");
-  command.add_option("--noise-seed", options->noise_seed,
-                     "N: other noise than the events file's own, as different for each N");
-  command
-      .add_flag("--timeline", options->timeline, "draw the last iteration, if it is small; with --json, list the run")
-      ->disable_flag_override();
-  command.add_flag("--transfers", options->transfers, "as --timeline, and draw transfers")->disable_flag_override();
+  add_option(command, "--schedule-file", options->schedule_file,
+             "run the plan's stages in the orders of this file, instead of by the plan's schedule");
+  add_option(command, "--events", options->events,
+             "what changes during the run: slowdowns, bandwidths, failures, noise");
+  add_option(command, "--noise-seed", options->noise_seed,
+             "N: other noise than the events file's own, as different for each N");
+  add_flag(command, "--timeline", options->timeline,
+           "draw the last iteration, if it is small; with --json, list the run");
+  add_flag(command, "--transfers", options->transfers, "as --timeline, and draw transfers");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

@@ -1,3 +1,4 @@
+#include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/option_text.hpp"
 #include "experiments/study/cell_inputs.hpp"
@@ -6,8 +7,6 @@
 #include "experiments/study/study_folder.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -58,9 +57,9 @@ Answer run(const Options& options, const Settings&) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  command.add_option("FOLDER", options->folder, "the folder of a study's results")->required();
-  command.add_option("--chunks", options->chunks, "a file of lists of cells, as run writes it")->required();
-  command.add_option("--chunk", options->chunk, "which of them, from 0; default: SLURM_ARRAY_TASK_ID");
+  add_required(command, "FOLDER", options->folder, "the folder of a study's results");
+  add_required(command, "--chunks", options->chunks, "a file of lists of cells, as run writes it");
+  add_option(command, "--chunk", options->chunk, "which of them, from 0; default: SLURM_ARRAY_TASK_ID");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

@@ -15,7 +15,6 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -31,7 +30,7 @@ class SharedCounter {
   SharedCounter() {
     void* page = mmap(nullptr, sizeof(Counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) throw InternalError("no shared memory");
-    counter_ = new (page) Counter(0);
+    counter_ = std::construct_at(static_cast<Counter*>(page), 0);
   }
   ~SharedCounter() { munmap(static_cast<void*>(counter_), sizeof(Counter)); }
   SharedCounter(const SharedCounter&) = delete;
