@@ -13,7 +13,7 @@ TEST_CASE("run: after twenty kills at random moments the rows are those of an un
   const test::TemporaryFolder whole;
   test::write_five_hundred(whole);
   CHECK(test::shell("$S run $D/study.yaml --out $D/out", whole.path()).code == 0);
-  const std::string rows = test::rows_text(whole / "out");
+  const std::string rows = test::all_results(whole / "out");
   std::mt19937 random(1);
   for (int round = 0; round < 20; ++round) {
     const test::TemporaryFolder folder;
@@ -24,7 +24,7 @@ TEST_CASE("run: after twenty kills at random moments the rows are those of an un
     CAPTURE(parent);
     CAPTURE(milliseconds);
     CHECK(test::kill_and_resume(folder, parent, milliseconds).code == 0);
-    CHECK(test::rows_text(folder / "out") == rows);
+    CHECK(test::all_results(folder / "out") == rows);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "experiments/study/results.hpp"
 #include "tests/experiments/shell.hpp"
 
+#include <filesystem>
 #include <string>
 
 namespace stagecraft::test {
@@ -32,6 +33,11 @@ inline std::string rows_text(const std::string& folder) {
     text += std::to_string(result.index) + " " + to_line(row) + "\n";
   }
   return text;
+}
+
+/// The rows as `rows_text`, and the table for people and programs as it lies in the folder.
+inline std::string all_results(const std::string& folder) {
+  return rows_text(folder) + content_of((std::filesystem::path(folder) / "results.csv").string());
 }
 
 /// Starts a run with two workers, kills the parent or one of them with SIGKILL after a while, and resumes it.
