@@ -43,18 +43,30 @@ TEST_CASE("run: one and two workers give the same rows, and so does a study kill
   }
 }
 
+/// A study of which the last cell's planner is the script `once`; before it there are cells of our own.
+void write_study_with(const TemporaryFolder& folder, const std::string& once) {
+  test::write(folder / "once.sh", "#!/bin/sh\n" + once);
+  std::filesystem::permissions(folder / "once.sh", std::filesystem::perms::owner_all);
+  test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
+study: one of its own kind
+base: {model: vgg16, platform: p3.8xlarge-x4, microbatches: 4, schedule: 1f1b}
+matrix: {microbatch_size: [1, 2, 4, 8], planner: [uniform]}
+include: [{planner: "exec:once.sh"}]
+)");
+}
+
 TEST_CASE("run: a cell whose process is killed is run again, alone") {
   const TemporaryFolder folder;
-  test::write_five_hundred(folder);
-  const ShellRun run = shell(
-      "$S run $D/study.yaml --out $D/out --workers 1 & P=$!; sleep 0.2; for i in 1 2 3 4 5; do for w in "
-      "$(ps -o pid= --ppid $P); do kill -9 $(ps -o pid= --ppid $w) 2>/dev/null && echo killed; done; done; wait $P",
-      folder.path());
-  CHECK(run.code == 0);
-  CHECK(count(run.out, "killed") > 0);
+  write_study_with(folder,
+                   "mkdir \"$(dirname \"$0\")/killed\" && kill -9 $PPID\n"
+                   "echo '{\"infeasible\": {\"reason\": \"the second time\"}}'\n");
+  CHECK(shell("$S run $D/study.yaml --out $D/out --workers 1", folder.path()).code == 0);
+  CHECK(std::filesystem::exists(folder / "killed"));
   const Results results = load_results({folder / "out"});
-  CHECK(results.is_complete());
+  REQUIRE(results.is_complete());
+  REQUIRE(results.rows.size() == 5);
   for (const CellResult& result : results.rows) CHECK(!is_failure(result.row.status));
+  CHECK(results.rows[4].row.message == "the second time");
 }
 
 TEST_CASE("run: a cell that takes too long, too much memory, or makes no sense costs one row") {
@@ -67,7 +79,7 @@ include:
   - {microbatches: 16, platform.nodes.count: 0}
   - {microbatches: 16, platform.nodes.cuont: 2}
   - {microbatches: 16, options.uniform.stages: 1000}
-limits: {time: 500 ms, retries: 1}
+limits: {time: 2 s, retries: 1}
 )");
   const ShellRun run = shell("$S run $D/study.yaml --out $D/out", folder.path());
   CHECK(run.code == 4);
@@ -77,7 +89,7 @@ limits: {time: 500 ms, retries: 1}
   CHECK(row(0).status == CellStatus::Ok);
   CHECK(row(1).status == CellStatus::Ok);
   CHECK(row(2).status == CellStatus::Timeout);
-  CHECK(row(2).message == "was not done after 0.5 s");
+  CHECK(row(2).message == "was not done after 2 s");
   CHECK(row(3).status == CellStatus::Invalid);
   CHECK(row(4).status == CellStatus::Invalid);
   CHECK(row(4).message.find("did you mean 'count'") != std::string::npos);
@@ -94,7 +106,7 @@ TEST_CASE("run: planners that are programs have rows like any other, whatever th
 study: programs
 base: {model: vgg16, platform: p3.8xlarge-x4, microbatches: 4, schedule: 1f1b}
 matrix: {planner: [uniform, "exec:hang.sh", "exec:crash.sh", "exec:babble.sh", "exec:no plan.sh"]}
-limits: {time: 1 s, retries: 0}
+limits: {time: 3 s, retries: 0}
 )");
   CHECK(shell("chmod +x $D/*.sh; $S run $D/study.yaml --out $D/out", folder.path()).code == 4);
   const Results results = load_results({folder / "out"});
@@ -127,13 +139,17 @@ limits: {memory: 64 MiB, retries: 0}
 
 TEST_CASE("run: an interrupt stops it in good order and tells how to go on") {
   const TemporaryFolder folder;
-  test::write_five_hundred(folder);
+  write_study_with(folder,
+                   "mkdir \"$(dirname \"$0\")/started\" && exec sleep 100\n"
+                   "echo '{\"infeasible\": {\"reason\": \"the second time\"}}'\n");
   const ShellRun run = shell(
-      "env --default-signal=INT $S run $D/study.yaml --out $D/out --workers 1 & P=$!; sleep 0.3; kill -INT $P; wait $P",
+      "env --default-signal=INT $S run $D/study.yaml --out $D/out --workers 1 & P=$!; "
+      "for i in $(seq 3000); do [ -e $D/started ] && break; sleep 0.01; done; kill -INT $P; wait $P",
       folder.path());
   CHECK(run.code == 130);
   CHECK(run.out.find("--resume") != std::string::npos);
   CHECK(run.err.empty());
+  CHECK(load_results({folder / "out"}).rows.size() == 4);
   CHECK(shell("$S run $D/study.yaml --out $D/out --resume", folder.path()).code == 0);
   CHECK(load_results({folder / "out"}).is_complete());
 }
