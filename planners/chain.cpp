@@ -1,0 +1,98 @@
+#include "planners/chain.hpp"
+
+#include "planners/cost_model.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+BytesPerSecond require_bandwidth(const Platform& platform) {
+  if (const auto bandwidth = smallest_pair_bandwidth(platform)) return *bandwidth;
+  throw InputError("two devices of platform " + quote(platform.spec.name) + " are not connected", {},
+                   "this planner may put any two stages side by side: add a default_link");
+}
+
+std::vector<std::vector<Bytes>> range_maxima(std::vector<Bytes> values) {
+  std::vector<std::vector<Bytes>> rows{std::move(values)};
+  for (std::size_t length = 2; length <= rows[0].size(); length *= 2) {
+    const std::vector<Bytes>& half = rows.back();
+    std::vector<Bytes> row(rows[0].size() - length + 1);
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::max(half[i], half[i + length / 2]);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Bytes> crossing_bytes(const LayerGraph& graph, const std::vector<LayerId>& order) {
+  IndexVector<LayerId, std::size_t> position(graph.layers.size(), 0);
+  for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
+  std::vector<std::vector<std::pair<std::size_t, Bytes>>> uses(order.size());  // of each producer: (consumer, bytes)
+  for (const LayerEdge& edge : graph.edges) uses[position[edge.from]].emplace_back(position[edge.to], edge.bytes);
+  std::vector<Bytes> crossing(order.size() + 1);
+  for (std::size_t producer = 0; producer < order.size(); ++producer) {
+    std::ranges::sort(uses[producer], std::greater<>());
+    Bytes largest;
+    for (std::size_t i = 0; i < uses[producer].size(); ++i) {
+      largest = std::max(largest, uses[producer][i].second);
+      const std::size_t next = i + 1 < uses[producer].size() ? uses[producer][i + 1].first : producer;
+      for (std::size_t cut = uses[producer][i].first; cut > next; --cut) crossing[cut] += largest;
+    }
+  }
+  return crossing;
+}
+
+Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
+    : order_(canonical_order(request.graph)),
+      device_count_(static_cast<std::uint32_t>(request.platform.devices.size())),
+      capacity_(smallest_capacity(request.platform)),
+      forward_(order_.size() + 1),
+      backward_(order_.size() + 1),
+      copies_(order_.size() + 1),
+      stash_(order_.size() + 1),
+      transfer_(order_.size() + 1),
+      buffers_(order_.size() + 1) {
+  const double factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
+  const std::int64_t copies = weight_versions + request.training.gradient_copies + request.training.optimizer_copies;
+  std::vector<Bytes> workspace;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const Layer& layer = request.graph.layers[order_[i]];
+    forward_[i + 1] = forward_[i] + ticks_up(layer.forward * factor);
+    backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor);
+    copies_[i + 1] = copies_[i] + layer.parameters * copies;
+    stash_[i + 1] = stash_[i] + layer.stash;
+    workspace.push_back(layer.workspace);
+  }
+  workspace_ = range_maxima(std::move(workspace));
+  if (device_count_ == 1) return;
+  const BytesPerSecond bandwidth = require_bandwidth(request.platform);
+  const std::vector<Bytes> crossing = crossing_bytes(request.graph, order_);
+  for (std::size_t cut = 1; cut < order_.size(); ++cut) {
+    transfer_[cut] = ticks_up(crossing[cut] / bandwidth);
+    buffers_[cut] = crossing[cut] * request.training.boundary_buffers;
+  }
+}
+
+Bytes Chain::workspace(std::size_t begin, std::size_t end) const {
+  const auto row = static_cast<std::size_t>(std::bit_width(end - begin) - 1);
+  return std::max(workspace_[row][begin], workspace_[row][end - (std::size_t{1} << row)]);
+}
+
+std::vector<ChainResource> resources_of(const Chain& chain, std::span<const ChainStage> stages) {
+  std::vector<ChainResource> resources;
+  for (const ChainStage& stage : stages) {
+    if (stage.begin > 0) resources.push_back({chain.transfer(stage.begin), chain.transfer(stage.begin)});
+    resources.push_back({chain.forward(stage.begin, stage.end), chain.backward(stage.begin, stage.end)});
+  }
+  return resources;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,111 @@
+#include "sim/schedule/periodic.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace stagecraft {
+namespace {
+
+Ticks ceil_div(Ticks a, Ticks b) { return (a + b - 1) / b; }
+
+bool is_within(std::span<const ChainResource> resources, Ticks period) {
+  return std::ranges::all_of(resources, [&](const ChainResource& resource) { return resource.load() <= period; });
+}
+
+/// All sums of consecutive loads that are at least the largest load, increasing, each once.
+std::vector<Ticks> candidate_periods(std::span<const ChainResource> resources) {
+  Ticks largest = 1;
+  for (const ChainResource& resource : resources) largest = std::max(largest, resource.load());
+  std::vector<Ticks> sums{largest};
+  for (std::size_t i = 0; i < resources.size(); ++i) {
+    Ticks sum = 0;
+    for (std::size_t j = i; j < resources.size(); ++j) {
+      sum += resources[j].load();
+      if (sum > largest) sums.push_back(sum);
+    }
+  }
+  std::ranges::sort(sums);
+  sums.erase(std::ranges::unique(sums).begin(), sums.end());
+  return sums;
+}
+
+TickOperation operation(std::size_t resource, bool backward, Ticks start, Ticks period) {
+  return {resource % 2 == 1, static_cast<std::uint32_t>(resource / 2), backward, start % period, start / period};
+}
+
+}  // namespace
+
+Ticks stack_delay(Ticks delay, Ticks load, Ticks period) {
+  const Ticks periods = ceil_div(delay, period);
+  return periods == ceil_div(delay + load, period) ? delay + load : periods * period + load;
+}
+
+std::int64_t in_flight_within(Ticks reach, Ticks period) { return std::max<std::int64_t>(1, ceil_div(reach, period)); }
+
+std::optional<StarTimes> star_times(std::span<const ChainResource> resources, Ticks period) {
+  if (!is_within(resources, period)) return std::nullopt;
+  const std::size_t count = resources.size();
+  StarTimes times{std::vector<Ticks>(count), std::vector<Ticks>(count), std::vector<std::int64_t>(count)};
+  Ticks start = 0;
+  for (std::size_t r = 0; r < count; ++r) {
+    times.forward[r] = start;
+    start += resources[r].forward;
+  }
+  Ticks reach = 0;  // the delay of the next resource plus its load
+  for (std::size_t r = count; r-- > 0;) {
+    reach = stack_delay(reach, resources[r].load(), period);
+    times.backward[r] = times.forward[r] + resources[r].forward + reach - resources[r].load();
+    times.in_flight[r] = in_flight_within(reach, period);
+  }
+  return times;
+}
+
+std::optional<std::vector<std::int64_t>> star_groups(std::span<const ChainResource> resources, Ticks period) {
+  if (!is_within(resources, period)) return std::nullopt;
+  std::vector<std::int64_t> groups(resources.size());
+  std::int64_t group = 1;
+  Ticks load = 0;
+  for (std::size_t r = resources.size(); r-- > 0;) {
+    load += resources[r].load();
+    if (load > period) {
+      ++group;
+      load = resources[r].load();
+    }
+    groups[r] = group;
+  }
+  return groups;
+}
+
+std::optional<Ticks> least_star_period(std::span<const ChainResource> resources,
+                                       const std::function<bool(std::span<const std::int64_t>)>& fits) {
+  const std::vector<Ticks> candidates = candidate_periods(resources);
+  const auto found = std::ranges::partition_point(candidates, [&](Ticks period) {
+    const std::optional<std::vector<std::int64_t>> groups = star_groups(resources, period);
+    STAGECRAFT_CHECK(groups.has_value(), "a candidate is no less than the largest load");
+    return !fits(*groups);
+  });
+  return found == candidates.end() ? std::nullopt : std::optional(*found);
+}
+
+TickPattern star_pattern(const StarTimes& times, Ticks period) {
+  TickPattern pattern{period, {}};
+  for (std::size_t r = 0; r < times.forward.size(); ++r) {
+    pattern.operations.push_back(operation(r, false, times.forward[r], period));
+  }
+  for (std::size_t r = times.backward.size(); r-- > 0;) {
+    pattern.operations.push_back(operation(r, true, times.backward[r], period));
+  }
+  return pattern;
+}
+
+Pattern to_pattern(const TickPattern& pattern, bool timed) {
+  Pattern result{to_seconds(pattern.period), timed, {}};
+  for (const TickOperation& o : pattern.operations) {
+    result.operations.push_back({o.is_cut, o.index, o.backward, to_seconds(o.start), o.shift});
+  }
+  return result;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "sim/base/ticks.hpp"
+#include "sim/model/plan.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+/// Copies of the weights that a periodic schedule needs, however deep the pipeline is: the version that is read and the
+/// one that is being made (PipeDream-2BW).
+inline constexpr std::int64_t kPeriodicWeightVersions = 2;
+
+/// A stage, or the cut behind it, in a chain stage, cut, stage, …, stage: something that runs one operation at a time.
+struct ChainResource {
+  Ticks forward = 0;
+  Ticks backward = 0;
+  [[nodiscard]] Ticks load() const { return forward + backward; }
+  friend bool operator==(const ChainResource&, const ChainResource&) = default;
+};
+
+/// V (+) u: the least delay before a resource of load u, when the one behind it has the delay V: V + u, or if that
+/// crosses a multiple of the period, that multiple plus u.
+/// **Requires** period > 0. **Source** MadPipe (Beaumont, Eyraud-Dubois, Shilova 2022), the operator of the groups.
+[[nodiscard]] Ticks stack_delay(Ticks delay, Ticks load, Ticks period);
+
+/// Microbatches in flight at a resource whose delay and load add up to `reach`: ⌈reach / period⌉, at least 1.
+[[nodiscard]] std::int64_t in_flight_within(Ticks reach, Ticks period);
+
+/// When microbatch 0 starts on each resource; microbatch j comes j periods later.
+struct StarTimes {
+  std::vector<Ticks> forward;
+  std::vector<Ticks> backward;
+  std::vector<std::int64_t> in_flight;  ///< microbatches whose forward has begun and whose backward has not ended
+};
+
+/// 1F1B*: of all schedules of a chain with this period the one in which every resource has the fewest microbatches in
+/// flight, all at once; none if a resource's load exceeds the period.
+///
+/// Let D be the time from the end of a resource's forward to the start of the same microbatch's backward, u the load.
+/// Forward and backward do not collide modulo T exactly if (D mod T) + u <= T, and ⌈(D + u) / T⌉ microbatches are in
+/// flight. A resource waits for all behind it, so D_r >= D_{r+1} + u_{r+1}: the least D_r is that sum if it leaves
+/// room in the present period, else the next multiple of T, which is what `stack_delay` says. It grows with V, so the
+/// least delays, and with them all counts, are reached together.
+/// **Shape** `resources` in chain order. **Requires** period > 0. **Cost** O(resources).
+[[nodiscard]] std::optional<StarTimes> star_times(std::span<const ChainResource> resources, Ticks period);
+
+/// The same counts by groups: from the last resource backwards, a group takes resources while their total load is
+/// within the period; what is in the i-th group from the end has i microbatches in flight.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> star_groups(std::span<const ChainResource> resources,
+                                                                   Ticks period);
+
+/// The least period with which `fits` accepts the counts of 1F1B*; none if it refuses even one microbatch in flight
+/// everywhere. Counts change only where the period is a sum of consecutive loads, so these are searched by bisection.
+/// **Requires** that `fits` accepts smaller counts wherever it accepts larger ones.
+/// **Cost** O(resources² log resources), and `fits` O(log resources) times.
+[[nodiscard]] std::optional<Ticks> least_star_period(std::span<const ChainResource> resources,
+                                                     const std::function<bool(std::span<const std::int64_t>)>& fits);
+
+/// An operation of a pattern in ticks: the instance of microbatch j starts at (j + shift) * period + start.
+struct TickOperation {
+  bool is_cut = false;
+  std::uint32_t index = 0;  ///< of the stage, or of the stage before the cut
+  bool backward = false;
+  Ticks start = 0;  ///< in [0, period)
+  std::int64_t shift = 0;
+  friend bool operator==(const TickOperation&, const TickOperation&) = default;
+};
+struct TickPattern {
+  Ticks period = 1;
+  std::vector<TickOperation> operations;
+  friend bool operator==(const TickPattern&, const TickPattern&) = default;
+};
+
+/// The pattern of 1F1B*. **Shape** `resources` in the order stage, cut, …, stage.
+[[nodiscard]] TickPattern star_pattern(const StarTimes& times, Ticks period);
+
+[[nodiscard]] Pattern to_pattern(const TickPattern& pattern, bool timed);
+
+}  // namespace stagecraft
