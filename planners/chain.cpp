@@ -76,7 +76,7 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
   const BytesPerSecond bandwidth = require_bandwidth(request.platform);
   const std::vector<Bytes> crossing = crossing_bytes(request.graph, order_);
   for (std::size_t cut = 1; cut < order_.size(); ++cut) {
-    transfer_[cut] = ticks_up(crossing[cut] / bandwidth);
+    transfer_[cut] = ticks_up(std::min(crossing[cut] / bandwidth, to_seconds(kLongestTransfer)));
     buffers_[cut] = crossing[cut] * request.training.boundary_buffers;
   }
 }

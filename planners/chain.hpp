@@ -12,6 +12,9 @@
 
 namespace stagecraft {
 
+/// More than three days: a cut that takes this long or longer is no cut. Sums over thousands of cuts stay in range.
+inline constexpr Ticks kLongestTransfer = Ticks{1} << 48;
+
 /// Layers [begin, end) of a chain, by position, on one of the devices.
 struct ChainStage {
   std::size_t begin = 0;
@@ -52,7 +55,7 @@ class Chain {
   }
 
   // Of the cut before layer `at`, 0 at both ends of the chain.
-  [[nodiscard]] Ticks transfer(std::size_t at) const { return transfer_[at]; }  ///< one way
+  [[nodiscard]] Ticks transfer(std::size_t at) const { return transfer_[at]; }  ///< one way, at most `kLongestTransfer`
   [[nodiscard]] Ticks cut_load(std::size_t at) const { return 2 * transfer_[at]; }
   [[nodiscard]] Bytes buffers(std::size_t at) const { return buffers_[at]; }  ///< on either side
 
