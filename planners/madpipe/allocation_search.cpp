@@ -1,0 +1,48 @@
+#include "planners/madpipe/allocation_search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft::madpipe {
+namespace {
+
+Ticks all_one_after_another(const Chain& chain) {
+  Ticks sum = chain.load(0, chain.size());
+  for (std::size_t at = 0; at <= chain.size(); ++at) sum += chain.cut_load(at);
+  return sum;
+}
+
+/// Whether the call found a better allocation.
+bool try_target(AllocationSolver& solver, Ticks target, AllocationSearch& search) {
+  std::optional<Allocation> found = solver.solve(target, search.best ? search.best->period() : kUnlimited);
+  search.steps.push_back({target, found ? std::optional(found->bottleneck) : std::nullopt});
+  if (!found) return false;
+  search.best = std::move(found);
+  return true;
+}
+
+}  // namespace
+
+AllocationSearch trace_search(const Chain& chain, const AllocationSettings& settings) {
+  AllocationSolver solver(chain, settings);
+  AllocationSearch search;
+  Ticks lower = chain.load(0, chain.size()) / chain.device_count();
+  Ticks upper = all_one_after_another(chain);
+  Ticks target = lower;
+  for (int i = 0; i < settings.iterations; ++i) {
+    target = std::max<Ticks>(1, target);
+    // A bottleneck that is no better than the best period is no less than T^, as T^ never exceeds the upper end.
+    const bool is_better = try_target(solver, target, search);
+    lower = std::max(lower, is_better ? std::min(search.best->bottleneck, target) : target);
+    if (is_better) upper = std::min(upper, search.best->period());
+    target = lower + (upper - lower) / 2;
+  }
+  if (!search.best) try_target(solver, std::max<Ticks>(1, upper), search);
+  return search;
+}
+
+std::optional<Allocation> search_allocation(const Chain& chain, const AllocationSettings& settings) {
+  return trace_search(chain, settings).best;
+}
+
+}  // namespace stagecraft::madpipe

@@ -1,0 +1,91 @@
+#include "planners/madpipe/stage_costs.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace stagecraft::madpipe {
+namespace {
+
+/// No less than any capacity where the product is too large to be formed.
+std::int64_t stash_of(std::int64_t each, std::int64_t count) {
+  std::int64_t bytes = 0;
+  constexpr std::int64_t kTooMuch = std::numeric_limits<std::int64_t>::max() / 2;
+  return __builtin_mul_overflow(each, count, &bytes) ? kTooMuch : std::min(bytes, kTooMuch);
+}
+
+std::int64_t periods_in(Ticks delay, Ticks target) {
+  return delay <= target ? (delay > 0 ? 1 : 0) : (delay - 1) / target + 1;
+}
+
+}  // namespace
+
+StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
+    : parts_(chain.size() + 1),
+      normal_devices_(chain.device_count() - 1),
+      capacity_(chain.capacity().value()),
+      uncharged_(settings.special_memory == SpecialMemory::Optimistic ? 1 : 0) {
+  for (std::size_t i = 0; i <= chain.size(); ++i) {
+    Part& part = parts_[i];
+    part.load_before = chain.load(0, i);
+    part.cut = chain.cut_load(i);
+    part.buffers = chain.buffers(i).value();
+    total_cuts_ += part.cut;
+    largest_bottleneck_ = std::max(largest_bottleneck_, part.cut);
+    if (i == chain.size()) break;
+    part.load = chain.load(i, i + 1);
+    part.copies = chain.copies(i, i + 1).value();
+    part.stash = chain.stash(i, i + 1).value();
+    part.workspace = chain.workspace(i, i + 1).value();
+    least_bottleneck_ = std::max(least_bottleneck_, part.load);
+  }
+  const auto devices = static_cast<Ticks>(chain.device_count());
+  least_bottleneck_ = std::max(least_bottleneck_, total_load() / devices + (total_load() % devices == 0 ? 0 : 1));
+  largest_bottleneck_ = std::max(largest_bottleneck_, total_load());
+}
+
+StageInHand StageCosts::before(std::uint32_t end) const {
+  StageInHand stage;
+  stage.begin = end;
+  stage.kept = parts_[end].buffers;
+  return stage;
+}
+
+void StageCosts::prepend(StageInHand& stage) const {
+  const Part& part = parts_[--stage.begin];
+  stage.load += part.load;
+  stage.cut = part.cut;
+  stage.kept += part.copies;
+  stage.stash += part.stash;
+  stage.workspace = std::max(stage.workspace, part.workspace);
+}
+
+void StageCosts::schedule(StageInHand& stage, Ticks delay, std::int64_t periods, Ticks target) const {
+  Ticks reach = delay + stage.load;  // v = V (+) U
+  stage.is_delayed = reach > periods * target;
+  if (stage.is_delayed) {
+    reach = periods * target + stage.load;
+    periods += periods_in(stage.load, target);
+  }
+  stage.in_flight = std::max<std::int64_t>(1, periods);
+  stage.delay = reach + stage.cut;  // V' = v (+) C
+  if (stage.delay > periods * target) {
+    stage.is_delayed = true;
+    stage.delay = periods * target + stage.cut;
+  }
+  const std::int64_t fixed = stage.kept + stage.workspace;
+  const std::int64_t before = parts_[stage.begin].buffers;
+  stage.memory_behind = fixed + stash_of(stage.stash, stage.in_flight);
+  stage.memory = stage.memory_behind + before;
+  stage.charged = fixed + before + stash_of(stage.stash, stage.in_flight - uncharged_);
+}
+
+bool StageCosts::is_too_much(std::uint32_t layers, std::uint32_t normal, Ticks load, Ticks limit) const {
+  const Ticks open = parts_[layers].load_before;
+  Ticks without = 0;
+  if (__builtin_mul_overflow(limit, static_cast<Ticks>(normal), &without)) return false;
+  Ticks with = 0;
+  if (__builtin_add_overflow(without, limit, &with)) return false;
+  return open >= without && open + load >= with;
+}
+
+}  // namespace stagecraft::madpipe

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "planners/chain.hpp"
+#include "planners/madpipe/allocation.hpp"
+#include "sim/base/ticks.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft::madpipe {
+
+/// A stage that ends where a state's open layers end, made longer at its front layer by layer.
+struct StageInHand {
+  std::uint32_t begin = 0;
+  Ticks load = 0;
+  Ticks cut = 0;  ///< load of the cut before it
+  // Bytes, kept between two calls of `prepend`.
+  std::int64_t kept = 0;  ///< weights and their copies, and the buffers behind
+  std::int64_t stash = 0;
+  std::int64_t workspace = 0;
+  // Set by `schedule`.
+  std::int64_t in_flight = 0;      ///< g
+  std::int64_t memory = 0;         ///< Mem(k, l, g)
+  std::int64_t memory_behind = 0;  ///< without the buffers before it
+  std::int64_t charged = 0;        ///< Mem(k, l, g'), to the special device
+  Ticks delay = 0;                 ///< V', rounded up
+  bool is_delayed = false;         ///< V' is a whole number; else it is V and both loads
+};
+
+/// The numbers of a chain in the order in which the recurrence reads them.
+class StageCosts {
+ public:
+  StageCosts(const Chain& chain, const AllocationSettings& settings);
+
+  [[nodiscard]] std::uint32_t layers() const { return static_cast<std::uint32_t>(parts_.size() - 1); }
+  [[nodiscard]] std::uint32_t normal_devices() const { return normal_devices_; }
+  [[nodiscard]] std::int64_t capacity() const { return capacity_; }
+  [[nodiscard]] Ticks total_load() const { return parts_.back().load_before; }
+  [[nodiscard]] Ticks total_cuts() const { return total_cuts_; }
+  /// No allocation's bottleneck is less: the mean load of a device, and the largest layer.
+  [[nodiscard]] Ticks least_bottleneck() const { return least_bottleneck_; }
+  /// No allocation's bottleneck is more on exact states: all load, or the largest cut.
+  [[nodiscard]] Ticks largest_bottleneck() const { return largest_bottleneck_; }
+
+  /// The empty stage before layer `end`.
+  [[nodiscard]] StageInHand before(std::uint32_t end) const;
+  void prepend(StageInHand& stage) const;
+  /// Where behind a stage the delay is `delay`, in period `periods` (⌈delay / target⌉).
+  void schedule(StageInHand& stage, Ticks delay, std::int64_t periods, Ticks target) const;
+
+  /// Whether layers [0, layers) and a special device that carries `load` cannot stay below `limit` on any device.
+  [[nodiscard]] bool is_too_much(std::uint32_t layers, std::uint32_t normal, Ticks load, Ticks limit) const;
+
+ private:
+  /// Of one layer and the cut before it.
+  struct Part {
+    Ticks load_before = 0;  // of all layers before
+    Ticks load = 0;
+    Ticks cut = 0;
+    std::int64_t copies = 0;
+    std::int64_t stash = 0;
+    std::int64_t workspace = 0;
+    std::int64_t buffers = 0;
+  };
+
+  std::vector<Part> parts_;  // one more than layers
+  std::uint32_t normal_devices_;
+  std::int64_t capacity_;
+  std::int64_t uncharged_;  // microbatches in flight that the special device is not charged for
+  Ticks total_cuts_ = 0;
+  Ticks least_bottleneck_ = 0;
+  Ticks largest_bottleneck_ = 0;
+};
+
+}  // namespace stagecraft::madpipe

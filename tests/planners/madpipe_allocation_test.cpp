@@ -1,0 +1,210 @@
+#include "planners/madpipe/allocation.hpp"
+#include "planners/madpipe/allocation_search.hpp"
+#include "tests/planners/madpipe_chains.hpp"
+#include "tests/planners/madpipe_recurrence.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace {
+
+using namespace stagecraft;
+using namespace stagecraft::testing;
+using madpipe::Allocation;
+using madpipe::AllocationSettings;
+using madpipe::SpecialMemory;
+
+constexpr Ticks kUnit = 1'000'000'000;
+
+AllocationSettings exact(SpecialMemory memory = SpecialMemory::Optimistic) {
+  AllocationSettings settings;
+  settings.exact_states = true;
+  settings.special_memory = memory;
+  return settings;
+}
+
+/// `{1}s {2}n`: the layers of each stage, counted from 1, on the special or on a normal device.
+std::string show(const Allocation& allocation) {
+  std::ostringstream text;
+  for (const ChainStage& stage : allocation.stages) {
+    text << (text.tellp() > 0 ? " {" : "{") << stage.begin + 1;
+    for (std::size_t layer = stage.begin + 1; layer < stage.end; ++layer) text << ',' << layer + 1;
+    text << '}' << (stage.device == allocation.special_device ? 's' : 'n');
+  }
+  return text.str();
+}
+
+using StageTuples = std::vector<std::tuple<std::size_t, std::size_t, bool>>;
+
+StageTuples tuples(const Allocation& allocation) {
+  StageTuples stages;
+  for (const ChainStage& stage : allocation.stages) {
+    stages.emplace_back(stage.begin, stage.end, stage.device == allocation.special_device);
+  }
+  return stages;
+}
+
+double seconds(Ticks ticks) { return to_seconds(ticks).value(); }
+
+const std::vector<SpecialMemory> kBoth{SpecialMemory::Optimistic, SpecialMemory::Safe};
+
+TEST_CASE("MadPipe phase 1: M1 of the specification") {
+  const Chain chain = madpipe_m1(60).chain();
+  const auto at_8 = madpipe::allocate(chain, 8 * kUnit, exact());
+  REQUIRE(at_8);
+  CHECK(at_8->bottleneck == 9 * kUnit);
+  CHECK(at_8->period() == 9 * kUnit);
+  CHECK(show(*at_8) == "{1}s {2}n {3}n {4}s");
+  CHECK(at_8->in_flight == std::vector<std::int64_t>{6, 4, 3, 1});
+  CHECK(at_8->special_device == 0U);
+  CHECK(at_8->stages == std::vector<ChainStage>{{0, 1, 0}, {1, 2, 1}, {2, 3, 2}, {3, 4, 0}});
+  const auto at_9 = madpipe::allocate(chain, 9 * kUnit, exact());
+  REQUIRE(at_9);
+  CHECK(at_9->in_flight == std::vector<std::int64_t>{5, 3, 2, 1});
+  CHECK(show(*at_9) == "{1}s {2}n {3}n {4}s");
+}
+
+TEST_CASE("MadPipe Algorithm 1: M1 of the specification") {
+  const auto search = [](std::int64_t memory) {
+    return madpipe::search_allocation(madpipe_m1(memory).chain(), exact());
+  };
+  const auto ample = search(60);
+  REQUIRE(ample);
+  CHECK(ample->period() == 9 * kUnit);
+  CHECK(show(*ample) == "{1}s {2}n {3}n {4}s");
+  const auto at_50 = search(50);
+  REQUIRE(at_50);
+  CHECK(at_50->period() == 9 * kUnit);
+  CHECK(show(*at_50) == "{1}n {2}s {3}n {4}s");
+  const auto at_45 = search(45);
+  REQUIRE(at_45);
+  CHECK(seconds(at_45->period()) == doctest::Approx(9.0039).epsilon(1e-5));
+  CHECK(show(*at_45) == "{1}n {2}s {3}n {4}s");
+  const auto at_40 = search(40);
+  REQUIRE(at_40);
+  CHECK(at_40->period() == 12 * kUnit);
+  CHECK(show(*at_40) == "{1}n {2}n {3}s {4}s");
+  CHECK(madpipe::merge_adjacent(at_40->stages) == std::vector<ChainStage>{{0, 1, 0}, {1, 2, 1}, {2, 4, 2}});
+}
+
+TEST_CASE("MadPipe phase 1: M2 of the specification, for each T^") {
+  const Chain chain = madpipe_m2().chain();
+  for (SpecialMemory memory : kBoth) {
+    for (Ticks target = 12; target <= 17; ++target) {
+      CAPTURE(target);
+      const auto found = madpipe::allocate(chain, target * kUnit, exact(memory));
+      REQUIRE(found);
+      CHECK(found->bottleneck == 14 * kUnit);
+      CHECK(show(*found) == "{1}s {2,3,4}n {5}s");
+      if (target < 14) continue;
+      CHECK(found->in_flight == std::vector<std::int64_t>{3, 2, 1});
+    }
+    for (Ticks target = 18; target <= 21; ++target) {
+      CAPTURE(target);
+      const auto found = madpipe::allocate(chain, target * kUnit, exact(memory));
+      REQUIRE(found);
+      CHECK(found->bottleneck == 12 * kUnit);
+      CHECK(found->period() == target * kUnit);
+    }
+  }
+}
+
+TEST_CASE("MadPipe Algorithm 1: M2 of the specification") {
+  const Chain chain = madpipe_m2().chain();
+  for (SpecialMemory memory : kBoth) {
+    const madpipe::AllocationSearch search = madpipe::trace_search(chain, exact(memory));
+    REQUIRE(search.best);
+    CHECK(search.best->period() == 14 * kUnit);
+    CHECK(show(*search.best) == "{1}s {2,3,4}n {5}s");
+    REQUIRE(search.steps.size() == 10);
+    CHECK(search.steps[0].target == 12 * kUnit);
+    CHECK(search.steps[0].bottleneck == 14 * kUnit);
+    CHECK(search.steps[1].target == 13 * kUnit);
+    CHECK(search.steps[2].target == 13 * kUnit + kUnit / 2);
+    for (std::size_t i = 0; i < search.steps.size(); ++i) {  // only the first is better than what came before
+      CHECK(search.steps[i].bottleneck.has_value() == (i == 0));
+      CHECK(madpipe::allocate(chain, search.steps[i].target, exact(memory))->bottleneck == 14 * kUnit);
+    }
+  }
+  AllocationSettings grid;
+  const auto rounded = madpipe::search_allocation(chain, grid);
+  REQUIRE(rounded);
+  CHECK(rounded->period() == 14'160'000'000);
+  CHECK(show(*rounded) == "{1}s {2,3,4}n {5}s");
+}
+
+TEST_CASE("MadPipe phase 1: M4 of the specification") {
+  const Chain chain = madpipe_m4().chain();
+  const auto optimistic = madpipe::search_allocation(chain, exact());
+  REQUIRE(optimistic);
+  CHECK(optimistic->bottleneck == 10 * kUnit);
+  CHECK(show(*optimistic) == "{1}n {2}s {3}n {4}s");
+  const auto safe = madpipe::search_allocation(chain, exact(SpecialMemory::Safe));
+  REQUIRE(safe);
+  CHECK(seconds(safe->period()) == doctest::Approx(13.0059).epsilon(1e-5));
+}
+
+/// Small numbers, so that ties and zeros are common.
+MadPipeInstance random_instance(std::mt19937_64& random) {
+  const auto up_to = [&](std::uint64_t most) { return static_cast<std::int64_t>(random() % (most + 1)); };
+  MadPipeInstance instance;
+  const std::size_t layers = 1 + random() % 7;
+  const double unit = random() % 2 == 0 ? 1.0 : 1e-9;
+  for (std::size_t i = 0; i < layers; ++i) {
+    instance.forward.push_back(static_cast<double>(up_to(4)) * unit);
+    instance.backward.push_back(static_cast<double>(up_to(6)) * unit);
+    instance.parameters.push_back(up_to(4));
+    instance.outputs.push_back(up_to(6));
+  }
+  instance.outputs.push_back(up_to(6));
+  instance.devices = 1 + random() % 5;
+  instance.memory = up_to(90);
+  instance.beta = static_cast<double>(1 + up_to(5)) / unit;
+  return instance;
+}
+
+AllocationSettings random_settings(std::mt19937_64& random) {
+  AllocationSettings settings = exact(random() % 2 == 0 ? SpecialMemory::Optimistic : SpecialMemory::Safe);
+  if (random() % 2 == 0) return settings;
+  settings.exact_states = false;
+  for (int& points : settings.grid) points = 2 + static_cast<int>(random() % 20);
+  return settings;
+}
+
+TEST_CASE("MadPipe phase 1 equals its recurrence, value and plan, on random chains") {
+  int feasible = 0;
+  int with_many = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const Chain chain = random_instance(random).chain();
+    const AllocationSettings settings = random_settings(random);
+    madpipe::AllocationSolver solver(chain, settings);
+    const Ticks total = chain.load(0, chain.size());
+    for (const Ticks target : {std::max<Ticks>(1, total / chain.device_count()), total / 2 + 1, total + 1}) {
+      NaiveRecurrence naive(chain, settings, target);
+      const std::optional<Allocation> found = solver.solve(target);
+      REQUIRE((found ? found->bottleneck : NaiveRecurrence::kInfinite) == naive.value());
+      if (!found) continue;
+      ++feasible;
+      with_many += found->special_device && found->stages.size() > 2 ? 1 : 0;
+      REQUIRE(tuples(*found) == naive.plan());
+      CHECK_FALSE(solver.solve(target, found->period()));
+      const auto again = solver.solve(target, found->period() + 1);
+      REQUIRE(again);
+      CHECK(again->stages == found->stages);
+    }
+  }
+  CHECK(feasible > 1500);
+  CHECK(with_many > 300);
+}
+
+}  // namespace
