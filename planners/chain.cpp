@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <limits>
 #include <utility>
 
 namespace stagecraft {
@@ -17,6 +18,14 @@ BytesPerSecond require_bandwidth(const Platform& platform) {
   if (const auto bandwidth = smallest_pair_bandwidth(platform)) return *bandwidth;
   throw InputError("two devices of platform " + quote(platform.spec.name) + " are not connected", {},
                    "this planner may put any two stages side by side: add a default_link");
+}
+
+void require_countable(const LayerGraph& graph, double factor) {
+  const LayerTotals sums = totals(graph);
+  if ((sums.forward + sums.backward) * factor < to_seconds(kLongestChain)) return;
+  throw InputError("a microbatch of model " + quote(graph.name) + " takes " +
+                       format_number(((sums.forward + sums.backward) * factor).value()) + " s on one device",
+                   {}, "this planner counts whole nanoseconds and takes on less than 52 days");
 }
 
 std::vector<std::vector<Bytes>> range_maxima(std::vector<Bytes> values) {
@@ -61,6 +70,7 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       transfer_(order_.size() + 1),
       buffers_(order_.size() + 1) {
   const double factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
+  require_countable(request.graph, factor);
   const std::int64_t copies = weight_versions + request.training.gradient_copies + request.training.optimizer_copies;
   std::vector<Bytes> workspace;
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -84,6 +94,13 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
 Bytes Chain::workspace(std::size_t begin, std::size_t end) const {
   const auto row = static_cast<std::size_t>(std::bit_width(end - begin) - 1);
   return std::max(workspace_[row][begin], workspace_[row][end - (std::size_t{1} << row)]);
+}
+
+std::int64_t Chain::most_in_flight(std::size_t begin, std::size_t end, Bytes capacity) const {
+  const Bytes room = capacity - memory(begin, end, 0);
+  if (room < Bytes(0)) return 0;
+  const Bytes each = stash(begin, end);
+  return each > Bytes(0) ? room.value() / each.value() : std::numeric_limits<std::int64_t>::max();
 }
 
 std::vector<ChainResource> resources_of(const Chain& chain, std::span<const ChainStage> stages) {

@@ -14,6 +14,8 @@ namespace stagecraft {
 
 /// More than three days: a cut that takes this long or longer is no cut. Sums over thousands of cuts stay in range.
 inline constexpr Ticks kLongestTransfer = Ticks{1} << 48;
+/// About 52 days: the most that the layers may take together.
+inline constexpr Ticks kLongestChain = Ticks{1} << 52;
 
 /// Layers [begin, end) of a chain, by position, on one of the devices.
 struct ChainStage {
@@ -25,11 +27,12 @@ struct ChainStage {
 
 /// A model as a chain and a platform as equal devices, the way planners of periodic schedules see them: layers in
 /// canonical order on the slowest device, any two devices joined by one half-duplex link of the smallest bandwidth, the
-/// smallest device's memory. Every duration is rounded up to a tick. At a cut, all tensors that cross it are sent on,
-/// each once, at the largest of its edges.
+/// smallest device's memory. Every duration is rounded up to
+/// a tick. At a cut, all tensors that cross it are sent on, each once, at the largest of its edges.
 class Chain {
  public:
-  /// **Throws** InputError if a device's speed is not known or two devices are not connected.
+  /// **Throws** InputError if a device's speed is not known, two devices are not connected or the layers take longer
+  /// than `kLongestChain`.
   /// **Cost** O(layers² + edges) at worst, O(layers log layers) for a chain.
   Chain(const PlanRequest& request, std::int64_t weight_versions);
 
@@ -53,6 +56,8 @@ class Chain {
   [[nodiscard]] Bytes memory(std::size_t begin, std::size_t end, std::int64_t in_flight) const {
     return copies(begin, end) + buffers_[begin] + buffers_[end] + stash(begin, end) * in_flight + workspace(begin, end);
   }
+  /// The most microbatches in flight with which it holds no more than `capacity`; 0 if not even one.
+  [[nodiscard]] std::int64_t most_in_flight(std::size_t begin, std::size_t end, Bytes capacity) const;
 
   // Of the cut before layer `at`, 0 at both ends of the chain.
   [[nodiscard]] Ticks transfer(std::size_t at) const { return transfer_[at]; }  ///< one way, at most `kLongestTransfer`

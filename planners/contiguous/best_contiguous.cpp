@@ -83,13 +83,13 @@ class Cutter {
   void extend(std::size_t l, Ticks period) {
     for (std::size_t k = l; k-- > 0;) {
       const Ticks load = chain_.load(k, l);
-      const Bytes stash = chain_.stash(k, l);
-      const Bytes held = chain_.memory(k, l, 0);
-      if (load > period || held - chain_.buffers(k) + stash > capacity_) return;  // nor does a longer stage fit
+      if (load > period || chain_.most_in_flight(k, l, capacity_ + chain_.buffers(k)) == 0)
+        return;  // nor can a longer one
       if (k > 0 && (chain_.cut_load(k) > period || chain_.transfer(k) >= kLongestTransfer)) continue;
+      const std::int64_t most = chain_.most_in_flight(k, l, capacity_);
       for (const Entry& entry : front_) {
         Reach v = stacked(entry.v, load, period);
-        if (held + stash * v.group > capacity_) continue;
+        if (v.group > most) continue;
         if (k > 0) v = stacked(v, chain_.cut_load(k), period);
         State& state = at(k, entry.devices + 1);
         if (state.end == 0 || v < state.v) state = {v, l};
@@ -151,11 +151,21 @@ std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capaci
 
 std::optional<ContiguousAnswer> best_contiguous(const Chain& chain) { return best_contiguous(chain, chain.capacity()); }
 
+Bytes least_capacity(const Chain& chain) {
+  Bytes enough = chain.memory(0, chain.size(), 1);
+  Bytes lacking(-1);
+  while (enough - lacking > Bytes(1)) {
+    const Bytes middle = lacking + Bytes((enough - lacking).value() / 2);
+    (Cutter(chain, middle).cut(kUnlimited) ? enough : lacking) = middle;
+  }
+  return enough;
+}
+
 std::optional<Ticks> least_period(const Chain& chain, std::span<const ChainStage> stages, Bytes capacity) {
   const std::vector<ChainResource> resources = resources_of(chain, stages);
   return least_star_period(resources, [&](std::span<const std::int64_t> in_flight) {
     for (std::size_t s = 0; s < stages.size(); ++s) {
-      if (chain.memory(stages[s].begin, stages[s].end, in_flight[2 * s]) > capacity) return false;
+      if (in_flight[2 * s] > chain.most_in_flight(stages[s].begin, stages[s].end, capacity)) return false;
     }
     return true;
   });

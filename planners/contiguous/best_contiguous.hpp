@@ -25,6 +25,10 @@ struct ContiguousAnswer {
 /// The same within the chain's capacity.
 [[nodiscard]] std::optional<ContiguousAnswer> best_contiguous(const Chain& chain);
 
+/// The least capacity with which some contiguous cut fits, whatever its period.
+/// **Cost** O(layers²) for each bit of it at worst.
+[[nodiscard]] Bytes least_capacity(const Chain& chain);
+
 /// The least period of 1F1B* for contiguous stages that may hold `capacity` each; none if they do not fit.
 /// **Cost** O(stages² log stages).
 [[nodiscard]] std::optional<Ticks> least_period(const Chain& chain, std::span<const ChainStage> stages, Bytes capacity);

@@ -25,9 +25,8 @@ std::vector<State> with_one_more(const Chain& chain, const std::vector<State>& f
   for (std::size_t k = 0; k < chain.size(); ++k) {
     for (std::size_t j = k + 1; j < chain.size(); ++j) {
       const Ticks load = chain.load(k, j);
-      const Bytes memory = chain.memory(k, j, n);
-      if (load >= row[k].claim || memory - chain.buffers(j) > chain.capacity()) break;
-      if (memory > chain.capacity() || chain.transfer(j) >= kLongestTransfer) continue;
+      if (load >= row[k].claim || chain.most_in_flight(k, j, chain.capacity() + chain.buffers(j)) < n) break;
+      if (chain.most_in_flight(k, j, chain.capacity()) < n || chain.transfer(j) >= kLongestTransfer) continue;
       const Ticks claim = std::max({load, chain.cut_load(j), fewer[j].claim});
       if (claim < row[k].claim) row[k] = {claim, j};
     }
@@ -38,7 +37,8 @@ std::vector<State> with_one_more(const Chain& chain, const std::vector<State>& f
 std::vector<State> on_one_device(const Chain& chain) {
   std::vector<State> row(chain.size() + 1);
   for (std::size_t k = 0; k < chain.size(); ++k) {
-    if (chain.memory(k, chain.size(), 1) <= chain.capacity()) row[k] = {chain.load(k, chain.size()), chain.size()};
+    if (chain.most_in_flight(k, chain.size(), chain.capacity()) > 0)
+      row[k] = {chain.load(k, chain.size()), chain.size()};
   }
   return row;
 }

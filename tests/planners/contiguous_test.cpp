@@ -225,6 +225,23 @@ TEST_CASE("contiguous: more memory never hurts") {
   }
 }
 
+TEST_CASE("contiguous: the least capacity is the least with which there is a cut") {
+  CHECK(least_capacity(problem_m1(60).chain()) == Bytes(18));
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    const Chain chain = random_problem(seed).chain();
+    Bytes least = chain.memory(0, chain.size(), 1);
+    for_each_cut(chain, [&](const std::vector<ChainStage>& stages) {
+      Bytes most;
+      for (const ChainStage& stage : stages) most = std::max(most, chain.memory(stage.begin, stage.end, 1));
+      least = std::min(least, most);
+    });
+    CHECK(least_capacity(chain) == least);
+    CHECK(best_contiguous(chain, least).has_value());
+    CHECK_FALSE(best_contiguous(chain, least - Bytes(1)).has_value());
+  }
+}
+
 TEST_CASE("contiguous: times scaled by k scale the period and leave the cuts") {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
