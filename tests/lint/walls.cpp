@@ -47,6 +47,7 @@ const std::vector<ThirdParty>& third_parties() {
       {"fmt/.*", R"((sim/io|experiments)/.*\.cpp)", "the .cpp files of sim/io and experiments"},
       {"(simgrid|xbt)/.*", R"(sim/replay/simgrid_[^/]*\.[ch]pp)", "the files sim/replay/simgrid_*"},
       {"boost/.*", R"((sim/model/graph_order|planners/.*)\.cpp)", "sim/model/graph_order.cpp and planners' .cpp files"},
+      {"coin/.*", R"(planners/.*\.cpp)", "planners' .cpp files"},
       {R"(sqlite3\.h)", R"((experiments|tests)/.*\.cpp)", "the .cpp files of experiments and tests"},
       {"CLI/.*", R"(experiments/.*\.cpp)", "the .cpp files of experiments"},
       {"doctest/.*", R"(tests/.*)", "tests"},

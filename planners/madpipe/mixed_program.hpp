@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace stagecraft::madpipe {
+
+inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+/// A variable of a mixed-integer linear program.
+struct ProgramColumn {
+  double least = 0.0;
+  double most = kUnbounded;
+  double cost = 0.0;
+  bool is_integer = false;
+};
+/// least <= sum of coefficient × column <= most.
+struct ProgramRow {
+  std::vector<std::pair<std::size_t, double>> terms;
+  double least = -kUnbounded;
+  double most = kUnbounded;
+};
+/// Minimise the cost of the columns under the rows.
+struct MixedProgram {
+  std::vector<ProgramColumn> columns;
+  std::vector<ProgramRow> rows;
+};
+
+enum class ProgramOutcome {
+  Solved,      ///< `values` are the best there are
+  Infeasible,  ///< no values satisfy the rows
+  Limit,       ///< the node limit struck; `values` are the best found so far, if any
+  Failed,      ///< the solver gave up or died
+};
+struct ProgramAnswer {
+  ProgramOutcome outcome = ProgramOutcome::Failed;
+  std::vector<double> values;  ///< of each column; integers may be off by the solver's tolerance
+  std::int64_t nodes = 0;      ///< of the search tree
+};
+
+/// Solves a program with CBC in a child process, on one thread, under a limit of nodes and never under a clock: the
+/// answer depends on the program, the start and the limit alone.
+/// **Shape** `start`: values of all columns to begin with, or empty.
+[[nodiscard]] ProgramAnswer solve(const MixedProgram& program, const std::vector<double>& start,
+                                  std::int64_t node_limit);
+
+}  // namespace stagecraft::madpipe
