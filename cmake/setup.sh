@@ -59,6 +59,8 @@ use_ccache_if_present() {
   if [ -z "${CMAKE_CXX_COMPILER_LAUNCHER:-}" ] && command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache
   fi
+  # What one clone compiled serves the next one, wherever it lies.
+  export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$PWD}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
 }
 
 # build PRESET TARGET…: configures and builds; goes on past the first error so that one run shows them all.

@@ -88,6 +88,7 @@ bool is_container(const Detail& value) {
 }  // namespace
 
 std::string to_yaml(const Detail::Record& root) {
+  if (root.empty()) return "{}\n";  // an empty text is no document
   std::string text;
   const FlowWriter write;
   for (const auto& [name, value] : root) {

@@ -2,6 +2,7 @@
 #include "planners/pipedream/recurrence.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/paths.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -1,6 +1,8 @@
 // The tutorial and the how-tos are run as they stand: blocks that are files are written, `console` blocks are typed in,
 // and what the page shows is what the program prints. A block is a file if its fence says ```LANGUAGE file=NAME or its
 // first line is `# file: NAME`. Blocks `console python3` are left out where there is no Python.
+#include "tests/paths.hpp"
+
 #include <doctest/doctest.h>
 #include <unistd.h>
 

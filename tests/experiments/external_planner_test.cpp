@@ -3,6 +3,7 @@
 
 #include "experiments/planning.hpp"
 #include "tests/experiments/command.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 // Each shipped platform through the whole program.
 #include "tests/experiments/command.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -7,6 +7,7 @@
 #include "sim/io/sha256.hpp"
 #include "tests/experiments/result_reading.hpp"
 #include "tests/experiments/study_sample.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

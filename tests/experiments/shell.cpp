@@ -1,5 +1,7 @@
 #include "tests/experiments/shell.hpp"
 
+#include "tests/paths.hpp"
+
 #include <sys/wait.h>
 
 namespace stagecraft::test {

@@ -4,6 +4,7 @@
 #include "experiments/study/study_file.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

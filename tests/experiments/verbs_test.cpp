@@ -4,6 +4,7 @@
 #include "sim/io/text_file.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "tests/experiments/command.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -6,6 +6,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "tests/paths.hpp"
 
 #include <string>
 #include <variant>

@@ -1,6 +1,7 @@
 #include "tests/fuzz/targets.hpp"
 
 #include "sim/io/json_schema.hpp"
+#include "tests/paths.hpp"
 
 #include <algorithm>
 #include <filesystem>

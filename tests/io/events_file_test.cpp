@@ -1,6 +1,7 @@
 #include "sim/io/events_file.hpp"
 
 #include "sim/io/platform_file.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

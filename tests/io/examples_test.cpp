@@ -9,6 +9,7 @@
 #include "sim/io/platform_file.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

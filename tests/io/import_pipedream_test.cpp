@@ -2,6 +2,7 @@
 
 #include "sim/io/model_file.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

@@ -14,6 +14,7 @@
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

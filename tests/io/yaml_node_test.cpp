@@ -148,6 +148,7 @@ TEST_CASE("yaml: what is written reads back to the same value") {
   const std::string text = to_yaml(value);
   CAPTURE(text);
   CHECK(read_detail(parse_yaml(text, "f")) == Detail(value));
+  CHECK(read_detail(parse_yaml(to_yaml({}), "f")) == Detail(Detail::Record{}));
 }
 
 TEST_CASE("text file: what cannot be read says why") {

@@ -3,6 +3,7 @@
 #include "tests/lint/source_tree.hpp"
 #include "tests/lint/text_rules.hpp"
 #include "tests/lint/walls.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,7 @@
 #include "planners/pipedream/recurrence.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/paths.hpp"
 #include "tests/planners/pipedream_evaluator.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,7 @@
 #include "tests/refusals/corpus.hpp"
 
+#include "tests/paths.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>

@@ -1,4 +1,5 @@
 #include "sim/analytic/evaluate_plan.hpp"
+#include "tests/paths.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 #include "tests/study/mini_slurm.hpp"
 
 #include "experiments/study/program.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/prctl.h>

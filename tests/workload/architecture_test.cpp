@@ -4,6 +4,7 @@
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/transformer.hpp"
 #include "sim/workload/vgg.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "tests/paths.hpp"
 #include "tests/workload/pipedream_profile.hpp"
 
 #include <doctest/doctest.h>

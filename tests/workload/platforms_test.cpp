@@ -2,6 +2,7 @@
 #include "sim/model/bisection.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

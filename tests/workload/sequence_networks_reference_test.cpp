@@ -6,6 +6,7 @@
 #include "sim/workload/gnmt.hpp"
 #include "sim/workload/transformer.hpp"
 #include "sim/workload/xlnet.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 
