@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -28,39 +29,49 @@ namespace stagecraft::madpipe {
 /// need ⌈V⌉: their tests compare V and V + u with whole multiples of a whole T^.
 ///
 /// A state is asked for its value below a limit, the best value of the state that asks: what is not below it cannot
-/// improve that state, since every choice is at least D of what it leaves. An answer is then either the value with its
-/// choice, which are those of the full recurrence because all choices before were at least as large as it or strictly
-/// worse, or a lower bound. Three things end a state's choices early or spare one; none of them hides a value below the
-/// limit:
+/// improve that state, since a choice is at least D of what it leaves. The answer is either the value, with its choice,
+/// or a lower bound of it. Value and choice are those of the full recurrence: a choice that is passed over is no better
+/// than one looked at before it. What ends a state's choices early or spares one hides nothing below the limit:
 /// - U(k,l) and Mem(k,l,g), without the buffers before k, only grow as k falls: where the one reaches the limit or the
 ///   other exceeds the memory, so do all longer stages. V (+) u grows with V and u, hence g grows too.
-/// - p devices with less than the limit each cannot carry U(1,k-1), nor p + 1 devices U(1,k-1) + t: one of both is
-///   needed, as the special device is used or not.
-/// - More normal devices than open layers are of no use: p counts as at most l.
-/// The root is asked with limits that grow until it has a value below one; lower bounds stay valid from one to the
-/// next. The witness follows the choices from the root; along it all values are known.
+/// - p devices with less than the limit each cannot carry U(1,k-1), nor p + 1 devices U(1,k-1) + t. Either is needed:
+/// the
+///   special device is used again or not.
+/// - D grows with t. So the same recurrence without t, which has few states, gives lower bounds for all t. They decide
+///   most questions where memory is what binds.
+/// More normal devices than open layers are of no use: p counts as at most l. The root is asked with limits that grow
+/// until its value is below one; lower bounds stay valid from one to the next. The witness follows the choices from the
+/// root, along which all values are known.
 template <class Axis, class Keys>
 class Recursion {
  public:
-  Recursion(StageCosts costs, Lattice<Axis> lattice, Keys keys)
-      : costs_(std::move(costs)), lattice_(std::move(lattice)), table_(keys) {}
+  Recursion(StageCosts costs, Lattice<Axis> lattice, Keys keys, bool counts_load = true)
+      : costs_(std::move(costs)), lattice_(std::move(lattice)), table_(keys), counts_load_(counts_load) {
+    if (counts_load) without_load_ = std::make_unique<Recursion>(costs_, lattice_, keys, false);
+  }
 
+  /// As `AllocationSolver::solve`, but stages in reverse order, and device 0 is the special one.
   std::optional<Allocation> solve(Ticks target, Ticks below) {
-    target_ = target;
-    table_.clear();
+    restart(target);
     const State root{costs_.layers(), std::min(costs_.normal_devices(), costs_.layers()), 0, 0, 0};
     const Ticks least = costs_.least_bottleneck();
     Ticks limit = std::min(below, least + least / 8 + 1);
     for (;;) {
-      const Entry answer = value_of(root, limit);
-      if (answer.choice != kNoChoice) return witness(root, answer.value);
-      if (answer.value >= below) return std::nullopt;
+      Ticks bound = without_load_->lower_bound(root, limit);
+      if (bound < limit) {
+        const Entry& answer = value_of(root, limit);
+        if (answer.choice != kNoChoice) return witness(root, answer.value);
+        bound = answer.value;
+      }
+      if (bound >= below) return std::nullopt;
       limit = limit > costs_.largest_bottleneck() ? below : std::min(below, least + 2 * (limit - least));
-      if (limit <= answer.value) limit = answer.value + 1;
+      if (limit <= bound) limit = bound + 1;
     }
   }
 
-  [[nodiscard]] std::size_t state_count() const { return table_.size(); }
+  [[nodiscard]] std::size_t state_count() const {
+    return table_.size() + (without_load_ ? without_load_->state_count() : 0);
+  }
 
  private:
   using Entry = typename StateTable<Keys>::Entry;
@@ -79,6 +90,20 @@ class Recursion {
     bool special_is_next = false;
     Ticks own = 0;  // of the choice whose rest is asked for
   };
+
+  void restart(Ticks target) {
+    target_ = target;
+    table_.clear();
+    if (without_load_) without_load_->restart(target);
+  }
+
+  /// Of the value of the state whatever the special device carries: that value itself if it is below `limit`.
+  Ticks lower_bound(State state, Ticks limit) {
+    state.load = 0;
+    const Entry& entry = table_[table_.find(state)];
+    if (entry.choice != kNoChoice || entry.value >= limit) return entry.value;
+    return value_of(state, limit).value;
+  }
 
   static std::uint32_t choice_of(std::uint32_t begin, bool special) { return 2 * begin + (special ? 1 : 0); }
 
@@ -149,7 +174,7 @@ class Recursion {
     rest.delay = stage.is_delayed ? lattice_.delay.point(stage.delay)
                                   : rest.delay + lattice_.delay.point(stage.load + stage.cut);
     if (special) {
-      rest.load += lattice_.load.point(stage.load);
+      if (counts_load_) rest.load += lattice_.load.point(stage.load);
       rest.memory += lattice_.memory.point(stage.charged);
     }
     return rest;
@@ -175,7 +200,10 @@ class Recursion {
       return false;
     }
     const std::uint32_t index = table_.find(rest);
-    const Entry& entry = table_[index];
+    Entry& entry = table_[index];
+    if (without_load_ && entry.choice == kNoChoice && entry.value < frame.best) {
+      entry.value = std::max(entry.value, without_load_->lower_bound(rest, frame.best));
+    }
     if (entry.choice != kNoChoice || entry.value >= frame.best) {
       take(frame, entry);
       return false;
@@ -219,6 +247,8 @@ class Recursion {
   Lattice<Axis> lattice_;
   StateTable<Keys> table_;
   std::vector<Frame> frames_;
+  bool counts_load_;
+  std::unique_ptr<Recursion> without_load_;  // for lower bounds
   Ticks target_ = 1;
 };
 
