@@ -18,6 +18,8 @@ class GridAxis {
   GridAxis(std::int64_t range, int points, std::size_t extent)
       : per_unit_(range > 0 ? static_cast<double>(points - 1) / static_cast<double>(range) : 0.0) {
     const std::int64_t steps = points - 1;
+    below_.reserve(extent);
+    above_.reserve(extent);
     constexpr std::int64_t kFarthest = std::int64_t{1} << 61U;  // no sum of a chain comes so far
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(extent); ++i) {
       const std::int64_t rest = i * (range % steps);

@@ -143,27 +143,24 @@ class Recursion {
         if (frame.stage.memory <= frame.room && consider(frame, true)) return true;
         continue;
       }
-      if (!next_stage(frame)) return false;
+      if (frame.stage.begin == 0) return false;
+      costs_.prepend(frame.stage);
+      if (frame.stage.load >= frame.best) return pass_over(frame, frame.stage.load);
       if (frame.stage.cut >= frame.best) {
-        frame.passed_over = std::min(frame.passed_over, frame.stage.cut);
+        pass_over(frame, frame.stage.cut);
         continue;
       }
+      costs_.schedule(frame.stage, frame.delay, frame.periods, target_);
+      if (frame.stage.memory_behind > (frame.state.normal > 0 ? costs_.capacity() : frame.room)) return false;
       frame.special_is_next = true;
       if (frame.state.normal > 0 && frame.stage.memory <= costs_.capacity() && consider(frame, false)) return true;
     }
   }
 
-  /// The next longer stage; false if neither it nor a longer one can be below the limit.
-  bool next_stage(Frame& frame) {
-    if (frame.stage.begin == 0) return false;
-    const std::int64_t room = frame.state.normal > 0 ? costs_.capacity() : frame.room;
-    costs_.prepend(frame.stage);
-    if (frame.stage.load >= frame.best) {
-      frame.passed_over = std::min(frame.passed_over, frame.stage.load);
-      return false;
-    }
-    costs_.schedule(frame.stage, frame.delay, frame.periods, target_);
-    return frame.stage.memory_behind <= room;
+  /// False.
+  static bool pass_over(Frame& frame, Ticks bound) {
+    frame.passed_over = std::min(frame.passed_over, bound);
+    return false;
   }
 
   State rest_of(const Frame& frame, bool special) const {
@@ -185,10 +182,7 @@ class Recursion {
     const StageInHand& stage = frame.stage;
     const Ticks load = special ? lattice_.load.value(frame.state.load) + stage.load : stage.load;
     frame.own = std::max(load, stage.cut);
-    if (frame.own >= frame.best) {
-      frame.passed_over = std::min(frame.passed_over, frame.own);
-      return false;
-    }
+    if (frame.own >= frame.best) return pass_over(frame, frame.own);
     if (stage.begin == 0) {
       frame.best = frame.own;
       frame.choice = choice_of(0, special);
@@ -196,8 +190,7 @@ class Recursion {
     }
     const State rest = rest_of(frame, special);
     if (costs_.is_too_much(rest.layers, rest.normal, lattice_.load.value(rest.load), frame.best)) {
-      frame.passed_over = std::min(frame.passed_over, frame.best);
-      return false;
+      return pass_over(frame, frame.best);
     }
     const std::uint32_t index = table_.find(rest);
     Entry& entry = table_[index];
@@ -219,7 +212,7 @@ class Recursion {
       frame.best = value;
       frame.choice = choice_of(frame.stage.begin, !frame.special_is_next);
     } else {
-      frame.passed_over = std::min(frame.passed_over, value);
+      pass_over(frame, value);
     }
   }
 

@@ -31,6 +31,7 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     part.buffers = chain.buffers(i).value();
     total_cuts_ += part.cut;
     largest_bottleneck_ = std::max(largest_bottleneck_, part.cut);
+    if (chain.transfer(i) >= kLongestTransfer) part.cut = kUnlimited;  // no cut
     if (i == chain.size()) break;
     part.load = chain.load(i, i + 1);
     part.copies = chain.copies(i, i + 1).value();

@@ -14,7 +14,7 @@ namespace stagecraft::madpipe {
 struct StageInHand {
   std::uint32_t begin = 0;
   Ticks load = 0;
-  Ticks cut = 0;  ///< load of the cut before it
+  Ticks cut = 0;  ///< load of the cut before it; `kUnlimited`: it cannot be cut there
   // Bytes, kept between two calls of `prepend`.
   std::int64_t kept = 0;  ///< weights and their copies, and the buffers behind
   std::int64_t stash = 0;
@@ -46,7 +46,8 @@ class StageCosts {
   /// The empty stage before layer `end`.
   [[nodiscard]] StageInHand before(std::uint32_t end) const;
   void prepend(StageInHand& stage) const;
-  /// Where behind a stage the delay is `delay`, in period `periods` (⌈delay / target⌉).
+  /// **Requires** that it can be cut before the stage. Behind it the delay is `delay`, in period `periods` (⌈delay /
+  /// target⌉).
   void schedule(StageInHand& stage, Ticks delay, std::int64_t periods, Ticks target) const;
 
   /// Whether layers [0, layers) and a special device that carries `load` cannot stay below `limit` on any device.

@@ -1,13 +1,15 @@
 #include "planners/madpipe/allocation.hpp"
 #include "planners/madpipe/allocation_search.hpp"
+#include "planners/madpipe/lattice.hpp"
 #include "tests/planners/madpipe_chains.hpp"
 #include "tests/planners/madpipe_recurrence.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -153,20 +155,21 @@ TEST_CASE("MadPipe phase 1: M4 of the specification") {
 }
 
 /// Small numbers, so that ties and zeros are common.
-MadPipeInstance random_instance(std::mt19937_64& random) {
+MadPipeInstance random_instance(std::mt19937_64& random, std::size_t most_layers) {
   const auto up_to = [&](std::uint64_t most) { return static_cast<std::int64_t>(random() % (most + 1)); };
   MadPipeInstance instance;
-  const std::size_t layers = 1 + random() % 7;
+  const std::size_t layers = 1 + random() % most_layers;
   const double unit = random() % 2 == 0 ? 1.0 : 1e-9;
   for (std::size_t i = 0; i < layers; ++i) {
     instance.forward.push_back(static_cast<double>(up_to(4)) * unit);
     instance.backward.push_back(static_cast<double>(up_to(6)) * unit);
     instance.parameters.push_back(up_to(4));
     instance.outputs.push_back(up_to(6));
+    instance.workspace.push_back(up_to(3));
   }
   instance.outputs.push_back(up_to(6));
   instance.devices = 1 + random() % 5;
-  instance.memory = up_to(90);
+  instance.memory = up_to(20 + 10 * layers);
   instance.beta = static_cast<double>(1 + up_to(5)) / unit;
   return instance;
 }
@@ -179,32 +182,200 @@ AllocationSettings random_settings(std::mt19937_64& random) {
   return settings;
 }
 
-TEST_CASE("MadPipe phase 1 equals its recurrence, value and plan, on random chains") {
+struct Comparison {
   int feasible = 0;
-  int with_many = 0;
+  int infeasible = 0;
+  int with_many = 0;  // several stages on the special device, not all next to one another
+};
+
+void compare(const Chain& chain, const AllocationSettings& settings, Comparison& counts) {
+  madpipe::AllocationSolver solver(chain, settings);
+  const Ticks total = chain.load(0, chain.size());
+  for (const Ticks target : {std::max<Ticks>(1, total / chain.device_count()), total / 2 + 1, total + 1}) {
+    NaiveRecurrence naive(chain, settings, target);
+    const std::optional<Allocation> found = solver.solve(target);
+    REQUIRE((found ? found->bottleneck : NaiveRecurrence::kInfinite) == naive.value());
+    (found ? counts.feasible : counts.infeasible) += 1;
+    if (!found) continue;
+    REQUIRE(tuples(*found) == naive.plan());
+    CHECK_FALSE(solver.solve(target, found->period()));
+    const auto again = solver.solve(target, found->period() + 1);
+    REQUIRE(again);
+    CHECK(again->stages == found->stages);
+    const auto special = [&](const ChainStage& stage) { return stage.device == found->special_device; };
+    const auto merged = madpipe::merge_adjacent(found->stages);
+    counts.with_many += std::ranges::count_if(merged, special) > 1 ? 1 : 0;
+  }
+}
+
+TEST_CASE("MadPipe phase 1 equals its recurrence, value and plan, on random chains") {
+  Comparison counts;
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
-    const Chain chain = random_instance(random).chain();
-    const AllocationSettings settings = random_settings(random);
-    madpipe::AllocationSolver solver(chain, settings);
-    const Ticks total = chain.load(0, chain.size());
-    for (const Ticks target : {std::max<Ticks>(1, total / chain.device_count()), total / 2 + 1, total + 1}) {
-      NaiveRecurrence naive(chain, settings, target);
+    const Chain chain = random_instance(random, 7).chain();
+    compare(chain, random_settings(random), counts);
+  }
+  CHECK(counts.feasible > 1500);
+  CHECK(counts.infeasible > 300);
+  CHECK(counts.with_many > 150);
+}
+
+TEST_CASE("MadPipe phase 1 equals its recurrence on chains of up to 20 layers on coarse grids") {
+  Comparison counts;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const Chain chain = random_instance(random, 20).chain();
+    AllocationSettings settings = random_settings(random);
+    settings.exact_states = false;
+    settings.grid = {12, 5, 9};
+    compare(chain, settings, counts);
+  }
+  CHECK(counts.feasible > 60);
+  CHECK(counts.with_many > 20);
+}
+
+TEST_CASE("MadPipe phase 1: a longer period estimate never makes the bottleneck worse on exact states") {
+  int falls = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const Chain chain = random_instance(random, 6).chain();
+    madpipe::AllocationSolver solver(chain, exact(seed % 2 == 0 ? SpecialMemory::Optimistic : SpecialMemory::Safe));
+    const Ticks total = std::max<Ticks>(40, chain.load(0, chain.size()));
+    Ticks before = madpipe::kUnlimited;
+    for (Ticks target = total / 40; target <= total + total / 40; target += total / 40) {
       const std::optional<Allocation> found = solver.solve(target);
-      REQUIRE((found ? found->bottleneck : NaiveRecurrence::kInfinite) == naive.value());
-      if (!found) continue;
-      ++feasible;
-      with_many += found->special_device && found->stages.size() > 2 ? 1 : 0;
-      REQUIRE(tuples(*found) == naive.plan());
-      CHECK_FALSE(solver.solve(target, found->period()));
-      const auto again = solver.solve(target, found->period() + 1);
-      REQUIRE(again);
-      CHECK(again->stages == found->stages);
+      const Ticks bottleneck = found ? found->bottleneck : madpipe::kUnlimited;
+      CHECK(bottleneck <= before);
+      falls += bottleneck < before ? 1 : 0;
+      before = bottleneck;
     }
   }
-  CHECK(feasible > 1500);
-  CHECK(with_many > 300);
+  CHECK(falls > 250);
+}
+
+TEST_CASE("MadPipe phase 1: one device has all layers, as the special one") {
+  MadPipeInstance instance = madpipe_m1(60);
+  instance.devices = 1;
+  const auto found = madpipe::search_allocation(instance.chain(), exact());
+  REQUIRE(found);
+  CHECK(found->period() == 24 * kUnit);
+  CHECK(madpipe::merge_adjacent(found->stages) == std::vector<ChainStage>{{0, 4, 0}});
+  CHECK(found->special_device == 0U);
+  instance.memory = 35;  // 3 W + one input of each layer = 24 + 12 = 36
+  CHECK_FALSE(madpipe::search_allocation(instance.chain(), exact(SpecialMemory::Safe)));
+  instance.memory = 36;
+  CHECK(madpipe::search_allocation(instance.chain(), exact(SpecialMemory::Safe)));
+}
+
+TEST_CASE("MadPipe phase 1: more devices than layers") {
+  MadPipeInstance instance = madpipe_m1(1000);
+  instance.devices = 9;
+  const auto found = madpipe::allocate(instance.chain(), 9 * kUnit, exact());
+  REQUIRE(found);
+  CHECK(found->bottleneck == 9 * kUnit);
+  CHECK(found->stages.size() <= 4);
+  CHECK_FALSE(found->special_device);  // normal devices come first where both are as good
+}
+
+TEST_CASE("MadPipe phase 1: layers that cost nothing") {
+  const MadPipeInstance instance{3, 10, 1, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0, 0}};
+  for (const bool exact_states : {true, false}) {
+    AllocationSettings settings = exact();
+    settings.exact_states = exact_states;
+    const madpipe::AllocationSearch search = madpipe::trace_search(instance.chain(), settings);
+    REQUIRE(search.best);
+    CHECK(search.best->bottleneck == 0);
+    CHECK(search.best->period() == 1);  // the shortest period there is
+  }
+}
+
+TEST_CASE("MadPipe phase 1: no memory") {
+  MadPipeInstance instance = madpipe_m2();
+  instance.memory = 0;
+  for (const bool exact_states : {true, false}) {
+    AllocationSettings settings = exact();
+    settings.exact_states = exact_states;
+    const madpipe::AllocationSearch search = madpipe::trace_search(instance.chain(), settings);
+    CHECK_FALSE(search.best);
+    CHECK(search.steps.size() == 11);  // the upper end is tried, too
+    CHECK(search.steps.back().target == 40 * kUnit);
+    instance.parameters = {0, 0, 0, 0, 0};
+    instance.outputs = {0, 0, 0, 0, 0, 0};
+    CHECK(madpipe::search_allocation(instance.chain(), settings)->period() == 12 * kUnit);
+    instance = madpipe_m2();
+    instance.memory = 0;
+  }
+}
+
+TEST_CASE("MadPipe phase 1: cuts that take far longer than all layers are avoided, and no count overflows") {
+  // Almost 3 days one way, so many microbatches in flight that their bytes cannot be counted; or more, no cut at all.
+  for (const std::int64_t bytes : {240'000'000'000'000, 4'000'000'000'000'000}) {
+    MadPipeInstance instance{4, std::int64_t{1} << 55U, 1e9, {1e-9, 1e-9, 2e-9}, {1e-9, 2e-9, 1e-9}, {1, 1, 1}, {}};
+    instance.outputs.assign(4, bytes);
+    for (const bool exact_states : {true, false}) {
+      AllocationSettings settings = exact(SpecialMemory::Safe);
+      settings.exact_states = exact_states;
+      const auto at_1 = madpipe::allocate(instance.chain(), 1, settings);
+      const auto at_8 = madpipe::allocate(instance.chain(), 8, settings);
+      const auto found = madpipe::search_allocation(instance.chain(), settings);
+      CHECK((bytes < 1'000'000'000'000'000) == at_1.has_value());
+      REQUIRE(at_8);
+      CHECK(at_8->bottleneck == 8);
+      CHECK(at_8->stages == std::vector<ChainStage>{{0, 3, 0}});
+      REQUIRE(found);
+      CHECK(found->bottleneck == 8);
+    }
+  }
+}
+
+TEST_CASE("MadPipe phase 1: weeks of load and petabytes of memory") {
+  const std::int64_t pebibyte = std::int64_t{1} << 50U;
+  MadPipeInstance instance{8, 40 * pebibyte, 1e9, {}, {}, {}, {pebibyte}};
+  for (int i = 0; i < 12; ++i) {
+    instance.forward.push_back(1.8e5 + i);
+    instance.backward.push_back(1.8e5);
+    instance.parameters.push_back(pebibyte / 4);
+    instance.outputs.push_back(pebibyte);
+  }
+  const Chain chain = instance.chain();
+  for (const bool exact_states : {true, false}) {
+    AllocationSettings settings = exact(SpecialMemory::Safe);
+    settings.exact_states = exact_states;
+    settings.grid = {30, 4, 10};
+    Comparison counts;
+    compare(chain, settings, counts);
+    CHECK(counts.feasible > 0);
+  }
+}
+
+TEST_CASE("MadPipe: a grid too fine for packed states gives the same answers") {
+  AllocationSettings settings;
+  settings.grid = {1'000'001, 1'000'001, 1'000'001};
+  const auto found = madpipe::search_allocation(madpipe_m2().chain(), settings);
+  REQUIRE(found);
+  CHECK(show(*found) == "{1}s {2,3,4}n {5}s");
+  CHECK(found->bottleneck == 14'000'016'000);  // 6 s, and 8 s on a grid of 24 us
+}
+
+TEST_CASE("MadPipe: a grid rounds up to its next point") {
+  const madpipe::GridAxis axis(64, 11, 30);  // points every 6.4
+  CHECK(axis.value(1) == 7);
+  CHECK(axis.value(5) == 32);
+  CHECK(axis.value(29) == 186);
+  for (std::int64_t value = 0; value <= 185; ++value) {
+    CAPTURE(value);
+    CHECK(64 * axis.point(value) >= 10 * value);
+    CHECK(64 * (axis.point(value) - 1) < 10 * value);
+  }
+  const madpipe::GridAxis fine(3, 11, 40);  // several points to a unit
+  CHECK(fine.point(1) == 4);
+  CHECK(fine.point(3) == 10);
+  CHECK(fine.value(10) == 3);
+  CHECK(fine.value(11) == 4);
+  CHECK(madpipe::GridAxis(0, 11, 40).point(0) == 0);
 }
 
 }  // namespace

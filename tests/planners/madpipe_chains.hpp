@@ -16,10 +16,11 @@ struct MadPipeInstance {
   std::size_t devices = 1;
   std::int64_t memory = 0;
   double beta = 1.0;
-  std::vector<double> forward;           // uF
-  std::vector<double> backward;          // uB
-  std::vector<std::int64_t> parameters;  // W
-  std::vector<std::int64_t> outputs;     // a, which begins with the input of the network
+  std::vector<double> forward;               // uF
+  std::vector<double> backward;              // uB
+  std::vector<std::int64_t> parameters;      // W
+  std::vector<std::int64_t> outputs;         // a, which begins with the input of the network
+  std::vector<std::int64_t> workspace = {};  // none: 0
 
   [[nodiscard]] LayerGraph graph() const {
     LayerGraph graph;
@@ -34,6 +35,7 @@ struct MadPipeInstance {
       layer.parameters = Bytes(parameters[i]);
       layer.output = Bytes(outputs[i + 1]);
       layer.stash = layer.checkpoint = Bytes(outputs[i]);
+      if (!workspace.empty()) layer.workspace = Bytes(workspace[i]);
       graph.layers.push_back(layer);
       if (i > 0) graph.edges.push_back({LayerId(i - 1), LayerId(i), Bytes(outputs[i])});
     }

@@ -73,6 +73,7 @@ class NaiveRecurrence {
     Answer best;
     for (std::size_t k = l; k >= 1; --k) {
       const Ticks U = chain_.load(k - 1, l);
+      if (k > 1 && chain_.transfer(k - 1) >= kLongestTransfer) continue;
       const Ticks C = chain_.cut_load(k - 1);
       const std::int64_t v = stack(V * delay_.range, U * delay_.steps);
       const std::int64_t g = std::max<std::int64_t>(1, ceil_div(v, target_ * delay_.steps));
