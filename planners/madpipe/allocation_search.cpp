@@ -16,6 +16,7 @@ Ticks all_one_after_another(const Chain& chain) {
 bool try_target(AllocationSolver& solver, Ticks target, AllocationSearch& search) {
   std::optional<Allocation> found = solver.solve(target, search.best ? search.best->period() : kUnlimited);
   search.steps.push_back({target, found ? std::optional(found->bottleneck) : std::nullopt});
+  search.most_states = std::max(search.most_states, solver.state_count());
   if (!found) return false;
   search.best = std::move(found);
   return true;

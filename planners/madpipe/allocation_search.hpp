@@ -2,6 +2,7 @@
 
 #include "planners/madpipe/allocation.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct SearchStep {
 struct AllocationSearch {
   std::optional<Allocation> best;  ///< the first with the least period; none: nothing fits
   std::vector<SearchStep> steps;
+  std::size_t most_states = 0;  ///< in the tables at one time
 };
 
 /// Algorithm 1 of MadPipe: halves an interval of T^ `settings.iterations` times. It starts with T^ at the mean load of
