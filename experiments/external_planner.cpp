@@ -120,7 +120,10 @@ std::vector<Finding> deviations(const PlanRequest& request, const PlannerAnswer&
   const auto text_of = [](const Training& training) { return to_json(training_record(training), -1); };
   compare("microbatch_size", std::to_string(plan.microbatch_size), std::to_string(request.graph.microbatch_size));
   compare("microbatches", std::to_string(plan.microbatches), std::to_string(request.microbatches));
-  if (!request.schedule.name.empty()) compare("schedule", plan.schedule.name, request.schedule.name);
+  if (!request.schedule.name.empty()) {
+    const bool is_plain = request.schedule.parameters.empty();
+    compare("schedule", is_plain ? plan.schedule.name : schedule_text(plan.schedule), schedule_text(request.schedule));
+  }
   if (answer.states_training) compare("training", text_of(plan.training), text_of(request.training));
   return findings;
 }

@@ -24,23 +24,33 @@ std::vector<std::string> schedule_names() {
 
 /// A parameter that nothing would use is a mistake.
 void judge_parameters(const ScheduleChoice& choice, const ScheduleInfo& schedule, std::vector<Finding>& findings) {
-  std::vector<std::string> known;
-  for (const ScheduleParameter& parameter : schedule.parameters) known.emplace_back(parameter.name);
   for (const auto& [name, value] : choice.parameters) {
-    if (std::ranges::find(known, name) != known.end()) continue;
-    findings.push_back({"schedule", std::nullopt,
-                        "the schedule " + quote(choice.name) + " has no parameter " + quote(name) + " (" +
-                            suggest_name(name, known) + ")"});
+    const auto problem = parameter_problem(schedule, name, value);
+    if (!problem) continue;
+    const std::string hint = problem->hint.empty() ? "" : " (" + problem->hint + ")";
+    findings.push_back({"schedule", std::nullopt, problem->message + hint});
   }
 }
 
-/// **Requires** a plan that breaks no rule.
-void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
+/// The plan ready to be measured; none where that fails.
+std::optional<Plan> prepare(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                            std::vector<Finding>& findings) {
   const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
   judge_parameters(plan.schedule, schedule, findings);
   if (schedule.problem != nullptr) {
     if (const auto problem = schedule.problem(plan)) findings.push_back({"schedule", std::nullopt, *problem});
   }
+  if (!findings.empty()) return std::nullopt;
+  try {
+    return prepared(graph, platform, plan);
+  } catch (const InputError& error) {
+    findings.push_back({"schedule", std::nullopt, error.message()});
+    return std::nullopt;
+  }
+}
+
+/// **Requires** a prepared plan that breaks no rule.
+void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
   const std::int64_t least = least_microbatches(plan);
   if (plan.microbatches < least) {
     findings.push_back({"length", std::nullopt,
@@ -94,7 +104,7 @@ std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platfor
                         "unknown schedule " + quote(plan.schedule.name) + " (" +
                             suggest_name(plan.schedule.name, schedule_names()) + ")"});
   } else if (findings.empty()) {
-    judge_schedule(plan, findings);
+    if (const auto ready = prepare(graph, platform, plan, findings)) judge_schedule(*ready, findings);
   }
   if (const auto problem = size_problem(graph, plan, 1)) findings.push_back({"size", std::nullopt, *problem});
   return findings;

@@ -104,6 +104,19 @@ Training read_training_option(const std::optional<std::string>& text) {
   return training;
 }
 
+ScheduleChoice read_schedule_option(const std::string& option, const std::string& text) {
+  const std::size_t comma = text.find(',');
+  ScheduleChoice choice{text.substr(0, comma), {}};
+  if (comma == std::string::npos) return choice;
+  std::set<std::string> given;
+  for (const std::string& item : read_list_option(option, text.substr(comma + 1))) {
+    auto [key, value] = read_assignment(option, item);
+    if (!given.insert(key).second) refuse(option, quote(key) + " is given twice");
+    choice.parameters.emplace_back(std::move(key), std::move(value));
+  }
+  return choice;
+}
+
 std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts) {
   std::map<std::string, double> speeds;
   for (const std::string& text : texts) {

@@ -41,6 +41,9 @@ namespace stagecraft {
 /// `gradient_copies=1,optimizer_copies=2,…` over the defaults.
 [[nodiscard]] Training read_training_option(const std::optional<std::string>& text);
 
+/// `NAME` or `NAME,parameter=value,…`. Whether there is such a schedule with such parameters is for the caller to ask.
+[[nodiscard]] ScheduleChoice read_schedule_option(const std::string& option, const std::string& text);
+
 /// `KIND=x` each: relative speeds of device kinds.
 [[nodiscard]] std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts);
 

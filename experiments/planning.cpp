@@ -17,14 +17,22 @@ namespace {
 constexpr std::int64_t kMicrobatchesPerDevice = 4;
 constexpr std::int64_t kMostSizes = 1'000'000;  // of microbatches that are tried in place of one without a plan
 
-std::string schedule_name(const PlannerInfo& planner, const PlanningChoices& choices) {
-  const std::string name = choices.schedule.value_or(planner.default_schedule);
-  if (name.empty() && !choices.schedule) return name;
+ScheduleChoice schedule_of(const PlannerInfo& planner, const PlanningChoices& choices) {
+  if (!choices.schedule) return {planner.default_schedule, {}};
+  const std::string& name = choices.schedule->name;
   if (name == "literal") throw InputError("no planner makes the orders of a literal schedule");
-  if (find_schedule(name) != nullptr) return name;
-  std::vector<std::string> known;
-  for (const ScheduleInfo* info : all_schedules()) known.emplace_back(info->name);
-  throw InputError("unknown schedule " + quote(name), {}, suggest_name(name, known));
+  const ScheduleInfo* schedule = find_schedule(name);
+  if (schedule == nullptr) {
+    std::vector<std::string> known;
+    for (const ScheduleInfo* info : all_schedules()) known.emplace_back(info->name);
+    throw InputError("unknown schedule " + quote(name), {}, suggest_name(name, known));
+  }
+  for (const auto& [key, value] : choices.schedule->parameters) {
+    if (const auto problem = parameter_problem(*schedule, key, value)) {
+      throw InputError(problem->message, {}, problem->hint);
+    }
+  }
+  return *choices.schedule;
 }
 
 std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, const PlanningChoices& choices) {
@@ -65,7 +73,7 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
                          const PlanningChoices& choices) {
   PlanRequest request{.graph = graph,
                       .platform = inputs.platform,
-                      .schedule = {schedule_name(planner, choices), {}},
+                      .schedule = schedule_of(planner, choices),
                       .microbatches = microbatch_count(inputs, graph, choices),
                       .training = choices.training,
                       .options = parse_options(planner, choices.options)};
@@ -115,6 +123,7 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
     Plan& plan = planned->plan;
     plan.model_hash = inputs.model_hash;
     plan.platform_hash = inputs.platform_hash;
+    plan = prepared(planning.graph, inputs.platform, std::move(plan));
     lengthen(plan, choices);
     verify(planning.graph, inputs.platform, plan);
     planning.evaluated = evaluate_plan(planning.graph, inputs.platform, plan);

@@ -16,7 +16,7 @@ namespace stagecraft {
 
 /// What the user asks of a planner; what is absent has a default.
 struct PlanningChoices {
-  std::optional<std::string> schedule;          ///< the planner's own
+  std::optional<ScheduleChoice> schedule;       ///< the planner's own
   std::optional<std::int64_t> microbatches;     ///< 4 × devices; asynchronous runs at least as many as can be measured
   std::optional<std::int64_t> global_batch;     ///< samples; instead of `microbatches`
   std::optional<std::int64_t> microbatch_size;  ///< the model's

@@ -13,7 +13,7 @@ namespace {
 
 bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   return judge_plan(graph, platform, {plan, {}}).empty() &&
-         memory_needed(platform, ledger_peaks(graph, plan)) == Bytes(0);
+         memory_needed(platform, ledger_peaks(graph, prepared(graph, platform, plan))) == Bytes(0);
 }
 
 bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
@@ -57,7 +57,7 @@ std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& gr
     Stage& stage = plan.stages[id.value()];
     const auto cap = largest_below(in_flight(before, id), [&](std::int64_t value) {
       stage.in_flight = value;
-      const auto peaks = ledger_peaks(graph, plan);
+      const auto peaks = ledger_peaks(graph, prepared(graph, platform, plan));
       return std::ranges::all_of(stage.devices, [&](DeviceId device) {
         const auto peak = std::ranges::find(peaks, device, &std::pair<DeviceId, Bytes>::first);
         return peak->second <= platform.capacity(device);

@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/pattern.hpp"
 #include "sim/schedule/schedule_info.hpp"
 #include "sim/schedule/workers.hpp"
 
@@ -99,6 +100,7 @@ Figures claimed_figures(const Plan& plan, Seconds largest_stage_time, std::int64
 }
 
 std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Plan& plan) {
+  if (runs_pattern(plan)) return pattern_peaks(graph, plan);
   const std::vector<Boundary> all = boundaries(graph, plan);
   std::map<DeviceId, Bytes> peaks;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -152,6 +154,7 @@ Bytes least_memory(const Platform& platform, Bytes enough, const std::function<b
 }
 
 PlanResult judged(const PlanRequest& request, Planned planned) {
+  planned.plan = prepared(request.graph, request.platform, std::move(planned.plan));
   planned.plan.predicted.peak_memory = ledger_peaks(request.graph, planned.plan);
   const auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
   if (overflow) return *overflow;

@@ -47,9 +47,9 @@ struct StageTime {
 /// every r-th microbatch: the period is an r-th, and ceil(microbatches / r) takes the place of microbatches.
 [[nodiscard]] Figures claimed_figures(const Plan& plan, Seconds largest_stage_time, std::int64_t replicas);
 
-/// The shared ledger (contract, section 5) of every device of a plan: an upper bound, since stages that share a device
-/// are taken to peak together.
-/// **Shape** by increasing device. **Requires** a plan that covers the graph, of a known schedule.
+/// The shared ledger (contract, section 5) of every device of a plan: exact for a plan that runs a pattern, else an upper
+/// bound, since stages that share a device are taken to peak together.
+/// **Shape** by increasing device. **Requires** a plan that covers the graph, of a known schedule, prepared by it.
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Plan& plan);
 
 /// The device whose ledger exceeds its capacity most, and the memory with which this plan fits; none if it does.
@@ -68,7 +68,7 @@ struct StageTime {
 [[nodiscard]] Bytes least_memory(const Platform& platform, Bytes enough,
                                  const std::function<bool(const Platform&)>& finds);
 
-/// The plan with its peaks in `predicted`, or why it does not fit.
+/// The plan, prepared by its schedule, with its peaks in `predicted`, or why it does not fit.
 [[nodiscard]] PlanResult judged(const PlanRequest& request, Planned planned);
 
 }  // namespace stagecraft

@@ -13,6 +13,7 @@
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -70,7 +71,7 @@ Description describe_plan_file(const Options& options, const Settings& settings)
   const PlanInput input = load_plan(options.file, inputs, settings.say);
   refuse_findings(options.file, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
-  const Plan& plan = input.reading.plan;
+  const Plan plan = prepared(input.graph, inputs.platform, input.reading.plan);
   return describe_plan(input.graph, inputs.platform, plan, evaluate_plan(input.graph, inputs.platform, plan));
 }
 

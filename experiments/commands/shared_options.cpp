@@ -29,7 +29,8 @@ Inputs load_inputs(const InputOptions& options) {
 }
 
 void add_planning_options(CLI::App& command, PlanningOptions& options) {
-  add_option(command, "--schedule", options.schedule, "the schedule; default: the planner's own");
+  add_option(command, "--schedule", options.schedule,
+             "the schedule, with its parameters: NAME,K=V,...; default: the planner's own");
   add_option(command, "--microbatches", options.microbatches,
              "microbatches of an iteration, or length of an asynchronous run; default: 4 for each device, "
              "asynchronous runs at least as many as it takes to find their period");
@@ -48,7 +49,7 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   if (options.microbatches && options.global_batch) {
     throw InputError("give --microbatches or --global-batch, not both");
   }
-  choices.schedule = options.schedule;
+  if (options.schedule) choices.schedule = read_schedule_option("--schedule", *options.schedule);
   choices.microbatches = read_count_option("--microbatches", options.microbatches, 1, kMostMicrobatches);
   choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, kMostMicrobatches);
   choices.microbatch_size = read_count_option("--microbatch-size", options.microbatch_size, 1, kMostMicrobatches);

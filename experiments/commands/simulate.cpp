@@ -14,6 +14,7 @@
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <limits>
 #include <memory>
@@ -71,6 +72,7 @@ Answer run(const Options& options, const Settings& settings) {
                     judge_orders(input.graph, inputs.platform, plan, *choices.literal),
                     "each replica runs one forward and one backward of each of its microbatches");
   }
+  plan = prepared(input.graph, inputs.platform, std::move(plan));
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
   const Explanation explanation = explain(inputs, input.graph, plan, simulation.report);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);

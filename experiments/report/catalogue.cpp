@@ -47,7 +47,7 @@ std::vector<CatalogueEntry> schedule_entries() {
     entry.facts = {{"synchronous", schedule->synchronous}};
     for (const ScheduleParameter& parameter : schedule->parameters) {
       entry.options.emplace_back(Detail::Record{{"name", std::string(parameter.name)},
-                                                {"type", Detail()},
+                                                {"type", type_name(parameter)},
                                                 {"default", parameter.default_value},
                                                 {"least", Detail()},
                                                 {"most", Detail()},

@@ -5,6 +5,7 @@
 #include "experiments/report/table.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
 
@@ -42,7 +43,7 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
   if (row.simulation) {
     const Plan& plan = *row.plan();
     const Report& report = row.simulation->report;
-    cells.insert(cells.end(), {plan.schedule.name + (report.period ? " *" : ""), configuration_text(plan),
+    cells.insert(cells.end(), {schedule_text(plan.schedule) + (report.period ? " *" : ""), configuration_text(plan),
                                short_number(report.throughput), or_dash(headline(report.figures())),
                                or_dash(headline(row.simulation->evaluated)), prediction_text(*row.simulation, plan),
                                percent(report.bubble_ratio), fullest_memory(report)});

@@ -156,7 +156,7 @@ Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const
 
 std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
-  std::string text = planner + plan.model + " on " + plan.platform + ", " + plan.schedule.name + ", " +
+  std::string text = planner + plan.model + " on " + plan.platform + ", " + schedule_text(plan.schedule) + ", " +
                      std::to_string(plan.microbatches) + " microbatches of " + std::to_string(plan.microbatch_size) +
                      " samples\n\n" + stage_table(graph, platform, plan, evaluated) + "\n" +
                      figures_text("predicted by the planner", plan.predicted) +

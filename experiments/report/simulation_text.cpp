@@ -2,6 +2,7 @@
 
 #include "experiments/report/table.hpp"
 #include "sim/base/text.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
 
@@ -21,7 +22,7 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
   const Report& report = simulation.report;
   const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
                                          : "iteration time " + or_dash(headline(report.figures()));
-  return plan.schedule.name + ", " + std::to_string(plan.microbatches) + " microbatches of " +
+  return schedule_text(plan.schedule) + ", " + std::to_string(plan.microbatches) + " microbatches of " +
          std::to_string(plan.microbatch_size) + " samples: " + time + ", " + short_number(report.throughput) +
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }

@@ -1,6 +1,7 @@
 #include "experiments/study/run_cell.hpp"
 
 #include "experiments/external_planner.hpp"
+#include "experiments/option_text.hpp"
 #include "experiments/planning.hpp"
 #include "experiments/report/plan_view.hpp"
 #include "experiments/report/simulation_record.hpp"
@@ -11,6 +12,7 @@
 #include "sim/base/text.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
 #include <type_traits>
@@ -52,7 +54,8 @@ Training training_of(const Cell& cell) {
 
 PlanningChoices planning_choices(const Cell& cell) {
   PlanningChoices choices;
-  if (const std::string& schedule = word(cell, "schedule"); !schedule.empty()) choices.schedule = schedule;
+  const std::string& schedule = word(cell, "schedule");
+  if (!schedule.empty()) choices.schedule = read_schedule_option("schedule", schedule);
   choices.microbatches = count(cell, "microbatches");
   choices.global_batch = count(cell, "global_batch");
   if (choices.microbatches && choices.global_batch) {
@@ -124,7 +127,7 @@ void put_plan(Detail::Record& into, const Plan& plan) {
   into.emplace_back("stages", std::ssize(plan.stages));
   into.emplace_back("devices_used", static_cast<std::int64_t>(devices_used(plan)));
   into.emplace_back("configuration", configuration_text(plan));
-  into.emplace_back("resolved_schedule", plan.schedule.name);
+  into.emplace_back("resolved_schedule", schedule_text(plan.schedule));
   into.emplace_back("resolved_microbatches", plan.microbatches);
   into.emplace_back("resolved_microbatch_size", plan.microbatch_size);
 }

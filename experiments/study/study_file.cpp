@@ -58,6 +58,36 @@ void read_option(const std::string& planner, const std::string& option, const Ya
   set_key(into, option_prefix(planner) + option, read_detail(node));
 }
 
+/// `schedule: NAME`, `NAME,PARAMETER=VALUE,…` or `{name: NAME, PARAMETER: VALUE, …}`: as the command line has it, the
+/// parameters in the order of the schedule's table.
+void read_schedule(const YamlNode& node, Keys& into) {
+  ScheduleChoice choice;
+  if (node.kind() == YamlKind::Map) {
+    choice.name = read_name(node.at("name"));
+    for (const auto& [key, value] : node.entries()) {
+      if (key != "name") choice.parameters.emplace_back(key, value.text());
+    }
+  } else {
+    try {
+      choice = read_schedule_option("schedule", node.text());
+    } catch (const InputError& error) {
+      node.fail(error.message(), error.hint());
+    }
+  }
+  const std::vector<std::string> known = schedule_names();
+  if (std::ranges::find(known, choice.name) == known.end()) {
+    node.fail("unknown value " + quote(choice.name), suggest_name(choice.name, known));
+  }
+  const ScheduleInfo& schedule = *find_schedule(choice.name);
+  for (const auto& [key, value] : choice.parameters) {
+    if (const auto problem = parameter_problem(schedule, key, value)) node.fail(problem->message, problem->hint);
+  }
+  std::ranges::stable_sort(choice.parameters, {}, [&](const auto& each) {
+    return std::ranges::find(schedule.parameters, each.first, &ScheduleParameter::name) - schedule.parameters.begin();
+  });
+  set_key(into, "schedule", schedule_text(choice));
+}
+
 /// `planner: NAME`, or `planner: {name: NAME, label: …, OPTION: VALUE, …}`.
 void read_planner(const YamlNode& node, Keys& into) {
   const bool is_map = node.kind() == YamlKind::Map;
@@ -107,8 +137,7 @@ const std::vector<std::pair<std::string, ReadKey>>& plain_keys() {
       {"platform", name_key("platform")},
       {"planner", read_planner},
       {"label", name_key("label")},
-      {"schedule",
-       [](const YamlNode& node, Keys& into) { set_key(into, "schedule", read_word(node, schedule_names())); }},
+      {"schedule", read_schedule},
       {"microbatches", count_key("microbatches", kMostMicrobatches)},
       {"microbatch_size", count_key("microbatch_size", kMostMicrobatches)},
       {"global_batch", count_key("global_batch", kMostMicrobatches)},

@@ -3,6 +3,7 @@
 #include "planners/exhaustive/search.hpp"
 #include "planners/planner.hpp"
 #include "sim/base/text.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 namespace stagecraft {
 namespace {
@@ -39,7 +40,7 @@ Detail runner_up(const std::optional<Candidate>& candidate) {
 Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
   const std::string all = "none of the " + std::to_string(static_cast<std::int64_t>(found.candidates)) + " plans ";
   if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "other devices or another schedule"};
-  const Plan plan = exhaustive::plan_of(request, found.smallest->stages);
+  const Plan plan = prepared(request.graph, request.platform, exhaustive::plan_of(request, found.smallest->stages));
   Infeasible none = *memory_overflow(request.platform, plan, ledger_peaks(request.graph, plan));
   none.reason = all + "fits; in the one that needs least memory " + none.reason;
   none.is_costly = found.candidates > kMostToRepeat;

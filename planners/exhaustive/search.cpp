@@ -133,9 +133,17 @@ class Search {
       ++found_.not_applicable;
       return;
     }
-    const Bytes needed = memory_needed(request_.platform, ledger_peaks(request_.graph, plan_));
+    try {
+      judge(prepared(request_.graph, request_.platform, plan_));
+    } catch (const InputError&) {  // what is asked of the schedule is impossible with these stages
+      ++found_.not_applicable;
+    }
+  }
+
+  void judge(const Plan& plan) {
+    const Bytes needed = memory_needed(request_.platform, ledger_peaks(request_.graph, plan));
     if (needed == Bytes(0)) {
-      rank({plan_.stages, objective()});
+      rank({plan_.stages, objective(plan)});
       return;
     }
     ++found_.too_large;
@@ -144,13 +152,10 @@ class Search {
     found_.least_memory = needed;
   }
 
-  [[nodiscard]] double objective() {
-    if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan_));
-    const std::int64_t asked = plan_.microbatches;
-    plan_.microbatches = std::max(asked, least_microbatches(plan_));
-    const double time = headline(evaluate_plan(request_.graph, request_.platform, plan_).figures());
-    plan_.microbatches = asked;
-    return time;
+  [[nodiscard]] double objective(Plan plan) const {
+    if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan));
+    plan.microbatches = std::max(plan.microbatches, least_microbatches(plan));
+    return headline(evaluate_plan(request_.graph, request_.platform, plan).figures());
   }
 
   [[nodiscard]] double headline(const Figures& figures) const {

@@ -5,6 +5,7 @@
 #include "planners/planner.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <cmath>
 #include <functional>
@@ -108,6 +109,7 @@ PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Set
   const Answer answer = pipedream::optimize(states, settings);
   if (answer.segments.empty()) return nothing_found(settings);
   Planned result = planned(request, states, settings, answer);
+  result.plan = prepared(request.graph, request.platform, std::move(result.plan));
   result.plan.predicted.peak_memory = ledger_peaks(request.graph, result.plan);
   return result;
 }

@@ -180,7 +180,7 @@ void read_order(Reading& reading, const YamlNode& node, Order& order, const Read
 }
 
 /// The stages of a key `0->1`.
-std::pair<StageId, StageId> read_ends(const YamlNode& node, const std::string& key) {
+ChannelEnds read_ends(const YamlNode& node, const std::string& key) {
   const std::size_t arrow = key.find("->");
   const auto refuse = [&]() { node.fail("expected " + std::string(kChannelForm) + ", found " + quote(key)); };
   if (arrow == std::string::npos) refuse();
@@ -223,8 +223,7 @@ Schedule parse_schedule(std::string_view text, const std::string& file_name, con
   const auto channels = root.find("channels");
   if (!channels) return schedule;
   for (const auto& [key, node] : channels->entries()) {
-    const auto [from, to] = read_ends(node, key);
-    schedule.channels.push_back({from, to, Discipline::Strict, {}});
+    schedule.channels.push_back({{read_ends(node, key)}, Discipline::Strict, {}});
     read_order(reading, node, schedule.channels.back(), read_transfer);
   }
   return schedule;

@@ -63,7 +63,8 @@ Detail::Record schedule_record(const Schedule& schedule, const Platform& platfor
   root.emplace_back("devices", std::move(devices));
   Detail::Record channels;
   for (const ChannelOrder& channel : schedule.channels) {
-    const std::string key = std::to_string(channel.from.value()) + "->" + std::to_string(channel.to.value());
+    const ChannelEnds& ends = channel.boundaries.front();  // a file gives each boundary a channel of its own
+    const std::string key = std::to_string(ends.from.value()) + "->" + std::to_string(ends.to.value());
     channels.emplace_back(key, channel_order(channel));
   }
   if (!channels.empty()) root.emplace_back("channels", std::move(channels));

@@ -51,15 +51,24 @@ struct ChannelAction {
   std::int32_t priority = 0;
   std::uint32_t microbatch = 0;
   Seconds not_before;
+  std::uint32_t boundary = 0;  ///< which of the channel's boundaries it crosses
   friend bool operator==(const ChannelAction&, const ChannelAction&) = default;
 };
 
-/// The transfers over the boundary between two stages, one at a time.
-struct ChannelOrder {
+/// The boundary between two stages.
+struct ChannelEnds {
   StageId from;  ///< the stage that sends activations
   StageId to;
+  friend bool operator==(const ChannelEnds&, const ChannelEnds&) = default;
+};
+
+/// The transfers over a boundary, or over several that share a channel, one at a time.
+struct ChannelOrder {
+  std::vector<ChannelEnds> boundaries;  ///< those between which nothing flows are passed over
   Discipline discipline = Discipline::Strict;
   std::vector<ChannelAction> actions;
+  /// False: on the real network transfers meet as its links let them, and only their not-before times count.
+  bool exclusive = true;
   friend bool operator==(const ChannelOrder&, const ChannelOrder&) = default;
 };
 
@@ -67,9 +76,10 @@ struct ChannelOrder {
 /// channel's: of one iteration, or of a piece of a run (`Segment`).
 struct Schedule {
   std::vector<DeviceOrder> devices;
-  std::vector<ChannelOrder> channels;  ///< boundaries without one have no channel on the real network
-  bool explicit_transfers = false;     ///< sends and receives stand in the device orders; a transfer waits for both
-  bool rendezvous = false;             ///< a transfer waits until its receiver has come to the action that needs it
+  /// Boundaries without one have no channel on the real network. Every segment of a run lists the same ones.
+  std::vector<ChannelOrder> channels;
+  bool explicit_transfers = false;  ///< sends and receives stand in the device orders; a transfer waits for both
+  bool rendezvous = false;          ///< a transfer waits until its receiver has come to the action that needs it
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

@@ -291,18 +291,18 @@ void check_channels(Judge& judge) {
   }
   std::vector<std::pair<StageId, StageId>> seen;
   for (const ChannelOrder& channel : judge.schedule.channels) {
-    const std::string name =
-        "channel " + std::to_string(channel.from.value()) + "->" + std::to_string(channel.to.value());
-    const std::pair<StageId, StageId> ends{channel.from, channel.to};
+    const auto [from, to] = channel.boundaries.front();
+    const std::string name = "channel " + std::to_string(from.value()) + "->" + std::to_string(to.value());
+    const std::pair<StageId, StageId> ends{from, to};
     if (std::ranges::find(seen, ends) != seen.end()) judge.sentences.push_back(name + " has two orders");
     seen.push_back(ends);
     const bool exists = std::ranges::any_of(judge.boundaries, [&](const Boundary& boundary) {
-      return boundary.from == channel.from && boundary.to == channel.to;
+      return boundary.from == ends.first && boundary.to == ends.second;
     });
     if (!exists) {
       judge.sentences.push_back(name + " joins no two stages that exchange tensors, the producing one first");
     } else if (channel.discipline == Discipline::Strict &&
-               share_a_device(judge.stage(channel.from), judge.stage(channel.to))) {
+               share_a_device(judge.stage(ends.first), judge.stage(ends.second))) {
       judge.sentences.push_back(name + " cannot have a strict order: its stages share a device, where nothing is sent");
     } else {
       check_channel_actions(judge, channel, name);

@@ -17,7 +17,8 @@ namespace stagecraft {
 /// microbatches and nothing else, within the caps on microbatches in flight; pairs are of a forward and a backward;
 /// sends and receives are listed exactly where transfers are explicit; strict channels list every transfer once.
 /// Orders that can never be carried out are found by `lower`.
-/// **Requires** a plan without violations. **Cost** O(actions · log actions + stages · devices).
+/// **Requires** a plan without violations, and channels of one boundary each. **Cost** O(actions · log actions + stages
+/// · devices).
 [[nodiscard]] std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform& platform,
                                                       const Plan& plan, const Schedule& schedule);
 

@@ -72,6 +72,25 @@ void Lowering::take_actions(const Schedule& schedule) {
     device.emitted.resize(device.actions.size());
     device.cursor = 0;
   }
+  take_transfers(schedule.channels);
+}
+
+/// Appends each channel's next transfers to what it has left.
+void Lowering::take_transfers(const std::vector<ChannelOrder>& orders) {
+  STAGECRAFT_CHECK(orders.size() == channel_of_order_.size(), "every segment orders the same channels");
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    if (channel_of_order_[i] == kNone) continue;
+    Channel& channel = channels_[channel_of_order_[i]];
+    channel.turns.erase(channel.turns.begin(), channel.turns.begin() + static_cast<std::ptrdiff_t>(channel.cursor));
+    channel.cursor = 0;
+    for (const ChannelAction& action : orders[i].actions) {
+      const TransferKey key{channel.boundaries[action.boundary], action.microbatch, action.gradient};
+      if (key.boundary == kNone) continue;
+      if (action.not_before > Seconds(0) || action.priority != 0) channel.listed[key] = action;
+      if (channel.has_turns()) channel.turns.push_back(key);
+    }
+    append_in_turn(channel);
+  }
 }
 
 bool Lowering::wants_segment() const {
@@ -158,8 +177,10 @@ OpId Lowering::oldest_needed() const {
     for (const auto& [round, ops] : group.rounds) std::ranges::for_each(ops, consider);
   }
   for (const auto& [microbatch, ops] : measured_backwards_) std::ranges::for_each(ops, consider);
+  for (const Passage& passage : passages_) {
+    for (const auto& [key, ops] : passage.partial) std::ranges::for_each(ops, consider);
+  }
   for (const Channel& channel : channels_) {
-    for (const auto& [key, ops] : channel.partial) std::ranges::for_each(ops, consider);
     for (const auto& [key, deliveries] : channel.waiting) {
       for (const Delivery& delivery : deliveries) std::ranges::for_each(delivery.dependencies, consider);
     }
@@ -239,7 +260,7 @@ MeasuredPart measured_part(const Plan& plan) {
 
 LoweredRun lower(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options) {
   STAGECRAFT_CHECK(find_schedule(plan.schedule.name) != nullptr, "the schedule is known");
-  const auto lowering = std::make_shared<Lowering>(graph, platform, plan, options);
+  const auto lowering = std::make_shared<Lowering>(graph, platform, prepared(graph, platform, plan), options);
   LoweredRun run;
   run.measurement = lowering->measurement();
   run.use = lowering->use();

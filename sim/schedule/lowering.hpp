@@ -77,27 +77,35 @@ class Lowering {
     std::size_t arrived = 0;                           ///< workers whose iteration's backwards have all been emitted
     std::map<std::int64_t, std::vector<OpId>> rounds;  ///< asynchronous: backwards of a round so far
   };
-  struct ChannelKey {
+  struct TransferKey {
+    std::size_t boundary = 0;
     std::uint32_t microbatch = 0;
     bool gradient = false;
-    friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
+    friend auto operator<=>(const TransferKey&, const TransferKey&) = default;
   };
   struct Delivery {
     Op op;
     std::vector<OpId> dependencies;
     std::vector<std::pair<std::size_t, std::int64_t>> receivers;  ///< worker and board index
   };
-  /// A boundary that carries one transfer at a time.
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  /// Boundaries that carry one transfer at a time, all together.
   struct Channel {
-    LaneId lane;
+    LaneId lane;  ///< none: transfers have their not-before times, no more
     Discipline discipline = Discipline::Ready;
-    std::vector<ChannelAction> actions;
+    std::vector<std::size_t> boundaries;  ///< as its order numbers them; none: nothing flows there
+    std::vector<TransferKey> turns;       ///< strict: the order
     std::size_t cursor = 0;
-    std::map<ChannelKey, ChannelAction> listed;           ///< ready discipline: priorities and not-before times
-    std::map<ChannelKey, std::vector<Delivery>> waiting;  ///< strict: not yet their turn
-    std::size_t flows = 1;                                ///< transfers for one microbatch
-    Seconds seconds;                                      ///< analytic: of one transfer
-    std::map<ChannelKey, std::vector<OpId>> partial;      ///< analytic: results of some of the sending replicas
+    std::map<TransferKey, ChannelAction> listed;           ///< priorities and not-before times
+    std::map<TransferKey, std::vector<Delivery>> waiting;  ///< strict: not yet their turn
+    [[nodiscard]] bool has_turns() const { return !lane.is_none() && discipline == Discipline::Strict; }
+  };
+  /// How transfers get over a boundary.
+  struct Passage {
+    std::size_t channel = kNone;                       ///< in `channels_`
+    std::size_t flows = 1;                             ///< transfers for one microbatch
+    Seconds seconds;                                   ///< analytic: of one transfer
+    std::map<TransferKey, std::vector<OpId>> partial;  ///< analytic: results of some of the sending replicas
   };
   struct Posted {
     OpId send;
@@ -114,12 +122,16 @@ class Lowering {
   void check_connected() const;
   void make_groups();
   void make_channels(const std::vector<ChannelOrder>& orders);
+  [[nodiscard]] std::vector<std::size_t> find_orders(const std::vector<ChannelOrder>& orders,
+                                                     std::vector<std::vector<std::size_t>>& boundaries_of) const;
+  [[nodiscard]] std::size_t flows_over(std::size_t boundary) const;
   void append_setup();
   [[nodiscard]] Seconds analytic_seconds(const Boundary& boundary) const;
 
   // Windows and segments (lowering.cpp).
   [[nodiscard]] Schedule next_segment();
   void take_actions(const Schedule& schedule);
+  void take_transfers(const std::vector<ChannelOrder>& orders);
   [[nodiscard]] bool run_round();
   [[nodiscard]] bool step(DeviceState& device);
   [[nodiscard]] bool has_actions_left() const;
@@ -158,12 +170,12 @@ class Lowering {
   void send(const Worker& from, std::uint32_t microbatch, OpId result, bool gradient);
   void send_to(const Worker& from, const Target& target, std::uint32_t microbatch, OpId result, bool gradient);
   void send_analytic(const Worker& from, const Target& target, std::uint32_t microbatch, OpId result, bool gradient);
-  void deliver(std::size_t boundary, ChannelKey key, Delivery delivery);
+  void deliver(TransferKey key, Delivery delivery);
   void append_in_turn(Channel& channel);
   void append_delivery(const Delivery& delivery, bool gradient);
   void arrive(std::size_t worker, std::int64_t index, OpId op, bool gradient);
   void meet_offers(DeviceState& device, Worker& worker, std::int64_t index, bool gradient);
-  void post(std::size_t boundary, ChannelKey key, bool is_send, OpId op);
+  void post(TransferKey key, bool is_send, OpId op);
   void post_if_complete(Posted& posted, bool gradient);
   void swap_out(Worker& worker, std::uint32_t microbatch, std::int64_t index);
   void allow_prefetch(DeviceState& device, Worker& worker, std::size_t action);
@@ -191,12 +203,14 @@ class Lowering {
   std::vector<DeviceState> devices_;
   std::vector<Group> groups_;
   std::vector<std::size_t> group_of_;  ///< by stage
-  std::vector<Channel> channels_;      ///< by boundary; empty: none has a channel
+  std::vector<Channel> channels_;
+  std::vector<std::size_t> channel_of_order_;  ///< by position among the schedule's channels; none: nothing flows there
+  std::vector<Passage> passages_;              ///< by boundary; empty: nothing keeps transfers from leaving at once
   std::vector<DeviceUse> use_;
   bool one_pass_ = true;
   bool explicit_transfers_ = false;
   bool rendezvous_ = false;
-  std::map<std::pair<std::size_t, ChannelKey>, Posted> posted_;
+  std::map<TransferKey, Posted> posted_;
   /// Rendezvous: results that wait for their receiver to ask, by (worker, board index, gradient).
   std::map<std::tuple<std::size_t, std::int64_t, bool>, std::vector<Delivery>> offers_;
 

@@ -262,7 +262,7 @@ bool Lowering::emit_post(DeviceState& device, Worker& worker, const Action& acti
   const OpId id = append_on(device, computation(worker, OpKind::Post, action.microbatch), action);
   for (std::size_t b = 0; b < boundaries_.size(); ++b) {
     const StageId local_end = is_send != gradient ? boundaries_[b].from : boundaries_[b].to;
-    if (local_end == worker.stage) post(b, {action.microbatch, gradient}, is_send, id);
+    if (local_end == worker.stage) post({b, action.microbatch, gradient}, is_send, id);
   }
   return true;
 }

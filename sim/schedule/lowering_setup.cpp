@@ -79,10 +79,7 @@ void Lowering::make_workers() {
       worker.share = replica_share(stage, r);
       worker.work = scaled(work, require_time_factor(platform_, layers_.device_kind, worker.device), worker.share);
       if (worker.work.swapped > Bytes(0)) one_pass_ = false;
-      const std::int64_t copies = 1 + plan_.training.gradient_copies + plan_.training.optimizer_copies;
-      if (const auto bandwidth = platform_.kind(worker.device).update_bandwidth) {
-        worker.update = (work.parameters * copies) / *bandwidth;
-      }
+      worker.update = update_time(platform_.kind(worker.device), plan_.training, work.parameters);
       devices_[worker.order].workers.push_back(workers_.size());
       use_[worker.order].stages.push_back(worker.stage);
       workers_.push_back(std::move(worker));
@@ -202,31 +199,60 @@ Seconds Lowering::analytic_seconds(const Boundary& boundary) const {
   return boundary.bytes / *smallest / (parts(from) * parts(to));
 }
 
+std::size_t Lowering::flows_over(std::size_t boundary) const {
+  if (options_.network == NetworkModel::Analytic) return 1;
+  std::size_t flows = 1;
+  for (const Worker& worker : workers_) {
+    if (worker.stage != boundaries_[boundary].from || worker.replicas > 1) continue;
+    if (worker.replica == 0) flows = 0;
+    flows += static_cast<std::size_t>(
+        std::ranges::count(worker.forward_targets, boundary, [](const Target& target) { return target.boundary; }));
+  }
+  return flows;
+}
+
+/// For each boundary the order that it is listed in, if any; notes which boundaries an order's numbers mean.
+std::vector<std::size_t> Lowering::find_orders(const std::vector<ChannelOrder>& orders,
+                                               std::vector<std::vector<std::size_t>>& boundaries_of) const {
+  std::map<std::pair<StageId, StageId>, std::size_t> number_of;
+  for (std::size_t i = 0; i < boundaries_.size(); ++i) number_of[{boundaries_[i].from, boundaries_[i].to}] = i;
+  std::vector<std::size_t> order_of(boundaries_.size(), kNone);
+  boundaries_of.resize(orders.size());
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    for (const ChannelEnds& ends : orders[i].boundaries) {
+      const auto found = number_of.find({ends.from, ends.to});
+      boundaries_of[i].push_back(found == number_of.end() ? kNone : found->second);
+      if (found != number_of.end()) order_of[found->second] = i;
+    }
+  }
+  return order_of;
+}
+
 void Lowering::make_channels(const std::vector<ChannelOrder>& orders) {
   const bool analytic = options_.network == NetworkModel::Analytic;
+  channel_of_order_.assign(orders.size(), kNone);
   if (!analytic && orders.empty()) return;
-  channels_.resize(boundaries_.size());
+  std::vector<std::vector<std::size_t>> boundaries_of;
+  const std::vector<std::size_t> order_of = find_orders(orders, boundaries_of);
+  passages_.resize(boundaries_.size());
   std::size_t lane = devices_.size();
   for (std::size_t i = 0; i < boundaries_.size(); ++i) {
-    Channel& channel = channels_[i];
-    const auto order = std::ranges::find_if(orders, [&](const ChannelOrder& candidate) {
-      return candidate.from == boundaries_[i].from && candidate.to == boundaries_[i].to;
-    });
-    if (!analytic && order == orders.end()) continue;
-    channel.lane = LaneId(lane++);
-    if (analytic) channel.seconds = analytic_seconds(boundaries_[i]);
-    for (const Worker& worker : workers_) {
-      if (worker.stage != boundaries_[i].from || analytic || worker.replicas > 1) continue;
-      if (worker.replica == 0) channel.flows = 0;
-      channel.flows += static_cast<std::size_t>(
-          std::ranges::count(worker.forward_targets, i, [](const Target& target) { return target.boundary; }));
+    const std::size_t order = order_of[i];
+    if (!analytic && order == kNone) continue;
+    Passage& passage = passages_[i];
+    passage.flows = flows_over(i);
+    if (analytic) passage.seconds = analytic_seconds(boundaries_[i]);
+    passage.channel = order == kNone ? kNone : channel_of_order_[order];
+    if (passage.channel != kNone) continue;  // shared
+    passage.channel = channels_.size();
+    Channel& channel = channels_.emplace_back();
+    if (analytic || orders[order].exclusive) channel.lane = LaneId(lane++);
+    if (order != kNone) {
+      channel.discipline = orders[order].discipline;
+      channel.boundaries = std::move(boundaries_of[order]);
+      channel_of_order_[order] = passage.channel;
     }
-    if (order != orders.end()) {
-      channel.discipline = order->discipline;
-      channel.actions = order->actions;
-      for (const ChannelAction& action : order->actions) channel.listed[{action.microbatch, action.gradient}] = action;
-    }
-    if (channel.discipline == Discipline::Ready) one_pass_ = false;
+    if (!channel.lane.is_none() && channel.discipline == Discipline::Ready) one_pass_ = false;
   }
 }
 

@@ -146,7 +146,6 @@ bool Lowering::end_iteration() {
     worker.prefetch_after = OpId::none();
   }
   for (Group& group : groups_) group.arrived = 0;
-  for (Channel& channel : channels_) channel.cursor = 0;
   if (++iteration_ >= options_.iterations) return false;
   segment_begin_ = 0;
   take_actions(next_segment());

@@ -39,27 +39,27 @@ void Lowering::send_to(const Worker& from, const Target& target, std::uint32_t m
   op.from = from.place;
   op.to = to.place;
   op.bytes = target.bytes;
-  if (channels_.empty() && !explicit_transfers_ && !rendezvous_) {  // it leaves as soon as its sender is done
+  if (passages_.empty() && !explicit_transfers_ && !rendezvous_) {  // it leaves as soon as its sender is done
     const OpId id = window_.append(op);
     window_.depend_on(result);
     arrive(receiver, index, id, gradient);
     return;
   }
-  deliver(target.boundary, {microbatch, gradient}, {op, {result}, {{receiver, index}}});
+  deliver({target.boundary, microbatch, gradient}, {op, {result}, {{receiver, index}}});
 }
 
 /// The boundary as one channel: one operation once all replicas that have the microbatch are done, to all that need it.
 void Lowering::send_analytic(const Worker& from, const Target& target, std::uint32_t microbatch, OpId result,
                              bool gradient) {
-  Channel& channel = channels_[target.boundary];
-  const ChannelKey key{microbatch, gradient};
-  std::vector<OpId>& results = channel.partial[key];
+  Passage& passage = passages_[target.boundary];
+  const TransferKey key{target.boundary, microbatch, gradient};
+  std::vector<OpId>& results = passage.partial[key];
   results.push_back(result);
   const std::size_t senders = from.replicas > 1 ? 1 : plan_.stages[from.stage.value()].devices.size();
   if (results.size() < senders) return;
   Delivery delivery;
   delivery.dependencies = std::move(results);
-  channel.partial.erase(key);
+  passage.partial.erase(key);
   const Boundary& boundary = boundaries_[target.boundary];
   const StageId to = gradient ? boundary.from : boundary.to;
   for (std::size_t r = 0; r < plan_.stages[to.value()].devices.size(); ++r) {
@@ -80,15 +80,15 @@ void Lowering::send_analytic(const Worker& from, const Target& target, std::uint
   delivery.op.from = from.place;
   delivery.op.to = first.place;
   delivery.op.bytes = boundary.bytes;
-  delivery.op.seconds = channel.seconds;
-  deliver(target.boundary, key, std::move(delivery));
+  delivery.op.seconds = passage.seconds;
+  deliver(key, std::move(delivery));
 }
 
 /// A transfer that could be appended now: at once, when its turn on a strict channel comes, when both ends have posted
 /// it, or when its receiver asks for it.
-void Lowering::deliver(std::size_t boundary, ChannelKey key, Delivery delivery) {
+void Lowering::deliver(TransferKey key, Delivery delivery) {
   if (explicit_transfers_) {
-    Posted& posted = posted_[{boundary, key}];
+    Posted& posted = posted_[key];
     posted.deliveries.push_back(std::move(delivery));
     return;
   }
@@ -98,18 +98,19 @@ void Lowering::deliver(std::size_t boundary, ChannelKey key, Delivery delivery) 
     offers_[{receiver, index, key.gradient}].push_back(std::move(delivery));
     return;
   }
-  if (channels_.empty() || channels_[boundary].lane.is_none()) {
+  if (passages_.empty() || passages_[key.boundary].channel == kNone) {
     append_delivery(delivery, key.gradient);
     return;
   }
-  Channel& channel = channels_[boundary];
+  Channel& channel = channels_[passages_[key.boundary].channel];
   delivery.op.lane = channel.lane;
   const auto listed = channel.listed.find(key);
   if (listed != channel.listed.end()) {
     delivery.op.priority = listed->second.priority;
     delivery.op.not_before = listed->second.not_before;
+    if (passages_[key.boundary].flows == 1) channel.listed.erase(listed);
   }
-  if (channel.discipline == Discipline::Ready) {
+  if (!channel.has_turns()) {
     append_delivery(delivery, key.gradient);
     return;
   }
@@ -119,10 +120,10 @@ void Lowering::deliver(std::size_t boundary, ChannelKey key, Delivery delivery) 
 
 /// A strict channel's transfers, as far as those whose turn it is are ready to be appended.
 void Lowering::append_in_turn(Channel& channel) {
-  for (; channel.cursor < channel.actions.size(); ++channel.cursor) {
-    const ChannelKey key{channel.actions[channel.cursor].microbatch, channel.actions[channel.cursor].gradient};
+  for (; channel.cursor < channel.turns.size(); ++channel.cursor) {
+    const TransferKey key = channel.turns[channel.cursor];
     const auto waiting = channel.waiting.find(key);
-    if (waiting == channel.waiting.end() || waiting->second.size() < channel.flows) return;
+    if (waiting == channel.waiting.end() || waiting->second.size() < passages_[key.boundary].flows) return;
     for (const Delivery& delivery : waiting->second) append_delivery(delivery, key.gradient);
     channel.waiting.erase(waiting);
   }
@@ -159,8 +160,8 @@ void Lowering::meet_offers(DeviceState& device, Worker& worker, std::int64_t ind
   offers_.erase(found);
 }
 
-void Lowering::post(std::size_t boundary, ChannelKey key, bool is_send, OpId op) {
-  const auto [entry, is_new] = posted_.try_emplace({boundary, key});
+void Lowering::post(TransferKey key, bool is_send, OpId op) {
+  const auto [entry, is_new] = posted_.try_emplace(key);
   Posted& posted = entry->second;
   (is_send ? posted.send : posted.receive) = op;
   if (posted.send.is_none() || posted.receive.is_none()) return;

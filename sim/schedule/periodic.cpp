@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace stagecraft {
 namespace {
@@ -47,7 +48,8 @@ std::int64_t in_flight_within(Ticks reach, Ticks period) { return std::max<std::
 std::optional<StarTimes> star_times(std::span<const ChainResource> resources, Ticks period) {
   if (!is_within(resources, period)) return std::nullopt;
   const std::size_t count = resources.size();
-  StarTimes times{std::vector<Ticks>(count), std::vector<Ticks>(count), std::vector<std::int64_t>(count)};
+  StarTimes times{std::vector<Ticks>(count), std::vector<Ticks>(count), std::vector<std::int64_t>(count), {}};
+  times.resources.assign(resources.begin(), resources.end());
   Ticks start = 0;
   for (std::size_t r = 0; r < count; ++r) {
     times.forward[r] = start;
@@ -97,7 +99,18 @@ TickPattern star_pattern(const StarTimes& times, Ticks period) {
   for (std::size_t r = times.backward.size(); r-- > 0;) {
     pattern.operations.push_back(operation(r, true, times.backward[r], period));
   }
+  list_in_order(pattern.operations, [&](const TickOperation& o) {
+    const ChainResource& resource = times.resources[std::size_t{2} * o.index + (o.is_cut ? 1 : 0)];
+    return o.backward ? resource.backward : resource.forward;
+  });
   return pattern;
+}
+
+void list_in_order(std::vector<TickOperation>& operations, const std::function<Ticks(const TickOperation&)>& duration) {
+  std::ranges::stable_sort(operations, {}, [&](const TickOperation& o) {
+    const bool takes_time = duration(o) > 0;
+    return std::tuple(o.start, takes_time, takes_time ? 0 : -o.shift);
+  });
 }
 
 Pattern to_pattern(const TickPattern& pattern, bool timed) {

@@ -36,6 +36,7 @@ struct StarTimes {
   std::vector<Ticks> forward;
   std::vector<Ticks> backward;
   std::vector<std::int64_t> in_flight;  ///< microbatches whose forward has begun and whose backward has not ended
+  std::vector<ChainResource> resources;
 };
 
 /// 1F1B*: of all schedules of a chain with this period the one in which every resource has the fewest microbatches in
@@ -76,7 +77,13 @@ struct TickPattern {
   friend bool operator==(const TickPattern&, const TickPattern&) = default;
 };
 
-/// The pattern of 1F1B*. **Shape** `resources` in the order stage, cut, …, stage.
+/// Lists operations by start. Of those that start together, which on one device or link run as they are listed, first
+/// come those that take no time, and of these the older microbatch's first: so none is late, and memory is given back
+/// before it is taken.
+/// **Requires** operations of a pattern in the order of the chain: F0, cut 0, F1, …, B1, cut 0, B0.
+void list_in_order(std::vector<TickOperation>& operations, const std::function<Ticks(const TickOperation&)>& duration);
+
+/// The pattern of 1F1B*, in the order of `list_in_order`. **Shape** resources in the order stage, cut, …, stage.
 [[nodiscard]] TickPattern star_pattern(const StarTimes& times, Ticks period);
 
 [[nodiscard]] Pattern to_pattern(const TickPattern& pattern, bool timed);

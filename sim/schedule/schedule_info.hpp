@@ -1,6 +1,8 @@
 #pragma once
 
+#include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
 #include "sim/model/schedule.hpp"
 
 #include <cstdint>
@@ -18,12 +20,16 @@ struct Segment {
   std::int64_t end = 0;
 };
 
-/// A parameter of a schedule family, in `ScheduleChoice::parameters`.
+/// A parameter of a schedule family, in `ScheduleChoice::parameters`: a word.
 struct ScheduleParameter {
   std::string_view name;
   std::string_view description;
   Detail default_value;
+  std::vector<std::string> choices = {};  ///< the words it may be
+  bool takes_time = false;                ///< or a time of more than zero, with its unit
 };
+/// `timed|asap`, `time|least`.
+[[nodiscard]] std::string type_name(const ScheduleParameter& parameter);
 
 /// A schedule family: a name, what it implies, and a function that builds each device's order.
 struct ScheduleInfo {
@@ -41,6 +47,10 @@ struct ScheduleInfo {
   std::int64_t (*in_flight)(const Plan& plan, StageId stage) = nullptr;
   /// The orders of all devices in a segment of one iteration, or of the run if asynchronous.
   Schedule (*build)(const Plan& plan, Segment segment) = nullptr;
+  /// The plan with what the family works out beforehand, such as a pattern, from the model and the platform; null if
+  /// there is nothing of the kind. See `prepared`. **Throws** InputError for parameters that do not fit them.
+  Plan (*prepare)(const LayerGraph& graph, const Platform& platform, Plan plan) = nullptr;
+  bool runs_pattern = false;  ///< plans of this schedule run their pattern
 };
 
 /// By increasing name; `literal` is among them.
@@ -52,8 +62,31 @@ struct ScheduleInfo {
 [[nodiscard]] std::int64_t weight_versions(const Plan& plan, StageId stage);
 [[nodiscard]] std::int64_t in_flight(const Plan& plan, StageId stage);
 
+/// The plan, made ready to be built, measured and judged by its schedule's family: counts in flight and weight versions
+/// are those of the run. The same plan if it is ready, if the family needs nothing, or if it cannot run it
+/// (`ScheduleInfo::problem`, `parameter_problem`).
+/// **Throws** InputError for what the plan asks of the schedule and cannot have on this platform.
+[[nodiscard]] Plan prepared(const LayerGraph& graph, const Platform& platform, Plan plan);
+
+/// Whether the plan has a pattern and its schedule runs it.
+[[nodiscard]] bool runs_pattern(const Plan& plan);
+
+struct ParameterProblem {
+  std::string message;
+  std::string hint;  ///< empty if there is none
+};
+/// What is wrong with a parameter that is given to the schedule; none if it is one of its own with a value it may have.
+[[nodiscard]] std::optional<ParameterProblem> parameter_problem(const ScheduleInfo& schedule, const std::string& name,
+                                                                const Detail& value);
+/// The word, given or by default. **Requires** parameters without problems.
+[[nodiscard]] std::string parameter(const ScheduleChoice& choice, std::string_view name);
+
+/// As on the command line: `1f1b-star,release=asap`.
+[[nodiscard]] std::string schedule_text(const ScheduleChoice& choice);
+
 extern const ScheduleInfo gpipe_schedule;
 extern const ScheduleInfo one_f_one_b_schedule;
+extern const ScheduleInfo one_f_one_b_star_schedule;
 extern const ScheduleInfo pipedream_schedule;
 /// Each device's order is given (`LowerOptions::literal`).
 extern const ScheduleInfo literal_schedule;

@@ -105,6 +105,11 @@ StageWork stage_work(const LayerGraph& graph, const Stage& stage) {
   return work;
 }
 
+Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters) {
+  if (!kind.update_bandwidth) return Seconds(0);
+  return parameters * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
+}
+
 Share replica_share(const Stage& stage, std::size_t replica) {
   if (stage.replication == Replication::RoundRobin) return {};
   const auto at = static_cast<std::int64_t>(replica);

@@ -49,6 +49,10 @@ struct StageWork {
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
 [[nodiscard]] StageWork stage_work(const LayerGraph& graph, const Stage& stage);
 
+/// The optimizer's step on a device: weights, gradients and optimizer state over its update bandwidth; nothing where
+/// the kind has none.
+[[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters);
+
 /// A part of a whole: [begin, end) of `of`.
 struct Share {
   std::int64_t begin = 0;

@@ -209,7 +209,7 @@ TEST_CASE("expressing: an order, or priorities, for each channel") {
   Schedule schedule =
       orders({{forward(0, 0), forward(0, 1), forward(0, 2), backward(0, 0), backward(0, 1), backward(0, 2)},
               {forward(1, 0), forward(1, 1), forward(1, 2), backward(1, 0), backward(1, 1), backward(1, 2)}});
-  ChannelOrder channel{StageId(0), StageId(1), Discipline::Strict, {}};
+  ChannelOrder channel{{{StageId(0), StageId(1)}}, Discipline::Strict, {}};
   for (std::uint32_t k = 0; k < 3; ++k) channel.actions.push_back({false, k == 2 ? -1 : 0, k, Seconds(0)});
   for (std::uint32_t k = 0; k < 3; ++k) channel.actions.push_back({true, 0, k, Seconds(0)});
   channel.actions[0].not_before = Seconds(1.5);
