@@ -58,29 +58,38 @@ void read_option(const std::string& planner, const std::string& option, const Ya
   set_key(into, option_prefix(planner) + option, read_detail(node));
 }
 
+void check_parameter(const YamlNode& node, const ScheduleInfo& schedule, const std::string& name,
+                     const std::string& value) {
+  if (const auto problem = parameter_problem(schedule, name, value)) node.fail(problem->message, problem->hint);
+}
+
+ScheduleChoice read_schedule_text(const YamlNode& node) {
+  try {
+    return read_schedule_option("schedule", node.text());
+  } catch (const InputError& error) {
+    node.fail(error.message(), error.hint());
+  }
+}
+
 /// `schedule: NAME`, `NAME,PARAMETER=VALUE,…` or `{name: NAME, PARAMETER: VALUE, …}`: as the command line has it, the
 /// parameters in the order of the schedule's table.
 void read_schedule(const YamlNode& node, Keys& into) {
-  ScheduleChoice choice;
-  if (node.kind() == YamlKind::Map) {
-    choice.name = read_name(node.at("name"));
-    for (const auto& [key, value] : node.entries()) {
-      if (key != "name") choice.parameters.emplace_back(key, value.text());
-    }
-  } else {
-    try {
-      choice = read_schedule_option("schedule", node.text());
-    } catch (const InputError& error) {
-      node.fail(error.message(), error.hint());
-    }
-  }
+  const bool is_map = node.kind() == YamlKind::Map;
+  ScheduleChoice choice = is_map ? ScheduleChoice{read_name(node.at("name")), {}} : read_schedule_text(node);
   const std::vector<std::string> known = schedule_names();
   if (std::ranges::find(known, choice.name) == known.end()) {
     node.fail("unknown value " + quote(choice.name), suggest_name(choice.name, known));
   }
   const ScheduleInfo& schedule = *find_schedule(choice.name);
   for (const auto& [key, value] : choice.parameters) {
-    if (const auto problem = parameter_problem(schedule, key, value)) node.fail(problem->message, problem->hint);
+    check_parameter(node, schedule, key, std::get<std::string>(value.value));
+  }
+  if (is_map) {
+    for (const auto& [key, value] : node.entries()) {
+      if (key == "name") continue;
+      check_parameter(value, schedule, key, value.text());
+      choice.parameters.emplace_back(key, value.text());
+    }
   }
   std::ranges::stable_sort(choice.parameters, {}, [&](const auto& each) {
     return std::ranges::find(schedule.parameters, each.first, &ScheduleParameter::name) - schedule.parameters.begin();

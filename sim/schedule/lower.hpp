@@ -37,8 +37,9 @@ struct LoweredRun {
 ///
 /// Operations are numbered in an order in which each could be the next to start if all took one round; so every window
 /// is a prefix of a feasible run. `graph` (at the plan's microbatch size) and `platform` must outlive the source.
-/// **Requires** a plan that `check_plan` finds without violations, memory apart, and literal orders that give devices
-/// work of their own stages only.
+/// The plan is prepared by its schedule (`prepared`) if it is not yet.
+/// **Requires** a plan that `check_plan` finds without violations, memory apart, and that its schedule can run
+/// (`ScheduleInfo::problem`), and literal orders that give devices work of their own stages only.
 /// **Throws** InputError for an asynchronous run too short to measure (naming the least number of microbatches), for a
 /// device kind of unknown speed, for an analytic boundary between replicas of which two are not connected, and from the
 /// source for an order that can never be carried out.
@@ -55,7 +56,7 @@ struct MeasuredPart {
 /// **Throws** InputError that names the least number of microbatches.
 [[nodiscard]] MeasuredPart measured_part(const Plan& plan);
 
-/// The least `microbatches` with which `plan` can be measured: 1 for synchronous schedules.
+/// The least `microbatches` with which `plan`, prepared, can be measured: 1 for synchronous schedules.
 [[nodiscard]] std::int64_t least_microbatches(const Plan& plan);
 
 }  // namespace stagecraft

@@ -47,6 +47,17 @@ TEST_CASE("study: the first axis varies slowest, then zips, then seeds") {
   CHECK(all.cells[1].seed == 8);
 }
 
+TEST_CASE("study: a schedule may carry its parameters, as a map or as on the command line") {
+  const Expansion all = expand(study_of(
+      kBase +
+      "matrix: {schedule: [1f1b-star, {name: 1f1b-star, release: asap, channels: free}, '1f1b-star,period=1 s', "
+      "'1f1b-star,release=asap,channels=free']}\n"));
+  CHECK(values_of(all, "schedule") == std::vector<std::string>{"\"1f1b-star\"",
+                                                               "\"1f1b-star,channels=free,release=asap\"",
+                                                               "\"1f1b-star,period=1 s\""});
+  CHECK(all.repeated == 1);
+}
+
 TEST_CASE("study: exclude takes away combinations, include adds some that it does not touch") {
   const Expansion all =
       expand(study_of(kBase + "matrix: {planner: [pipedream, uniform], microbatch_size: [4, 8, 16]}\n"
