@@ -47,8 +47,8 @@ struct StageTime {
 /// every r-th microbatch: the period is an r-th, and ceil(microbatches / r) takes the place of microbatches.
 [[nodiscard]] Figures claimed_figures(const Plan& plan, Seconds largest_stage_time, std::int64_t replicas);
 
-/// The shared ledger (contract, section 5) of every device of a plan: exact for a plan that runs a pattern, else an upper
-/// bound, since stages that share a device are taken to peak together.
+/// The shared ledger (contract, section 5) of every device of a plan: exact for a plan that runs a pattern, else an
+/// upper bound, since stages that share a device are taken to peak together.
 /// **Shape** by increasing device. **Requires** a plan that covers the graph, of a known schedule, prepared by it.
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Plan& plan);
 

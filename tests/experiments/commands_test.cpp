@@ -1,6 +1,6 @@
 // The verbs that plan, judge, simulate and compare, run as a user runs them.
 #include "sim/base/text.hpp"
-#include "tests/experiments/command.hpp"
+#include "tests/experiments/toy.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -15,70 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-/// A folder that goes when the test ends.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "stagecraft-test-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string file(const std::string& name) const { return (path / name).string(); }
-};
-
-void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-
-std::string read(const std::string& path) {
-  std::ifstream stream(path);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-/// Two equal layers, 10 ms and 20 ms, 1 MB of stash each, on two devices of 100 MB joined by a link of 1 GB/s.
-struct Toy : Folder {
-  std::string model = file("toy.yaml");
-  std::string platform = file("pair.yaml");
-  std::string plan = file("plan.yaml");
-  Toy() {
-    write(model, R"(schema: stagecraft/model/1
-model: toy
-device: A
-microbatch_size: 4
-source: "made up for the tests"
-input: 1 MB
-layers:
-  - {name: first, forward: 10 ms, backward: 20 ms, parameters: 1 MB, output: 1 MB}
-  - {name: second, forward: 10 ms, backward: 20 ms, parameters: 1 MB, output: 1 MB}
-)");
-    write(platform, R"(schema: stagecraft/platform/1
-platform: pair
-device_kinds: {A: {memory: 100 MB, speed: 1}}
-devices: [{name: a, kind: A}, {name: b, kind: A}]
-links: [{between: [a, b], bandwidth: 1 GBps, latency: 0}]
-)");
-    write_plan("8");
-  }
-  void write_plan(const std::string& microbatches) const {
-    write(plan, "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: " + microbatches + R"(
-schedule: {name: gpipe}
-stages:
-  - {layers: [first], devices: [a]}
-  - {layers: [second], devices: [b]}
-predicted: {iteration_time: 0.27 s}
-)");
-  }
-  [[nodiscard]] Ran on(const std::string& verb, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments{verb};
-    if (verb == "check" || verb == "simulate") arguments.push_back(plan);
-    for (const std::string& text : {std::string("--model"), model, std::string("--platform"), platform}) {
-      arguments.push_back(text);
-    }
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(arguments);
-  }
-};
 
 TEST_CASE("simulate: figures of a run that can be computed by hand") {
   const Toy toy;
@@ -305,47 +241,6 @@ TEST_CASE("plan: an asynchronous run is by default long enough to measure") {
   const Ran few = toy.on("plan", {"--planner", "uniform", "--schedule", "pipedream", "--microbatches", "5"});
   CHECK(few.code == 2);
   CHECK(few.err.find("at least " + std::to_string(json["plan"]["microbatches"].get<int>())) != std::string::npos);
-}
-
-TEST_CASE("plan: a periodic schedule writes its pattern, which is then judged and simulated") {
-  const Toy toy;
-  const std::vector<std::string> words = {"--planner", "uniform", "--schedule", "1f1b-star,release=asap",
-                                          "-o",        toy.plan,  "--json"};
-  const Ran ran = toy.on("plan", words);
-  REQUIRE(ran.code == 0);
-  const Json json = Json::parse(ran.out);
-  CHECK(json["plan"]["schedule"] == Json({{"name", "1f1b-star"}, {"release", "asap"}}));
-  CHECK(json["plan"]["pattern"]["release"] == "asap");
-  CHECK(json["plan"]["pattern"]["period"] == "0.03 s");
-  CHECK(json["plan"]["pattern"]["operations"].size() == 6);
-  CHECK(json["plan"]["microbatches"] == 22);
-  // The cut takes 2 ms, which do not go into a period with 30 ms: three groups. 2 weights, 1 gradient, 2 optimizer
-  // copies, 2 buffers.
-  CHECK(json["stages"][0]["in_flight"] == 3);
-  CHECK(json["predicted"]["peak_memory_bytes"] == Json({{"a", 10'000'000}, {"b", 8'000'000}}));
-  CHECK(json["evaluated"]["peak_memory_bytes"] == json["predicted"]["peak_memory_bytes"]);
-  CHECK(toy.on("check").code == 0);
-  const Json simulated = Json::parse(toy.on("simulate", {"--json"}).out);
-  CHECK(simulated["period_s"].get<double>() == doctest::Approx(0.030).epsilon(1e-9));
-  CHECK(simulated["devices"][0]["in_flight_peak"] == 3);
-}
-
-TEST_CASE("simulate: a plan of a periodic schedule may leave its pattern out") {
-  const Toy toy;
-  write(toy.plan, R"(schema: stagecraft/plan/1
-microbatch_size: 4
-microbatches: 22
-schedule: {name: 1f1b-star, period: 32 ms}
-stages:
-  - {layers: [first], devices: [a]}
-  - {layers: [second], devices: [b]}
-)");
-  CHECK(toy.on("check").code == 0);
-  const Json simulated = Json::parse(toy.on("simulate", {"--json"}).out);
-  CHECK(simulated["period_s"].get<double>() == doctest::Approx(0.032).epsilon(1e-9));
-  CHECK(simulated["devices"][0]["in_flight_peak"] == 2);  // the cut's 2 ms share a group with the last stage
-  const Ran told = run({"describe", toy.plan, "--model", toy.model, "--platform", toy.platform});
-  CHECK(told.code == 0);
 }
 
 TEST_CASE("compare: one row for each planner, whatever became of it") {
