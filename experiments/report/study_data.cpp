@@ -40,7 +40,7 @@ void put_speed_up(Detail::Record& into, const std::optional<MeanRatio>& ratio) {
   into.emplace_back("speed_up_pairs", whole(ratio ? ratio->pairs : 0));
 }
 
-Detail::Record line_record(const StudyLine& line) {
+Detail::Record line_record(const StudySummary& summary, const StudyLine& line) {
   Detail::Record record{{"cells", whole(line.counts.total())}};
   for (auto& entry : counts_record(line.counts)) record.push_back(std::move(entry));
   record.emplace_back("best", line.is_best);
@@ -56,6 +56,7 @@ Detail::Record line_record(const StudyLine& line) {
   record.emplace_back("largest_microbatch_size", or_null(line.largest_microbatch_size));
   record.emplace_back("resolved_schedule", text_or_null(line.schedule));
   record.emplace_back("configuration", text_or_null(line.configuration));
+  for (std::size_t i = 0; i < summary.columns.size(); ++i) record.emplace_back(summary.columns[i], line.extra[i]);
   return record;
 }
 
@@ -83,7 +84,7 @@ Detail::Record group_record(const StudySummary& summary, const StudyGroup& group
   Detail::List lines;
   for (const StudyLine& line : group.lines) {
     Detail::Record record{{"name", summary.contenders[line.contender].name}};
-    for (auto& entry : line_record(line)) record.push_back(std::move(entry));
+    for (auto& entry : line_record(summary, line)) record.push_back(std::move(entry));
     lines.emplace_back(std::move(record));
   }
   return {{"keys", group.keys}, {"lines", std::move(lines)}};
@@ -129,6 +130,8 @@ Detail::Record study_record(const StudySummary& summary) {
     reasons.emplace_back(Detail::Record{
         {"status", to_string(reason.status)}, {"message", reason.message}, {"cells", whole(reason.count)}});
   }
+  Detail::List columns;
+  for (const std::string& column : summary.columns) columns.emplace_back(column);
   Detail::List notes;
   for (const std::string& note : summary.notes) notes.emplace_back(note);
   return {{"study", summary.study},
@@ -138,6 +141,7 @@ Detail::Record study_record(const StudySummary& summary) {
           {"status", counts_record(summary.counts)},
           {"constant", summary.constant},
           {"baseline", or_null(summary.baseline)},
+          {"columns", std::move(columns)},
           {"planners", std::move(contenders)},
           {"overall", std::move(overall)},
           {"groups", std::move(groups)},
@@ -150,7 +154,7 @@ std::string study_csv(const StudySummary& summary) {
   for (const StudyGroup& group : summary.groups) {
     for (const StudyLine& line : group.lines) {
       Detail::Record record = line_keys(summary, group, summary.contenders[line.contender]);
-      for (auto& entry : line_record(line)) record.push_back(std::move(entry));
+      for (auto& entry : line_record(summary, line)) record.push_back(std::move(entry));
       if (text.empty()) append_csv(text, record, true);
       append_csv(text, record, false);
     }

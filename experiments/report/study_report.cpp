@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace stagecraft {
@@ -82,15 +83,39 @@ std::string time_text(const StudyLine& line) {
   return seconds ? format_human_seconds(Seconds(*seconds)) : "-";
 }
 
+/// `details.dp_period_s` as `dp period`.
+std::string column_heading(std::string name) {
+  if (name.starts_with("details.")) name.erase(0, name.find('.') + 1);
+  for (const std::string_view end : {"_s", "_bytes"}) {
+    if (name.ends_with(end)) name.erase(name.size() - end.size());
+  }
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
+/// A figure by the unit that its name ends with.
+std::string figure_text(const std::string& column, const Detail& value) {
+  if (const auto* truth = std::get_if<bool>(&value.value)) return *truth ? "yes" : "no";
+  const auto* whole = std::get_if<std::int64_t>(&value.value);
+  if (whole != nullptr && column.ends_with("_bytes")) return bytes_text(*whole);
+  const auto* real = std::get_if<double>(&value.value);
+  if (whole == nullptr && real == nullptr) return value_text(value);
+  const double number = whole != nullptr ? static_cast<double>(*whole) : *real;
+  if (column.ends_with("_s")) return format_human_seconds(Seconds(number));
+  if (column.ends_with("_ratio")) return percent(number);
+  return whole != nullptr ? std::to_string(*whole) : short_number(number);
+}
+
 /// Columns that some line of the study fills.
 struct Columns {
   bool speed_up = false;
   bool interval = false;
   bool prediction = false;
+  std::vector<std::string> extra;
 };
 
 Columns find_columns(const StudySummary& summary) {
-  Columns columns{.speed_up = summary.baseline.has_value()};
+  Columns columns{.speed_up = summary.baseline.has_value(), .extra = summary.columns};
   for (const StudyGroup& group : summary.groups) {
     for (const StudyLine& line : group.lines) {
       columns.interval = columns.interval || (line.speed_up && line.speed_up->interval);
@@ -100,9 +125,11 @@ Columns find_columns(const StudySummary& summary) {
   return columns;
 }
 
-std::vector<std::string> line_cells(const StudyLine& line, const std::string& name, const Columns& columns) {
-  std::vector<std::string> cells{name, or_dash(line.schedule) + (line.period_s ? " *" : ""),
-                                 or_dash(line.configuration)};
+std::vector<std::string> figure_cells(const StudyLine& line, const Columns& columns) {
+  std::vector<std::string> cells{or_dash(line.schedule) + (line.period_s ? " *" : ""), or_dash(line.configuration)};
+  for (std::size_t i = 0; i < columns.extra.size(); ++i) {
+    cells.push_back(figure_text(columns.extra[i], line.extra[i]));
+  }
   cells.push_back(line.throughput ? short_number(*line.throughput) : "-");
   if (columns.speed_up) cells.push_back(ratio_or_dash(line.speed_up));
   if (columns.interval) cells.push_back(interval_text(line.speed_up));
@@ -114,8 +141,10 @@ std::vector<std::string> line_cells(const StudyLine& line, const std::string& na
   return cells;
 }
 
-std::vector<std::string> line_header(const Columns& columns) {
-  std::vector<std::string> header{"planner", "schedule", "replicas", "samples/s"};
+std::vector<std::string> figure_header(const Columns& columns) {
+  std::vector<std::string> header{"schedule", "replicas"};
+  for (const std::string& column : columns.extra) header.push_back(column_heading(column));
+  header.emplace_back("samples/s");
   if (columns.speed_up) header.emplace_back("speed-up");
   if (columns.interval) header.emplace_back("95 % interval");
   header.emplace_back("time");
@@ -124,14 +153,44 @@ std::vector<std::string> line_header(const Columns& columns) {
   return header;
 }
 
+void append(std::vector<std::string>& to, std::vector<std::string> more) {
+  std::ranges::move(more, std::back_inserter(to));
+}
+
 Section group_section(const StudySummary& summary, const StudyGroup& group, const Columns& columns) {
   Section section;
   section.heading = group.keys.empty() ? "All cells" : keys_text(group.keys);
-  Table& table = section.table.emplace(Table{line_header(columns), {}, 3});
+  Table& table = section.table.emplace(Table{{"planner"}, {}, 3});
+  append(table.header, figure_header(columns));
   for (const StudyLine& line : group.lines) {
     if (line.is_best) section.strong_rows.insert(table.rows.size());
     if (!line.throughput) section.weak_rows.insert(table.rows.size());
-    table.rows.push_back(line_cells(line, summary.contenders[line.contender].name, columns));
+    table.rows.push_back({summary.contenders[line.contender].name});
+    append(table.rows.back(), figure_cells(line, columns));
+  }
+  return section;
+}
+
+/// The last word of a key, unless another key ends with it too.
+std::string short_key(const std::string& key, const std::vector<std::string>& keys) {
+  const std::string last = key.substr(key.rfind('.') + 1);
+  const auto ends_so = [&](const std::string& other) { return other == last || other.ends_with("." + last); };
+  return std::ranges::count_if(keys, ends_so) == 1 ? last : key;
+}
+
+/// The groups of a study with one planner, one line each.
+Section only_planner_section(const StudySummary& summary, const Columns& columns) {
+  Section section;
+  section.heading = plural(summary.groups.size(), "group");
+  Table& table = section.table.emplace(Table{{}, {}, summary.differing.size() + 2});
+  for (const std::string& key : summary.differing) table.header.push_back(short_key(key, summary.differing));
+  append(table.header, figure_header(columns));
+  for (const StudyGroup& group : summary.groups) {
+    std::vector<std::string> cells;
+    for (const auto& [key, value] : group.keys) cells.push_back(value_text(value));
+    append(cells, figure_cells(group.lines.front(), columns));
+    if (!group.lines.front().throughput) section.weak_rows.insert(table.rows.size());
+    table.rows.push_back(std::move(cells));
   }
   return section;
 }
@@ -237,8 +296,12 @@ Document study_document(const StudySummary& summary) {
   Document document{"Study " + summary.study, {heading_section(summary)}};
   document.sections.push_back(overall_section(summary));
   const Columns columns = find_columns(summary);
-  for (const StudyGroup& group : summary.groups) {
-    document.sections.push_back(group_section(summary, group, columns));
+  if (summary.contenders.size() == 1 && summary.groups.size() > 1) {
+    document.sections.push_back(only_planner_section(summary, columns));
+  } else {
+    for (const StudyGroup& group : summary.groups) {
+      document.sections.push_back(group_section(summary, group, columns));
+    }
   }
   if (!summary.reasons.empty()) document.sections.push_back(reason_section(summary));
   return document;

@@ -71,6 +71,7 @@ Manifest make_manifest(const Study& study, const Expansion& expansion, std::vect
                     .command = std::move(command),
                     .limits = study.limits,
                     .baseline = study.baseline,
+                    .columns = study.columns,
                     .files = {},
                     .cells = {}};
   const fs::path folder = fs::path(study.file).parent_path();

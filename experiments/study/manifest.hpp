@@ -34,6 +34,7 @@ struct Manifest {
   std::vector<std::string> command;  ///< that began the study
   StudyLimits limits;
   std::optional<Keys> baseline;
+  std::vector<std::string> columns;  ///< of the report, as in `Study`
   std::vector<StudyFile> files;
   std::vector<StudyCell> cells;
   friend bool operator==(const Manifest&, const Manifest&) = default;

@@ -21,6 +21,8 @@ Detail::Record limits_record(const StudyLimits& limits) {
 Detail::Record head_record(const Manifest& manifest) {
   Detail::List command;
   for (const std::string& word : manifest.command) command.emplace_back(word);
+  Detail::List columns;
+  for (const std::string& column : manifest.columns) columns.emplace_back(column);
   Detail::List files;
   for (const StudyFile& file : manifest.files) {
     files.emplace_back(
@@ -34,6 +36,7 @@ Detail::Record head_record(const Manifest& manifest) {
           {"command", std::move(command)},
           {"limits", limits_record(manifest.limits)},
           {"baseline", manifest.baseline ? Detail(*manifest.baseline) : Detail()},
+          {"columns", std::move(columns)},
           {"files", std::move(files)},
           {"cells", static_cast<std::int64_t>(manifest.cells.size())}};
 }
@@ -63,6 +66,15 @@ class LineReader {
     const auto* record = std::get_if<Detail::Record>(&value.value);
     if (record == nullptr) fail();
     return *record;
+  }
+  [[nodiscard]] std::vector<std::string> words(const Detail::Record& record, std::string_view name) const {
+    std::vector<std::string> words;
+    for (const Detail& word : get<Detail::List>(record, name)) {
+      const auto* text = std::get_if<std::string>(&word.value);
+      if (text == nullptr) fail();
+      words.push_back(*text);
+    }
+    return words;
   }
   [[nodiscard]] std::uint64_t count(const Detail::Record& record, std::string_view name) const {
     const auto value = get<std::int64_t>(record, name);
@@ -99,14 +111,11 @@ Manifest read_head(const LineReader& line) {
   manifest.file = line.get<std::string>(head, "file");
   manifest.version = line.get<std::string>(head, "version");
   manifest.simgrid_version = line.get<std::string>(head, "simgrid_version");
-  for (const Detail& word : line.get<Detail::List>(head, "command")) {
-    const auto* text = std::get_if<std::string>(&word.value);
-    if (text == nullptr) line.fail();
-    manifest.command.push_back(*text);
-  }
+  manifest.command = line.words(head, "command");
   manifest.limits = read_limits(line, line.get<Detail::Record>(head, "limits"));
   const Detail* baseline = line.find(head, "baseline");
   if (baseline != nullptr && *baseline != Detail()) manifest.baseline = line.as_record(*baseline);
+  if (line.find(head, "columns") != nullptr) manifest.columns = line.words(head, "columns");
   for (const Detail& entry : line.get<Detail::List>(head, "files")) {
     const Detail::Record& file = line.as_record(entry);
     manifest.files.push_back({line.get<std::string>(file, "kind"), line.get<std::string>(file, "name"),

@@ -36,6 +36,7 @@ struct Study {
   std::vector<Keys> include;
   std::vector<std::uint64_t> seeds{1};
   std::optional<Keys> baseline;
+  std::vector<std::string> columns;  ///< further figures for the report's tables: of a row, or `details.NAME`
   StudyLimits limits;
   Keys fixed;  ///< set from outside; comes before what base, axes and `include` say
   friend bool operator==(const Study&, const Study&) = default;

@@ -2,6 +2,7 @@
 
 #include "experiments/external_planner.hpp"
 #include "experiments/option_text.hpp"
+#include "experiments/study/result_columns.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -306,10 +307,32 @@ void apply_setting(const std::string& path, const YamlNode& node, Study& study) 
 
 }  // namespace
 
+/// Figures of a row that are numbers or words, and whatever details planners give.
+std::vector<std::string> read_columns(const YamlNode& node) {
+  std::vector<std::string> known;
+  for (const ResultColumn& column : figure_columns()) {
+    if (column.type != ColumnType::Json) known.push_back(column.name);
+  }
+  std::vector<std::string> columns;
+  for (const YamlNode& item : node.items()) {
+    std::string name = read_text(item);
+    const bool is_detail = name.starts_with("details.") && name.size() > std::string_view("details.").size();
+    if (!is_detail && std::ranges::find(known, name) == known.end()) {
+      item.fail("there is no figure " + quote(name),
+                "write details.NAME for a figure of the planner's own; " + suggest_name(name, known));
+    }
+    if (std::ranges::find(columns, name) != columns.end())
+      item.fail("the column " + quote(name) + " stands here twice");
+    columns.push_back(std::move(name));
+  }
+  return columns;
+}
+
 Study parse_study(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/study/1");
-  root.allow_keys({"schema", "study", "base", "matrix", "zip", "exclude", "include", "seeds", "baseline", "limits"});
+  root.allow_keys(
+      {"schema", "study", "base", "matrix", "zip", "exclude", "include", "seeds", "baseline", "columns", "limits"});
   Study study;
   study.name = read_name(root.at("study"));
   study.file = file_name;
@@ -324,6 +347,7 @@ Study parse_study(std::string_view text, const std::string& file_name) {
   if (const auto include = root.find("include")) study.include = read_patterns(*include);
   if (const auto seeds = root.find("seeds")) study.seeds = read_seeds(*seeds);
   if (const auto baseline = root.find("baseline")) study.baseline = read_pattern(*baseline);
+  if (const auto columns = root.find("columns")) study.columns = read_columns(*columns);
   if (const auto limits = root.find("limits")) {
     for (const auto& [name, value] : limits->entries()) read_limit(name, value, study.limits);
   }

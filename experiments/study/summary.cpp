@@ -26,8 +26,17 @@ RowsByCell rows_by_cell(const Results& results) {
   return rows;
 }
 
+/// A figure of the row, or with `details.` before its name one of the planner's own; null if there is none.
+const Detail* find_figure(const Row& row, std::string_view name) {
+  constexpr std::string_view kDetails = "details.";
+  if (!name.starts_with(kDetails)) return find_key(row.figures, name);
+  const Detail* details = find_key(row.figures, "details");
+  const auto* record = details == nullptr ? nullptr : std::get_if<Detail::Record>(&details->value);
+  return record == nullptr ? nullptr : find_key(*record, name.substr(kDetails.size()));
+}
+
 std::optional<double> number(const Row& row, std::string_view name) {
-  const Detail* value = find_key(row.figures, name);
+  const Detail* value = find_figure(row, name);
   if (value == nullptr) return std::nullopt;
   if (const auto* real = std::get_if<double>(&value->value)) return *real;
   if (const auto* whole = std::get_if<std::int64_t>(&value->value)) return static_cast<double>(*whole);
@@ -73,6 +82,21 @@ std::string common_word(const std::vector<const Row*>& rows, std::string_view na
     if (word == nullptr) continue;
     if (!common.empty() && common != *word) return "";
     common = *word;
+  }
+  return common;
+}
+
+/// Of all rows, whatever their status, since a planner that finds no plan has details too.
+Detail extra_figure(const std::vector<const Row*>& rows, std::string_view name) {
+  Detail common;
+  for (const Row* row : rows) {
+    const Detail* value = find_figure(*row, name);
+    if (value == nullptr || *value == Detail()) continue;
+    if (common != Detail() && common != *value) {
+      const auto average = mean(rows, name);
+      return average ? Detail(*average) : Detail();
+    }
+    common = *value;
   }
   return common;
 }
@@ -136,7 +160,7 @@ std::optional<MeanRatio> speed_up(const CellIndices& cells, const RowsByCell& ro
 }
 
 StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsByCell& all_rows,
-                    const Baselines& baselines) {
+                    const Baselines& baselines, const std::vector<std::string>& columns) {
   StudyLine line;
   line.contender = contender;
   std::vector<const Row*> rows;
@@ -154,6 +178,7 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   line.smallest_memory_bytes = extreme(rows, "smallest_memory_bytes", std::greater<>());
   line.overflow_bytes = extreme(rows, "overflow_bytes", std::greater<>());
   line.largest_microbatch_size = extreme(rows, "largest_microbatch_size", std::less<>());
+  for (const std::string& column : columns) line.extra.push_back(extra_figure(rows, column));
   line.schedule = common_word(rows, "resolved_schedule");
   line.configuration = common_word(rows, "configuration");
   return line;
@@ -172,14 +197,15 @@ void mark_best(StudyGroup& group) {
   for (StudyLine& line : group.lines) line.is_best = competes(line) && !(*line.throughput < highest);
 }
 
-std::vector<StudyGroup> make_groups(const SortedCells& sorted, const RowsByCell& rows, const Baselines& baselines) {
+std::vector<StudyGroup> make_groups(const SortedCells& sorted, const RowsByCell& rows, const Baselines& baselines,
+                                    const std::vector<std::string>& columns) {
   std::vector<std::map<std::size_t, CellIndices>> cells(sorted.groups.size());
   for (std::size_t i = 0; i < rows.size(); ++i) cells[sorted.group_of[i]][sorted.contender_of[i]].push_back(i);
   std::vector<StudyGroup> groups;
   for (std::size_t g = 0; g < cells.size(); ++g) {
     StudyGroup& group = groups.emplace_back(StudyGroup{sorted.groups[g], {}});
     for (const auto& [contender, indices] : cells[g]) {
-      group.lines.push_back(make_line(contender, indices, rows, baselines));
+      group.lines.push_back(make_line(contender, indices, rows, baselines, columns));
     }
     mark_best(group);
   }
@@ -269,8 +295,9 @@ StudySummary summarise_study(const Results& results) {
   summary.cells = results.manifest.cells.size();
   summary.rows = results.rows.size();
   summary.baseline = results.manifest.baseline;
+  summary.columns = results.manifest.columns;
   for (const Row* row : rows) count_cell(summary.counts, row);
-  summary.groups = make_groups(sorted, rows, baselines);
+  summary.groups = make_groups(sorted, rows, baselines, results.manifest.columns);
   summary.overall = make_overall(summary.groups, sorted.contenders.size());
   summary.seeds = most_seeds(summary.groups);
   summary.reasons = find_reasons(results);

@@ -46,8 +46,10 @@ struct StudyLine {
   std::optional<std::int64_t> smallest_memory_bytes;
   std::optional<std::int64_t> overflow_bytes;
   std::optional<std::int64_t> largest_microbatch_size;  ///< smallest over the seeds
-  std::string schedule;                                 ///< of the plan; empty if it is not known or differs by seed
-  std::string configuration;                            ///< likewise
+  std::vector<Detail>
+      extra;             ///< the study's further columns: means of numbers, else what all seeds agree on, else null
+  std::string schedule;  ///< of the plan; empty if it is not known or differs by seed
+  std::string configuration;  ///< likewise
 };
 
 /// Cells that differ in who plans and in the seed only.
@@ -82,6 +84,7 @@ struct StudySummary {
   Keys constant;                       ///< the same in all cells
   std::vector<std::string> differing;  ///< keys that tell groups apart
   std::optional<Keys> baseline;
+  std::vector<std::string> columns;  ///< the study's further columns
   CellCounts counts;
   std::vector<Contender> contenders;
   std::vector<OverallLine> overall;  ///< one for each contender

@@ -84,6 +84,40 @@ Why cells gave no figures
 )");
 }
 
+TEST_CASE("study report: one planner has one table, with the columns that the study asks for") {
+  StudyMaker maker("one");
+  maker.results.manifest.columns = {"details.dp_period_s", "details.fallback", "predicted_peak_memory_bytes",
+                                    "details.nodes", "bottleneck"};
+  for (const int size : {4, 8, 16}) {
+    maker.cell({{"planner", "madpipe"}, {"platform.node_kinds.gpus.memory", size}});
+    if (size == 16) {
+      maker.row(CellStatus::Infeasible, {}, "too small");
+      continue;
+    }
+    Detail::Record record = figures(50.0, 0.16);
+    record.emplace_back("predicted_peak_memory_bytes", std::int64_t{1} << 30);
+    record.emplace_back("bottleneck", "stage 2");
+    Detail::Record details{
+        {"dp_period_s", size == 4 ? Detail(0.014) : Detail()}, {"fallback", size == 8}, {"nodes", 3}};
+    record.emplace_back("details", std::move(details));
+    maker.row(CellStatus::Ok, std::move(record));
+  }
+  const StudySummary summary = summarise_study(maker.results);
+  const std::string text = to_text(study_document(summary));
+  CAPTURE(text);
+  CHECK(text.find(R"(
+3 groups
+memory  schedule  replicas  dp period  fallback  predicted peak memory  nodes  bottleneck  samples/s    time  predicted  bubble  peak memory     outcome
+4       1f1b      2-1           14 ms        no                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB          ok
+8       1f1b      2-1               -       yes                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB          ok
+16      -         -                 -         -                      -      -           -          -       -          -       -            -  infeasible
+)") != std::string::npos);
+  const Json record = Json::parse(to_json(study_record(summary), -1));
+  CHECK(record["columns"][0] == "details.dp_period_s");
+  CHECK(record["groups"][0]["lines"][0]["details.dp_period_s"] == 0.014);
+  CHECK(record["groups"][2]["lines"][0]["bottleneck"].is_null());
+}
+
 TEST_CASE("study report: seeds show an interval and what became of each") {
   StudyMaker maker;
   maker.results.manifest.baseline = Keys{{"planner", "a"}};

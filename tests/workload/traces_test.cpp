@@ -28,6 +28,8 @@ std::string content(const std::filesystem::path& path) {
 /// One command of traces/README.md.
 struct Recipe {
   std::string network;
+  std::int64_t image = 0;  ///< 0: the network's own
+  Granularity granularity = Granularity::Layer;
   std::string device;
   std::int64_t samples = 0;
   std::string file;
@@ -35,11 +37,13 @@ struct Recipe {
 
 std::vector<Recipe> recipes() {
   static const std::regex kCommand(
-      R"(stagecraft model (\S+) --device (\S+) --microbatch-size (\d+) > traces/(\S+\.yaml)\n)");
+      R"(stagecraft model (\S+)(?: --image (\d+))?( --granularity block)? --device (\S+) --microbatch-size (\d+) > traces/(\S+\.yaml)\n)");
   const std::string readme = content(kFolder / "README.md");
   std::vector<Recipe> list;
   for (std::sregex_iterator at(readme.begin(), readme.end(), kCommand), end; at != end; ++at) {
-    list.push_back({(*at)[1], (*at)[2], std::stoll((*at)[3]), (*at)[4]});
+    const std::smatch& part = *at;
+    list.push_back({part[1], part[2].matched ? std::stoll(part[2]) : 0,
+                    part[3].matched ? Granularity::Block : Granularity::Layer, part[4], std::stoll(part[5]), part[6]});
   }
   return list;
 }
@@ -51,11 +55,12 @@ TEST_CASE("traces: each file is what its command makes, byte for byte, and reads
   CHECK(list.size() >= 5);
   for (const Recipe& recipe : list) {
     CAPTURE(recipe.file);
-    const auto network = find_architecture(recipe.network);
+    const auto network =
+        recipe.image == 0 ? find_architecture(recipe.network) : find_architecture(recipe.network, recipe.image);
     const auto device = find_device(recipe.device);
     REQUIRE(network.has_value());
     REQUIRE(device.has_value());
-    const Model model = build_model(*network, *device, recipe.samples);
+    const Model model = build_model(*network, *device, recipe.samples, recipe.granularity);
     const std::string made = write_model(model);
     const std::string shipped = content(kFolder / recipe.file);
     CHECK_MESSAGE((made == shipped), "run the command of traces/README.md and say in CHANGELOG.md what changed");
