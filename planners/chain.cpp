@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/workers.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -20,12 +21,21 @@ BytesPerSecond require_bandwidth(const Platform& platform) {
                    "this planner may put any two stages side by side: add a default_link");
 }
 
-void require_countable(const LayerGraph& graph, double factor) {
-  const LayerTotals sums = totals(graph);
-  if ((sums.forward + sums.backward) * factor < to_seconds(kLongestChain)) return;
-  throw InputError("a microbatch of model " + quote(graph.name) + " takes " +
-                       format_number(((sums.forward + sums.backward) * factor).value()) + " s on one device",
+void require_countable(const PlanRequest& request, double factor, const DeviceKind& updater) {
+  const LayerTotals sums = totals(request.graph);
+  const Seconds all = (sums.forward + sums.backward) * factor + update_time(updater, request.training, sums.parameters);
+  if (all < to_seconds(kLongestChain)) return;
+  throw InputError("a microbatch of model " + quote(request.graph.name) + " takes " + format_number(all.value()) +
+                       " s on one device",
                    {}, "this planner counts whole nanoseconds and takes on less than 52 days");
+}
+
+/// The kind of device that takes longest over an optimizer step.
+const DeviceKind& slowest_updater(const Platform& platform, const Training& training) {
+  constexpr Bytes kSome{std::int64_t{1} << 30};
+  const std::vector<DeviceId> devices = all_devices(platform);
+  return platform.kind(*std::ranges::max_element(
+      devices, {}, [&](DeviceId device) { return update_time(platform.kind(device), training, kSome); }));
 }
 
 std::vector<std::vector<Bytes>> range_maxima(std::vector<Bytes> values) {
@@ -69,14 +79,16 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       stash_(order_.size() + 1),
       transfer_(order_.size() + 1),
       buffers_(order_.size() + 1) {
+  const DeviceKind& updater = slowest_updater(request.platform, request.training);
   const double factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
-  require_countable(request.graph, factor);
+  require_countable(request, factor, updater);
   const std::int64_t copies = weight_versions + request.training.gradient_copies + request.training.optimizer_copies;
   std::vector<Bytes> workspace;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Layer& layer = request.graph.layers[order_[i]];
     forward_[i + 1] = forward_[i] + ticks_up(layer.forward * factor);
-    backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor);
+    const Seconds update = update_time(updater, request.training, layer.parameters);
+    backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor) + ticks_up(update);
     copies_[i + 1] = copies_[i] + layer.parameters * copies;
     stash_[i + 1] = stash_[i] + layer.stash;
     workspace.push_back(layer.workspace);

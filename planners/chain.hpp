@@ -27,8 +27,9 @@ struct ChainStage {
 
 /// A model as a chain and a platform as equal devices, the way planners of periodic schedules see them: layers in
 /// canonical order on the slowest device, any two devices joined by one half-duplex link of the smallest bandwidth, the
-/// smallest device's memory. Every duration is rounded up to
-/// a tick. At a cut, all tensors that cross it are sent on, each once, at the largest of its edges.
+/// smallest device's memory. Every duration is rounded up to a tick; the optimizer's step after each backward, where
+/// the platform says how long it takes, counts in it. At a cut, all tensors that cross it are sent on, each once, at
+/// the largest of its edges.
 class Chain {
  public:
   /// **Throws** InputError if a device's speed is not known, two devices are not connected or the layers take longer
