@@ -305,8 +305,6 @@ void apply_setting(const std::string& path, const YamlNode& node, Study& study) 
   }
 }
 
-}  // namespace
-
 /// Figures of a row that are numbers or words, and whatever details planners give.
 std::vector<std::string> read_columns(const YamlNode& node) {
   std::vector<std::string> known;
@@ -327,6 +325,8 @@ std::vector<std::string> read_columns(const YamlNode& node) {
   }
   return columns;
 }
+
+}  // namespace
 
 Study parse_study(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
