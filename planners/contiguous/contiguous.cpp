@@ -25,24 +25,18 @@ PlanResult judged_answer(const PlanRequest& request, const Chain& chain, const C
   return judged(request, std::move(planned));
 }
 
-/// A capacity with which the stage that overflows is not taken again, and which is right if the ledger exceeds the
-/// formula by as much everywhere. A thousandth less at least, so that the search ends.
-Bytes lowered(const Chain& chain, const ContiguousAnswer& answer, const Infeasible& overflow, Bytes capacity) {
-  const ChainStage& stage = answer.stages[*overflow.stage];
-  const std::int64_t in_flight = stages_in_flight(chain, answer.stages, answer.period)[*overflow.stage];
-  return std::min(chain.memory(stage.begin, stage.end, in_flight) - overflow.excess,
-                  capacity - Bytes(capacity.value() / 1000));
-}
-
 /// The best cut by the chain's formula that the ledger lets pass; on a chain of equal devices that is the first one. On
-/// a graph the ledger may count more: the capacity is lowered until what is found fits. Or less: the last word has the
-/// ledger of the cut that needs least memory.
+/// a graph the ledger may count more: the capacity is lowered by what is lacking, at least by steps that double, until
+/// what is found fits. Or the ledger counts less: the last word has the cut that needs least memory by the formula.
 PlanResult plan_within(const PlanRequest& request, const Chain& chain) {
+  constexpr std::int64_t kFirstStep = 4096;  // the part of the capacity that the first step lowers it by at least
   Bytes capacity = chain.capacity();
+  Bytes step(chain.capacity().value() / kFirstStep);
   while (const std::optional<ContiguousAnswer> answer = best_contiguous(chain, capacity)) {
     PlanResult result = judged_answer(request, chain, *answer);
     if (std::holds_alternative<Planned>(result)) return result;
-    capacity = lowered(chain, *answer, std::get<Infeasible>(result), capacity);
+    capacity -= std::max(step, std::get<Infeasible>(result).excess);
+    step = step * 2;
   }
   const std::optional<ContiguousAnswer> roomiest = best_contiguous(chain, least_capacity(chain));
   STAGECRAFT_CHECK(roomiest.has_value(), "a cut fits into the least capacity");
