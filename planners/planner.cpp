@@ -39,7 +39,7 @@ std::optional<OptionValue> read_value(const OptionInfo& option, const std::strin
   } else if (std::holds_alternative<double>(option.default_value)) {
     const Parsed<double> number = parse_number(text);
     if (number && within(*number.value)) return *number.value;
-  } else if (std::ranges::find(option.choices, text) != option.choices.end()) {
+  } else if (option.choices.empty() || std::ranges::find(option.choices, text) != option.choices.end()) {
     return text;
   }
   return std::nullopt;
@@ -61,6 +61,7 @@ std::string type_name(const OptionInfo& option) {
   if (std::holds_alternative<bool>(option.default_value)) return "true|false";
   if (std::holds_alternative<std::int64_t>(option.default_value)) return "count";
   if (std::holds_alternative<double>(option.default_value)) return "number";
+  if (option.choices.empty()) return "word";
   std::string joined;
   for (const std::string& choice : option.choices) joined += (joined.empty() ? "" : "|") + choice;
   return joined;

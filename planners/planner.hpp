@@ -19,7 +19,7 @@
 
 namespace stagecraft {
 
-/// A flag, a count, a number or one of the listed words.
+/// A flag, a count, a number or a word.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
 
 /// One row of a planner's option table; the default's alternative is the option's type.
@@ -27,12 +27,12 @@ struct OptionInfo {
   std::string name;
   OptionValue default_value;
   std::string description;
-  /// Of a word; the default is one of them.
+  /// Of a word; the default is one of them. None: any word, which the planner judges.
   std::vector<std::string> choices = {};
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };
-/// `true|false`, `count`, `number`, or the choices joined by `|`.
+/// `true|false`, `count`, `number`, `word`, or the choices joined by `|`.
 [[nodiscard]] std::string type_name(const OptionInfo& option);
 [[nodiscard]] std::string to_string(const OptionValue& value);
 

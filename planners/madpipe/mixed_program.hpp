@@ -39,7 +39,7 @@ enum class ProgramOutcome {
 struct ProgramAnswer {
   ProgramOutcome outcome = ProgramOutcome::Failed;
   std::vector<double> values;  ///< of each column; integers may be off by the solver's tolerance
-  std::int64_t nodes = 0;      ///< of the search tree
+  std::int64_t nodes = 0;      ///< of all searches; the limit is on the main one
 };
 
 /// Solves a program with CBC in a child process, on one thread, under a limit of nodes and never under a clock: the

@@ -214,6 +214,12 @@ TickPattern pattern_of(const PatternProblem& problem, std::span<const Ticks> sta
     const PatternTask& task = problem.tasks[o];
     pattern.operations.push_back({task.is_cut, task.index, task.backward, starts[o] % period, starts[o] / period});
   }
+  list_in_order(pattern.operations, [&](const TickOperation& operation) {
+    const auto same = [&](const PatternTask& task) {
+      return task.is_cut == operation.is_cut && task.index == operation.index && task.backward == operation.backward;
+    };
+    return std::ranges::find_if(problem.tasks, same)->duration;
+  });
   return pattern;
 }
 

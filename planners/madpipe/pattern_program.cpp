@@ -95,6 +95,10 @@ std::vector<double> program_values(const PatternProblem& problem, const Turns& t
   return values;
 }
 
+double period_in(const PatternProblem& problem, const std::vector<double>& values) {
+  return static_cast<double>(problem.least) / values.back();
+}
+
 Turns turns_in(const PatternProblem& problem, const std::vector<double>& values) {
   Turns turns;
   for (std::size_t p = 0; p < problem.pairs.size(); ++p) {

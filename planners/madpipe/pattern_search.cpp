@@ -11,6 +11,8 @@
 namespace stagecraft::madpipe {
 namespace {
 
+constexpr double kTolerance = 1e-6;  ///< of the solver, as a share of the period
+
 bool is_contiguous(std::span<const ChainStage> stages) {
   std::set<std::uint32_t> devices;
   for (const ChainStage& stage : stages) devices.insert(stage.device);
@@ -32,14 +34,21 @@ PatternAnswer star_answer(const Chain& chain, std::span<const ChainStage> stages
   return {star_pattern(*times, *period)};
 }
 
-/// The order of the solver's answer where it is better than `best` and holds exactly.
-std::optional<FoundOrder> improvement(const PatternProblem& problem, const ProgramAnswer& answer, Ticks longest) {
+/// The order of the solver's answer, if memory and precedences hold exactly.
+std::optional<FoundOrder> order_in(const PatternProblem& problem, const ProgramAnswer& answer) {
   if (answer.values.empty()) return std::nullopt;
   Turns turns = turns_in(problem, answer.values);
   if (!fits_memory(problem, turns)) return std::nullopt;
   const std::optional<Ticks> period = least_period(problem, turns);
-  if (!period || *period > longest) return std::nullopt;
+  if (!period) return std::nullopt;
   return FoundOrder{std::move(turns), *period};
+}
+
+/// Whether the solver's last word is the exact one: nothing is better than what it found, but for rounding.
+bool is_exact(const PatternProblem& problem, const ProgramAnswer& answer, const std::optional<FoundOrder>& order) {
+  if (answer.outcome == ProgramOutcome::Infeasible) return true;
+  if (answer.outcome != ProgramOutcome::Solved || !order) return false;
+  return static_cast<double>(order->period) <= period_in(problem, answer.values) * (1 + kTolerance);
 }
 
 TickPattern pattern_of(const PatternProblem& problem, const FoundOrder& order) {
@@ -56,9 +65,9 @@ void improve(const PatternProblem& problem, const PatternSearch& search, std::op
   if (best) start = program_values(problem, best->turns, *earliest_starts(problem, best->turns, longest), longest);
   const ProgramAnswer found = solve(pattern_program(problem, problem.least, longest), start, search.node_limit);
   answer.nodes += found.nodes;
-  std::optional<FoundOrder> better = improvement(problem, found, longest);
-  answer.is_proven = found.outcome == ProgramOutcome::Infeasible || (found.outcome == ProgramOutcome::Solved && better);
-  if (better) best = std::move(better);
+  std::optional<FoundOrder> order = order_in(problem, found);
+  answer.is_proven = is_exact(problem, found, order);
+  if (order && order->period <= longest) best = std::move(order);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ class PatternChecker {
       std::ranges::sort(
           spans, [](const Span& a, const Span& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
       for (std::size_t i = 1; i < spans.size(); ++i) {
-        if (spans[i].begin < spans[i - 1].end) return complain("two at a time on one resource");
+        if (spans[i].begin < spans[i - 1].end) complain("two at a time on one resource");
       }
     }
   }

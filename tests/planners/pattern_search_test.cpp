@@ -1,6 +1,7 @@
 #include "planners/madpipe/pattern_search.hpp"
 
 #include "tests/planners/madpipe_chains.hpp"
+#include "tests/planners/madpipe_optimum.hpp"
 #include "tests/planners/pattern_cases.hpp"
 #include "tests/planners/pattern_checker.hpp"
 
@@ -71,6 +72,14 @@ TEST_CASE("madpipe patterns: the allocations of M4 run at 18 and 13") {
 
 TEST_CASE("madpipe patterns: 1F1B* is as fast as the integer program on 40 random contiguous cuts") {
   CHECK(compare_with_star(1, 40) > 20);
+}
+
+TEST_CASE("madpipe patterns: no chain of seeds 1 to 20 runs faster than the best over all allocations") {
+  const OptimumCounts counts = compare_with_optimum(1, 20);
+  CHECK(counts.chains == 20);
+  CHECK(counts.infeasible == 1);
+  CHECK(counts.optimistic == ModeCounts{18, 5, 13, 1, 0, 19});
+  CHECK(counts.safe == ModeCounts{19, 5, 14, 0, 0, 19});
 }
 
 TEST_CASE("madpipe patterns: without the program only what is built by hand is found, and not said to be best") {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "planners/madpipe/allocation.hpp"
+#include "planners/planner.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft::madpipe {
+
+struct Settings {
+  AllocationSettings allocation;
+  std::int64_t node_limit = 0;  ///< of the integer program
+  bool fallback = true;         ///< whether the contiguous plan serves where it is as good
+};
+
+/// The planner's option table.
+[[nodiscard]] std::vector<OptionInfo> option_table();
+
+/// **Throws** InputError for a grid that is not three numbers of points.
+[[nodiscard]] Settings settings_of(const Options& options);
+
+}  // namespace stagecraft::madpipe
