@@ -98,7 +98,10 @@ ForeignEnd ask(const External& external, const PlanRequest& request) {
                                               .training = request.training,
                                               .options = option_record(request.options),
                                               .seed = external.calls.seed});
-  const ForeignProgram call{.path = external.path, .input = question, .time_limit = external.calls.time_limit};
+  const bool has_folder = external.path.find('/') != std::string::npos;
+  const ForeignProgram call{.command = {has_folder ? external.path : "./" + external.path},
+                            .input = question,
+                            .time_limit = external.calls.time_limit};
   ForeignEnd end = run_foreign_program(call);
   const InputPlace place{external.name, 0, 0, ""};
   const std::string problem = failure(end, call);

@@ -1,6 +1,7 @@
 #include "experiments/study/cell_runner.hpp"
 
 #include "experiments/study/cell_inputs.hpp"
+#include "experiments/study/large_pages.hpp"
 #include "experiments/study/run_cell.hpp"
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
@@ -83,7 +84,20 @@ Row row_of_end(const StudyCell& cell, const StudyLimits& limits, const ChildEnd&
   return failed_row(cell, CellStatus::Crashed, std::move(message));
 }
 
+/// The first exception of a process looks up some twenty functions, which each cell would do anew.
+void throw_once() {
+  try {
+    throw InputError("");
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): that was all
+  }
+}
+
 }  // namespace
+
+CellRunner::CellRunner(const Manifest& manifest) : manifest_(manifest) {
+  throw_once();
+  use_large_pages();
+}
 
 /// Inputs that a cell has loaded in little time are loaded here for the cells that follow, which are then forked with
 /// them. Only cells load what may be heavy or harmful.
@@ -97,18 +111,20 @@ CellRunner::Prepared& CellRunner::prepare(const Cell& cell) {
   return prepared;
 }
 
+/// With its row a cell is done, however long its process would take to end.
 Row CellRunner::run(const StudyCell& cell) {
   Prepared& prepared = prepare(cell.cell);
-  ChildProcess child([&](FrameSender& sender) { run_in_child(manifest_, cell, prepared.inputs.get(), sender); });
-  std::optional<Row> row;
+  ChildProcess child([&](FrameSender& sender) { run_in_child(manifest_, cell, prepared.inputs.get(), sender); },
+                     ChildErrors::Shared);
   while (const std::optional<Frame> frame = child.receive()) {
     switch (static_cast<CellFrame>(frame->kind)) {
       case CellFrame::LightInputs: prepared.is_light = true; break;
-      case CellFrame::Row: row = parse_row(frame->bytes); break;
+      case CellFrame::Row:
+        if (std::optional<Row> row = parse_row(frame->bytes)) return *std::move(row);
+        break;
     }
   }
-  const ChildEnd end = child.wait();
-  return row ? *row : row_of_end(cell, manifest_.limits, end);
+  return row_of_end(cell, manifest_.limits, child.wait());
 }
 
 }  // namespace stagecraft

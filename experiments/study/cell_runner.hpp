@@ -15,7 +15,7 @@ namespace stagecraft {
 class CellRunner {
  public:
   /// **Requires** a manifest that outlives the runner.
-  explicit CellRunner(const Manifest& manifest) : manifest_(manifest) {}
+  explicit CellRunner(const Manifest& manifest);
 
   /// **Requires** a process without further threads, which has not run SimGrid itself.
   /// **Throws** InternalError if the system refuses a process.

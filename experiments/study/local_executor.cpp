@@ -16,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace stagecraft {
@@ -24,31 +25,55 @@ namespace {
 constexpr std::chrono::milliseconds kLook(100);
 constexpr int kMostIdleDeaths = 10;  // of workers that had no cell in hand
 
-/// A counter that a process shares with its children.
-class SharedCounter {
+/// The cells of a pass that nobody has taken yet, and those in hand: shared by the workers, which take, and their
+/// parent, which looks.
+class SharedQueue {
  public:
-  SharedCounter() {
-    void* page = mmap(nullptr, sizeof(Counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) throw InternalError("no shared memory");
-    counter_ = std::construct_at(static_cast<Counter*>(page), 0);
+  SharedQueue(std::size_t cells, std::size_t workers) : cells_(cells), bytes_((workers + 1) * sizeof(Position)) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw InternalError("no shared memory");
+    positions_ = {static_cast<Position*>(memory), workers + 1};
+    for (Position& position : positions_) std::construct_at(&position, kNone);
+    next() = 0;
   }
-  ~SharedCounter() { munmap(static_cast<void*>(counter_), sizeof(Counter)); }
-  SharedCounter(const SharedCounter&) = delete;
-  SharedCounter& operator=(const SharedCounter&) = delete;
-  SharedCounter(SharedCounter&&) = delete;
-  SharedCounter& operator=(SharedCounter&&) = delete;
+  ~SharedQueue() { munmap(static_cast<void*>(positions_.data()), bytes_); }
+  SharedQueue(const SharedQueue&) = delete;
+  SharedQueue& operator=(const SharedQueue&) = delete;
+  SharedQueue(SharedQueue&&) = delete;
+  SharedQueue& operator=(SharedQueue&&) = delete;
 
-  std::size_t take() { return counter_->fetch_add(1); }
-  [[nodiscard]] std::size_t value() const { return counter_->load(); }
+  /// A worker says what it wants before it takes it: killed in between, it costs that cell a second run, not its row.
+  std::optional<std::size_t> take(std::size_t worker) {
+    for (std::size_t position = next(); position < cells_;) {
+      in_hand(worker) = position;
+      if (next().compare_exchange_strong(position, position + 1)) return position;
+    }
+    in_hand(worker) = kNone;
+    return std::nullopt;
+  }
+  void put_down(std::size_t worker) { in_hand(worker) = kNone; }
+
+  [[nodiscard]] bool is_empty() { return next() >= cells_; }
+  /// The cell that a worker has, or had just ended when it died.
+  [[nodiscard]] std::optional<std::size_t> taken_by(std::size_t worker) {
+    const std::size_t position = in_hand(worker);
+    return position == kNone ? std::nullopt : std::optional(position);
+  }
 
  private:
-  using Counter = std::atomic<std::size_t>;
-  static_assert(Counter::is_always_lock_free);
-  Counter* counter_ = nullptr;
+  using Position = std::atomic<std::size_t>;
+  static_assert(Position::is_always_lock_free);
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  Position& next() { return positions_.front(); }
+  Position& in_hand(std::size_t worker) { return positions_[worker + 1]; }
+
+  std::size_t cells_;
+  std::size_t bytes_;
+  std::span<Position> positions_;
 };
 
-/// What a worker tells its parent; each carries the position of a cell in the pass, or the failure.
-enum class WorkerFrame : std::uint32_t { Started, Ended, Failed, ToRetry, Broken };
+/// What a worker tells its parent: how the cell ended whose position in the pass it gives, or its own failure.
+enum class WorkerFrame : std::uint32_t { Ended, Failed, ToRetry, Broken };
 
 std::string encode_position(std::size_t position) {
   std::string bytes(sizeof position, '\0');
@@ -81,22 +106,22 @@ Row run_attempts(CellRunner& runner, const StudyCell& cell, std::int64_t attempt
 }
 
 /// The worker's side: takes the next cell until there is none.
-void work(const Pass& pass, SharedCounter& next, FrameSender& sender) {
+void work(const Pass& pass, SharedQueue& queue, std::size_t worker, FrameSender& sender) {
   const auto send = [&](WorkerFrame kind, const std::string& bytes) {
     sender.send(static_cast<std::uint32_t>(kind), bytes);
   };
   try {
     CellRunner runner(pass.manifest);
     ShardWriter shard(pass.folder, pass.choices.shard_prefix);
-    for (std::size_t i = next.take(); i < pass.cells.size(); i = next.take()) {
-      send(WorkerFrame::Started, encode_position(i));
-      const Row row = run_attempts(runner, pass.manifest.cells[pass.cells[i]], pass.attempts);
+    while (const std::optional<std::size_t> position = queue.take(worker)) {
+      const Row row = run_attempts(runner, pass.manifest.cells[pass.cells[*position]], pass.attempts);
       const bool is_kept = pass.is_last || !depends_on_machine(row.status);
       if (is_kept) shard.append(row);
       const WorkerFrame kind = !is_kept                 ? WorkerFrame::ToRetry
                                : is_failure(row.status) ? WorkerFrame::Failed
                                                         : WorkerFrame::Ended;
-      send(kind, encode_position(i));
+      send(kind, encode_position(*position));
+      queue.put_down(worker);
     }
   } catch (const std::exception& error) {
     send(WorkerFrame::Broken, encode(failure_record(error)));
@@ -104,19 +129,23 @@ void work(const Pass& pass, SharedCounter& next, FrameSender& sender) {
 }
 
 struct Worker {
+  std::size_t number = 0;  ///< among those that live
   std::unique_ptr<ChildProcess> process;
-  std::optional<std::size_t> in_hand;  ///< position of the cell it runs
+  std::optional<std::size_t> ended;  ///< position of the last cell that it told of
 };
 
 /// The parent's side of a pass.
 class Supervisor {
  public:
-  Supervisor(const Pass& pass, StudyProgress& progress) : pass_(pass), progress_(progress) {}
+  Supervisor(const Pass& pass, StudyProgress& progress)
+      : pass_(pass),
+        progress_(progress),
+        wanted_(std::min(static_cast<std::size_t>(pass.workers), pass.cells.size())),
+        queue_(pass.cells.size(), wanted_) {}
 
   /// The cells to run again; none if it was told to stop.
   std::optional<std::vector<std::size_t>> run() {
-    const auto wanted = std::min(static_cast<std::size_t>(pass_.workers), pass_.cells.size());
-    for (std::size_t i = 0; i < wanted; ++i) start_worker();
+    for (std::size_t i = 0; i < wanted_; ++i) start_worker(i);
     while (!workers_.empty()) {
       if (pass_.choices.should_stop()) return std::nullopt;
       listen();
@@ -127,8 +156,9 @@ class Supervisor {
   }
 
  private:
-  void start_worker() {
-    workers_.push_back({std::make_unique<ChildProcess>([&](FrameSender& sender) { work(pass_, next_, sender); }), {}});
+  void start_worker(std::size_t number) {
+    const auto body = [&](FrameSender& sender) { work(pass_, queue_, number, sender); };
+    workers_.push_back({number, std::make_unique<ChildProcess>(body), {}});
   }
 
   void listen() {
@@ -136,11 +166,16 @@ class Supervisor {
     for (const Worker& worker : workers_) processes.push_back(worker.process.get());
     ChildProcess::wait_for_any(processes, kLook);
     for (Worker& worker : workers_) take_frames(worker);
+    std::vector<std::size_t> dead;
     for (Worker& worker : workers_) {
-      if (worker.process->has_closed()) bury(worker);
+      if (!worker.process->has_closed()) continue;
+      bury(worker);
+      dead.push_back(worker.number);
     }
-    const auto dead = std::erase_if(workers_, [](const Worker& worker) { return worker.process == nullptr; });
-    for (std::size_t i = 0; i < dead && next_.value() < pass_.cells.size(); ++i) start_worker();
+    std::erase_if(workers_, [](const Worker& worker) { return worker.process == nullptr; });
+    for (const std::size_t number : dead) {
+      if (!queue_.is_empty()) start_worker(number);
+    }
   }
 
   void take_frames(Worker& worker) {
@@ -148,7 +183,7 @@ class Supervisor {
       const auto kind = static_cast<WorkerFrame>(frame->kind);
       if (kind == WorkerFrame::Broken) throw_again(decode_failure(frame->bytes));
       const std::size_t position = decode_position(frame->bytes);
-      worker.in_hand = kind == WorkerFrame::Started ? std::optional(position) : std::nullopt;
+      worker.ended = position;
       if (kind == WorkerFrame::ToRetry) again_.push_back(pass_.cells[position]);
       if (kind == WorkerFrame::Ended || kind == WorkerFrame::Failed) count(kind == WorkerFrame::Failed);
     }
@@ -159,13 +194,16 @@ class Supervisor {
     const ChildEnd end = worker.process->wait();
     worker.process.reset();
     if (end.signal == SIGINT) is_interrupted_ = true;
-    if (worker.in_hand && pass_.is_last) {
-      const StudyCell& cell = pass_.manifest.cells[pass_.cells[*worker.in_hand]];
+    std::optional<std::size_t> in_hand = queue_.taken_by(worker.number);
+    if (in_hand == worker.ended) in_hand.reset();
+    queue_.put_down(worker.number);
+    if (in_hand && pass_.is_last) {
+      const StudyCell& cell = pass_.manifest.cells[pass_.cells[*in_hand]];
       ShardWriter(pass_.folder, pass_.choices.shard_prefix)
           .append(failed_row(cell, CellStatus::Crashed, "the worker that ran it was killed"));
       count(true);
-    } else if (worker.in_hand) {
-      again_.push_back(pass_.cells[*worker.in_hand]);
+    } else if (in_hand) {
+      again_.push_back(pass_.cells[*in_hand]);
     } else if ((end.signal != 0 || end.exit_code != 0) && ++idle_deaths_ > kMostIdleDeaths) {
       throw InternalError("workers die without a cell in hand; the last wrote: " + end.errors);
     }
@@ -178,7 +216,8 @@ class Supervisor {
 
   const Pass& pass_;
   StudyProgress& progress_;
-  SharedCounter next_;
+  std::size_t wanted_;
+  SharedQueue queue_;
   std::vector<Worker> workers_;
   std::vector<std::size_t> again_;
   int idle_deaths_ = 0;

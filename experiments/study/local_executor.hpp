@@ -30,7 +30,8 @@ struct LocalChoices {
 /// out of time are run again at the end, alone, as often as the study's limits say. False if it was told to stop; what
 /// is done by then is kept.
 /// **Throws** InputError if a worker cannot write, and InternalError if workers die without a cell to blame.
-/// **Cost** one process per cell: about 1 ms of CPU time besides the cell's own work (tests/bench/study_bench.cpp).
+/// **Cost** one process per cell: about 1 ms of CPU time besides the cell's own work, most of it the system's for a
+/// process that has SimGrid's thirty libraries (tests/bench/study_bench.cpp).
 [[nodiscard]] bool run_locally(const std::string& folder, const Manifest& manifest,
                                const std::vector<std::size_t>& cells, const LocalChoices& choices);
 

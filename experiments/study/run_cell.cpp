@@ -58,9 +58,6 @@ PlanningChoices planning_choices(const Cell& cell) {
   if (!schedule.empty()) choices.schedule = read_schedule_option("schedule", schedule);
   choices.microbatches = count(cell, "microbatches");
   choices.global_batch = count(cell, "global_batch");
-  if (choices.microbatches && choices.global_batch) {
-    throw InputError("a cell has either microbatches or global_batch, not both");
-  }
   choices.microbatch_size = count(cell, "microbatch_size");
   choices.iterations = count(cell, "iterations").value_or(1);
   choices.training = training_of(cell);

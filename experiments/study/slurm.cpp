@@ -1,7 +1,7 @@
 #include "experiments/study/slurm.hpp"
 
-#include "experiments/study/program.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/foreign_program.hpp"
 #include "sim/base/text.hpp"
 
 #include <unistd.h>
@@ -10,14 +10,15 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cstring>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::size_t kLongestName = 100;
 constexpr std::int64_t kLargestIndex = 10'000'000;  // Slurm's own limit is 4,000,001
-constexpr std::chrono::seconds kSubmitLimit{60};
-constexpr std::chrono::seconds kAskLimit{30};
+constexpr Seconds kSubmitLimit(60);
+constexpr Seconds kAskLimit(30);
 constexpr const char* kQueueFormat = "%i|%T|%N|%r";
 
 bool is_plain(char letter) {
@@ -31,14 +32,16 @@ std::string trimmed(std::string_view text) {
 }
 
 /// Why a call failed, in the program's own words where it has any.
-std::string problem_of(const ProgramCall& call, const ProgramEnd& end) {
-  const std::string& name = call.arguments.front();
-  if (!end.not_started.empty()) return name + ": " + end.not_started;
-  if (end.timed_out) return name + " did not answer within " + std::to_string(call.time_limit.count() / 1000) + " s";
-  std::string words = trimmed(end.err);
+std::string problem_of(const ForeignProgram& call, const ForeignEnd& end) {
+  using How = ForeignEnd::How;
+  const std::string& name = call.command.front();
+  if (end.how == How::NotStarted) return name + ": " + std::strerror(end.code);  // NOLINT(concurrency-mt-unsafe)
+  if (end.how == How::TooSlow) return name + " did not answer within " + format_human_seconds(call.time_limit);
+  if (end.how == How::TooMuch) return name + " answered without end";
+  std::string words = trimmed(end.errors);
   if (!words.empty()) return words;
-  return name + (end.signal != 0 ? " was killed by signal " + std::to_string(end.signal)
-                                 : " left with exit code " + std::to_string(end.exit_code));
+  const std::string code = std::to_string(end.code);
+  return name + (end.how == How::Killed ? " was killed by signal " : " left with exit code ") + code;
 }
 
 bool has_any(std::string_view text, const std::vector<std::string_view>& parts) {
@@ -47,10 +50,11 @@ bool has_any(std::string_view text, const std::vector<std::string_view>& parts) 
 }
 
 /// What Slurm 22 to 24 says when its controller is away, restarting or overloaded.
-bool may_pass(const ProgramEnd& end) {
-  return end.timed_out || has_any(end.err, {"ontact slurm controller", "ontacting slurm controller", "timed out",
-                                            "Connection refused", "Zero Bytes", "in standby mode", "emporarily",
-                                            "Transport endpoint", "Connection reset", "Unable to connect"});
+bool may_pass(const ForeignEnd& end) {
+  return end.how == ForeignEnd::How::TooSlow ||
+         has_any(end.errors, {"ontact slurm controller", "ontacting slurm controller", "timed out",
+                              "Connection refused", "Zero Bytes", "in standby mode", "emporarily", "Transport endpoint",
+                              "Connection reset", "Unable to connect"});
 }
 
 /// Left of `%`, which gives the limit of running tasks: `3`, `3-9` or `1-7:2`, with commas between.
@@ -90,11 +94,11 @@ std::vector<std::string_view> split(std::string_view text, char mark, std::size_
 QueueAnswer ask_queue(std::vector<std::string> arguments, const std::string& clusters) {
   if (!clusters.empty()) arguments.push_back("--clusters=" + clusters);
   arguments.insert(arguments.begin(), {"squeue", "--noheader", "--array", "--format", kQueueFormat});
-  const ProgramCall call{.arguments = std::move(arguments), .time_limit = kAskLimit, .hidden_variables = {"SQUEUE_"}};
-  const ProgramEnd end = run_program(call);
-  if (end.succeeded()) return {.asked = true, .tasks = parse_queue(end.out)};
+  const ForeignProgram call{.command = std::move(arguments), .time_limit = kAskLimit, .hidden_variables = {"SQUEUE_"}};
+  const ForeignEnd end = run_foreign_program(call);
+  if (end.succeeded()) return {.asked = true, .tasks = parse_queue(end.output)};
   // The controller answers so for a single job that it does not know.
-  if (!end.timed_out && has_any(end.err, {"Invalid job id"})) return {.asked = true};
+  if (end.how == ForeignEnd::How::Left && has_any(end.errors, {"Invalid job id"})) return {.asked = true};
   return {.problem = problem_of(call, end)};
 }
 
@@ -177,21 +181,20 @@ SubmitAnswer submit_array(const SlurmSubmission& submission) {
   STAGECRAFT_CHECK(submission.task_count > 0, "an array has tasks");
   std::string indices = "0-" + std::to_string(submission.task_count - 1);
   if (submission.running_limit > 0) indices += "%" + std::to_string(submission.running_limit);
-  ProgramCall call{.arguments = {"sbatch"},
-                   .input = batch_script(submission),
-                   .time_limit = kSubmitLimit,
-                   .hidden_variables = {"SBATCH_WAIT"}};
-  call.arguments.insert(call.arguments.end(), submission.options.begin(), submission.options.end());
-  call.arguments.insert(call.arguments.end(),
-                        {"--parsable", "--requeue", "--open-mode=append", "--export=ALL", "--output=/dev/null",
-                         "--chdir=/", "--job-name=" + slurm_name(submission.job_name), "--array=" + indices});
-  const ProgramEnd end = run_program(call);
+  const std::string script = batch_script(submission);
+  ForeignProgram call{
+      .command = {"sbatch"}, .input = script, .time_limit = kSubmitLimit, .hidden_variables = {"SBATCH_WAIT"}};
+  call.command.insert(call.command.end(), submission.options.begin(), submission.options.end());
+  call.command.insert(call.command.end(),
+                      {"--parsable", "--requeue", "--open-mode=append", "--export=ALL", "--output=/dev/null",
+                       "--chdir=/", "--job-name=" + slurm_name(submission.job_name), "--array=" + indices});
+  const ForeignEnd end = run_foreign_program(call);
   if (!end.succeeded()) {
-    return {.is_too_large = has_any(end.err, {"Invalid job array specification"}),
+    return {.is_too_large = has_any(end.errors, {"Invalid job array specification"}),
             .may_pass = may_pass(end),
             .problem = problem_of(call, end)};
   }
-  const std::string answer = trimmed(end.out);
+  const std::string answer = trimmed(end.output);
   const std::size_t semicolon = answer.find(';');
   SlurmArray array{answer.substr(0, semicolon)};
   if (semicolon != std::string::npos) array.cluster = answer.substr(semicolon + 1);
@@ -211,7 +214,8 @@ bool cancel_array(const SlurmArray& array) {
   std::vector<std::string> arguments{"scancel"};
   if (!array.cluster.empty()) arguments.push_back("--clusters=" + array.cluster);
   arguments.push_back(array.id);
-  return run_program({.arguments = arguments, .time_limit = kAskLimit, .hidden_variables = {"SCANCEL_"}}).succeeded();
+  return run_foreign_program({.command = arguments, .time_limit = kAskLimit, .hidden_variables = {"SCANCEL_"}})
+      .succeeded();
 }
 
 std::vector<QueuedTask> parse_queue(std::string_view text) {

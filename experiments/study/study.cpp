@@ -75,12 +75,15 @@ void drop_foreign_options(Keys& keys) {
       keys, [&](const auto& entry) { return entry.first.starts_with("options.") && !entry.first.starts_with(own); });
 }
 
-void check_named(const Study& study, const Keys& keys) {
+void check_keys(const Study& study, const Keys& keys) {
   for (const char* needed : {"model", "platform", "planner"}) {
     if (!word_of(keys, needed).empty()) continue;
     throw InputError(std::string("a cell has no ") + needed + ": " + to_json(keys, -1), {study.file, 0, 0, ""},
                      "'base' may give it to all cells");
   }
+  if (find_key(keys, "microbatches") == nullptr || find_key(keys, "global_batch") == nullptr) return;
+  throw InputError("a cell has either microbatches or global_batch, not both: " + to_json(keys, -1),
+                   {study.file, 0, 0, ""});
 }
 
 /// Without the later ones of equal combinations.
@@ -89,7 +92,7 @@ std::vector<Keys> distinct(const Study& study, std::vector<Keys> all, std::size_
   std::vector<Keys> result;
   for (Keys& keys : all) {
     drop_foreign_options(keys);
-    check_named(study, keys);
+    check_keys(study, keys);
     const std::string label = word_of(keys, "label");
     const auto [known, is_new] = labels.emplace(to_json(canonical(keys), -1), label);
     if (!is_new && known->second != label) {

@@ -4,9 +4,11 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -33,6 +35,19 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
+/// Both in one call where the pipe has room, so that the reader wakes once.
+bool write_both(int descriptor, std::string_view first, std::string_view second) {
+  const std::array<iovec, 2> parts{{{const_cast<char*>(first.data()), first.size()},      // NOLINT: it is only read
+                                    {const_cast<char*>(second.data()), second.size()}}};  // NOLINT
+  ssize_t written = 0;
+  while ((written = writev(descriptor, parts.data(), static_cast<int>(parts.size()))) < 0 && errno == EINTR) {
+  }
+  if (written < 0) return false;
+  const auto done = static_cast<std::size_t>(written);
+  return write_all(descriptor, first.substr(std::min(done, first.size()))) &&
+         write_all(descriptor, second.substr(done - std::min(done, first.size())));
+}
+
 struct Pipe {
   int read_end = -1;
   int write_end = -1;
@@ -56,22 +71,22 @@ void FrameSender::send(std::uint32_t kind, std::string_view bytes) const {
   const std::uint64_t size = bytes.size();
   std::memcpy(header.data(), &size, sizeof size);
   std::memcpy(header.data() + sizeof size, &kind, sizeof kind);
-  if (!write_all(descriptor_, {header.data(), header.size()}) || !write_all(descriptor_, bytes)) _exit(1);
+  if (!write_both(descriptor_, {header.data(), header.size()}, bytes)) _exit(1);
 }
 
-ChildProcess::ChildProcess(const std::function<void(FrameSender&)>& body) : parent_(getpid()) {
+ChildProcess::ChildProcess(const std::function<void(FrameSender&)>& body, ChildErrors of_errors) : parent_(getpid()) {
   std::fflush(nullptr);  // C++ streams write through C's
-  const Pipe frames = open_pipe();
-  const Pipe errors = open_pipe();
+  Pipe frames = open_pipe();
+  Pipe errors = of_errors == ChildErrors::Kept ? open_pipe() : Pipe();
   pid_ = fork();
   if (pid_ < 0) fail("no process");
   if (pid_ == 0) {
-    close(frames.read_end);
-    close(errors.read_end);
+    close_end(frames.read_end);
+    close_end(errors.read_end);
     run_child(body, frames.write_end, errors.write_end);
   }
-  close(frames.write_end);
-  close(errors.write_end);
+  close_end(frames.write_end);
+  close_end(errors.write_end);
   frames_ = frames.read_end;
   errors_ = errors.read_end;
 }
@@ -84,8 +99,8 @@ void ChildProcess::run_child(const std::function<void(FrameSender&)>& body, int 
     std::signal(signal, SIG_DFL);  // handlers of the parent are none of the child's business
   }
   std::signal(SIGPIPE, SIG_IGN);
-  dup2(errors, STDERR_FILENO);
-  close(errors);
+  if (errors >= 0) dup2(errors, STDERR_FILENO);
+  close_end(errors);
   int code = 0;
   try {
     FrameSender sender(frames);
@@ -135,6 +150,7 @@ std::optional<Frame> ChildProcess::take_frame() {
 
 /// Reads what either pipe has to give; blocks until one has something or is closed.
 void ChildProcess::read_some() {
+  if (errors_ < 0) return take_in(POLLIN, 0);
   std::array<pollfd, 2> ends{{{frames_, POLLIN, 0}, {errors_, POLLIN, 0}}};
   if (poll(ends.data(), ends.size(), -1) < 0) {
     if (errno == EINTR) return;

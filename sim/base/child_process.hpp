@@ -32,20 +32,26 @@ class FrameSender {
 struct ChildEnd {
   int exit_code = 0;
   int signal = 0;      ///< that killed it; 0: it left by itself
-  std::string errors;  ///< the end of what it wrote to its standard error, at most 64 KiB
+  std::string errors;  ///< the end of what it wrote to its standard error, at most 64 KiB; empty if it shares ours
+};
+
+/// Where the standard error of a child goes.
+enum class ChildErrors {
+  Kept,    ///< to its parent, for `ChildEnd`
+  Shared,  ///< where the parent's own goes
 };
 
 /// A forked copy of this process that does some work and sends back frames. It never outlives its parent.
 ///
 /// Standard streams are flushed before the fork, and the child leaves without unwinding the parent's objects, so
-/// nothing is written twice. Its standard error is kept for `ChildEnd`.
+/// nothing is written twice.
 class ChildProcess {
  public:
   /// Forks; the child runs `body` and leaves with exit code 0, or 1 if an exception escapes, its message on standard
   /// error.
   /// **Requires** a process without further threads.
   /// **Throws** InternalError if the system refuses a pipe or a process.
-  explicit ChildProcess(const std::function<void(FrameSender&)>& body);
+  explicit ChildProcess(const std::function<void(FrameSender&)>& body, ChildErrors errors = ChildErrors::Kept);
   /// Kills the child if it still runs.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

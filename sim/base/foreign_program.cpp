@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -97,8 +99,47 @@ pid_t fork_or_throw() {
   return pid;
 }
 
+bool is_hidden(std::string_view variable, const std::vector<std::string>& hidden) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return std::ranges::any_of(hidden, [&](const std::string& entry) {
+    return name == entry || (entry.ends_with('_') && name.starts_with(entry));
+  });
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// What `exec` wants to know, made before the fork.
+struct Image {
+  std::vector<std::string> words;
+  std::vector<std::string> variables;
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+
+  explicit Image(const ForeignProgram& call) : words(call.command) {
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+      if (!is_hidden(*entry, call.hidden_variables)) variables.emplace_back(*entry);
+    }
+    arguments = pointers_to(words);
+    environment = pointers_to(variables);
+  }
+  /// Returns only if it cannot. A file that is named by its path and no program is not given to a shell.
+  void start() const {
+    const char* program = arguments.front();
+    if (words.front().find('/') != std::string::npos) {
+      execve(program, arguments.data(), environment.data());
+    } else {
+      execvpe(program, arguments.data(), environment.data());
+    }
+  }
+};
+
 /// In the child: becomes the program. What stands in the way goes into `report`, which the program's start closes.
-[[noreturn]] void become(const char* path, const Pipe& input, const Pipe& output, const Pipe& errors,
+[[noreturn]] void become(const Image& image, const Pipe& input, const Pipe& output, const Pipe& errors,
                          const Pipe& report, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -114,9 +155,7 @@ pid_t fork_or_throw() {
   dup2(errors.write_end.number(), STDERR_FILENO);
   dup3(report.write_end.number(), kFirstFree, O_CLOEXEC);
   closefrom(kFirstFree + 1);
-  std::string name(path);
-  const std::array<char*, 2> arguments{name.data(), nullptr};
-  execv(path, arguments.data());
+  image.start();
   const int problem = errno;
   const ssize_t told = write(kFirstFree, &problem, sizeof problem);
   _exit(told < 0 ? 2 : 1);
@@ -163,14 +202,15 @@ struct Running {
 };
 
 /// Why the program could not be started; 0 if it was.
-int start(const std::string& path, Running& running) {
+int start(const ForeignProgram& call, Running& running) {
+  const Image image(call);
   Pipe input = open_pipe();
   Pipe output = open_pipe();
   Pipe errors = open_pipe();
   Pipe report = open_pipe();
   const pid_t parent = getpid();
   running.pid = fork_or_throw();
-  if (running.pid == 0) become(path.c_str(), input, output, errors, report, parent);
+  if (running.pid == 0) become(image, input, output, errors, report, parent);
   setpgid(running.pid, running.pid);  // whoever comes first
   report.write_end.close();
   int problem = 0;
@@ -281,17 +321,34 @@ void converse(const ForeignProgram& call, Running& running, ForeignEnd& end) {
 }  // namespace
 
 ForeignEnd run_foreign_program(const ForeignProgram& call) {
+  STAGECRAFT_CHECK(!call.command.empty(), "a call names its program");
+  for (const std::string& word : call.command) {
+    STAGECRAFT_CHECK(word.find('\0') == std::string::npos, "no word of a call has a NUL");
+  }
   const SignalTaken broken_pipe(SIGPIPE, SIG_IGN);  // writing to a program that no longer reads is no reason to die
   const SignalTaken child(SIGCHLD, SIG_DFL);        // where it is ignored nobody can wait for a child
   Running running;
   ForeignEnd end;
-  end.code = start(call.path, running);
+  end.code = start(call, running);
   if (end.code != 0) {
     end.how = ForeignEnd::How::NotStarted;
     return end;
   }
   converse(call, running, end);
   return end;
+}
+
+bool program_is_there(const std::string& name) {
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): one thread
+  std::string_view folders = path == nullptr ? "/usr/bin:/bin" : path;
+  for (;;) {
+    const std::size_t colon = folders.find(':');
+    const std::string file = std::string(folders.substr(0, colon)) + "/" + name;
+    struct stat found{};
+    if (stat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode) && access(file.c_str(), X_OK) == 0) return true;
+    if (colon == std::string_view::npos) return false;
+    folders.remove_prefix(colon + 1);
+  }
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,7 @@
 #include "sim/base/foreign_program.hpp"
 
+#include "tests/temporary_folder.hpp"
+
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -21,23 +23,17 @@ namespace fs = std::filesystem;
 
 /// A shell script in a folder of its own.
 struct Script {
-  fs::path folder;
-  std::string path;
+  test::TemporaryFolder folder;
+  std::string path = folder / "a script";
 
   explicit Script(const std::string& text) {
-    std::string pattern = (fs::temp_directory_path() / "stagecraft-program-XXXXXX").string();
-    folder = mkdtemp(pattern.data());
-    path = (folder / "a script").string();
     std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
     fs::permissions(path, fs::perms::owner_all);
   }
-  ~Script() { fs::remove_all(folder); }
-  Script(const Script&) = delete;
-  Script& operator=(const Script&) = delete;
 
   [[nodiscard]] ForeignEnd run(std::string_view input = "", Seconds limit = Seconds(60),
                                std::size_t most = 1 << 20) const {
-    return run_foreign_program({.path = path, .input = input, .time_limit = limit, .most_output = most});
+    return run_foreign_program({.command = {path}, .input = input, .time_limit = limit, .most_output = most});
   }
   /// What the script wrote to the file `name` of its folder.
   [[nodiscard]] std::string wrote(const std::string& name) const {
@@ -78,6 +74,46 @@ TEST_CASE("foreign program: input goes in and output comes out, however large") 
   CHECK_FALSE(end.are_errors_cut);
 }
 
+ForeignEnd run_shell(const std::string& script) { return run_foreign_program({.command = {"sh", "-c", script}}); }
+
+TEST_CASE("foreign program: arguments arrive as they are") {
+  const std::string odd = "a \"b\" 'c' $(touch pwned) `x` \\ *\n;|&";
+  const ForeignEnd end = run_foreign_program({.command = {"printf", "%s", odd}});
+  CHECK(end.succeeded());
+  CHECK(end.output == odd);
+}
+
+TEST_CASE("foreign program: without a slash it is looked for in PATH") {
+  CHECK(run_shell("echo found").output == "found\n");
+  CHECK(program_is_there("sh"));
+  CHECK_FALSE(program_is_there("no-such-program-anywhere"));
+  const ForeignEnd end = run_foreign_program({.command = {"no-such-program-anywhere"}});
+  CHECK(end.how == How::NotStarted);
+  CHECK(end.code == ENOENT);
+  CHECK_FALSE(end.succeeded());
+}
+
+TEST_CASE("foreign program: a file that is no program is not given to a shell") {
+  const Script script("");
+  std::ofstream(script.path) << "echo ran\n";
+  const ForeignEnd end = script.run();
+  CHECK(end.how == How::NotStarted);
+  CHECK(end.code == ENOEXEC);
+}
+
+TEST_CASE("foreign program: hidden variables are not seen") {
+  setenv("STAGECRAFT_TEST_A", "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  setenv("STAGECRAFT_TESTS", "2", 1);   // NOLINT(concurrency-mt-unsafe)
+  ForeignProgram call{.command = {"sh", "-c", "echo ${STAGECRAFT_TEST_A-none} ${STAGECRAFT_TESTS-none}"}};
+  CHECK(run_foreign_program(call).output == "1 2\n");
+  call.hidden_variables = {"STAGECRAFT_TEST_"};
+  CHECK(run_foreign_program(call).output == "none 2\n");
+  call.hidden_variables = {"STAGECRAFT_TESTS", "STAGECRAFT_TEST"};
+  CHECK(run_foreign_program(call).output == "1 none\n");
+  unsetenv("STAGECRAFT_TEST_A");  // NOLINT(concurrency-mt-unsafe)
+  unsetenv("STAGECRAFT_TESTS");   // NOLINT(concurrency-mt-unsafe)
+}
+
 TEST_CASE("foreign program: it may leave its input unread") {
   const std::string input(5'000'000, 'x');
   CHECK(Script("echo early").run(input).output == "early\n");
@@ -89,10 +125,11 @@ TEST_CASE("foreign program: it says how it ended") {
   const ForeignEnd left = Script("exit 7").run();
   CHECK(left.how == How::Left);
   CHECK(left.code == 7);
+  CHECK_FALSE(left.succeeded());
   const ForeignEnd killed = Script("kill -TERM $$").run();
   CHECK(killed.how == How::Killed);
   CHECK(killed.code == SIGTERM);
-  const ForeignEnd missing = run_foreign_program({.path = "/nonexistent", .input = "", .time_limit = Seconds(1)});
+  const ForeignEnd missing = run_foreign_program({.command = {"/nonexistent"}});
   CHECK(missing.how == How::NotStarted);
   CHECK(missing.code == ENOENT);
 }

@@ -1,7 +1,10 @@
 // Speed of studies: cells through the local executor, what a cell costs besides its own work, and expansion.
+#include "experiments/study/cell_inputs.hpp"
 #include "experiments/study/local_executor.hpp"
 #include "experiments/study/manifest.hpp"
+#include "experiments/study/run_cell.hpp"
 #include "experiments/study/study_file.hpp"
+#include "sim/base/child_process.hpp"
 #include "tests/bench/usage.hpp"
 
 #include <benchmark/benchmark.h>
@@ -30,24 +33,69 @@ Manifest manifest_of(const std::string& text) {
   return make_manifest(study, expand(study), {});
 }
 
-/// 3000 cells, one worker; seconds are CPU time of this process and of all its children.
-void run_cells(benchmark::State& state) {
-  const Manifest manifest = manifest_of(study_text(static_cast<int>(state.range(0)), 300));
+std::string new_folder(benchmark::State& state) {
+  std::string folder = (std::filesystem::temp_directory_path() / "stagecraft-bench-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) state.SkipWithError("no folder");
+  return folder;
+}
+
+/// CPU seconds of all the cells through the local executor, one worker: of this process and of all its children.
+double executor_seconds(benchmark::State& state, const Manifest& manifest) {
   std::vector<std::size_t> cells(manifest.cells.size());
   std::iota(cells.begin(), cells.end(), std::size_t{0});
+  const std::string folder = new_folder(state);
+  const double before = bench::cpu_seconds();
+  if (!run_locally(folder, manifest, cells, {})) state.SkipWithError("stopped");
+  const double seconds = bench::cpu_seconds() - before;
+  std::filesystem::remove_all(folder);
+  return seconds;
+}
+
+void run_all(const Manifest& manifest, std::size_t first, std::size_t last, const Inputs& inputs) {
+  for (std::size_t i = first; i < last; ++i) {
+    benchmark::DoNotOptimize(to_line(run_cell(manifest, manifest.cells[i], inputs)));
+  }
+}
+
+/// CPU seconds of the work of all the cells: the same call, one after another in one process.
+double seconds_in_one_process(const Manifest& manifest, const Inputs& inputs) {
+  const double before = bench::cpu_seconds();
+  run_all(manifest, 0, manifest.cells.size(), inputs);
+  return bench::cpu_seconds() - before;
+}
+
+/// The same for cells that can be run once per process: each in a child, which measures itself.
+double seconds_in_children(const Manifest& manifest, const Inputs& inputs) {
   double seconds = 0;
+  for (std::size_t i = 0; i < manifest.cells.size(); ++i) {
+    ChildProcess child([&](FrameSender& sender) {
+      const double before = bench::own_cpu_seconds();
+      run_all(manifest, i, i + 1, inputs);
+      sender.send(0, std::to_string(bench::own_cpu_seconds() - before));
+    });
+    seconds += std::stod(child.receive().value_or(Frame{0, "0"}).bytes);
+  }
+  return seconds;
+}
+
+/// 3000 cells. The overhead is what the executor takes besides the cells' own work.
+void run_cells(benchmark::State& state) {
+  const bool are_refused = state.range(0) > 100;
+  const Manifest manifest = manifest_of(study_text(static_cast<int>(state.range(0)), 300));
+  const Inputs inputs = load_inputs(manifest, manifest.cells.front().cell);
+  double total = 0;
+  double own = 0;
   std::size_t count = 0;
   for (auto _ : state) {
-    std::string folder = (std::filesystem::temp_directory_path() / "stagecraft-bench-XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) state.SkipWithError("no folder");
-    const double before = bench::cpu_seconds();
-    if (!run_locally(folder, manifest, cells, {})) state.SkipWithError("stopped");
-    seconds += bench::cpu_seconds() - before;
-    count += cells.size();
-    std::filesystem::remove_all(folder);
+    total += executor_seconds(state, manifest);
+    own += are_refused ? seconds_in_one_process(manifest, inputs) : seconds_in_children(manifest, inputs);
+    count += manifest.cells.size();
   }
-  state.counters["cells_per_cpu_s"] = static_cast<double>(count) / seconds;
-  state.counters["cpu_ms_per_cell"] = 1e3 * seconds / static_cast<double>(count);
+  const double per_cell = 1e3 / static_cast<double>(count);
+  state.counters["cells_per_cpu_s"] = static_cast<double>(count) / total;
+  state.counters["total_ms"] = total * per_cell;
+  state.counters["own_ms"] = own * per_cell;
+  state.counters["overhead_ms"] = (total - own) * per_cell;
 }
 // 8 stages: plan, evaluate and replay 32 microbatches. 1000 stages: refused at once, so what is left is the executor.
 BENCHMARK(run_cells)->Arg(8)->Arg(1000)->Unit(benchmark::kMillisecond);

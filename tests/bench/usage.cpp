@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <ctime>
+
 namespace stagecraft::bench {
 namespace {
 
@@ -22,6 +24,11 @@ double mebibytes(const rusage& usage) { return static_cast<double>(usage.ru_maxr
 }  // namespace
 
 double cpu_seconds() { return cpu_seconds(usage_of(RUSAGE_SELF)) + cpu_seconds(usage_of(RUSAGE_CHILDREN)); }
+double own_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 double largest_mebibytes() { return mebibytes(usage_of(RUSAGE_SELF)); }
 double largest_child_mebibytes() { return mebibytes(usage_of(RUSAGE_CHILDREN)); }
 

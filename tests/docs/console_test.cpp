@@ -2,6 +2,7 @@
 // and what the page shows is what the program prints. A block is a file if its fence says ```LANGUAGE file=NAME or its
 // first line is `# file: NAME`. Blocks `console python3` are left out where there is no Python.
 #include "tests/paths.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -58,15 +59,12 @@ std::string file_name(const Block& block) {
 
 /// A folder in which `stagecraft` is the program under test.
 struct Desk {
-  fs::path folder;
-  explicit Desk(const std::string& name)
-      : folder(fs::temp_directory_path() / ("stagecraft-docs-" + std::to_string(getpid()) + "-" + name)) {
+  test::TemporaryFolder temporary;
+  fs::path folder = temporary.path();
+  Desk() {
     fs::create_directories(folder / "bin");
     fs::create_symlink(STAGECRAFT_PROGRAM, folder / "bin/stagecraft");
   }
-  ~Desk() { fs::remove_all(folder); }
-  Desk(const Desk&) = delete;
-  Desk& operator=(const Desk&) = delete;
 
   /// What the command prints, on both streams.
   [[nodiscard]] std::string output_of(const std::string& command) const {
@@ -97,7 +95,7 @@ int type_in(const Block& block, const Desk& desk) {
 }
 
 int follow(const fs::path& page) {
-  const Desk desk(page.stem().string());
+  const Desk desk;
   const bool has_python = desk.output_of("python3 -c 'print(1)'") == "1\n";
   int commands = 0;
   for (const Block& block : blocks_of(page)) {

@@ -1,5 +1,6 @@
 // `simulate --events`: files against closed forms, in both engines.
 #include "tests/experiments/command.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -21,8 +22,6 @@ using Json = nlohmann::json;
 class Desk {
  public:
   Desk() {
-    std::string pattern = (fs::temp_directory_path() / "stagecraft-events-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
     write("toy.yaml",
           "schema: stagecraft/model/1\nmodel: toy\ndevice: A\nmicrobatch_size: 4\nsource: made up\nlayers:\n"
           "  - {name: x, forward: 1 ms, backward: 2 ms, parameters: 1 MB, output: 1 MB}\n"
@@ -38,9 +37,6 @@ class Desk {
           "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 1\nschedule: {name: gpipe}\nstages:\n"
           "  - {layers: [x], devices: [a]}\n  - {layers: [y], devices: [b]}\n");
   }
-  ~Desk() { fs::remove_all(folder_); }
-  Desk(const Desk&) = delete;
-  Desk& operator=(const Desk&) = delete;
 
   [[nodiscard]] Json answer(const std::string& plan, const std::string& events, const std::string& engine,
                             const std::vector<std::string>& more = {}) const {
@@ -67,9 +63,9 @@ class Desk {
   }
 
  private:
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-  fs::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 doctest::Approx near(double value) { return doctest::Approx(value).epsilon(1e-9); }

@@ -4,6 +4,7 @@
 #include "experiments/planning.hpp"
 #include "tests/experiments/command.hpp"
 #include "tests/paths.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -98,8 +99,8 @@ TEST_CASE("external planner: one that fails is a row of a comparison, told once 
 }
 
 TEST_CASE("external planner: options go to the planner they name, whatever its path holds") {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("stagecraft.external=" + std::to_string(std::rand()));  // NOLINT
+  const test::TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary / "stagecraft.external=1";
   std::filesystem::create_directories(folder);
   std::filesystem::copy_file(kFake.substr(5), folder / "a.b=c");
   std::filesystem::copy_file(kFake.substr(5), folder / "a");
@@ -108,7 +109,6 @@ TEST_CASE("external planner: options go to the planner they name, whatever its p
   std::vector<std::string> more = {"--microbatches", "8", "--planners", shorter + "," + longer};
   more.insert(more.end(), {"--set", longer + ".case=good", "--set", shorter + ".case=detailed"});
   const Ran ran = run(toy("compare", more));
-  std::filesystem::remove_all(folder);
   CAPTURE(ran.out);
   REQUIRE(ran.code == 0);
   const Json rows = Json::parse(ran.out)["models"][0]["rows"];

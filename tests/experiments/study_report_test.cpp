@@ -5,6 +5,7 @@
 #include "sim/io/json.hpp"
 #include "tests/experiments/command.hpp"
 #include "tests/experiments/study_results.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -173,18 +174,14 @@ TEST_CASE("study report: no cells, no rows, no baseline") {
 
 /// A folder of results that goes when the test ends.
 struct Folder {
-  fs::path path;
+  test::TemporaryFolder temporary;
+  fs::path path = temporary.path();
   Folder() {
-    std::string pattern = (fs::temp_directory_path() / "stagecraft-report-XXXXXX").string();
-    path = mkdtemp(pattern.data());
     const Results results = example().results;
     std::ofstream(manifest_path(path.string())) << to_text(results.manifest);
     ShardWriter writer(path.string(), "test");
     for (const CellResult& result : results.rows) writer.append(result.row);
   }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
   [[nodiscard]] std::string file(const std::string& name) const { return (path / name).string(); }
 };
 

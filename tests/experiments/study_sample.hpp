@@ -2,6 +2,7 @@
 
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/row.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -12,14 +13,9 @@ namespace stagecraft {
 
 /// A folder that is empty at first and gone afterwards.
 struct ScratchFolder {
-  std::filesystem::path path;
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ScratchFolder(ScratchFolder&&) = delete;
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  [[nodiscard]] std::string operator/(const std::string& name) const { return (path / name).string(); }
+  test::TemporaryFolder temporary;
+  std::filesystem::path path = temporary.path();
+  [[nodiscard]] std::string operator/(const std::string& name) const { return temporary / name; }
 };
 
 /// The content as it is; empty for a file that is not there.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "tests/experiments/command.hpp"
+#include "tests/temporary_folder.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,14 +13,8 @@ namespace stagecraft {
 
 /// A folder that goes when the test ends.
 struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stagecraft-test-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  test::TemporaryFolder temporary;
+  std::filesystem::path path = temporary.path();
   [[nodiscard]] std::string file(const std::string& name) const { return (path / name).string(); }
 };
 

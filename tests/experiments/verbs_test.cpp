@@ -5,6 +5,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "tests/experiments/command.hpp"
 #include "tests/paths.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -30,12 +31,8 @@ Json json_of(std::vector<std::string> arguments) {
 
 /// A folder that is empty at first and gone afterwards.
 struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("stagecraft-verbs-" + std::to_string(getpid()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  test::TemporaryFolder temporary;
+  std::filesystem::path path = temporary.path();
   [[nodiscard]] std::string file(const std::string& name, const std::string& content = "") const {
     const std::string full = (path / name).string();
     if (!content.empty()) std::ofstream(full) << content;

@@ -3,6 +3,7 @@
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_text.hpp"
 #include "sim/io/yaml_values.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -32,21 +33,6 @@ std::string read_refusal(const std::string& path) {
   }
   return "no refusal";
 }
-
-/// A folder of its own, removed with all its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / ("stagecraft-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string repeated(const std::string& part, int count) {
   std::string text;
@@ -152,17 +138,17 @@ TEST_CASE("yaml: what is written reads back to the same value") {
 }
 
 TEST_CASE("text file: what cannot be read says why") {
-  const TemporaryFolder folder;
-  const std::string missing = folder.file("missing.yaml");
+  const test::TemporaryFolder folder;
+  const std::string missing = folder / "missing.yaml";
   CHECK(read_refusal(missing) == missing + ": cannot be read: No such file or directory");
-  CHECK(read_refusal(folder.file(".")) == folder.file(".") + ": expected a file, found a directory");
-  const std::string binary = folder.file("binary");
+  CHECK(read_refusal(folder / ".") == folder / "." + ": expected a file, found a directory");
+  const std::string binary = folder / "binary";
   std::ofstream(binary, std::ios::binary) << "ok\nab" << '\0' << "c";
   CHECK(read_refusal(binary) == binary + ":2:3: expected a text file in UTF-8, found the byte 0x00");
-  const std::string latin = folder.file("latin1");
+  const std::string latin = folder / "latin1";
   std::ofstream(latin, std::ios::binary) << "gr\xfcn";
   CHECK(read_refusal(latin) == latin + ":1:3: expected a text file in UTF-8, found the byte 0xfc");
-  const std::string large = folder.file("large");
+  const std::string large = folder / "large";
   std::ofstream(large).close();
   std::filesystem::resize_file(large, (std::uintmax_t{256} << 20) + 1);
   CHECK(read_refusal(large) == large + ": is larger than 64 MiB");
@@ -173,7 +159,7 @@ TEST_CASE("text file: what cannot be read says why") {
     MESSAGE("skipped: root reads files whatever their permissions");
     return;
   }
-  const std::string locked = folder.file("locked");
+  const std::string locked = folder / "locked";
   std::ofstream(locked) << "a: 1\n";
   std::filesystem::permissions(locked, std::filesystem::perms::none);
   CHECK(read_refusal(locked) == locked + ": cannot be read: Permission denied");

@@ -77,14 +77,4 @@ std::vector<std::string> split(const std::string& command, const fs::path& out) 
   return words;
 }
 
-Folder::Folder() {
-  std::string pattern = (fs::temp_directory_path() / "stagecraft-refusals-XXXXXX").string();
-  path = mkdtemp(pattern.data());
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
-
 }  // namespace stagecraft::refusals

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tests/temporary_folder.hpp"
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -26,11 +28,8 @@ namespace stagecraft::refusals {
 
 /// A folder that is empty at first and gone afterwards.
 struct Folder {
-  std::filesystem::path path;
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  test::TemporaryFolder temporary;
+  std::filesystem::path path = temporary.path();
 };
 
 }  // namespace stagecraft::refusals

@@ -1,6 +1,6 @@
 #include "tests/study/mini_slurm.hpp"
 
-#include "experiments/study/program.hpp"
+#include "sim/base/foreign_program.hpp"
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -27,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const char* const kScript = STAGECRAFT_SOURCE_DIR "/tests/study/mini_slurm";
-constexpr std::chrono::seconds kStartLimit{20};
+constexpr Seconds kStartLimit(20);
 
 std::string content_of(const fs::path& file) {
   std::ostringstream text;
@@ -114,8 +113,8 @@ void kill_tree(int process) {
     std::vector<std::string> arguments = {kScript};
     std::istringstream words(line);
     arguments.insert(arguments.end(), std::istream_iterator<std::string>(words), {});
-    const ProgramEnd end = run_program({.arguments = arguments, .time_limit = kStartLimit});
-    std::ofstream(folder + "/" + arguments.at(1) + ".txt") << end.out << end.err;
+    const ForeignEnd end = run_foreign_program({.command = arguments, .time_limit = kStartLimit});
+    std::ofstream(folder + "/" + arguments.at(1) + ".txt") << end.output << end.errors;
     const char answer = end.succeeded() ? 'y' : 'n';
     if (write(wire, &answer, 1) != 1) break;
     line.clear();
@@ -172,9 +171,9 @@ bool MiniSlurm::keeper_does(const std::string& line) const {
 }
 
 void MiniSlurm::set_down(const std::string& node) const {
-  const ProgramEnd end =
-      run_program({.arguments = {"scontrol", "update", "nodename=" + node, "state=down", "reason=test"}});
-  INFO(end.err);
+  const ForeignEnd end =
+      run_foreign_program({.command = {"scontrol", "update", "nodename=" + node, "state=down", "reason=test"}});
+  INFO(end.errors);
   CHECK(end.succeeded());
 }
 

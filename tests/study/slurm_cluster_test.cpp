@@ -1,6 +1,5 @@
 // The Slurm executor on a private Slurm of two virtual nodes that this program starts itself; skipped with a notice
 // where that is not possible. The study is a shell script that writes a line for each cell.
-#include "experiments/study/program.hpp"
 #include "experiments/study/slurm_executor.hpp"
 #include "sim/base/error.hpp"
 #include "tests/study/mini_slurm.hpp"

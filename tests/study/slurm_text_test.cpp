@@ -1,7 +1,8 @@
 // What is told to Slurm and how its answers are read; no Slurm is needed.
-#include "experiments/study/program.hpp"
 #include "experiments/study/slurm.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/foreign_program.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 
@@ -30,14 +31,8 @@ std::string content_of(const fs::path& file) {
 
 /// A folder of its own, removed at the end.
 struct Scratch {
-  fs::path folder;
-  Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "stagecraft-script-XXXXXX").string();
-    folder = mkdtemp(pattern.data());
-  }
-  ~Scratch() { fs::remove_all(folder); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  test::TemporaryFolder temporary;
+  fs::path folder = temporary.path();
 };
 
 const std::vector<std::string>& odd_names() {
@@ -70,9 +65,9 @@ TEST_CASE("slurm: any text is one word of a shell") {
   for (const std::string& name : odd_names()) {
     CAPTURE(name);
     const std::string script = "for word in " + shell_word(name) + "; do printf %s \"$word\"; done; exit 3";
-    const ProgramEnd end = run_program({.arguments = {"sh", "-c", script}});
-    CHECK(end.exit_code == 3);
-    CHECK(end.out == name);
+    const ForeignEnd end = run_foreign_program({.command = {"sh", "-c", script}});
+    CHECK(end.code == 3);
+    CHECK(end.output == name);
     CHECK(shell_word(name).find('\r') == std::string::npos);
   }
 }
@@ -88,9 +83,10 @@ TEST_CASE("slurm: the script of a task runs the command as it is, in the folder,
     const fs::path folder = scratch.folder / ("x" + name);
     fs::create_directories(folder);
     const auto log_of = [&](const SlurmSubmission& submission) {
-      const ProgramEnd end = run_program({.arguments = {"env", "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3", "sh"},
-                                          .input = batch_script(submission)});
-      CHECK(end.out + end.err == "");
+      const ForeignEnd end =
+          run_foreign_program({.command = {"env", "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3", "sh"},
+                               .input = batch_script(submission)});
+      CHECK(end.output + end.errors == "");
       const std::string log = content_of(folder / "12_3.log");
       fs::remove(folder / "12_3.log");
       return log;
@@ -112,9 +108,9 @@ TEST_CASE("slurm: a task that was requeued too often leaves") {
                                    .log_folder = scratch.folder.string(),
                                    .command = {"echo", "ran"}};
   for (const char* const restarts : {"0", "2", "3"}) {
-    static_cast<void>(run_program({.arguments = {"env", "SLURM_ARRAY_JOB_ID=1", "SLURM_ARRAY_TASK_ID=0",
-                                                 std::string("SLURM_RESTART_COUNT=") + restarts, "sh"},
-                                   .input = batch_script(submission)}));
+    static_cast<void>(run_foreign_program({.command = {"env", "SLURM_ARRAY_JOB_ID=1", "SLURM_ARRAY_TASK_ID=0",
+                                                       std::string("SLURM_RESTART_COUNT=") + restarts, "sh"},
+                                           .input = batch_script(submission)}));
   }
   CHECK(content_of(scratch.folder / "1_0.log") == "ran\nran\nrequeued too often\n");
 }
