@@ -150,7 +150,10 @@ std::optional<Frame> ChildProcess::take_frame() {
 
 /// Reads what either pipe has to give; blocks until one has something or is closed.
 void ChildProcess::read_some() {
-  if (errors_ < 0) return take_in(POLLIN, 0);
+  if (errors_ < 0) {
+    take_in(POLLIN, 0);
+    return;
+  }
   std::array<pollfd, 2> ends{{{frames_, POLLIN, 0}, {errors_, POLLIN, 0}}};
   if (poll(ends.data(), ends.size(), -1) < 0) {
     if (errno == EINTR) return;
