@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -14,7 +13,6 @@
 namespace stagecraft {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 /// Two equal layers, forward 1 ms and backward 2 ms, joined by a tensor of 1 MB; on one device of a pair, or on both,
