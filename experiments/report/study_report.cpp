@@ -108,6 +108,7 @@ std::string figure_text(const std::string& column, const Detail& value) {
 
 /// Columns that some line of the study fills.
 struct Columns {
+  bool schedule = true;
   bool speed_up = false;
   bool interval = false;
   bool prediction = false;
@@ -126,7 +127,9 @@ Columns find_columns(const StudySummary& summary) {
 }
 
 std::vector<std::string> figure_cells(const StudyLine& line, const Columns& columns) {
-  std::vector<std::string> cells{or_dash(line.schedule) + (line.period_s ? " *" : ""), or_dash(line.configuration)};
+  std::vector<std::string> cells;
+  if (columns.schedule) cells.push_back(or_dash(line.schedule) + (line.period_s ? " *" : ""));
+  cells.push_back(or_dash(line.configuration));
   for (std::size_t i = 0; i < columns.extra.size(); ++i) {
     cells.push_back(figure_text(columns.extra[i], line.extra[i]));
   }
@@ -142,7 +145,9 @@ std::vector<std::string> figure_cells(const StudyLine& line, const Columns& colu
 }
 
 std::vector<std::string> figure_header(const Columns& columns) {
-  std::vector<std::string> header{"schedule", "replicas"};
+  std::vector<std::string> header;
+  if (columns.schedule) header.emplace_back("schedule");
+  header.emplace_back("replicas");
   for (const std::string& column : columns.extra) header.push_back(column_heading(column));
   header.emplace_back("samples/s");
   if (columns.speed_up) header.emplace_back("speed-up");
@@ -179,10 +184,11 @@ std::string short_key(const std::string& key, const std::vector<std::string>& ke
 }
 
 /// The groups of a study with one planner, one line each.
-Section only_planner_section(const StudySummary& summary, const Columns& columns) {
+Section only_planner_section(const StudySummary& summary, Columns columns) {
+  columns.schedule = std::ranges::find(summary.differing, "schedule") == summary.differing.end();
   Section section;
   section.heading = plural(summary.groups.size(), "group");
-  Table& table = section.table.emplace(Table{{}, {}, summary.differing.size() + 2});
+  Table& table = section.table.emplace(Table{{}, {}, summary.differing.size() + (columns.schedule ? 2 : 1)});
   for (const std::string& key : summary.differing) table.header.push_back(short_key(key, summary.differing));
   append(table.header, figure_header(columns));
   for (const StudyGroup& group : summary.groups) {
