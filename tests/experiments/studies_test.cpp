@@ -24,12 +24,11 @@ TEST_CASE("studies: every shipped one can be read, and its files are there") {
     const std::string text = read_text_file(file.path);
     const Study study = parse_study(text, file.path);
     CHECK(study.name == file.name);
-    REQUIRE(study.baseline);
     const Expansion expansion = expand(study);
     CHECK(expansion.repeated == 0);
     const Manifest manifest = make_manifest(study, expansion, {});
-    CHECK(std::ranges::any_of(manifest.cells,
-                              [&](const StudyCell& cell) { return matches(cell.cell.keys, *study.baseline); }));
+    CHECK(manifest.cells.size() == expansion.cells.size());
+    CHECK(expansion.warnings == std::vector<std::string>{});  // of a baseline that fits no cell, say
     names.insert(file.name);
   }
   CHECK(names.contains("quickstart"));

@@ -31,6 +31,7 @@ void check_manifest(const Study& study, const Expansion& expansion) {
                     .command = {},
                     .limits = study.limits,
                     .baseline = study.baseline,
+                    .columns = study.columns,
                     .files = {},
                     .cells = {}};
   for (const Cell& cell : expansion.cells) {
