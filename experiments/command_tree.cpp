@@ -59,6 +59,7 @@ const std::vector<Values>& known_values() {
       {"list", "KIND", [] { return catalogue_kinds(); }},
       {"completion", "SHELL", [] { return Words{"bash", "zsh", "fish"}; }},
       {"describe", "FILE", described_names},
+      {"run", "STUDY", [] { return names_of(shipped_files("experiments/studies")); }},
       {"", "--planner", planner_names},
       {"", "--planners", planner_names},
       {"", "--schedule", schedule_names},

@@ -40,6 +40,10 @@ std::optional<Plan> prepare(const LayerGraph& graph, const Platform& platform, c
   if (schedule.problem != nullptr) {
     if (const auto problem = schedule.problem(plan)) findings.push_back({"schedule", std::nullopt, *problem});
   }
+  if (plan.pattern && !schedule.runs_pattern) {
+    findings.push_back({"schedule", std::nullopt,
+                        "the plan has a pattern, which the schedule " + quote(plan.schedule.name) + " does not run"});
+  }
   if (!findings.empty()) return std::nullopt;
   try {
     return prepared(graph, platform, plan);

@@ -71,6 +71,10 @@ Description describe_plan_file(const Options& options, const Settings& settings)
   const PlanInput input = load_plan(options.file, inputs, settings.say);
   refuse_findings(options.file, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
+  if (input.reading.plan.schedule.name == literal_schedule.name) {
+    throw InputError("schedule 'literal' needs the file that gives each device's order, which describe does not take",
+                     {options.file, 0, 0, ""}, "stagecraft simulate PLAN --schedule-file FILE runs it");
+  }
   const Plan plan = prepared(input.graph, inputs.platform, input.reading.plan);
   return describe_plan(input.graph, inputs.platform, plan, evaluate_plan(input.graph, inputs.platform, plan));
 }

@@ -27,7 +27,7 @@ void select(Catalogue& catalogue, const std::string& name) {
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_required(command, "KIND", options->kind,
-               "planners, schedules, platforms, models (profiles), devices or architectures (networks)");
+               "planners, schedules, platforms, models (profiles), devices, architectures (networks) or studies");
   add_option(command, "NAME", options->name, "only this one");
   return [options](const Settings&) {
     Catalogue catalogue = load_catalogue(options->kind);

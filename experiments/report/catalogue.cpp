@@ -2,10 +2,13 @@
 
 #include "experiments/inputs.hpp"
 #include "experiments/report/table.hpp"
+#include "experiments/study/study.hpp"
+#include "experiments/study/study_file.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/text_file.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/schedule_info.hpp"
 #include "sim/workload/catalogue.hpp"
@@ -117,15 +120,27 @@ std::vector<CatalogueEntry> architecture_entries() {
   return entries;
 }
 
+std::vector<CatalogueEntry> study_entries() {
+  std::vector<CatalogueEntry> entries;
+  for (const ShippedFile& file : shipped_files("experiments/studies")) {
+    const Study study = parse_study(read_text_file(file.path), file.path);
+    const auto cells = static_cast<std::int64_t>(expand(study).cells.size());
+    entries.push_back({file.name, std::to_string(cells) + " cells", {}, {}, {}});
+    entries.back().facts = {{"cells", cells}, {"file", file.path}};
+  }
+  return entries;
+}
+
 struct Source {
   std::string kind;
   std::vector<CatalogueEntry> (*load)();
 };
 
 const std::vector<Source>& sources() {
-  static const std::vector<Source> kSources = {
-      {"planners", planner_entries}, {"schedules", schedule_entries}, {"platforms", platform_entries},
-      {"models", model_entries},     {"devices", device_entries},     {"architectures", architecture_entries}};
+  static const std::vector<Source> kSources = {{"planners", planner_entries},   {"schedules", schedule_entries},
+                                               {"platforms", platform_entries}, {"models", model_entries},
+                                               {"devices", device_entries},     {"architectures", architecture_entries},
+                                               {"studies", study_entries}};
   return kSources;
 }
 

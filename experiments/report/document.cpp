@@ -43,7 +43,7 @@ std::string markdown_row(const std::vector<std::string>& cells, bool is_strong) 
 std::string markdown_table(const Section& section) {
   const Table& table = *section.table;
   std::string text = markdown_row(table.header, false) + "|";
-  for (std::size_t i = 0; i < table.header.size(); ++i) text += i < table.left_columns ? " --- |" : " ---: |";
+  for (std::size_t i = 0; i < table.header.size(); ++i) text += table.is_left(i) ? " --- |" : " ---: |";
   text += "\n";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     text += markdown_row(table.rows[i], section.strong_rows.contains(i));
@@ -66,22 +66,22 @@ std::string html(const std::string& text) {
   return result;
 }
 
-std::string html_row(const std::vector<std::string>& cells, const char* tag, std::size_t left_columns) {
+std::string html_row(const std::vector<std::string>& cells, const char* tag, const Table& table) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    line += fmt::format("<{}{}>{}</{}>", tag, i < left_columns ? R"( class="left")" : "", html(cells[i]), tag);
+    line += fmt::format("<{}{}>{}</{}>", tag, table.is_left(i) ? R"( class="left")" : "", html(cells[i]), tag);
   }
   return line + "</tr>\n";
 }
 
 std::string html_table(const Section& section) {
   const Table& table = *section.table;
-  std::string text = "<table>\n<thead><tr>" + html_row(table.header, "th", table.left_columns) + "</thead>\n<tbody>\n";
+  std::string text = "<table>\n<thead><tr>" + html_row(table.header, "th", table) + "</thead>\n<tbody>\n";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     text += section.strong_rows.contains(i) ? R"(<tr class="strong">)"
             : section.weak_rows.contains(i) ? R"(<tr class="weak">)"
                                             : "<tr>";
-    text += html_row(table.rows[i], "td", table.left_columns);
+    text += html_row(table.rows[i], "td", table);
   }
   return text + "</tbody>\n</table>\n";
 }

@@ -165,7 +165,7 @@ void append(std::vector<std::string>& to, std::vector<std::string> more) {
 Section group_section(const StudySummary& summary, const StudyGroup& group, const Columns& columns) {
   Section section;
   section.heading = group.keys.empty() ? "All cells" : keys_text(group.keys);
-  Table& table = section.table.emplace(Table{{"planner"}, {}, 3});
+  Table& table = section.table.emplace(Table{{"planner"}, {}, 3, true});
   append(table.header, figure_header(columns));
   for (const StudyLine& line : group.lines) {
     if (line.is_best) section.strong_rows.insert(table.rows.size());
@@ -188,7 +188,7 @@ Section only_planner_section(const StudySummary& summary, Columns columns) {
   columns.schedule = std::ranges::find(summary.differing, "schedule") == summary.differing.end();
   Section section;
   section.heading = plural(summary.groups.size(), "group");
-  Table& table = section.table.emplace(Table{{}, {}, summary.differing.size() + (columns.schedule ? 2 : 1)});
+  Table& table = section.table.emplace(Table{{}, {}, summary.differing.size() + (columns.schedule ? 2 : 1), true});
   for (const std::string& key : summary.differing) table.header.push_back(short_key(key, summary.differing));
   append(table.header, figure_header(columns));
   for (const StudyGroup& group : summary.groups) {

@@ -18,12 +18,12 @@ std::size_t width_of(const std::string& text) {
 }
 
 void append_row(std::string& text, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
-                std::size_t left_columns) {
+                const Table& table) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string padding(widths[i] - width_of(cells[i]), ' ');
     if (i > 0) line += "  ";
-    line += i < left_columns ? cells[i] + padding : padding + cells[i];
+    line += table.is_left(i) ? cells[i] + padding : padding + cells[i];
   }
   line.erase(line.find_last_not_of(' ') + 1);
   text += line + '\n';
@@ -40,8 +40,8 @@ std::string to_text(const Table& table) {
   widen(table.header);
   for (const std::vector<std::string>& row : table.rows) widen(row);
   std::string text;
-  append_row(text, table.header, widths, table.left_columns);
-  for (const std::vector<std::string>& row : table.rows) append_row(text, row, widths, table.left_columns);
+  append_row(text, table.header, widths, table);
+  for (const std::vector<std::string>& row : table.rows) append_row(text, row, widths, table);
   return text;
 }
 

@@ -11,6 +11,10 @@ struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;  ///< as long as the header
   std::size_t left_columns = 1;                ///< so many are flush left, the others right
+  bool is_last_left = false;                   ///< the last column is flush left too
+  [[nodiscard]] bool is_left(std::size_t column) const {
+    return column < left_columns || (is_last_left && column + 1 == header.size());
+  }
 };
 
 /// One line for the header, one for each row; columns are two blanks apart, no line ends in a blank.

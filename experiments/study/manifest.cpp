@@ -96,8 +96,9 @@ const StudyFile& find_file(const Manifest& manifest, const std::string& kind, co
 
 std::uint64_t noise_seed(const Cell& cell) {
   Keys keys = canonical(cell.keys);
-  std::erase_if(keys,
-                [](const auto& entry) { return entry.first == "planner" || entry.first.starts_with("options."); });
+  std::erase_if(keys, [](const auto& entry) {
+    return entry.first == "planner" || entry.first == "schedule" || entry.first.starts_with("options.");
+  });
   const Detail::Record record{{"cell", std::move(keys)}, {"seed", static_cast<std::int64_t>(cell.seed)}};
   const std::string digest = sha256(to_json(record, -1));
   std::uint64_t seed = 0;

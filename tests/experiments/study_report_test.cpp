@@ -65,13 +65,13 @@ uniform       1.000   1.000    1.000    1 of 3     0   1           0            
 pipedream     1.543   1.543    1.543    1 of 3     1   1           1              0       0        1
 
 microbatch_size 4
-planner    schedule  replicas  samples/s  speed-up    time  predicted  bubble  peak memory   outcome
-uniform    1f1b      2-1             800     1.000  160 ms     -5.0 %  25.0 %        3 GiB        ok
+planner    schedule  replicas  samples/s  speed-up    time  predicted  bubble  peak memory  outcome
+uniform    1f1b      2-1             800     1.000  160 ms     -5.0 %  25.0 %        3 GiB  ok
 pipedream  1f1b *    2-1            1234     1.543    2 ms     -5.0 %  25.0 %        3 GiB  ok, best
 
 microbatch_size 8
-planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory                                            outcome
-uniform    -         -                 -         -     -          -       -            -                        out of memory (lacks 1 MiB)
+planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
+uniform    -         -                 -         -     -          -       -            -  out of memory (lacks 1 MiB)
 pipedream  -         -                 -         -     -          -       -            -  infeasible (20 GiB or microbatches of 6 would do)
 
 microbatch_size 16
@@ -108,9 +108,9 @@ TEST_CASE("study report: one planner has one table, with the columns that the st
   CAPTURE(text);
   CHECK(text.find(R"(
 3 groups
-memory  schedule  replicas  dp period  fallback  predicted peak memory  nodes  bottleneck  samples/s    time  predicted  bubble  peak memory     outcome
-4       1f1b      2-1           14 ms        no                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB          ok
-8       1f1b      2-1               -       yes                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB          ok
+memory  schedule  replicas  dp period  fallback  predicted peak memory  nodes  bottleneck  samples/s    time  predicted  bubble  peak memory  outcome
+4       1f1b      2-1           14 ms        no                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB  ok
+8       1f1b      2-1               -       yes                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB  ok
 16      -         -                 -         -                      -      -           -          -       -          -       -            -  infeasible
 )") != std::string::npos);
   const Json record = Json::parse(to_json(study_record(summary), -1));
