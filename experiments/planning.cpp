@@ -127,6 +127,7 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
     lengthen(plan, choices);
     verify(planning.graph, inputs.platform, plan);
     planning.evaluated = evaluate_plan(planning.graph, inputs.platform, plan);
+    for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
   } else {
     planning.largest_microbatch_size = smaller_size_with_plan(planning, inputs, choices);
   }

@@ -65,7 +65,8 @@ struct PlanRequest {
 
 struct Planned {
   Plan plan;
-  Detail::Record details;  ///< figures of this planner alone, documented on its page
+  Detail::Record details;               ///< figures of this planner alone, documented on its page
+  std::vector<std::string> notes = {};  ///< what the user should know of the plan, a sentence each
 };
 
 /// No plan: an answer, not an error.

@@ -81,10 +81,20 @@ def draw(lines, x, y, title, output):
     from matplotlib import pyplot
     figure, axes = pyplot.subplots()
     for who, points in lines.items():
-        axes.plot([str(at) for at in places(lines)], aligned(points, lines), marker="o", label=who)
-    axes.set(xlabel=x, ylabel=y, title=title, ylim=(0, None))
+        axes.plot([plain(at) for at in places(lines)], aligned(points, lines), marker="o", label=plain(who))
+    axes.set(xlabel=plain(x), ylabel=plain(y), title=plain(title), ylim=(0, None))
     axes.legend()
     figure.savefig(output)
+
+
+def shown(words):
+    """Names are data: control characters are shown, not written."""
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in str(words))
+
+
+def plain(words):
+    """As matplotlib takes it for no formula."""
+    return shown(words).replace("$", r"\$")
 
 
 def places(lines):
@@ -121,8 +131,7 @@ def svg(lines, x, y, title):
         return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
     def text(left, top, words, anchor="middle", more=""):
-        shown = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in str(words))
-        return f'<text x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}"{more}>{html.escape(shown)}</text>'
+        return f'<text x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}"{more}>{html.escape(shown(words))}</text>'
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
              'font-size="12" fill="#1c2530">', f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',

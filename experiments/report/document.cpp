@@ -92,9 +92,9 @@ h1 { font-size: 1.5em; }
 h2 { font-size: 1.1em; margin: 2em 0 0.5em; }
 p { margin: 0.2em 0; }
 table { border-collapse: collapse; margin: 0.6em 0; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2em 0.8em; text-align: right; border-bottom: 1px solid #dde3ea; }
+th, td { padding: 0.2em 0.8em; text-align: right; white-space: nowrap; border-bottom: 1px solid #dde3ea; }
 th { border-bottom: 2px solid #9aa7b5; font-weight: 600; }
-.left { text-align: left; }
+.left { text-align: left; white-space: normal; }
 .strong td { background: #e4f3e4; }
 .weak td { color: #9a3324; }
 )";

@@ -87,7 +87,7 @@ Row row_of_end(const StudyCell& cell, const StudyLimits& limits, const ChildEnd&
 /// The first exception of a process looks up some twenty functions, which each cell would do anew.
 void throw_once() {
   try {
-    throw InputError("");
+    throw InternalError("");
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): that was all
   }
 }

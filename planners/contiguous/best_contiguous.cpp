@@ -137,7 +137,7 @@ std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capaci
   Ticks lacking = least_conceivable(chain) - 1;
   // Short periods are quicker to refuse than long ones to accept, and the best is rarely far above the least
   // conceivable one: small steps up first.
-  for (Ticks step = 1; enough - lacking > 1; step = std::max(2 * step, lacking / 64)) {
+  for (Ticks step = 1; enough - lacking > 1; step = std::max(2 * std::min(step, enough - lacking), lacking / 64)) {
     const Ticks middle = lacking + std::min(step, (enough - lacking) / 2);
     stages = cutter.cut(middle);
     if (stages) {

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace stagecraft {
 
@@ -23,6 +25,8 @@ using madpipe::Settings;
 using madpipe::SpecialPlan;
 
 constexpr std::size_t kLayersToRepeat = 32;  ///< of a chain whose smallest memory is searched by planning again
+
+constexpr Bytes kMostMemory{std::int64_t{1} << 60};  ///< that is tried
 
 Detail seconds(const std::optional<Ticks>& period) { return period ? Detail(to_seconds(*period).value()) : Detail(); }
 
@@ -64,16 +68,22 @@ Detail::Record details_of(const PlanRequest& request, const Chain& chain, const 
   return details;
 }
 
+std::vector<std::string> notes_of(const Answers& answers, const Settings& settings) {
+  if (!answers.special.limit_struck) return {};
+  return {"the integer program ended without a proof, mostly for its limit of " + std::to_string(settings.node_limit) +
+          " nodes (ilp_node_limit): there may be a better pattern"};
+}
+
 /// Without the smallest memory.
 PlanResult plan_once(const PlanRequest& request, const Chain& chain, const Settings& settings) {
   Answers answers = answers_to(request, chain, settings);
   if (answers.is_special_best() || (!settings.fallback && answers.special.plan)) {
-    return Planned{*answers.special.plan, details_of(request, chain, answers, false)};
+    return Planned{*answers.special.plan, details_of(request, chain, answers, false), notes_of(answers, settings)};
   }
   auto* planned = std::get_if<Planned>(&answers.contiguous);
   if (planned != nullptr && settings.fallback) {
     planned->plan.planner = madpipe_planner.name;
-    return Planned{planned->plan, details_of(request, chain, answers, true)};
+    return Planned{planned->plan, details_of(request, chain, answers, true), notes_of(answers, settings)};
   }
   if (planned == nullptr) {
     Infeasible none = std::get<Infeasible>(answers.contiguous);
@@ -105,7 +115,7 @@ std::optional<Bytes> smallest_memory(const PlanRequest& request, const Settings&
     return std::holds_alternative<Planned>(plan_once(again, Chain(again, kPeriodicWeightVersions), settings));
   };
   Bytes enough = none.smallest_memory.value_or(std::max(Bytes(1), smallest_capacity(request.platform)));
-  for (int doublings = 0; doublings < 20; ++doublings, enough = enough * 2) {
+  for (int doublings = 0; doublings < 20 && enough < kMostMemory; ++doublings, enough = enough * 2) {
     if (finds(with_memory(request.platform, enough))) return least_memory(request.platform, enough, finds);
   }
   return std::nullopt;

@@ -88,6 +88,7 @@ TEST_CASE("madpipe: M2 puts two stages on one device and is faster than any cont
   CHECK(number(result, "pipedream_true_period_s") == 18.0);
   CHECK_FALSE(flag(result, "fallback"));
   CHECK_FALSE(flag(result, "ilp_limit_struck"));
+  CHECK(result.notes.empty());
   // The same on the grid, whose estimate is coarser.
   const Planned coarse = planned(ask("madpipe", instance));
   CHECK(number(coarse, "dp_period_s") == doctest::Approx(14.16).epsilon(1e-9));
@@ -205,6 +206,7 @@ TEST_CASE("madpipe: says when the limit of nodes struck") {
   const Planned result =
       planned(ask("madpipe", madpipe_m4(), {{"states", "exact"}, {"fallback", "false"}, {"ilp_node_limit", "0"}}));
   CHECK(flag(result, "ilp_limit_struck"));
+  CHECK(result.notes.size() == 1);
   CHECK(std::get<std::int64_t>(detail(result, "ilp_nodes").value) == 0);
   CHECK(number(result, "achieved_period_s") >= 18.0);
 }
