@@ -140,6 +140,16 @@ Platform with_memory(const Platform& platform, Bytes least) {
   return larger;
 }
 
+PlanRequest on_platform(const PlanRequest& request, const Platform& platform) {
+  return {.graph = request.graph,
+          .platform = platform,
+          .schedule = request.schedule,
+          .microbatches = request.microbatches,
+          .training = request.training,
+          .options = request.options,
+          .explain = false};
+}
+
 Bytes least_memory(const Platform& platform, Bytes enough, const std::function<bool(const Platform&)>& finds) {
   constexpr Bytes kMebibyte{std::int64_t{1} << 20};
   constexpr std::int64_t kSteps = 4096;

@@ -62,6 +62,9 @@ struct StageTime {
 /// The platform with at least that memory on every device.
 [[nodiscard]] Platform with_memory(const Platform& platform, Bytes least);
 
+/// The same request for other devices, asked for its yes or no alone. It does not outlive `platform`.
+[[nodiscard]] PlanRequest on_platform(const PlanRequest& request, const Platform& platform);
+
 /// The least memory on every device with which `finds` finds a plan, by bisection between what the devices have and
 /// `enough`, to 1 MiB or a 4096th of their difference.
 /// **Requires** that it finds none on `platform` and one with `enough`.

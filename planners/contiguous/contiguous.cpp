@@ -47,12 +47,7 @@ PlanResult plan_within(const PlanRequest& request, const Chain& chain) {
 /// it, else by bisection.
 Bytes smallest_memory(const PlanRequest& request, Bytes enough) {
   const auto finds = [&](const Platform& platform) {
-    const PlanRequest again{.graph = request.graph,
-                            .platform = platform,
-                            .schedule = request.schedule,
-                            .microbatches = request.microbatches,
-                            .training = request.training,
-                            .options = request.options};
+    const PlanRequest again = on_platform(request, platform);
     return std::holds_alternative<Planned>(plan_within(again, Chain(again, kPeriodicWeightVersions)));
   };
   while (!finds(with_memory(request.platform, enough))) enough = enough * 2;

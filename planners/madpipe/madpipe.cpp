@@ -105,13 +105,7 @@ std::optional<Bytes> smallest_memory(const PlanRequest& request, const Settings&
                                      const Infeasible& none) {
   if (chain.size() > kLayersToRepeat) return settings.fallback ? none.smallest_memory : std::nullopt;
   const auto finds = [&](const Platform& platform) {
-    const PlanRequest again{.graph = request.graph,
-                            .platform = platform,
-                            .schedule = request.schedule,
-                            .microbatches = request.microbatches,
-                            .training = request.training,
-                            .options = request.options,
-                            .explain = false};
+    const PlanRequest again = on_platform(request, platform);
     return std::holds_alternative<Planned>(plan_once(again, Chain(again, kPeriodicWeightVersions), settings));
   };
   Bytes enough = none.smallest_memory.value_or(std::max(Bytes(1), smallest_capacity(request.platform)));

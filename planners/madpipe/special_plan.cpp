@@ -67,13 +67,7 @@ SpecialPlan special_plan(const PlannerInfo& planner, const PlanRequest& request,
   Bytes capacity = smallest_capacity(request.platform);
   for (int i = 0; i < kTries && capacity > Bytes(0); ++i) {
     const Platform platform = with_capacity(request.platform, capacity);
-    const Chain chain({.graph = request.graph,
-                       .platform = platform,
-                       .schedule = request.schedule,
-                       .microbatches = request.microbatches,
-                       .training = request.training,
-                       .options = request.options},
-                      kPeriodicWeightVersions);
+    const Chain chain(on_platform(request, platform), kPeriodicWeightVersions);
     const Bytes lacking = try_once(planner, request, chain, settings, longest, result);
     if (lacking == Bytes(0)) break;
     capacity -= std::max(lacking, Bytes(capacity.value() / 1000));

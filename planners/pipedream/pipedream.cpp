@@ -174,12 +174,7 @@ Infeasible with_remedy(const PlanRequest& request, const DownSets& states, const
     return none;
   }
   const auto finds = [&](const Platform& platform) {
-    const PlanRequest again{.graph = request.graph,
-                            .platform = platform,
-                            .schedule = request.schedule,
-                            .microbatches = request.microbatches,
-                            .training = request.training,
-                            .options = request.options};
+    const PlanRequest again = on_platform(request, platform);
     return std::holds_alternative<Planned>(plan_with_test(again, states, settings));
   };
   const std::optional<Bytes> enough = enough_memory(request, none, finds);
