@@ -1,50 +1,15 @@
+#include "planners/balanced_cuts.hpp"
 #include "planners/cost_model.hpp"
 #include "planners/planner.hpp"
 #include "sim/base/error.hpp"
-#include "sim/model/graph_order.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace stagecraft {
 
 extern const PlannerInfo uniform_planner;
 
 namespace {
-
-/// Cuts a chain into as many non-empty pieces as there are factors, so that the largest factor × sum is smallest.
-///
-/// best(p, j) is the least largest time of the first p pieces over the first j items:
-///   best(p, j) = min over p - 1 <= i < j of max(best(p - 1, i), factor_p × (prefix_j − prefix_i)).
-/// The second term never falls as i goes down, so the scan from i = j - 1 stops once it reaches the best value found.
-/// (best(p - 1, i) need not be monotone in i: pieces are non-empty and factors differ.) The witness is the stored i.
-/// **Shape** `prefix` has one entry more than there are items; the result holds the first item of every piece.
-/// **Requires** at least as many items as factors. **Cost** O(pieces · items²) at worst.
-// NOLINTNEXTLINE(readability-function-size): the recurrence is three loops and a comparison
-std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const std::vector<double>& factors) {
-  const std::size_t items = prefix.size() - 1;
-  const std::size_t pieces = factors.size();
-  std::vector<std::vector<std::size_t>> cut(pieces, std::vector<std::size_t>(items + 1));
-  std::vector<double> best(items + 1);
-  for (std::size_t j = 0; j <= items; ++j) best[j] = factors[0] * prefix[j];
-  for (std::size_t p = 1; p < pieces; ++p) {
-    std::vector<double> next(items + 1, std::numeric_limits<double>::infinity());
-    for (std::size_t j = p + 1; j <= items; ++j) {
-      for (std::size_t i = j; i-- > p;) {
-        const double piece = factors[p] * (prefix[j] - prefix[i]);
-        if (piece >= next[j]) break;
-        if (best[i] < next[j]) {
-          next[j] = std::max(best[i], piece);
-          cut[p][j] = i;
-        }
-      }
-    }
-    best = std::move(next);
-  }
-  std::vector<std::size_t> first(pieces);
-  for (std::size_t p = pieces, end = items; p-- > 1;) first[p] = end = cut[p][end];
-  return first;
-}
 
 /// Which devices each stage gets: runs of `replicas` in platform order.
 std::vector<std::vector<DeviceId>> device_runs(std::size_t stage_count, std::size_t replicas) {
@@ -84,26 +49,8 @@ std::vector<std::vector<LayerId>> recompute_segments(const std::vector<LayerId>&
 
 std::vector<Stage> cut_stages(const PlanRequest& request, const std::vector<std::vector<DeviceId>>& runs) {
   const std::string& recompute = request.options.word("recompute");
-  const std::vector<LayerId> order = canonical_order(request.graph);
-  std::vector<double> prefix(order.size() + 1);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const Layer& layer = request.graph.layers[order[i]];
-    const Seconds again = recompute == "none" ? Seconds(0) : layer.forward;
-    prefix[i + 1] = prefix[i] + (layer.forward + layer.backward + again).value();
-  }
-  std::vector<double> factors;
-  for (const std::vector<DeviceId>& run : runs) {
-    factors.push_back(slowest_factor(request.graph, request.platform, run));
-  }
-  const std::vector<std::size_t> first = balanced_cuts(prefix, factors);
-  std::vector<Stage> stages(runs.size());
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const std::size_t end = s + 1 < stages.size() ? first[s + 1] : order.size();
-    stages[s].layers.assign(order.begin() + static_cast<std::ptrdiff_t>(first[s]),
-                            order.begin() + static_cast<std::ptrdiff_t>(end));
-    stages[s].devices = runs[s];
-    stages[s].recompute = recompute_segments(stages[s].layers, recompute);
-  }
+  std::vector<Stage> stages = balanced_stages(request.graph, request.platform, runs, recompute != "none");
+  for (Stage& stage : stages) stage.recompute = recompute_segments(stage.layers, recompute);
   return stages;
 }
 

@@ -232,7 +232,7 @@ double traffic_of(const BitGraph& bits, const BitCosts& costs, const Word* tops,
 void require_whole(const LayerGraph& graph, const BitGraph& bits, const Word* largest) {
   for (std::size_t bit = 0; bit < bits.order.size(); ++bit) {
     if (((largest[bit / 64] >> (bit % 64)) & 1U) != 0) continue;
-    throw InputError("planner 'pipedream': layer " + quote(graph.layers[bits.order[bit]].name) +
+    throw InputError("layer " + quote(graph.layers[bits.order[bit]].name) +
                          " is not connected with the first source, " +
                          quote(graph.layers[bits.order[bits.first_source]].name),
                      {}, "its states grow from the first source of the file along edges");

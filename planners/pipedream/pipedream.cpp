@@ -1,6 +1,7 @@
 #include "planners/cost_model.hpp"
 #include "planners/pipedream/down_sets.hpp"
 #include "planners/pipedream/memory_test.hpp"
+#include "planners/pipedream/options.hpp"
 #include "planners/pipedream/recurrence.hpp"
 #include "planners/planner.hpp"
 #include "sim/base/error.hpp"
@@ -29,7 +30,7 @@ DownSets require_states(const PlanRequest& request, const Settings& settings) {
   const auto max_states = static_cast<std::size_t>(request.options.count("max_states"));
   std::optional<DownSets> states = pipedream::enumerate_down_sets(request.graph, max_states);
   if (states) return std::move(*states);
-  throw InputError("planner 'pipedream': the graph has more than " + std::to_string(max_states) +
+  throw InputError("the graph has more than " + std::to_string(max_states) +
                        " states (option max_states), whose tables would need more than " +
                        rounded(pipedream::transitions(max_states, settings)) + " transitions",
                    {}, "merge parallel branches into one layer each, or raise max_states and max_work");
@@ -38,8 +39,8 @@ DownSets require_states(const PlanRequest& request, const Settings& settings) {
 void require_work(const PlanRequest& request, std::size_t states, double work) {
   const double most = request.options.number("max_work");
   if (work <= most) return;
-  throw InputError("planner 'pipedream': " + std::to_string(states) + " states need " + rounded(work) +
-                       " transitions, more than " + rounded(most) + " (option max_work)",
+  throw InputError(std::to_string(states) + " states need " + rounded(work) + " transitions, more than " +
+                       rounded(most) + " (option max_work)",
                    {}, "merge parallel branches into one layer each, plan for fewer devices, or raise max_work");
 }
 
@@ -199,20 +200,24 @@ PlanResult plan_pipedream(const PlanRequest& request) {
 
 }  // namespace
 
+std::vector<OptionInfo> pipedream::options() {
+  return {{"communication", std::string("on"), "whether a stage boundary costs time", {"on", "off"}},
+          {"straight", false, "every stage on one device"},
+          {"memory_test",
+           std::string("ledger"),
+           "what a stage must fit: the shared ledger, the original's formula, or nothing",
+           {"ledger", "original", "none"}},
+          {"use_fewer", false, "devices may be left idle where that is faster"},
+          {"max_states", std::int64_t{200000}, "refuse graphs with more down-sets", {}, 1, 1e9},
+          {"max_work", 2e10, "refuse problems with more transitions"}};
+}
+
 const PlannerInfo pipedream_planner{
     .name = "pipedream",
     .summary = "the hierarchical dynamic program of PipeDream on the down-sets of the layer graph, with replication",
     .source = "Narayanan et al., PipeDream, SOSP 2019",
     .default_schedule = "pipedream",
-    .options = {{"communication", std::string("on"), "whether a stage boundary costs time", {"on", "off"}},
-                {"straight", false, "every stage on one device"},
-                {"memory_test",
-                 std::string("ledger"),
-                 "what a stage must fit: the shared ledger, the original's formula, or nothing",
-                 {"ledger", "original", "none"}},
-                {"use_fewer", false, "devices may be left idle where that is faster"},
-                {"max_states", std::int64_t{200000}, "refuse graphs with more down-sets", {}, 1, 1e9},
-                {"max_work", 2e10, "refuse problems with more transitions"}},
+    .options = pipedream::options(),
     .plan = plan_pipedream,
 };
 

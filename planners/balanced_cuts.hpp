@@ -1,0 +1,31 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace stagecraft {
+
+/// Cuts a chain into as many non-empty pieces as there are factors, so that the largest factor × sum is smallest. Among
+/// equal answers the last piece is the smallest that reaches the value, then the one before it, and so on.
+///
+/// best(p, j) is the least largest time of the first p pieces over the first j items:
+///   best(p, j) = min over p - 1 <= i < j of max(best(p - 1, i), factor_p × (prefix_j − prefix_i)).
+/// The second term never falls as i goes down, so the scan from i = j - 1 stops once it reaches the best value found.
+/// (best(p - 1, i) need not be monotone in i: pieces are non-empty and factors differ.) The witness is the stored i.
+/// **Shape** `prefix` has one entry more than there are items; the result holds the first item of every piece.
+/// **Requires** at least as many items as factors. **Cost** O(pieces · items²) at worst.
+[[nodiscard]] std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix,
+                                                     const std::vector<double>& factors);
+
+/// Contiguous stages of the canonical order, one for each run of devices, with the least largest forward + backward
+/// time of a stage on its slowest device; with `recomputes` every forward counts twice.
+/// **Requires** at least as many layers as runs. **Throws** InputError where a device's speed is not known.
+[[nodiscard]] std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform,
+                                                 const std::vector<std::vector<DeviceId>>& runs, bool recomputes);
+
+}  // namespace stagecraft

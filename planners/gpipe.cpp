@@ -1,0 +1,50 @@
+#include "planners/balanced_cuts.hpp"
+#include "planners/cost_model.hpp"
+#include "planners/planner.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace stagecraft {
+
+extern const PlannerInfo gpipe_planner;
+
+namespace {
+
+PlanResult plan_gpipe(const PlanRequest& request) {
+  const std::size_t count = std::min(request.platform.devices.size(), request.graph.layers.size());
+  std::vector<std::vector<DeviceId>> devices;
+  for (std::size_t i = 0; i < count; ++i) devices.push_back({DeviceId(i)});
+  Plan plan = empty_plan(gpipe_planner, request);
+  const bool recomputes = request.options.word("recompute") == "stage";
+  plan.stages = balanced_stages(request.graph, request.platform, devices, recomputes);
+  Seconds largest{0};
+  Seconds sum{0};
+  for (Stage& stage : plan.stages) {
+    if (recomputes) stage.recompute = {stage.layers};
+    const Seconds time = stage_time(request.graph, request.platform, stage).total();
+    largest = std::max(largest, time);
+    sum += time;
+  }
+  plan.predicted = claimed_figures(plan, largest, 1);
+  const double mean = sum.value() / static_cast<double>(count);
+  const Detail::Record details = {{"stage_time_s", largest.value()},
+                                  {"imbalance", largest.value() > 0.0 ? largest.value() / mean : 1.0}};
+  return judged(request, {std::move(plan), details});
+}
+
+}  // namespace
+
+const PlannerInfo gpipe_planner{
+    .name = "gpipe",
+    .summary = "one stage on each device, cut so that the slowest stage is fastest; run as GPipe does",
+    .source = "Huang et al., GPipe, NeurIPS 2019; the cut is the exact minimiser",
+    .default_schedule = "gpipe",
+    .options = {{"recompute",
+                 std::string("none"),
+                 "what is recomputed in the backward: nothing, or the whole stage as GPipe's library does",
+                 {"none", "stage"}}},
+    .plan = plan_gpipe,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,68 @@
+#include "planners/registry.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/schedule/schedule_info.hpp"
+#include "tests/planners/fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace stagecraft;
+using namespace stagecraft::testing;
+
+namespace {
+
+const PlannerInfo& planner() { return find_planner("pipedream-sync"); }
+
+PlanResult run_with(const PlannerInfo& info, const std::string& schedule, const LayerGraph& graph,
+                    const Platform& platform) {
+  return info.plan({graph, platform, {schedule, {}}, 8, {}, parse_options(info, {})});
+}
+
+}  // namespace
+
+TEST_CASE("pipedream-sync: stages and replicas are those of pipedream on 100 random chains, run as 1f1b") {
+  std::mt19937 random(3);
+  int replicated = 0;
+  int several = 0;
+  for (int round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    std::vector<double> times(2 + random() % 5);
+    for (double& time : times) time = static_cast<double>(1 + random() % 9);
+    LayerGraph graph = chain(times);
+    for (Layer& layer : graph.layers) layer.parameters = Bytes(static_cast<std::int64_t>(1 + random() % 900));
+    const Platform platform = flat_platform(1 + random() % 4, 100.0);
+    const Planned flushed = std::get<Planned>(run_planner(planner(), graph, platform));
+    const Planned other = std::get<Planned>(run_with(find_planner("pipedream"), "1f1b", graph, platform));
+    CHECK(flushed.plan.planner == "pipedream-sync");
+    CHECK(flushed.plan.schedule.name == "1f1b");
+    CHECK(flushed.plan.stages == other.plan.stages);
+    CHECK(flushed.details == other.details);
+    for (const Stage& stage : flushed.plan.stages) replicated += stage.devices.size() > 1 ? 1 : 0;
+    several += flushed.plan.stages.size() > 1 ? 1 : 0;
+  }
+  CHECK(replicated > 10);
+  CHECK(several > 10);
+}
+
+TEST_CASE("pipedream-sync: one version of the weights where pipedream keeps several") {
+  const LayerGraph graph = chain({1, 1, 1});
+  const Platform platform = flat_platform(3, 1000.0);
+  const std::vector<std::pair<std::string, std::string>> straight = {{"straight", "true"}};
+  const Plan flushed = std::get<Planned>(run_planner(planner(), graph, platform, straight)).plan;
+  const Plan stashing = std::get<Planned>(run_planner(find_planner("pipedream"), graph, platform, straight)).plan;
+  REQUIRE(flushed.stages.size() == 3);
+  CHECK(weight_versions(flushed, StageId(0)) == 1);
+  CHECK(weight_versions(stashing, StageId(0)) == 3);
+  CHECK(in_flight(flushed, StageId(0)) == 3);
+  // (8 + 3 - 1) · 3 s is the claim; the run has transfers of 0.01 s besides.
+  CHECK(flushed.predicted.iteration_time->value() == doctest::Approx(30.0).epsilon(1e-12));
+  const double run = evaluate_plan(graph, platform, flushed).iterations.back().value();
+  CHECK(run > 30.0);
+  CHECK(run < 30.5);
+}
+
+TEST_CASE("pipedream-sync: a schedule that never flushes is refused") {
+  CHECK_THROWS_AS((void)run_with(planner(), "pipedream", chain({1}), flat_platform(2)), InputError);
+}
