@@ -62,6 +62,9 @@ struct ChannelEnds {
   friend bool operator==(const ChannelEnds&, const ChannelEnds&) = default;
 };
 
+/// The way that a channel's transfers go: activations forward, gradients backward.
+enum class Direction : std::uint8_t { Both, Forward, Backward };
+
 /// The transfers over a boundary, or over several that share a channel, one at a time.
 struct ChannelOrder {
   std::vector<ChannelEnds> boundaries;  ///< those between which nothing flows are passed over
@@ -69,6 +72,7 @@ struct ChannelOrder {
   std::vector<ChannelAction> actions;
   /// False: on the real network transfers meet as its links let them, and only their not-before times count.
   bool exclusive = true;
+  Direction direction = Direction::Both;  ///< of a boundary each way may have a channel of its own
   friend bool operator==(const ChannelOrder&, const ChannelOrder&) = default;
 };
 

@@ -3,9 +3,11 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/microbatch_board.hpp"
+#include "sim/schedule/pipeline_times.hpp"
 #include "sim/schedule/schedule_info.hpp"
 #include "sim/schedule/workers.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -74,6 +76,7 @@ class Lowering {
   struct Group {
     std::vector<std::size_t> workers;
     Bytes parameters;
+    Seconds analytic;                                  ///< what an all-reduce takes on the analytic network
     std::size_t arrived = 0;                           ///< workers whose iteration's backwards have all been emitted
     std::map<std::int64_t, std::vector<OpId>> rounds;  ///< asynchronous: backwards of a round so far
   };
@@ -102,7 +105,8 @@ class Lowering {
   };
   /// How transfers get over a boundary.
   struct Passage {
-    std::size_t channel = kNone;                       ///< in `channels_`
+    /// In `channels_`: of activations, of gradients.
+    std::array<std::size_t, 2> channel{kNone, kNone};
     std::size_t flows = 1;                             ///< transfers for one microbatch
     Seconds seconds;                                   ///< analytic: of one transfer
     std::map<TransferKey, std::vector<OpId>> partial;  ///< analytic: results of some of the sending replicas
@@ -122,11 +126,11 @@ class Lowering {
   void check_connected() const;
   void make_groups();
   void make_channels(const std::vector<ChannelOrder>& orders);
-  [[nodiscard]] std::vector<std::size_t> find_orders(const std::vector<ChannelOrder>& orders,
-                                                     std::vector<std::vector<std::size_t>>& boundaries_of) const;
+  [[nodiscard]] std::vector<std::array<std::size_t, 2>> find_orders(
+      const std::vector<ChannelOrder>& orders, std::vector<std::vector<std::size_t>>& boundaries_of) const;
+  [[nodiscard]] std::size_t open_channel(const ChannelOrder* order);
   [[nodiscard]] std::size_t flows_over(std::size_t boundary) const;
   void append_setup();
-  [[nodiscard]] Seconds analytic_seconds(const Boundary& boundary) const;
 
   // Windows and segments (lowering.cpp).
   [[nodiscard]] Schedule next_segment();
@@ -197,7 +201,7 @@ class Lowering {
   const ScheduleInfo& schedule_;
   MeasuredPart measured_;
 
-  std::vector<Boundary> boundaries_;
+  std::vector<Boundary> boundaries_;  ///< over which transfers go; on the analytic network the cuts of the chain
   std::vector<Worker> workers_;
   std::vector<std::size_t> first_worker_;  ///< by stage
   std::vector<DeviceState> devices_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace stagecraft {
 namespace {
@@ -26,6 +27,9 @@ StageWork scaled(StageWork work, double factor, const Share& share) {
   return work;
 }
 
+/// Whether stages pass on what is not for them. Orders that are given may run branches of the graph side by side.
+bool is_chain(const LowerOptions& options) { return options.network == NetworkModel::Analytic && !options.literal; }
+
 }  // namespace
 
 Lowering::Lowering(const LayerGraph& graph, const Platform& platform, Plan plan, LowerOptions options)
@@ -34,7 +38,7 @@ Lowering::Lowering(const LayerGraph& graph, const Platform& platform, Plan plan,
       plan_(std::move(plan)),
       options_(std::move(options)),
       schedule_(*find_schedule(plan_.schedule.name)),
-      boundaries_(boundaries(graph, plan_)) {
+      boundaries_(is_chain(options_) ? chain_boundaries(graph, plan_) : boundaries(graph, plan_)) {
   if (!schedule_.synchronous) measured_ = measured_part(plan_);
   make_workers();
   connect_workers();
@@ -172,31 +176,14 @@ void Lowering::make_groups() {
       group.parameters = workers_[first_worker_[s]].work.parameters;
     }
   }
-}
-
-Seconds Lowering::analytic_seconds(const Boundary& boundary) const {
-  const Stage& from = plan_.stages[boundary.from.value()];
-  const Stage& to = plan_.stages[boundary.to.value()];
-  std::optional<BytesPerSecond> smallest;
-  for (DeviceId a : from.devices) {
-    for (DeviceId b : to.devices) {
-      if (a == b) continue;
-      const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform_, a, b);
-      if (!bandwidth) {
-        throw InputError("the analytic network takes the slowest way between stage " +
-                             std::to_string(boundary.from.value()) + " and stage " +
-                             std::to_string(boundary.to.value()) + ", but " + platform_.devices[a].name + " and " +
-                             platform_.devices[b].name + " are not connected",
-                         {}, "add a link, a route or a default_link to the platform, or use the network 'platform'");
-      }
-      smallest = smallest ? std::min(*smallest, *bandwidth) : *bandwidth;
-    }
+  if (options_.network != NetworkModel::Analytic) return;
+  for (Group& group : groups_) {
+    std::set<DeviceId> devices;
+    for (std::size_t worker : group.workers) devices.insert(workers_[worker].device);
+    const auto slowest = smallest_bandwidth_among(platform_, {devices.begin(), devices.end()});
+    const auto replicas = static_cast<std::int64_t>(group.workers.size());
+    if (slowest) group.analytic = ring_bytes(group.parameters, replicas) / *slowest;
   }
-  if (!smallest) return Seconds(0);
-  const auto parts = [](const Stage& stage) {
-    return stage.replication == Replication::Split ? static_cast<double>(stage.devices.size()) : 1.0;
-  };
-  return boundary.bytes / *smallest / (parts(from) * parts(to));
 }
 
 std::size_t Lowering::flows_over(std::size_t boundary) const {
@@ -211,21 +198,34 @@ std::size_t Lowering::flows_over(std::size_t boundary) const {
   return flows;
 }
 
-/// For each boundary the order that it is listed in, if any; notes which boundaries an order's numbers mean.
-std::vector<std::size_t> Lowering::find_orders(const std::vector<ChannelOrder>& orders,
-                                               std::vector<std::vector<std::size_t>>& boundaries_of) const {
+/// For each boundary and way the order that it is listed in, if any; notes which boundaries an order's numbers mean.
+std::vector<std::array<std::size_t, 2>> Lowering::find_orders(
+    const std::vector<ChannelOrder>& orders, std::vector<std::vector<std::size_t>>& boundaries_of) const {
   std::map<std::pair<StageId, StageId>, std::size_t> number_of;
   for (std::size_t i = 0; i < boundaries_.size(); ++i) number_of[{boundaries_[i].from, boundaries_[i].to}] = i;
-  std::vector<std::size_t> order_of(boundaries_.size(), kNone);
+  std::vector<std::array<std::size_t, 2>> order_of(boundaries_.size(), {kNone, kNone});
   boundaries_of.resize(orders.size());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     for (const ChannelEnds& ends : orders[i].boundaries) {
       const auto found = number_of.find({ends.from, ends.to});
       boundaries_of[i].push_back(found == number_of.end() ? kNone : found->second);
-      if (found != number_of.end()) order_of[found->second] = i;
+      if (found == number_of.end()) continue;
+      if (orders[i].direction != Direction::Backward) order_of[found->second][0] = i;
+      if (orders[i].direction != Direction::Forward) order_of[found->second][1] = i;
     }
   }
   return order_of;
+}
+
+/// A further channel, as its order wants it; without one, first come, first served.
+std::size_t Lowering::open_channel(const ChannelOrder* order) {
+  const auto has_lane = [](const Channel& channel) { return !channel.lane.is_none(); };
+  const std::size_t lane = devices_.size() + static_cast<std::size_t>(std::ranges::count_if(channels_, has_lane));
+  Channel& channel = channels_.emplace_back();
+  if (options_.network == NetworkModel::Analytic || order->exclusive) channel.lane = LaneId(lane);
+  if (order != nullptr) channel.discipline = order->discipline;
+  if (!channel.lane.is_none() && channel.discipline == Discipline::Ready) one_pass_ = false;
+  return channels_.size() - 1;
 }
 
 void Lowering::make_channels(const std::vector<ChannelOrder>& orders) {
@@ -233,26 +233,26 @@ void Lowering::make_channels(const std::vector<ChannelOrder>& orders) {
   channel_of_order_.assign(orders.size(), kNone);
   if (!analytic && orders.empty()) return;
   std::vector<std::vector<std::size_t>> boundaries_of;
-  const std::vector<std::size_t> order_of = find_orders(orders, boundaries_of);
+  const std::vector<std::array<std::size_t, 2>> order_of = find_orders(orders, boundaries_of);
   passages_.resize(boundaries_.size());
-  std::size_t lane = devices_.size();
   for (std::size_t i = 0; i < boundaries_.size(); ++i) {
-    const std::size_t order = order_of[i];
-    if (!analytic && order == kNone) continue;
     Passage& passage = passages_[i];
     passage.flows = flows_over(i);
-    if (analytic) passage.seconds = analytic_seconds(boundaries_[i]);
-    passage.channel = order == kNone ? kNone : channel_of_order_[order];
-    if (passage.channel != kNone) continue;  // shared
-    passage.channel = channels_.size();
-    Channel& channel = channels_.emplace_back();
-    if (analytic || orders[order].exclusive) channel.lane = LaneId(lane++);
-    if (order != kNone) {
-      channel.discipline = orders[order].discipline;
-      channel.boundaries = std::move(boundaries_of[order]);
-      channel_of_order_[order] = passage.channel;
+    if (analytic) passage.seconds = channel_time(platform_, plan_, boundaries_[i]);
+    for (std::size_t way = 0; way < 2; ++way) {
+      const std::size_t order = order_of[i][way];
+      if (order == kNone) {
+        if (!analytic) continue;
+        const bool is_shared = way == 1 && order_of[i][0] == kNone;
+        passage.channel[way] = is_shared ? passage.channel[0] : open_channel(nullptr);
+        continue;
+      }
+      if (channel_of_order_[order] == kNone) {
+        channel_of_order_[order] = open_channel(&orders[order]);
+        channels_.back().boundaries = std::move(boundaries_of[order]);
+      }
+      passage.channel[way] = channel_of_order_[order];
     }
-    if (!channel.lane.is_none() && channel.discipline == Discipline::Ready) one_pass_ = false;
   }
 }
 
@@ -265,8 +265,9 @@ void Lowering::append_setup() {
   Op setup;
   setup.kind = OpKind::Setup;
   window_.append(setup);
+  const std::vector<Boundary> kept = boundaries(layers_, plan_);
   for (const Worker& worker : workers_) {
-    const Bytes crossing = boundary_bytes(plan_, boundaries_, worker.stage, worker.device);
+    const Bytes crossing = boundary_bytes(plan_, kept, worker.stage, worker.device);
     const StaticMemory memory =
         static_memory(plan_.training, worker.work, weight_versions(plan_, worker.stage), crossing, worker.share);
     window_.take(worker.place, MemoryCategory::Weights, memory.weights);

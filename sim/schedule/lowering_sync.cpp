@@ -48,28 +48,23 @@ void Lowering::note_round(Group& group, std::int64_t round, OpId op) {
 }
 
 /// A ring all-reduce as one flow for each neighbour: 2 (n - 1) steps of latency, and 2 (n - 1) / n of the parameters
-/// over every hop. On an analytic network the same at the slowest pair's bandwidth.
+/// over every hop. On the analytic network the same at the bandwidth of the slowest pair, without latency.
 void Lowering::all_reduce(Group& group, const std::vector<OpId>& after) {
   const std::size_t count = group.workers.size();
   const auto n = static_cast<std::int64_t>(count);
+  const bool analytic = options_.network == NetworkModel::Analytic;
   Seconds latency;
-  std::optional<BytesPerSecond> slowest;
   Route route;
   for (std::size_t i = 0; i < count; ++i) {
     const Worker& from = workers_[group.workers[i]];
     const Worker& to = workers_[group.workers[(i + 1) % count]];
-    if (from.device == to.device) continue;
+    if (analytic || from.device == to.device) continue;
     STAGECRAFT_CHECK(find_route(platform_, from.place, to.place, route), "replicas of a sound plan are connected");
     latency = std::max(latency, route.latency);
-    for (LinkId link : route.links) {
-      const BytesPerSecond bandwidth = platform_.links[link].bandwidth;
-      slowest = slowest ? std::min(*slowest, bandwidth) : bandwidth;
-    }
   }
-  const Bytes bytes = share_up(group.parameters, 2 * (n - 1), n);
-  const bool analytic = options_.network == NetworkModel::Analytic;
+  const Bytes bytes = ring_bytes(group.parameters, n);
   std::vector<OpId> start = after;
-  if (!analytic && latency > Seconds(0)) {
+  if (latency > Seconds(0)) {
     Op delay;
     delay.kind = OpKind::Delay;
     delay.stage = workers_[group.workers.front()].stage;
@@ -87,7 +82,7 @@ void Lowering::all_reduce(Group& group, const std::vector<OpId>& after) {
     flow.to = workers_[group.workers[(i + 1) % count]].place;
     flow.bytes = bytes;
     flow.literal = analytic;
-    if (analytic && slowest) flow.seconds = bytes / *slowest;
+    flow.seconds = group.analytic;
     flows.push_back(window_.append(flow));
     for (OpId op : start) window_.depend_on(op);
   }

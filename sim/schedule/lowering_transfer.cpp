@@ -98,11 +98,12 @@ void Lowering::deliver(TransferKey key, Delivery delivery) {
     offers_[{receiver, index, key.gradient}].push_back(std::move(delivery));
     return;
   }
-  if (passages_.empty() || passages_[key.boundary].channel == kNone) {
+  const std::size_t number = passages_.empty() ? kNone : passages_[key.boundary].channel[key.gradient ? 1 : 0];
+  if (number == kNone) {
     append_delivery(delivery, key.gradient);
     return;
   }
-  Channel& channel = channels_[passages_[key.boundary].channel];
+  Channel& channel = channels_[number];
   delivery.op.lane = channel.lane;
   const auto listed = channel.listed.find(key);
   if (listed != channel.listed.end()) {

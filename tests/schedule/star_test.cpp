@@ -213,7 +213,7 @@ TEST_CASE("1f1b-star: boundaries of one pair of devices share one channel, also 
   }
 }
 
-TEST_CASE("1f1b-star: a cut carries what is only passed on, too; in the run it goes straight") {
+TEST_CASE("1f1b-star: a cut carries what is only passed on, too; on the platform's links it goes straight") {
   RandomCase random{chain(4, 1, 2, 1), vector_platform(4, 1, 1000), star_plan(4, {0, 1, 2, 3}, {0, 1, 2, 3})};
   random.graph.edges.push_back({LayerId(0), LayerId(2), Bytes(1)});
   const Plan plan = prepared(random.graph, random.platform, random.plan);
@@ -226,7 +226,8 @@ TEST_CASE("1f1b-star: a cut carries what is only passed on, too; in the run it g
   for (const NetworkModel network : {NetworkModel::Platform, NetworkModel::Analytic}) {
     Timeline timeline;
     CHECK(on(network, random, plan, &timeline).period == Seconds(4));
-    CHECK(std::ranges::count(timeline, OpKind::Activation, &TimelineEntry::kind) == 4 * plan.microbatches);
+    const std::int64_t transfers = network == NetworkModel::Platform ? 4 : 3;
+    CHECK(std::ranges::count(timeline, OpKind::Activation, &TimelineEntry::kind) == transfers * plan.microbatches);
   }
 }
 
