@@ -1,0 +1,211 @@
+#include "planners/spp/device_order.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace stagecraft::spp {
+namespace {
+
+using Weight = std::int64_t;
+using Vertices = std::vector<std::size_t>;
+
+constexpr int kSumBits = 61;                                       // of a sum over all ordered pairs
+constexpr Weight kTaken = std::numeric_limits<Weight>::min() / 2;  // below any sum, also after adding one
+
+/// The end of a phase: the cut that separates `last` from all others, and the vertex taken before it.
+struct PhaseEnd {
+  Weight weight = 0;
+  std::size_t last = 0;
+  std::size_t before = 0;
+};
+
+/// Takes the vertices of `remaining`, ascending, in order of maximum adjacency.
+PhaseEnd run_phase(const CutGraph& graph, const Vertices& remaining, std::vector<Weight>& tightness) {
+  tightness.assign(graph.size, kTaken);
+  for (std::size_t v : remaining) tightness[v] = 0;
+  PhaseEnd end;
+  std::size_t taken = remaining.front();
+  for (std::size_t count = 1; count < remaining.size(); ++count) {
+    tightness[taken] = kTaken;
+    const Weight* row = &graph.weights[taken * graph.size];
+    std::size_t tightest = taken;
+    Weight most = -1;
+    for (std::size_t v = 0; v < graph.size; ++v) {
+      const Weight sum = tightness[v] + row[v];
+      tightness[v] = sum;
+      if (sum > most) {
+        most = sum;
+        tightest = v;
+      }
+    }
+    end = {most, tightest, taken};
+    taken = tightest;
+  }
+  return end;
+}
+
+/// The weights of one vertex to all others, smallest first, with how often each occurs. `row` is scratch.
+void weights_of(const CutGraph& graph, std::size_t vertex, std::vector<Weight>& row,
+                std::vector<std::pair<Weight, std::size_t>>& counts) {
+  row.clear();
+  counts.clear();
+  const Weight* weights = &graph.weights[vertex * graph.size];
+  row.insert(row.end(), weights, weights + vertex);
+  row.insert(row.end(), weights + vertex + 1, weights + graph.size);
+  constexpr std::size_t kFew = 32;
+  std::size_t at = 0;
+  for (Weight weight : row) {
+    if (at < counts.size() && counts[at].first == weight) {
+      ++counts[at].second;
+      continue;
+    }
+    const auto place = std::ranges::lower_bound(counts, weight, {}, &std::pair<Weight, std::size_t>::first);
+    at = static_cast<std::size_t>(place - counts.begin());
+    if (place != counts.end() && place->first == weight) {
+      ++place->second;
+      continue;
+    }
+    if (counts.size() == kFew) break;
+    counts.insert(place, {weight, 1});
+  }
+  std::size_t counted = 0;
+  for (const auto& [weight, count] : counts) counted += count;
+  if (counted == row.size()) return;
+  std::ranges::sort(row);  // many different weights
+  counts.clear();
+  for (Weight weight : row) counts.emplace_back(weight, 1);
+}
+
+/// No cut is lighter: one with k vertices on its smaller side cuts at least the size - k lightest edges of each.
+Weight least_possible(const CutGraph& graph) {
+  const std::size_t most = graph.size / 2;
+  std::vector<Weight> least(most + 1, std::numeric_limits<Weight>::max());
+  std::vector<Weight> row;
+  std::vector<std::pair<Weight, std::size_t>> counts;
+  for (std::size_t v = 0; v < graph.size; ++v) {
+    weights_of(graph, v, row, counts);
+    Weight sum = 0;
+    for (const auto& [weight, count] : counts) sum += weight * static_cast<Weight>(count);
+    for (std::size_t k = 1; k <= most; ++k) {
+      least[k] = std::min(least[k], sum);
+      sum -= counts.back().first;
+      if (--counts.back().second == 0) counts.pop_back();
+    }
+  }
+  Weight bound = std::numeric_limits<Weight>::max();
+  for (std::size_t k = 1; k <= most; ++k) bound = std::min(bound, static_cast<Weight>(k) * least[k]);
+  return bound;
+}
+
+/// Adds `gone` to `kept`, which takes its edges.
+void merge(CutGraph& graph, std::size_t kept, std::size_t gone) {
+  for (std::size_t v = 0; v < graph.size; ++v) {
+    graph.weights[kept * graph.size + v] += graph.weights[gone * graph.size + v];
+    graph.weights[v * graph.size + kept] = graph.weights[kept * graph.size + v];
+  }
+}
+
+bool is_uniform(const PairBandwidths& bandwidths, const std::vector<DeviceId>& devices) {
+  const BytesPerSecond first = bandwidths.between(devices[0], devices[1]);
+  for (DeviceId a : devices) {
+    for (DeviceId b : devices) {
+      if (a != b && bandwidths.between(a, b) != first) return false;
+    }
+  }
+  return true;
+}
+
+/// Bandwidths times a power of two, rounded: so large that whole bytes per second stay exact (up to 140 TB/s among 128
+/// devices, 2 TB/s among 1,024), so small that sums over all pairs fit.
+class WholeBandwidths {
+ public:
+  explicit WholeBandwidths(const PairBandwidths& bandwidths) : bandwidths_(bandwidths) {
+    double largest = 0.0;
+    for (DeviceId a : indices<DeviceId>(bandwidths.size())) {
+      for (DeviceId b : indices<DeviceId>(a.value())) {
+        largest = std::max(largest, bandwidths.between(a, b).value());
+      }
+    }
+    const int pairs = static_cast<int>(std::bit_width(bandwidths.size() * bandwidths.size() - 1));
+    if (largest > 0.0) exponent_ = kSumBits - pairs - std::ilogb(largest) - 1;
+  }
+  [[nodiscard]] CutGraph among(const std::vector<DeviceId>& devices) const {
+    CutGraph graph{devices.size(), std::vector<Weight>(devices.size() * devices.size())};
+    for (std::size_t a = 0; a < devices.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const double scaled = std::ldexp(bandwidths_.between(devices[a], devices[b]).value(), exponent_);
+        graph.weights[a * devices.size() + b] = graph.weights[b * devices.size() + a] = std::llround(scaled);
+      }
+    }
+    return graph;
+  }
+
+ private:
+  const PairBandwidths& bandwidths_;
+  int exponent_ = 0;
+};
+
+}  // namespace
+
+MinCut first_minimum_cut(const CutGraph& graph) {
+  STAGECRAFT_CHECK(graph.size > 1, "a cut has two sides");
+  Vertices remaining(graph.size);
+  std::vector<Vertices> members(graph.size);
+  for (std::size_t v = 0; v < graph.size; ++v) {
+    remaining[v] = v;
+    members[v] = {v};
+  }
+  std::vector<Weight> tightness;
+  PhaseEnd end = run_phase(graph, remaining, tightness);
+  MinCut best{end.weight, members[end.last]};
+  constexpr std::size_t kWorthABound = 12;
+  const Weight bound = graph.size < kWorthABound ? 0 : least_possible(graph);
+  if (best.weight <= bound) return best;
+  CutGraph merged = graph;
+  while (remaining.size() > 2) {
+    const auto [kept, gone] = std::minmax(end.last, end.before);
+    merge(merged, kept, gone);
+    members[kept].insert(members[kept].end(), members[gone].begin(), members[gone].end());
+    std::erase(remaining, gone);
+    end = run_phase(merged, remaining, tightness);
+    if (end.weight < best.weight) best = {end.weight, members[end.last]};
+    if (best.weight <= bound) break;
+  }
+  std::ranges::sort(best.side);
+  return best;
+}
+
+std::vector<DeviceId> device_order(const PairBandwidths& bandwidths) {
+  const WholeBandwidths whole(bandwidths);
+  std::vector<DeviceId> order;
+  std::vector<std::vector<DeviceId>> open(1);  // the last is next; each ascending
+  for (DeviceId device : indices<DeviceId>(bandwidths.size())) open.front().push_back(device);
+  while (!open.empty()) {
+    const std::vector<DeviceId> devices = std::move(open.back());
+    open.pop_back();
+    if (devices.size() < 2 || is_uniform(bandwidths, devices)) {
+      order.insert(order.end(), devices.begin(), devices.end());
+      continue;
+    }
+    const MinCut cut = first_minimum_cut(whole.among(devices));
+    std::array<std::vector<DeviceId>, 2> sides;
+    std::size_t next = 0;
+    for (std::size_t v = 0; v < devices.size(); ++v) {
+      const bool inside = next < cut.side.size() && cut.side[next] == v;
+      if (inside) ++next;
+      sides[inside ? 1 : 0].push_back(devices[v]);
+    }
+    if (sides[1].front() < sides[0].front()) std::swap(sides[0], sides[1]);
+    open.push_back(std::move(sides[1]));
+    open.push_back(std::move(sides[0]));
+  }
+  return order;
+}
+
+}  // namespace stagecraft::spp

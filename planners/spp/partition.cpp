@@ -1,0 +1,221 @@
+#include "planners/spp/partition.hpp"
+
+#include "planners/spp/partition_costs.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace stagecraft::spp {
+namespace {
+
+/// G(l, c, p, r) for c stages on the first p devices, the last before layer l, and r devices behind them.
+class Table {
+ public:
+  Table(std::size_t layers, std::size_t devices) : layers_(layers), devices_(devices), first_(devices) {
+    std::size_t size = 0;
+    for (std::size_t p = 1; p < devices; ++p) {
+      first_[p] = size;
+      size += (devices - p) * most_stages(p) * layers;
+    }
+    values_.assign(size, kInfinity);
+  }
+  [[nodiscard]] std::size_t most_stages(std::size_t p) const { return std::min(p, layers_ - 1); }
+  /// By layer.
+  [[nodiscard]] double* row(std::size_t c, std::size_t p, std::size_t r) { return &values_[at(c, p, r)]; }
+  [[nodiscard]] const double* row(std::size_t c, std::size_t p, std::size_t r) const { return &values_[at(c, p, r)]; }
+
+ private:
+  [[nodiscard]] std::size_t at(std::size_t c, std::size_t p, std::size_t r) const {
+    return first_[p] + ((r - 1) * most_stages(p) + c - 1) * layers_;
+  }
+
+  std::size_t layers_;
+  std::size_t devices_;
+  std::vector<std::size_t> first_;
+  std::vector<double> values_;
+};
+
+/// W(l, c, r, i) of one l.
+class Loads {
+ public:
+  explicit Loads(std::size_t devices) : stride_(devices + 1), values_(stride_ * stride_ * stride_, kInfinity) {}
+  [[nodiscard]] double& at(std::size_t c, std::size_t r, std::size_t i) {
+    return values_[(i * stride_ + c) * stride_ + r];
+  }
+
+ private:
+  std::size_t stride_;
+  std::vector<double> values_;
+};
+
+/// 1 GiB, and steps of about a nanosecond at worst.
+constexpr double kMostEntries = 1 << 27;
+constexpr double kMostSteps = 5e11;
+
+void require_feasible_size(std::size_t layers, std::size_t devices) {
+  double entries = 0.0;
+  for (std::size_t p = 1; p < devices; ++p) {
+    entries += static_cast<double>((devices - p) * std::min(p, layers - 1)) * static_cast<double>(layers);
+  }
+  if (entries <= kMostEntries && entries * static_cast<double>(layers + devices) <= kMostSteps) return;
+  throw InputError("the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) +
+                       " devices would have " + format_number(entries) + " entries",
+                   {}, "this planner takes on 1.3e8 entries of 5e11 steps in all; use fewer, larger layers or devices");
+}
+
+class Program {
+ public:
+  explicit Program(const PartitionProblem& problem)
+      : problem_(problem),
+        costs_(problem),
+        layers_(costs_.layers()),
+        devices_(costs_.devices()),
+        table_(layers_, devices_),
+        loads_(devices_),
+        ring_bytes_(devices_ + 1, std::vector<double>(layers_)),
+        stage_(layers_) {}
+
+  void run() {
+    for (std::size_t l = 1; l <= layers_; ++l) {
+      fill_loads(l);
+      if (l < layers_) fill_table(l);
+    }
+  }
+  [[nodiscard]] Partition best(std::size_t stages);
+
+ private:
+  void fill_loads(std::size_t l);
+  void fill_last_stages(std::size_t l, std::size_t p, std::size_t r);
+  void fill_table(std::size_t l);
+  [[nodiscard]] double load(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const;
+
+  const PartitionProblem& problem_;
+  PartitionCosts costs_;
+  std::size_t layers_;
+  std::size_t devices_;
+  Table table_;
+  Loads loads_;
+  std::vector<std::vector<double>> ring_bytes_;  // [r][l'] of one l
+  std::vector<double> stage_;                    // [l'] of one l, r and i
+};
+
+void Program::fill_loads(std::size_t l) {
+  for (std::size_t r = 1; r <= devices_; ++r) {
+    for (std::size_t begin = 0; begin < l; ++begin) ring_bytes_[r][begin] = costs_.ring_bytes(begin, l, r);
+    loads_.at(1, r, r) = costs_.stage(0, l, 0, r, ring_bytes_[r][0]);
+  }
+  const bool ends_early = l < layers_ || problem_.allow_fewer;
+  for (std::size_t p = 1; p < devices_; ++p) {
+    for (std::size_t r = ends_early ? 1 : devices_ - p; r <= devices_ - p; ++r) fill_last_stages(l, p, r);
+  }
+}
+
+/// W(l, ·, r, p + r) of more than one stage.
+void Program::fill_last_stages(std::size_t l, std::size_t p, std::size_t r) {
+  std::size_t known = l;  // from here on stage_ is filled
+  for (std::size_t c = 1; c <= std::min(p, l - 1); ++c) {
+    const double* before = table_.row(c, p, r);
+    double least = kInfinity;
+    for (std::size_t begin = l; begin-- > c;) {
+      if (begin < known) {
+        stage_[begin] = costs_.stage(begin, l, p, p + r, ring_bytes_[r][begin]);
+        known = begin;
+      }
+      if (stage_[begin] >= least) break;
+      least = std::min(least, std::max(stage_[begin], before[begin]));
+    }
+    loads_.at(c + 1, r, p + r) = least;
+  }
+}
+
+void Program::fill_table(std::size_t l) {
+  std::vector<double> channels;
+  std::vector<double> least;
+  for (std::size_t p = 1; p < devices_; ++p) {
+    const std::size_t most = devices_ - p;
+    channels.resize(p * most);
+    for (std::size_t before = 1; before <= p; ++before) {
+      for (std::size_t r = 1; r <= most; ++r) channels[(before - 1) * most + r - 1] = costs_.channel(l, p, before, r);
+    }
+    for (std::size_t c = 1; c <= std::min(p, l); ++c) {
+      least.assign(most, kInfinity);
+      for (std::size_t before = 1; before <= p - c + 1; ++before) {
+        const double load = loads_.at(c, before, p);
+        const double* channel = &channels[(before - 1) * most];
+        for (std::size_t r = 0; r < most; ++r) least[r] = std::min(least[r], std::max(load, channel[r]));
+      }
+      for (std::size_t r = 1; r <= most; ++r) table_.row(c, p, r)[l] = least[r - 1];
+    }
+  }
+}
+
+/// W, from the table.
+double Program::load(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const {
+  if (stages == 1) return r == i ? costs_.stage(0, l, 0, i) : kInfinity;
+  if (i < r + stages - 1) return kInfinity;
+  const double* before = table_.row(stages - 1, i - r, r);
+  double least = kInfinity;
+  for (std::size_t begin = l; begin-- > stages - 1;) {
+    const double stage = costs_.stage(begin, l, i - r, i);
+    if (stage >= least) break;
+    least = std::min(least, std::max(stage, before[begin]));
+  }
+  return least;
+}
+
+Partition Program::best(std::size_t stages) {
+  double least = kInfinity;
+  std::size_t i = devices_;
+  std::size_t r = 0;
+  for (std::size_t used = devices_; used >= (problem_.allow_fewer ? stages : devices_); --used) {
+    for (std::size_t last = 1; last <= used; ++last) {
+      const double value = loads_.at(stages, last, used);
+      if (value < least) {
+        least = value;
+        i = used;
+        r = last;
+      }
+    }
+  }
+  STAGECRAFT_CHECK(least < kInfinity, "every count of stages has a partition");
+  Partition partition{Seconds(least), {}};
+  std::size_t l = layers_;
+  double value = least;
+  for (std::size_t c = stages; c > 1; --c) {
+    const std::size_t p = i - r;
+    const double* before = table_.row(c - 1, p, r);
+    std::size_t begin = c - 1;
+    while (before[begin] > value || costs_.stage(begin, l, p, i) > value) ++begin;
+    partition.stages.push_back({begin, l, p, r});
+    std::size_t replicas = 1;
+    double load_before = kInfinity;
+    for (;; ++replicas) {
+      if (costs_.channel(begin, p, replicas, r) > value) continue;
+      load_before = load(begin, c - 1, replicas, p);
+      if (load_before <= value) break;
+    }
+    value = load_before;
+    l = begin;
+    i = p;
+    r = replicas;
+  }
+  partition.stages.push_back({0, l, 0, i});
+  std::ranges::reverse(partition.stages);
+  return partition;
+}
+
+}  // namespace
+
+std::vector<Partition> best_partitions(const PartitionProblem& problem) {
+  require_feasible_size(problem.layers(), problem.devices());
+  Program program(problem);
+  program.run();
+  std::vector<Partition> partitions;
+  const std::size_t most = std::min(problem.layers(), problem.devices());
+  for (std::size_t stages = 1; stages <= most; ++stages) partitions.push_back(program.best(stages));
+  return partitions;
+}
+
+}  // namespace stagecraft::spp

@@ -1,0 +1,70 @@
+#include "planners/spp/partition_costs.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+
+namespace stagecraft::spp {
+
+PartitionCosts::PartitionCosts(const PartitionProblem& problem)
+    : problem_(&problem),
+      devices_(problem.devices()),
+      microbatches_(static_cast<double>(problem.microbatches)),
+      ways_(problem.full_duplex ? microbatches_ : 2.0 * microbatches_) {
+  STAGECRAFT_CHECK(problem.compute.size() == problem.crossing.size() &&
+                       problem.parameters.size() == problem.crossing.size() && problem.layers() > 0,
+                   "prefix sums over the same layers");
+  STAGECRAFT_CHECK(devices_ > 0 && problem.bandwidths.size() == devices_ && problem.update_bandwidth.size() == devices_,
+                   "tables over the same devices");
+  for (Seconds seconds : problem.compute) compute_.push_back(seconds.value());
+  for (Bytes bytes : problem.parameters)
+    updated_.push_back(static_cast<double>((bytes * problem.update_copies).value()));
+  for (Bytes bytes : problem.crossing) crossing_.push_back(static_cast<double>(bytes.value()));
+  fill_ranges();
+  fill_crossings();
+}
+
+void PartitionCosts::fill_ranges() {
+  ranges_.resize((devices_ + 1) * (devices_ + 1));
+  for (std::size_t first = 0; first < devices_; ++first) {
+    Range range;
+    for (std::size_t last = first; last < devices_; ++last) {
+      range.factor = std::max(range.factor, problem_->factors[last]);
+      range.update_bandwidth = std::min(range.update_bandwidth, problem_->update_bandwidth[last].value());
+      for (std::size_t other = first; other < last; ++other) {
+        range.bandwidth =
+            std::min(range.bandwidth, problem_->bandwidths.between(DeviceId(other), DeviceId(last)).value());
+      }
+      ranges_[first * (devices_ + 1) + last + 1] = range;
+    }
+  }
+}
+
+void PartitionCosts::fill_crossings() {
+  crossings_.resize(devices_);
+  for (std::size_t middle = 1; middle < devices_; ++middle) {
+    const std::size_t most = devices_ - middle;
+    std::vector<double> smallest(middle * most, kInfinity);
+    std::vector<double>& flows = crossings_[middle];
+    flows.resize(middle * most);
+    for (std::size_t before = 1; before <= middle; ++before) {
+      for (std::size_t behind = 1; behind <= most; ++behind) {
+        double least = problem_->bandwidths.between(DeviceId(middle - before), DeviceId(middle + behind - 1)).value();
+        const std::size_t at = (before - 1) * most + behind - 1;
+        if (before > 1) least = std::min(least, smallest[at - most]);
+        if (behind > 1) least = std::min(least, smallest[at - 1]);
+        smallest[at] = least;
+        flows[at] = static_cast<double>(before * behind) * least;
+      }
+    }
+  }
+}
+
+double PartitionCosts::ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const {
+  if (replicas == 1) return 0.0;
+  const auto n = static_cast<std::int64_t>(replicas);
+  const Bytes parameters = problem_->parameters[end] - problem_->parameters[begin];
+  return static_cast<double>(share_up(parameters, 2 * (n - 1), n).value());
+}
+
+}  // namespace stagecraft::spp

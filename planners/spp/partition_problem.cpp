@@ -1,0 +1,56 @@
+#include "planners/chain.hpp"
+#include "planners/spp/partition.hpp"
+#include "sim/base/error.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace stagecraft::spp {
+namespace {
+
+/// Sums over the layers before each position, each layer rounded to a grid so fine that it changes the sum of all by
+/// less than 2^-50 of it, and so coarse that every sum is exact: equal layers weigh the same wherever they stand.
+std::vector<Seconds> exact_sums(const std::vector<Seconds>& layers) {
+  constexpr int kBits = 52;
+  Seconds all;
+  for (Seconds seconds : layers) all += seconds;
+  const double grid = all > Seconds(0) ? std::ldexp(1.0, std::ilogb(all.value()) - kBits + 1) : 1.0;
+  std::vector<Seconds> sums(1);
+  for (Seconds seconds : layers) sums.push_back(sums.back() + Seconds(std::nearbyint(seconds.value() / grid) * grid));
+  return sums;
+}
+
+}  // namespace
+
+PartitionProblem partition_problem(const PlanRequest& request, const PairBandwidths& bandwidths,
+                                   const std::vector<DeviceId>& order) {
+  const std::vector<LayerId> layers = canonical_order(request.graph);
+  std::vector<Seconds> compute;
+  std::vector<Bytes> parameters(1);
+  for (LayerId id : layers) {
+    const Layer& layer = request.graph.layers[id];
+    compute.push_back(layer.forward + layer.backward);
+    parameters.push_back(parameters.back() + layer.parameters);
+  }
+  PartitionProblem problem{.compute = exact_sums(compute),
+                           .parameters = std::move(parameters),
+                           .crossing = crossing_bytes(request.graph, layers),
+                           .bandwidths = PairBandwidths(order.size()),
+                           .factors = {},
+                           .update_bandwidth = {},
+                           .update_copies = 1 + request.training.gradient_copies + request.training.optimizer_copies,
+                           .microbatches = request.microbatches};
+  for (std::size_t position = 0; position < order.size(); ++position) {
+    const DeviceId device = order[position];
+    const DeviceKind& kind = request.platform.kind(device);
+    problem.factors.push_back(require_time_factor(request.platform, request.graph.device_kind, device));
+    problem.update_bandwidth.push_back(kind.update_bandwidth.value_or(BytesPerSecond(kNever.value())));
+    for (std::size_t other = 0; other < position; ++other) {
+      problem.bandwidths.set(DeviceId(other), DeviceId(position), bandwidths.between(order[other], device));
+    }
+  }
+  return problem;
+}
+
+}  // namespace stagecraft::spp
