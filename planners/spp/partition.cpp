@@ -5,7 +5,9 @@
 #include "sim/base/text.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace stagecraft::spp {
 namespace {
@@ -72,6 +74,8 @@ class Program {
         costs_(problem),
         layers_(costs_.layers()),
         devices_(costs_.devices()),
+        most_(static_cast<std::size_t>(
+            std::clamp(problem.most_replicas, std::int64_t{1}, static_cast<std::int64_t>(costs_.devices())))),
         table_(layers_, devices_),
         loads_(devices_),
         ring_bytes_(devices_ + 1, std::vector<double>(layers_)),
@@ -83,7 +87,7 @@ class Program {
       if (l < layers_) fill_table(l);
     }
   }
-  [[nodiscard]] Partition best(std::size_t stages);
+  [[nodiscard]] std::optional<Partition> best(std::size_t stages);
 
  private:
   void fill_loads(std::size_t l);
@@ -95,6 +99,7 @@ class Program {
   PartitionCosts costs_;
   std::size_t layers_;
   std::size_t devices_;
+  std::size_t most_;  // replicas of a stage
   Table table_;
   Loads loads_;
   std::vector<std::vector<double>> ring_bytes_;  // [r][l'] of one l
@@ -102,13 +107,15 @@ class Program {
 };
 
 void Program::fill_loads(std::size_t l) {
-  for (std::size_t r = 1; r <= devices_; ++r) {
+  for (std::size_t r = 1; r <= most_; ++r) {
     for (std::size_t begin = 0; begin < l; ++begin) ring_bytes_[r][begin] = costs_.ring_bytes(begin, l, r);
     loads_.at(1, r, r) = costs_.stage(0, l, 0, r, ring_bytes_[r][0]);
   }
   const bool ends_early = l < layers_ || problem_.allow_fewer;
   for (std::size_t p = 1; p < devices_; ++p) {
-    for (std::size_t r = ends_early ? 1 : devices_ - p; r <= devices_ - p; ++r) fill_last_stages(l, p, r);
+    for (std::size_t r = ends_early ? 1 : devices_ - p; r <= std::min(devices_ - p, most_); ++r) {
+      fill_last_stages(l, p, r);
+    }
   }
 }
 
@@ -165,7 +172,7 @@ double Program::load(std::size_t l, std::size_t stages, std::size_t r, std::size
   return least;
 }
 
-Partition Program::best(std::size_t stages) {
+std::optional<Partition> Program::best(std::size_t stages) {
   double least = kInfinity;
   std::size_t i = devices_;
   std::size_t r = 0;
@@ -179,7 +186,7 @@ Partition Program::best(std::size_t stages) {
       }
     }
   }
-  STAGECRAFT_CHECK(least < kInfinity, "every count of stages has a partition");
+  if (least == kInfinity) return std::nullopt;
   Partition partition{Seconds(least), {}};
   std::size_t l = layers_;
   double value = least;
@@ -214,7 +221,9 @@ std::vector<Partition> best_partitions(const PartitionProblem& problem) {
   program.run();
   std::vector<Partition> partitions;
   const std::size_t most = std::min(problem.layers(), problem.devices());
-  for (std::size_t stages = 1; stages <= most; ++stages) partitions.push_back(program.best(stages));
+  for (std::size_t stages = 1; stages <= most; ++stages) {
+    if (std::optional<Partition> best = program.best(stages)) partitions.push_back(std::move(*best));
+  }
   return partitions;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace stagecraft::spp {
@@ -27,8 +28,10 @@ struct PartitionProblem {
   std::int64_t update_copies = 1;                ///< bytes that the step goes through for each byte of parameters
 
   std::int64_t microbatches = 1;
-  bool full_duplex = false;  ///< a channel carries both directions at once
-  bool allow_fewer = false;  ///< devices at the end of the order may be left idle
+  std::int64_t most_replicas =
+      std::numeric_limits<std::int64_t>::max();  ///< of a stage: what a microbatch divides into
+  bool full_duplex = false;                      ///< a channel carries both directions at once
+  bool allow_fewer = false;                      ///< devices at the end of the order may be left idle
 
   [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
@@ -55,7 +58,8 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
-/// The partition of least load for every count of stages: entry s has s + 1 stages, up to min(layers, devices).
+/// The partition of least load for every count of stages that has one, by that count: from 1, or from as many as
+/// `most_replicas` calls for, to min(layers, devices).
 ///
 /// W(l, xi, r, i) is the least possible largest load when the first l layers form xi stages on the first i devices, the
 /// last stage on the last r of them:

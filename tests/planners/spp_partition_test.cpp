@@ -69,3 +69,25 @@ TEST_CASE("spp: partitions the specification's example I3 on every count of stag
   CHECK(best[2] == Partition{Seconds(48.2), {{0, 2, 0, 2}, {2, 3, 2, 1}, {3, 4, 3, 1}}});
   CHECK(best[3] == Partition{Seconds(48), {{0, 1, 0, 1}, {1, 2, 1, 1}, {2, 3, 2, 1}, {3, 4, 3, 1}}});
 }
+
+TEST_CASE("spp: a stage has no more replicas than it may") {
+  const LayerGraph graph = chain_of({4, 4, 4, 4}, {2, 2, 2}, {1, 1, 1, 1});
+  const Platform platform = platform_b4();
+  const PairBandwidths pairs = pair_bandwidths(platform);
+  const PlanRequest request{.graph = graph,
+                            .platform = platform,
+                            .schedule = {"1f1b", {}},
+                            .microbatches = 4,
+                            .training = {},
+                            .options = Options({})};
+  PartitionProblem problem = partition_problem(request, pairs, device_order(pairs));
+  problem.most_replicas = 2;
+  const std::vector<Partition> best = best_partitions(problem);
+  REQUIRE(best.size() == 3);  // no single stage on four devices
+  CHECK(best[0] == Partition{Seconds(48.2), {{0, 2, 0, 2}, {2, 4, 2, 2}}});
+  CHECK(best[1].load == Seconds(48.2));
+  problem.most_replicas = 1;
+  CHECK(best_partitions(problem).size() == 1);
+  problem.allow_fewer = true;
+  CHECK(best_partitions(problem).size() == 4);
+}
