@@ -11,6 +11,8 @@ namespace stagecraft {
 namespace {
 
 constexpr std::uint64_t kMostCells = 100'000;
+constexpr std::uint64_t kMostValues = 2'000'000;  ///< of all cells together
+constexpr std::uint64_t kShortText = 64;          ///< bytes
 
 void set_all(Keys& keys, const Keys& values) {
   for (const auto& [name, value] : values) set_key(keys, name, value);
@@ -23,6 +25,38 @@ void check_count(const Study& study) {
     if (count <= kMostCells) continue;
     throw InputError("the study has more than 100000 cells", {study.file, 0, 0, "matrix"}, "split it into several");
   }
+}
+
+/// What a value takes in a cell, in values of one number or short word: about 100 bytes each.
+std::uint64_t weight(const Detail& value) {
+  std::uint64_t sum = 1;
+  if (const auto* text = std::get_if<std::string>(&value.value)) sum += text->size() / kShortText;
+  if (const auto* list = std::get_if<Detail::List>(&value.value)) {
+    for (const Detail& item : *list) sum += weight(item);
+  }
+  if (const auto* record = std::get_if<Detail::Record>(&value.value)) sum += weight(*record);
+  return sum;
+}
+
+std::uint64_t weight(const Keys& keys) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, value] : keys) sum += name.size() / kShortText + weight(value);
+  return sum;
+}
+
+/// Refuses what would not fit into memory. A key that is set again counts twice, and excluded cells count.
+void check_weight(const Study& study) {
+  std::uint64_t count = 1;
+  for (const Axis& axis : study.axes) count *= axis.size();
+  const std::uint64_t common = weight(study.base) + weight(study.fixed);
+  std::uint64_t sum = (count + study.include.size()) * common;
+  for (const Axis& axis : study.axes) {
+    for (const Keys& values : axis) sum += count / axis.size() * weight(values);
+  }
+  for (const Keys& values : study.include) sum += weight(values);
+  if (sum <= kMostValues / std::max<std::size_t>(study.seeds.size(), 1)) return;
+  throw InputError("the cells of the study have more than two million values together", {study.file, 0, 0, ""},
+                   "split it into several, or put what is common to many cells into their files");
 }
 
 std::string no_match(const std::string& place, const Keys& pattern) {
@@ -142,6 +176,7 @@ std::string option_prefix(const std::string& planner) { return "options." + plan
 
 Expansion expand(const Study& study) {
   check_count(study);
+  check_weight(study);
   Expansion expansion;
   const std::vector<Keys> all = distinct(study, combinations(study, expansion.warnings), expansion.repeated);
   if (all.empty()) throw InputError("the study has no cells", {study.file, 0, 0, ""}, "'exclude' leaves none");

@@ -73,8 +73,9 @@ void set_key(Keys& keys, const std::string& name, const Detail& value);
 
 /// Every cell: the combinations of the axes over the base, the first axis varying slowest, less those excluded; then
 /// those included; each with every seed. What comes again is left out.
-/// **Throws** InputError for more than 100,000 cells, for none, for one without model, platform or planner or with both
-/// `microbatches` and `global_batch`, and for equal cells that have two labels.
+/// **Throws** InputError for more than 100,000 cells or two million values in all of them together (judged before any
+/// is made), for none, for one without model, platform or planner or with both `microbatches` and `global_batch`, and
+/// for equal cells that have two labels.
 [[nodiscard]] Expansion expand(const Study& study);
 
 }  // namespace stagecraft

@@ -22,6 +22,7 @@ constexpr std::int64_t kMostIterations = 1'000'000;
 constexpr std::int64_t kMostCopies = 4096;
 constexpr std::int64_t kMostSeeds = 1'000'000;
 constexpr std::int64_t kMostRetries = 100;
+constexpr std::uint64_t kMostNodes = 10'000;  // of one value, which every cell keeps by itself
 constexpr Bytes kLeastMemory(std::int64_t{64} << 20);
 constexpr Seconds kLeastTime(1e-3);
 constexpr Seconds kMostTime(1000.0 * 24 * 3600);
@@ -56,7 +57,7 @@ void read_option(const std::string& planner, const std::string& option, const Ya
       node.fail(error.message(), error.hint());
     }
   }
-  set_key(into, option_prefix(planner) + option, read_detail(node));
+  set_key(into, option_prefix(planner) + option, read_detail(node, kMostNodes));
 }
 
 void check_parameter(const YamlNode& node, const ScheduleInfo& schedule, const std::string& name,
@@ -189,7 +190,7 @@ void read_key(const std::string& key, const YamlNode& node, Keys& into) {
   } else if (key.starts_with("training.")) {
     read_training_key(key.substr(std::string("training.").size()), node, into);
   } else if ((key.starts_with("model.") || key.starts_with("platform.")) && !key.ends_with('.')) {
-    set_key(into, key, read_detail(node));  // looked at where the file is read
+    set_key(into, key, read_detail(node, kMostNodes));  // looked at where the file is read
   } else {
     std::vector<std::string> known = {"options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY"};
     for (const auto& [name, read] : plain) known.push_back(name);

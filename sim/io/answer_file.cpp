@@ -46,9 +46,8 @@ PlannerRefusal read_refusal(const YamlNode& node, const Platform& platform) {
 }
 
 Detail::Record read_details(const YamlNode& node) {
-  Detail::Record details;
-  for (const auto& [name, value] : node.entries()) details.emplace_back(name, read_detail(value));
-  return details;
+  if (node.kind() != YamlKind::Map) node.fail_expected("a map of keys and values");
+  return std::get<Detail::Record>(read_detail(node).value);
 }
 
 }  // namespace

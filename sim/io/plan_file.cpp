@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 constexpr std::int64_t kMostCopies = 4096;
 constexpr std::int64_t kMostStages = 1'000'000;
+constexpr std::size_t kMostProblems = 1000;  // each is a sentence, and an alias repeats it
 
 /// Names of the model and the platform, and what could not be found among them.
 struct Resolver {
@@ -39,6 +40,12 @@ void add_problem(Resolver& names, const InputPlace& place, const std::string& me
   names.problems->emplace_back(InputError(message, place, hint).what());
 }
 
+/// Whether nothing more is told; said once.
+bool has_told_enough(Resolver& names) {
+  if (names.problems->size() == kMostProblems) names.problems->emplace_back("and more that is not right");
+  return names.problems->size() > kMostProblems;
+}
+
 template <class Items>
 std::vector<std::string> names_of(const Items& items) {
   std::vector<std::string> result;
@@ -50,6 +57,7 @@ std::optional<LayerId> find_layer(Resolver& names, const YamlNode& node) {
   const std::string name = read_name(node);
   const auto found = names.layers.find(name);
   if (found != names.layers.end()) return found->second;
+  if (has_told_enough(names)) return std::nullopt;
   add_problem(names, node.place(), "the model " + quote(names.graph->name) + " has no layer " + quote(name),
               suggest_name(name, names_of(names.graph->layers)));
   return std::nullopt;
@@ -58,6 +66,7 @@ std::optional<LayerId> find_layer(Resolver& names, const YamlNode& node) {
 std::optional<DeviceId> find_device(Resolver& names, const InputPlace& place, const std::string& name) {
   const auto found = names.devices.find(name);
   if (found != names.devices.end()) return found->second;
+  if (has_told_enough(names)) return std::nullopt;
   add_problem(names, place, "the platform " + quote(names.platform->spec.name) + " has no device " + quote(name),
               suggest_name(name, names_of(names.platform->devices)));
   return std::nullopt;
@@ -80,6 +89,7 @@ std::vector<LayerId> read_layer_range(Resolver& names, const YamlNode& node) {
   const std::size_t first = names.position[*from];
   const std::size_t last = names.position[*to];
   if (first > last) {
+    if (has_told_enough(names)) return {};
     add_problem(names, node.place(), "the range is empty: 'from' comes after 'to' in the canonical order");
     return {};
   }

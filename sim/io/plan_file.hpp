@@ -28,7 +28,7 @@ struct PlanHeader {
 struct PlanReading {
   Plan plan;
   /// A message with its place for each name that the model or the platform does not know, and for each range that is
-  /// empty; the plan leaves these out.
+  /// empty, and of a thousand the remark that there are more; the plan leaves these out.
   std::vector<std::string> problems;
 };
 

@@ -30,6 +30,8 @@ InputPlace YamlNode::place() const {
   return {document_->file, node.line, node.column, key_};
 }
 
+std::uint64_t YamlNode::size() const { return document_->nodes[index_].size; }
+
 const std::string& YamlNode::text() const {
   if (kind() != YamlKind::Text) fail_expected("a value");
   return document_->nodes[index_].text;

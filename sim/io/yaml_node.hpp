@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -27,6 +28,8 @@ class YamlNode {
   [[nodiscard]] InputPlace place() const;
   /// What leads here from the root, e.g. `layers[3].forward`; empty at the root.
   [[nodiscard]] const std::string& key() const { return key_; }
+  /// Nodes here and below, keys included; what an alias refers to counts each time. Constant cost.
+  [[nodiscard]] std::uint64_t size() const;
 
   /// The scalar as written, quotes removed. **Throws** InputError unless it is a scalar.
   [[nodiscard]] const std::string& text() const;
@@ -60,8 +63,8 @@ class YamlNode {
 
 /// The root of the only document in `text`.
 /// **Throws** InputError for text that is empty, not valid YAML, nested deeper than 100, with several documents,
-/// duplicate keys, keys that are no scalars, merge keys, tags, recursive or deeply nested aliases, or aliases that
-/// expand to more than ten million nodes.
+/// duplicate keys, keys that are no scalars, merge keys, tags, recursive or deeply nested aliases, more than ten
+/// million nodes, or aliases that add more than a million nodes or 16 MiB of text to what is written.
 [[nodiscard]] YamlNode parse_yaml(std::string_view text, const std::string& file_name);
 
 }  // namespace stagecraft

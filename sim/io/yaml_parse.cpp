@@ -17,7 +17,11 @@ namespace {
 
 constexpr std::size_t kDeepest = 100;
 constexpr int kDeepestAlias = 8;
-constexpr std::uint64_t kLargestExpansion = 10'000'000;
+constexpr std::uint64_t kMostNodes = 10'000'000;         ///< of a file
+constexpr std::uint64_t kMostAliased = 1'000'000;        ///< nodes that aliases add: readers keep each by itself
+constexpr std::uint64_t kMostAliasedText = 16ULL << 20;  ///< bytes of text that aliases add
+
+constexpr const char* kAliasHint = "what an alias refers to counts each time";
 
 bool is_name(const std::string& text) {
   return !text.empty() && std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
@@ -48,7 +52,9 @@ class DocumentBuilder : public YAML::EventHandler {
     if (has_foreign_control(value)) fail(mark, "expected text without control characters of Unicode");
     const std::size_t index = add(mark, tag, anchor, YamlKind::Text);
     document_->nodes[index].text = value;
+    document_->nodes[index].text_size = value.size();
     document_->nodes[index].quoted = tag == "!";
+    written_text_ += value.size();
     complete(index);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -116,8 +122,19 @@ class DocumentBuilder : public YAML::EventHandler {
     parent.children.push_back(index);
     parent.alias_depth = std::max(parent.alias_depth, alias_depth);
     parent.size += document_->nodes[index].size;
-    if (parent.size > kLargestExpansion) {
-      fail_at(at.first, at.second, "aliases included, the file has more than ten million nodes");
+    parent.text_size += document_->nodes[index].text_size;
+    check_size(parent, at);
+  }
+
+  /// A node is never larger than all nodes written so far together, except for what aliases add.
+  void check_size(const RawNode& node, std::pair<int, int> at) const {
+    const std::uint64_t written = document_->nodes.size();
+    if (written > kMostNodes) fail_at(at.first, at.second, "the file has more than ten million nodes");
+    if (node.size > written + kMostAliased) {
+      fail_at(at.first, at.second, "aliases add more than a million nodes to the file", kAliasHint);
+    }
+    if (node.text_size > written_text_ + kMostAliasedText) {
+      fail_at(at.first, at.second, "aliases add more than 16 MiB of text to the file", kAliasHint);
     }
   }
 
@@ -147,6 +164,7 @@ class DocumentBuilder : public YAML::EventHandler {
   YamlDocument* document_;
   std::vector<std::size_t> open_;  ///< lists and maps being read, the innermost last
   std::map<YAML::anchor_t, std::size_t> anchors_;
+  std::uint64_t written_text_ = 0;  ///< bytes
   int documents_ = 0;
 };
 

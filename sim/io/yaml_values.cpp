@@ -17,6 +17,31 @@ T value_of(const YamlNode& node, const Parsed<T>& parsed) {
   return *parsed.value;
 }
 
+Detail detail_of(const YamlNode& node) {
+  switch (node.kind()) {
+    case YamlKind::Nothing: return {};
+    case YamlKind::List: {
+      Detail::List list;
+      for (const YamlNode& item : node.items()) list.push_back(detail_of(item));
+      return list;
+    }
+    case YamlKind::Map: {
+      Detail::Record record;
+      for (const auto& [name, value] : node.entries()) record.emplace_back(name, detail_of(value));
+      return record;
+    }
+    case YamlKind::Text: break;
+  }
+  const std::string& text = node.text();
+  if (node.is_quoted()) return text;
+  if (text == "true" || text == "false") return text == "true";
+  const std::string_view magnitude = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
+  const bool is_negative = magnitude.size() < text.size();
+  if (const auto count = parse_count(magnitude)) return is_negative ? -*count.value : *count.value;
+  if (const auto number = parse_number(magnitude)) return is_negative ? -*number.value : *number.value;
+  return text;
+}
+
 }  // namespace
 
 Seconds read_seconds(const YamlNode& node) {
@@ -75,29 +100,12 @@ std::string read_name(const YamlNode& node) {
   return name;
 }
 
-Detail read_detail(const YamlNode& node) {
-  switch (node.kind()) {
-    case YamlKind::Nothing: return {};
-    case YamlKind::List: {
-      Detail::List list;
-      for (const YamlNode& item : node.items()) list.push_back(read_detail(item));
-      return list;
-    }
-    case YamlKind::Map: {
-      Detail::Record record;
-      for (const auto& [name, value] : node.entries()) record.emplace_back(name, read_detail(value));
-      return record;
-    }
-    case YamlKind::Text: break;
+Detail read_detail(const YamlNode& node, std::uint64_t most) {
+  if (node.size() > most) {
+    node.fail("expected a value of at most " + std::to_string(most) + " nodes, found " + std::to_string(node.size()),
+              "what an alias refers to counts each time");
   }
-  const std::string& text = node.text();
-  if (node.is_quoted()) return text;
-  if (text == "true" || text == "false") return text == "true";
-  const std::string_view magnitude = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
-  const bool is_negative = magnitude.size() < text.size();
-  if (const auto count = parse_count(magnitude)) return is_negative ? -*count.value : *count.value;
-  if (const auto number = parse_number(magnitude)) return is_negative ? -*number.value : *number.value;
-  return text;
+  return detail_of(node);
 }
 
 void check_schema(const YamlNode& root, std::string_view schema) {

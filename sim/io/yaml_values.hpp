@@ -33,8 +33,10 @@ namespace stagecraft {
 [[nodiscard]] std::string read_text(const YamlNode& node);
 /// Text that is not empty and has no control characters.
 [[nodiscard]] std::string read_name(const YamlNode& node);
-/// Anything: unquoted `true`, `false` and numbers become such, all else text, lists and records.
-[[nodiscard]] Detail read_detail(const YamlNode& node);
+constexpr std::uint64_t kMostDetailNodes = 500'000;
+/// Anything: unquoted `true`, `false` and numbers become such, all else text, lists and records. Refuses more than
+/// `most` nodes, what an alias refers to counted each time, before it reads any: a Detail keeps all of them.
+[[nodiscard]] Detail read_detail(const YamlNode& node, std::uint64_t most = kMostDetailNodes);
 
 /// Refuses the file unless its `schema` key is `schema`.
 void check_schema(const YamlNode& root, std::string_view schema);

@@ -122,6 +122,20 @@ TEST_CASE("study: too many cells, none, and cells without a planner are refused"
                        doctest::Contains("no planner"), InputError);
 }
 
+TEST_CASE("study: what all cells hold together is bounded before any is made") {
+  std::string list = "&a [0";
+  for (int i = 1; i < 20; ++i) list += ", " + std::to_string(i);
+  const std::string text = kBase + "matrix: {platform.a: [" + list + "], [*a]], platform.b: [*a]}\n" +
+                           "include: [{platform.c: *a}]\nseeds: {count: ";
+  CHECK(expand(study_of(text + "10000}\n")).cells.size() == 30'000);
+  const std::string expected = "more than two million values together";
+  CHECK_THROWS_WITH_AS(static_cast<void>(expand(study_of(text + "20000}\n"))), doctest::Contains(expected.c_str()),
+                       InputError);
+  const std::string label = "include: [{label: " + std::string(64'000, 'x') + "}]\nseeds: {count: 3000}\n";
+  CHECK_THROWS_WITH_AS(static_cast<void>(expand(study_of(kBase + label))), doctest::Contains(expected.c_str()),
+                       InputError);
+}
+
 TEST_CASE("study: values of files are set by their path") {
   Detail root = Detail::Record{{"network", Detail::Record{{"bandwidth", "1 Gbps"}}},
                                {"node_kinds", Detail::Record{{"dgx-1.x", Detail::Record{{"n", 1}}}}},

@@ -162,6 +162,19 @@ predicted: {peak_memory: {tpu: 1 B}}
   CHECK(reading.plan.stages[1].layers.empty());
 }
 
+TEST_CASE("plan file: of very many names that are unknown a thousand are told") {
+  const Inputs in = inputs();
+  std::string text = "schema: stagecraft/plan/1\nmicrobatch_size: 32\nmicrobatches: 4\nschedule: {name: 1f1b}\n";
+  text += "stages:\n  - {layers: [l0], devices: [gpu0], recompute: [&a [x, x, x, x, x, x, x, x, x, x]";
+  for (int i = 1; i < 200; ++i) text += ", *a";
+  text += "]}\n";
+  const PlanReading reading = parse_plan(text, "plan.yaml", in.graph, in.platform);
+  REQUIRE(reading.problems.size() == 1001);
+  CHECK(reading.problems[999].find(": stages[0].recompute[99][9]: the model 'm' has no layer 'x'") !=
+        std::string::npos);
+  CHECK(reading.problems.back() == "and more that is not right");
+}
+
 TEST_CASE("json: figures show what is not known as null") {
   const Inputs in = inputs();
   Figures figures;

@@ -85,6 +85,18 @@ TEST_CASE("yaml: what yaml-cpp would accept in silence is refused") {
   }
 }
 
+TEST_CASE("yaml: a value that is kept as a whole has a bound, judged before it is read") {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 5; ++i) text += anchored_list(i, 10);
+  const YamlNode root = parse_yaml(text, "f");
+  CHECK(root.at("a4").size() == 111'111);
+  CHECK(root.size() == 1 + 11 + 111 + 1111 + 11'111 + 111'111 + 5);
+  CHECK(std::get<Detail::List>(read_detail(root.at("a4"), 111'111).value).size() == 10);
+  CHECK_THROWS_WITH(
+      static_cast<void>(read_detail(root.at("a4"), 111'110)),
+      "f:5:5: a4: expected a value of at most 111110 nodes, found 111111 (what an alias refers to counts each time)");
+}
+
 TEST_CASE("yaml: nesting and expansion are bounded, without a crash") {
   for (const char* part : {"[", "{a: ", "- ", "? "}) {
     CAPTURE(part);
@@ -94,7 +106,12 @@ TEST_CASE("yaml: nesting and expansion are bounded, without a crash") {
   CHECK(refusal(repeated("[", 100) + repeated("]", 100)) == "no refusal");
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";  // ten to the ninth when expanded
   for (int i = 1; i < 9; ++i) laughs += anchored_list(i, 10);
-  CHECK(refusal(laughs) == "f:7:55: aliases included, the file has more than ten million nodes");
+  CHECK(refusal(laughs) ==
+        "f:6:55: aliases add more than a million nodes to the file (what an alias refers to counts each time)");
+  std::string words = "a0: &a0 [" + repeated("x", 10'000) + "]\n";  // 100 MB when expanded
+  for (int i = 1; i < 5; ++i) words += anchored_list(i, 10);
+  CHECK(refusal(words) ==
+        "f:5:15: aliases add more than 16 MiB of text to the file (what an alias refers to counts each time)");
   std::string deep = "a0: &a0 [x]\n";
   for (int i = 1; i < 12; ++i) deep += anchored_list(i, 1);
   CHECK(refusal(deep) == "f:10:10: aliases are nested more than 8 deep");
