@@ -1,6 +1,7 @@
 #include "planners/spp/partition_costs.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/schedule/pipeline_times.hpp"
 
 #include <algorithm>
 
@@ -62,9 +63,8 @@ void PartitionCosts::fill_crossings() {
 
 double PartitionCosts::ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const {
   if (replicas == 1) return 0.0;
-  const auto n = static_cast<std::int64_t>(replicas);
   const Bytes parameters = problem_->parameters[end] - problem_->parameters[begin];
-  return static_cast<double>(share_up(parameters, 2 * (n - 1), n).value());
+  return static_cast<double>(stagecraft::ring_bytes(parameters, static_cast<std::int64_t>(replicas)).value());
 }
 
 }  // namespace stagecraft::spp

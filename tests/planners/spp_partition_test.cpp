@@ -1,10 +1,16 @@
 #include "planners/spp/device_order.hpp"
 #include "planners/spp/partition.hpp"
+#include "sim/base/error.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/pipeline_times.hpp"
 #include "tests/planners/fixtures.hpp"
+#include "tests/planners/spp_oracle.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -50,6 +56,67 @@ std::vector<Partition> partitions_on_b4(const LayerGraph& graph) {
   return best_partitions(partition_problem(request, pairs, device_order(pairs)));
 }
 
+bool is_finite(double load) { return load < kNoLoad; }
+
+/// A graph of layers with connections that skip some, on nodes of two kinds of devices.
+struct RandomRequest {
+  LayerGraph graph;
+  Platform platform;
+};
+
+RandomRequest random_request(std::mt19937_64& random) {
+  const auto number = [&](double least, double most) {
+    return least + (most - least) * static_cast<double>(random() % 1000) / 999.0;
+  };
+  RandomRequest request;
+  std::vector<double> times;
+  for (std::size_t l = 0; l < 2 + random() % 9; ++l) times.push_back(number(0.0, 0.1));
+  request.graph = chain(times);
+  for (LayerId id : indices(request.graph.layers)) {
+    request.graph.layers[id].parameters = Bytes(static_cast<std::int64_t>(random() % 100'000));
+    for (std::size_t to = id.value() + 2; to < times.size(); ++to) {
+      if (random() % 3 == 0) request.graph.edges.push_back({id, LayerId(to), Bytes(1 + random() % 1000)});
+    }
+  }
+  PlatformSpec spec;
+  spec.name = "nodes";
+  spec.device_kinds.push_back({"A", Bytes(1'000'000'000), 1.0, Bytes(0), BytesPerSecond(1e7)});
+  spec.device_kinds.push_back({"B", Bytes(1'000'000'000), number(0.5, 2.0), Bytes(0), std::nullopt});
+  NodeForm form;
+  const LinkSpec wide{BytesPerSecond(number(1e5, 1e6)), Seconds(1e-6)};
+  const LinkSpec nic{BytesPerSecond(number(1e4, 1e5)), Seconds(1e-6)};
+  for (std::size_t kind = 0; kind < 2; ++kind) {
+    NodeKind node{.name = "n" + std::to_string(kind), .device_kind = DeviceKindId(kind)};
+    node.device_count = static_cast<std::uint32_t>(1 + random() % 3);
+    node.interconnect = Interconnect{SwitchedNode{}, wide};
+    node.nic = NicSpec{nic, false};
+    form.node_kinds.push_back(node);
+    form.groups.push_back({NodeKindId(kind), static_cast<std::uint32_t>(1 + random() % 2)});
+  }
+  form.network = SwitchedNetwork{};
+  spec.form = form;
+  request.platform = build_platform(spec);
+  return request;
+}
+
+/// The load of a partition as the analytic network runs it.
+Seconds load_as_run(const PlanRequest& request, const std::vector<DeviceId>& order, const Partition& partition,
+                    bool full_duplex) {
+  const std::vector<LayerId> layers = canonical_order(request.graph);
+  Plan plan;
+  plan.schedule = request.schedule;
+  plan.microbatches = request.microbatches;
+  plan.training = request.training;
+  for (const PartitionStage& each : partition.stages) {
+    Stage stage;
+    for (std::size_t l = each.begin; l < each.end; ++l) stage.layers.push_back(layers[l]);
+    for (std::size_t u = each.first; u < each.first + each.replicas; ++u) stage.devices.push_back(order[u]);
+    stage.replication = Replication::Split;
+    plan.stages.push_back(std::move(stage));
+  }
+  return pipeline_load(pipeline_times(request.graph, request.platform, plan), request.microbatches, full_duplex);
+}
+
 }  // namespace
 
 TEST_CASE("spp: partitions the specification's example I1 on every count of stages") {
@@ -90,4 +157,78 @@ TEST_CASE("spp: a stage has no more replicas than it may") {
   CHECK(best_partitions(problem).size() == 1);
   problem.allow_fewer = true;
   CHECK(best_partitions(problem).size() == 4);
+}
+
+TEST_CASE("spp: no cut with any replica counts has a smaller load") {
+  std::mt19937_64 random(6);
+  for (int trial = 0; trial < 3000; ++trial) {
+    CAPTURE(trial);
+    const PartitionProblem problem = whole_problem(random, 6, 4);
+    const std::vector<Partition> best = best_partitions(problem);
+    const std::vector<double> expected = exhaustive_loads(problem);
+    REQUIRE(best.size() == static_cast<std::size_t>(std::ranges::count_if(expected, is_finite)));
+    for (const Partition& partition : best) {
+      REQUIRE(covers(problem, partition.stages));
+      REQUIRE(std::ranges::max(loads_of(problem, partition.stages)) == partition.load.value());
+      REQUIRE(partition.load.value() == expected[partition.stages.size() - 1]);
+    }
+  }
+}
+
+TEST_CASE("spp: of partitions that tie, the one that the specification's loops find first") {
+  std::mt19937_64 random(7);
+  for (int trial = 0; trial < 3000; ++trial) {
+    CAPTURE(trial);
+    const PartitionProblem problem = whole_problem(random, 8, 4);
+    PlainProgram plain(problem);
+    const std::vector<Partition> best = best_partitions(problem);
+    for (const Partition& partition : best) REQUIRE(partition == plain.best(partition.stages.size()));
+  }
+}
+
+TEST_CASE("spp: the load of a partition is what the analytic network makes of its plan") {
+  std::mt19937_64 random(8);
+  for (int trial = 0; trial < 200; ++trial) {
+    CAPTURE(trial);
+    const RandomRequest drawn = random_request(random);
+    const PlanRequest request{.graph = drawn.graph,
+                              .platform = drawn.platform,
+                              .schedule = {"1f1b", {}},
+                              .microbatches = 1 + static_cast<std::int64_t>(random() % 9),
+                              .training = {},
+                              .options = Options({})};
+    const PairBandwidths pairs = pair_bandwidths(drawn.platform);
+    const std::vector<DeviceId> order = device_order(pairs);
+    PartitionProblem problem = partition_problem(request, pairs, order);
+    problem.full_duplex = trial % 2 == 0;
+    for (const Partition& partition : best_partitions(problem)) {
+      const Seconds load = load_as_run(request, order, partition, problem.full_duplex);
+      REQUIRE(partition.load.value() == doctest::Approx(load.value()).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("spp: equal layers tie wherever they stand, although their time is no binary fraction") {
+  const LayerGraph graph = chain(std::vector<double>(12, 0.1));
+  const Platform platform = flat_platform(4, 1e12);
+  const PlanRequest request{.graph = graph,
+                            .platform = platform,
+                            .schedule = {"1f1b", {}},
+                            .microbatches = 7,
+                            .training = {},
+                            .options = Options({})};
+  const PairBandwidths pairs = pair_bandwidths(platform);
+  const PartitionProblem problem = partition_problem(request, pairs, device_order(pairs));
+  for (std::size_t l = 1; l <= 12; ++l) CHECK(problem.compute[l] - problem.compute[l - 1] == problem.compute[1]);
+  CHECK(problem.compute[12].value() == doctest::Approx(12 * 0.3).epsilon(1e-14));
+}
+
+TEST_CASE("spp: a table that would not fit is refused before anything is computed") {
+  PartitionProblem problem{.compute = std::vector<Seconds>(2001),
+                           .parameters = std::vector<Bytes>(2001),
+                           .crossing = std::vector<Bytes>(2001),
+                           .bandwidths = PairBandwidths(128),
+                           .factors = std::vector<double>(128, 1.0),
+                           .update_bandwidth = std::vector<BytesPerSecond>(128, BytesPerSecond(1))};
+  CHECK_THROWS_WITH_AS((void)best_partitions(problem), doctest::Contains("2000 layers on 128 devices"), InputError);
 }

@@ -1,0 +1,195 @@
+#pragma once
+
+#include "planners/spp/partition.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <random>
+#include <tuple>
+#include <vector>
+
+// Partitions judged and searched with plain loops, written anew from the specification.
+namespace stagecraft::testing {
+
+using spp::Partition;
+using spp::PartitionProblem;
+using spp::PartitionStage;
+
+inline constexpr double kNoLoad = std::numeric_limits<double>::infinity();
+
+inline double stage_load(const PartitionProblem& problem, const PartitionStage& stage) {
+  double factor = 0.0;
+  double bandwidth = kNoLoad;
+  double update = kNoLoad;
+  for (std::size_t u = stage.first; u < stage.first + stage.replicas; ++u) {
+    factor = std::max(factor, problem.factors[u]);
+    update = std::min(update, problem.update_bandwidth[u].value());
+    for (std::size_t v = stage.first; v < u; ++v) {
+      bandwidth = std::min(bandwidth, problem.bandwidths.between(DeviceId(u), DeviceId(v)).value());
+    }
+  }
+  const double compute = (problem.compute[stage.end] - problem.compute[stage.begin]).value();
+  const std::int64_t bytes = (problem.parameters[stage.end] - problem.parameters[stage.begin]).value();
+  const auto r = static_cast<std::int64_t>(stage.replicas);
+  const std::int64_t reduced = (bytes * 2 * (r - 1) + r - 1) / r;
+  return static_cast<double>(problem.microbatches) * (compute * factor / static_cast<double>(r)) +
+         static_cast<double>(reduced) / bandwidth + static_cast<double>(bytes * problem.update_copies) / update;
+}
+
+inline double channel_load(const PartitionProblem& problem, const PartitionStage& from, const PartitionStage& to) {
+  double bandwidth = kNoLoad;
+  for (std::size_t u = from.first; u < from.first + from.replicas; ++u) {
+    for (std::size_t v = to.first; v < to.first + to.replicas; ++v) {
+      bandwidth = std::min(bandwidth, problem.bandwidths.between(DeviceId(u), DeviceId(v)).value());
+    }
+  }
+  const double once = static_cast<double>(problem.crossing[to.begin].value()) /
+                      (static_cast<double>(from.replicas * to.replicas) * bandwidth);
+  return (problem.full_duplex ? 1.0 : 2.0) * static_cast<double>(problem.microbatches) * once;
+}
+
+/// All loads of a plan: its stages' and its channels'.
+inline std::vector<double> loads_of(const PartitionProblem& problem, const std::vector<PartitionStage>& stages) {
+  std::vector<double> loads;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    loads.push_back(stage_load(problem, stages[s]));
+    if (s > 0) loads.push_back(channel_load(problem, stages[s - 1], stages[s]));
+  }
+  return loads;
+}
+
+/// Whether the stages cover the layers, and the devices [0, used), one after the other.
+inline bool covers(const PartitionProblem& problem, const std::vector<PartitionStage>& stages) {
+  std::size_t layer = 0;
+  std::size_t device = 0;
+  for (const PartitionStage& stage : stages) {
+    if (stage.begin != layer || stage.end <= stage.begin || stage.first != device || stage.replicas == 0) return false;
+    layer = stage.end;
+    device += stage.replicas;
+  }
+  return layer == problem.layers() && (problem.allow_fewer ? device <= problem.devices() : device == problem.devices());
+}
+
+inline bool may_have(const PartitionProblem& problem, std::size_t replicas) {
+  return static_cast<std::int64_t>(replicas) <= problem.most_replicas;
+}
+
+/// Visits every plan: each cut of the layers with each choice of replicas.
+inline void for_each_partition(const PartitionProblem& problem, std::vector<PartitionStage>& stages,
+                               const std::function<void()>& visit) {
+  const std::size_t layer = stages.empty() ? 0 : stages.back().end;
+  const std::size_t device = stages.empty() ? 0 : stages.back().first + stages.back().replicas;
+  if (layer == problem.layers()) {
+    if (problem.allow_fewer || device == problem.devices()) visit();
+    return;
+  }
+  for (std::size_t end = layer + 1; end <= problem.layers(); ++end) {
+    for (std::size_t replicas = 1; device + replicas <= problem.devices(); ++replicas) {
+      if (!may_have(problem, replicas)) break;
+      stages.push_back({layer, end, device, replicas});
+      for_each_partition(problem, stages, visit);
+      stages.pop_back();
+    }
+  }
+}
+
+/// The least load of each count of stages among all plans; infinite where there is none.
+inline std::vector<double> exhaustive_loads(const PartitionProblem& problem) {
+  std::vector<double> best(std::min(problem.layers(), problem.devices()), kNoLoad);
+  std::vector<PartitionStage> stages;
+  for_each_partition(problem, stages, [&] {
+    double& least = best[stages.size() - 1];
+    least = std::min(least, std::ranges::max(loads_of(problem, stages)));
+  });
+  return best;
+}
+
+/// W(l, xi, r, i) by the specification's loops: r, l' and r' ascending, replaced only on strict improvement.
+class PlainProgram {
+ public:
+  explicit PlainProgram(const PartitionProblem& problem) : problem_(problem) {}
+
+  [[nodiscard]] Partition best(std::size_t stages) {
+    Partition best{Seconds(kNoLoad), {}};
+    for (std::size_t i = problem_.devices(); i >= (problem_.allow_fewer ? 1 : problem_.devices()); --i) {
+      for (std::size_t r = 1; r <= i && may_have(problem_, r); ++r) {
+        const Partition& found = at({problem_.layers(), stages, r, i});
+        if (found.load < best.load) best = found;
+      }
+    }
+    return best;
+  }
+
+ private:
+  using State = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
+
+  const Partition& at(const State& state) {
+    const auto known = states_.find(state);
+    if (known != states_.end()) return known->second;
+    const auto [l, stages, r, i] = state;
+    Partition best{Seconds(kNoLoad), {}};
+    if (!may_have(problem_, r)) return states_[state] = best;
+    if (stages == 1) {
+      if (r == i) best = {Seconds(stage_load(problem_, {0, l, 0, i})), {{0, l, 0, i}}};
+      return states_[state] = best;
+    }
+    for (std::size_t before = stages - 1; before < l; ++before) {
+      for (std::size_t replicas = 1; replicas + r <= i; ++replicas) {
+        const Partition& first = at({before, stages - 1, replicas, i - r});
+        if (first.load == Seconds(kNoLoad)) continue;
+        const PartitionStage stage{before, l, i - r, r};
+        const double load = std::max(
+            {first.load.value(), stage_load(problem_, stage), channel_load(problem_, first.stages.back(), stage)});
+        if (load >= best.load.value()) continue;
+        best = first;
+        best.load = Seconds(load);
+        best.stages.push_back(stage);
+      }
+    }
+    return states_[state] = best;
+  }
+
+  const PartitionProblem& problem_;
+  std::map<State, Partition> states_;
+};
+
+/// Whole numbers whose shares are whole too, up to 4 devices: sums are exact in any order, and ties are many.
+inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_layers, std::size_t most_devices) {
+  const auto below = [&](std::uint64_t count) { return static_cast<std::int64_t>(random() % count); };
+  const std::size_t layers = 1 + random() % most_layers;
+  const std::size_t devices = 1 + random() % most_devices;
+  PartitionProblem problem{.compute = {Seconds(0)},
+                           .parameters = {Bytes(0)},
+                           .crossing = {Bytes(0)},
+                           .bandwidths = spp::PairBandwidths(devices),
+                           .factors = {},
+                           .update_bandwidth = {},
+                           .update_copies = 1 + below(4),
+                           .microbatches = 1 + below(5),
+                           .most_replicas = below(3) == 0 ? 1 + below(3) : 100,
+                           .full_duplex = below(2) == 0,
+                           .allow_fewer = below(2) == 0};
+  const auto largest = static_cast<std::uint64_t>(1 + below(6));
+  for (std::size_t l = 1; l <= layers; ++l) {
+    problem.compute.push_back(problem.compute.back() + Seconds(static_cast<double>(12 * below(largest))));
+    problem.parameters.push_back(problem.parameters.back() + Bytes(96 * below(largest)));
+    problem.crossing.push_back(Bytes(l < layers ? 96 * below(largest) : 0));
+  }
+  const bool equal_speeds = below(2) == 0;
+  const bool updates = below(2) == 0;
+  for (std::size_t u = 0; u < devices; ++u) {
+    problem.factors.push_back(static_cast<double>(equal_speeds ? 1 : 1 + below(3)));
+    problem.update_bandwidth.push_back(updates ? BytesPerSecond(static_cast<double>(8 << below(2)))
+                                               : BytesPerSecond(kNoLoad));
+    for (std::size_t v = 0; v < u; ++v) {
+      problem.bandwidths.set(DeviceId(u), DeviceId(v), BytesPerSecond(static_cast<double>(1 << below(4))));
+    }
+  }
+  return problem;
+}
+
+}  // namespace stagecraft::testing
