@@ -9,7 +9,7 @@ std::int64_t alternating_replicas(const Stage& stage) {
   return stage.replication == Replication::RoundRobin ? static_cast<std::int64_t>(stage.devices.size()) : 1;
 }
 
-std::int64_t warmup(const Plan& plan, StageId stage) {
+std::int64_t warmup(const Plan& plan, StageId stage, std::int64_t eagerness) {
   // A stage must not wait for more forwards than the stage before it gives out ahead of its own first backward: a cap
   // is passed on downstream.
   const std::uint32_t pipeline = plan.stages[stage.value()].pipeline;
@@ -23,7 +23,7 @@ std::int64_t warmup(const Plan& plan, StageId stage) {
     const Stage& own = plan.stages[i];
     if (own.pipeline != pipeline) continue;
     const std::int64_t replicas = alternating_replicas(own);
-    count = (ranks - 1) / replicas;
+    count = (ranks - 1) / replicas * eagerness;
     if (own.in_flight) count = std::min(count, *own.in_flight - 1);
     if (upstream >= 0) count = std::min(count, (upstream - 1) / replicas);
     upstream = (count + 1) * replicas;

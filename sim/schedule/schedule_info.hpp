@@ -84,6 +84,7 @@ struct ParameterProblem {
 /// As on the command line: `1f1b-star,release=asap`.
 [[nodiscard]] std::string schedule_text(const ScheduleChoice& choice);
 
+extern const ScheduleInfo eager_one_f_one_b_schedule;
 extern const ScheduleInfo gpipe_schedule;
 extern const ScheduleInfo one_f_one_b_schedule;
 extern const ScheduleInfo one_f_one_b_star_schedule;

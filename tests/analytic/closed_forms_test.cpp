@@ -25,13 +25,13 @@ std::vector<std::int64_t> sizes(std::int64_t extra) {
   return result;
 }
 
-TEST_CASE("closed form: gpipe and 1f1b take (m + p - 1)(f + b) without transfer cost") {
+TEST_CASE("closed form: gpipe, 1f1b and eager-1f1b take (m + p - 1)(f + b) without transfer cost") {
   const double f = 0.0123;
   const double b = 0.0271;
   for (std::int64_t p : {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512}) {
     for (std::int64_t m : sizes(p)) {
       const double expected = static_cast<double>(m + p - 1) * (f + b);
-      for (const char* schedule : {"gpipe", "1f1b"}) {
+      for (const char* schedule : {"gpipe", "1f1b", "eager-1f1b"}) {
         CAPTURE(p);
         CAPTURE(m);
         CAPTURE(schedule);
@@ -60,13 +60,32 @@ TEST_CASE("closed form: latency adds 2(p-1)c to gpipe and c[2(p-1)m/p + 2(p-2)] 
   }
 }
 
-TEST_CASE("closed form: 1f1b keeps min(m, p - i) microbatches in flight, gpipe all of them") {
+TEST_CASE("closed form: eager-1f1b hides the latency of all but the first and last microbatch") {
+  // schedules.md, section 1.2; t = f + b = 3, c small against t.
+  for (const double c : {0.01, 0.2}) {
+    for (std::int64_t p : {2, 3, 4, 8, 16}) {
+      for (std::int64_t m : sizes(p)) {
+        CAPTURE(c);
+        CAPTURE(p);
+        CAPTURE(m);
+        const double expected = static_cast<double>(m + p - 1) * 3.0 + 2.0 * static_cast<double>(p - 1) * c;
+        const double found = iteration(static_cast<std::size_t>(p), m, "eager-1f1b", 1.0, 2.0, c);
+        CHECK(found == doctest::Approx(expected).epsilon(1e-12));
+        CHECK(found <= iteration(static_cast<std::size_t>(p), m, "1f1b", 1.0, 2.0, c) * (1 + 1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("closed form: in flight are min(m, p - i) in 1f1b, min(m, 2(p - i) - 1) in eager-1f1b, all in gpipe") {
   for (std::size_t p : {1U, 2U, 4U, 7U}) {
-    for (std::int64_t m : {1, 3, 4, 9}) {
+    for (std::int64_t m : {1, 3, 4, 9, 20}) {
+      const Report eager = evaluate_plan(chain(p, 1, 2), pairwise(p), straight(p, m, "eager-1f1b"));
       const Report one = evaluate_plan(chain(p, 1, 2), pairwise(p), straight(p, m, "1f1b"));
       const Report all = evaluate_plan(chain(p, 1, 2), pairwise(p), straight(p, m, "gpipe"));
       for (std::size_t i = 0; i < p; ++i) {
         CHECK(one.devices[i].in_flight_peak == std::min(m, static_cast<std::int64_t>(p - i)));
+        CHECK(eager.devices[i].in_flight_peak == std::min(m, 2 * static_cast<std::int64_t>(p - i) - 1));
         CHECK(all.devices[i].in_flight_peak == m);
       }
     }
