@@ -1,0 +1,117 @@
+#include "planners/hetpipe/allocation.hpp"
+
+#include "planners/cost_model.hpp"
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace stagecraft::hetpipe {
+namespace {
+
+using Node = std::vector<DeviceId>;
+
+std::vector<Node> nodes_of(const Platform& platform) {
+  std::map<NodeId, Node> members;  // in the explicit form all are of no node
+  for (DeviceId device : indices(platform.devices)) members[platform.devices[device].node].push_back(device);
+  std::vector<Node> nodes;
+  for (auto& [id, devices] : members) nodes.push_back(std::move(devices));
+  return nodes;
+}
+
+/// Of all nodes. **Throws** InputError if they differ.
+std::size_t node_size(const std::vector<Node>& nodes, const std::string& allocation) {
+  for (const Node& node : nodes) {
+    if (node.size() == nodes[0].size()) continue;
+    throw InputError("planner 'hetpipe': allocation '" + allocation + "' wants nodes of one size, found nodes of " +
+                         std::to_string(nodes[0].size()) + " and " + std::to_string(node.size()) + " devices",
+                     {}, "allocation 'node' takes nodes of any size");
+  }
+  return nodes[0].size();
+}
+
+[[noreturn]] void refuse_size(std::size_t size, const std::string& what) {
+  throw InputError("planner 'hetpipe': virtual workers of " + std::to_string(size) + " devices (option worker_size) " +
+                   what);
+}
+
+/// `per_node` devices of each of the nodes for every worker, until the nodes are used up.
+void distribute(const std::vector<Node>& nodes, std::size_t per_node, std::vector<Worker>& workers) {
+  for (std::size_t used = 0; used < nodes[0].size(); used += per_node) {
+    workers.emplace_back();
+    for (const Node& node : nodes) {
+      const auto begin = node.begin() + static_cast<std::ptrdiff_t>(used);
+      workers.back().insert(workers.back().end(), begin, begin + static_cast<std::ptrdiff_t>(per_node));
+    }
+  }
+}
+
+std::vector<Worker> of_one_node(const std::vector<Node>& nodes, std::size_t size) {
+  std::size_t common = 0;
+  for (const Node& node : nodes) common = std::gcd(common, node.size());
+  if (size == 0) size = common;
+  if (common % size != 0) {
+    refuse_size(size, "do not divide the nodes: sizes that do divide " + std::to_string(common));
+  }
+  std::vector<Worker> workers;
+  for (const Node& node : nodes) distribute({node}, size, workers);
+  return workers;
+}
+
+std::vector<Worker> of_all_nodes(const std::vector<Node>& nodes, std::size_t size) {
+  const std::size_t each = node_size(nodes, "equal");
+  if (size == 0) size = nodes.size();
+  if (size % nodes.size() != 0 || each % (size / nodes.size()) != 0) {
+    refuse_size(size, "cannot take as many devices of each of " + std::to_string(nodes.size()) + " nodes with " +
+                          std::to_string(each) + " devices");
+  }
+  std::vector<Worker> workers;
+  distribute(nodes, size / nodes.size(), workers);
+  return workers;
+}
+
+/// Fastest first; equal nodes in platform order.
+void sort_by_speed(const LayerGraph& graph, const Platform& platform, std::vector<Node>& nodes) {
+  std::ranges::stable_sort(nodes, {}, [&](const Node& node) { return slowest_factor(graph, platform, node); });
+}
+
+std::vector<Worker> of_two_nodes(const LayerGraph& graph, const Platform& platform, std::vector<Node> nodes,
+                                 std::size_t size) {
+  const std::size_t each = node_size(nodes, "hybrid");
+  if (nodes.size() % 2 != 0) {
+    throw InputError("planner 'hetpipe': allocation 'hybrid' pairs nodes, and there are " +
+                         std::to_string(nodes.size()) + " of them",
+                     {}, "allocations 'node' and 'equal' take any number");
+  }
+  if (size == 0) size = each % 2 == 0 ? each : 2 * each;
+  if (size % 2 != 0 || each % (size / 2) != 0) {
+    refuse_size(size, "cannot take half their devices of each of two nodes with " + std::to_string(each) + " devices");
+  }
+  sort_by_speed(graph, platform, nodes);
+  std::vector<Worker> workers;
+  for (std::size_t i = 0; i < nodes.size() / 2; ++i) {
+    distribute({nodes[i], nodes[nodes.size() - 1 - i]}, size / 2, workers);
+  }
+  return workers;
+}
+
+}  // namespace
+
+Allocation allocation_of(const std::string& name) {
+  if (name == "node") return Allocation::Node;
+  return name == "equal" ? Allocation::Equal : Allocation::Hybrid;
+}
+
+std::vector<Worker> virtual_workers(const LayerGraph& graph, const Platform& platform, Allocation allocation,
+                                    std::size_t size) {
+  const std::vector<Node> nodes = nodes_of(platform);
+  switch (allocation) {
+    case Allocation::Node: return of_one_node(nodes, size);
+    case Allocation::Equal: return of_all_nodes(nodes, size);
+    case Allocation::Hybrid: return of_two_nodes(graph, platform, nodes, size);
+  }
+  return {};
+}
+
+}  // namespace stagecraft::hetpipe

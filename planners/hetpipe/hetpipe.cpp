@@ -1,0 +1,139 @@
+#include "planners/chain.hpp"
+#include "planners/cost_model.hpp"
+#include "planners/hetpipe/allocation.hpp"
+#include "planners/hetpipe/worker_cut.hpp"
+#include "planners/planner.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/workers.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+extern const PlannerInfo hetpipe_planner;
+
+namespace {
+
+using hetpipe::Worker;
+using hetpipe::WorkerCosts;
+using hetpipe::WorkerCut;
+
+/// The smallest bandwidth between the devices of two consecutive stages, over all virtual workers.
+BytesPerSecond link_bandwidth(const Platform& platform, const std::vector<Worker>& workers, std::size_t s) {
+  BytesPerSecond slowest(kNever.value());
+  for (const Worker& worker : workers) {
+    const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform, worker[s], worker[s + 1]);
+    if (!bandwidth) {
+      throw InputError("planner 'hetpipe': devices " + quote(platform.devices[worker[s]].name) + " and " +
+                           quote(platform.devices[worker[s + 1]].name) +
+                           " are neighbours in a virtual worker and not connected",
+                       {}, "give the pair a link or a route, or choose another allocation or worker_size");
+    }
+    slowest = std::min(slowest, *bandwidth);
+  }
+  return slowest;
+}
+
+std::vector<DeviceId> members(const std::vector<Worker>& workers, std::size_t s) {
+  std::vector<DeviceId> devices;
+  for (const Worker& worker : workers) devices.push_back(worker[s]);
+  return devices;
+}
+
+/// One cut serves all workers, so each position counts at its slowest device and link.
+WorkerCosts costs_of(const PlanRequest& request, const std::vector<LayerId>& order, const std::vector<Worker>& workers,
+                     std::size_t stages) {
+  WorkerCosts costs;
+  costs.prefix = {0.0};
+  for (LayerId id : order) {
+    const Layer& layer = request.graph.layers[id];
+    costs.prefix.push_back(costs.prefix.back() + (layer.forward + layer.backward).value());
+  }
+  const std::vector<Bytes> crossing = crossing_bytes(request.graph, order);
+  for (std::size_t s = 0; s < stages; ++s) {
+    costs.factors.push_back(slowest_factor(request.graph, request.platform, members(workers, s)));
+    if (s + 1 == stages) break;
+    const BytesPerSecond bandwidth = link_bandwidth(request.platform, workers, s);
+    costs.transfers.emplace_back();
+    for (Bytes bytes : crossing) costs.transfers.back().push_back((bytes / bandwidth).value());
+  }
+  return costs;
+}
+
+std::vector<Stage> stages_of(const std::vector<LayerId>& order, const std::vector<Worker>& workers,
+                             const WorkerCut& cut) {
+  std::vector<Stage> stages(cut.first.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::size_t end = s + 1 < stages.size() ? cut.first[s + 1] : order.size();
+    stages[s].layers.assign(order.begin() + static_cast<std::ptrdiff_t>(cut.first[s]),
+                            order.begin() + static_cast<std::ptrdiff_t>(end));
+    stages[s].devices = members(workers, s);
+  }
+  return stages;
+}
+
+/// The longest all-reduce and optimizer step of a stage.
+Seconds synchronisation(const PlanRequest& request, const Plan& plan) {
+  Seconds longest{0};
+  for (const Stage& stage : plan.stages) {
+    const Bytes parameters = stage_work(request.graph, stage).parameters;
+    Seconds update{0};
+    for (DeviceId device : stage.devices) {
+      update = std::max(update, update_time(request.platform.kind(device), request.training, parameters));
+    }
+    longest = std::max(longest, ring_all_reduce(request.platform, stage.devices, parameters) + update);
+  }
+  return longest;
+}
+
+Detail::List names_of(const Platform& platform, const std::vector<Worker>& workers, std::size_t stages) {
+  Detail::List lists;
+  for (const Worker& worker : workers) {
+    Detail::List names;
+    for (std::size_t s = 0; s < stages; ++s) names.emplace_back(platform.devices[worker[s]].name);
+    lists.emplace_back(std::move(names));
+  }
+  return lists;
+}
+
+PlanResult plan_hetpipe(const PlanRequest& request) {
+  const std::string& allocation = request.options.word("allocation");
+  const auto size = static_cast<std::size_t>(request.options.count("worker_size"));
+  const std::vector<Worker> workers =
+      hetpipe::virtual_workers(request.graph, request.platform, hetpipe::allocation_of(allocation), size);
+  const std::vector<LayerId> order = canonical_order(request.graph);
+  const std::size_t stages = std::min(workers[0].size(), order.size());
+  const WorkerCut cut = hetpipe::cut_worker(costs_of(request, order, workers, stages));
+
+  Plan plan = empty_plan(hetpipe_planner, request);
+  plan.stages = stages_of(order, workers, cut);
+  const auto count = static_cast<std::int64_t>(workers.size());
+  plan.predicted = claimed_figures(plan, Seconds(cut.stage_time), count);
+  const Seconds synchronise = synchronisation(request, plan);
+  if (plan.predicted.iteration_time) *plan.predicted.iteration_time += synchronise;
+  const Detail::Record details = {{"workers", count},
+                                  {"worker_size", static_cast<std::int64_t>(workers[0].size())},
+                                  {"stage_time_s", cut.stage_time},
+                                  {"synchronisation_s", synchronise.value()},
+                                  {"virtual_workers", names_of(request.platform, workers, stages)}};
+  return judged(request, {std::move(plan), details});
+}
+
+}  // namespace
+
+const PlannerInfo hetpipe_planner{
+    .name = "hetpipe",
+    .summary = "virtual workers of several devices that each run a pipeline, data parallel across; flushed",
+    .source = "Park et al., HetPipe, USENIX ATC 2020, with a flush in place of wave synchronisation",
+    .default_schedule = "1f1b",
+    .options = {{"allocation",
+                 std::string("node"),
+                 "how workers are formed: of one node, of all nodes equally, or of a fast and a slow node",
+                 {"node", "equal", "hybrid"}},
+                {"worker_size", std::int64_t{0}, "devices of a worker; 0: what the allocation suggests", {}, 0}},
+    .plan = plan_hetpipe,
+};
+
+}  // namespace stagecraft
