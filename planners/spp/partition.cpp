@@ -1,56 +1,17 @@
 #include "planners/spp/partition.hpp"
 
 #include "planners/spp/partition_costs.hpp"
+#include "planners/spp/partition_sums.hpp"
+#include "planners/spp/partition_tables.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace stagecraft::spp {
 namespace {
-
-/// G(l, c, p, r) for c stages on the first p devices, the last before layer l, and r devices behind them.
-class Table {
- public:
-  Table(std::size_t layers, std::size_t devices) : layers_(layers), devices_(devices), first_(devices) {
-    std::size_t size = 0;
-    for (std::size_t p = 1; p < devices; ++p) {
-      first_[p] = size;
-      size += (devices - p) * most_stages(p) * layers;
-    }
-    values_.assign(size, kInfinity);
-  }
-  [[nodiscard]] std::size_t most_stages(std::size_t p) const { return std::min(p, layers_ - 1); }
-  /// By layer.
-  [[nodiscard]] double* row(std::size_t c, std::size_t p, std::size_t r) { return &values_[at(c, p, r)]; }
-  [[nodiscard]] const double* row(std::size_t c, std::size_t p, std::size_t r) const { return &values_[at(c, p, r)]; }
-
- private:
-  [[nodiscard]] std::size_t at(std::size_t c, std::size_t p, std::size_t r) const {
-    return first_[p] + ((r - 1) * most_stages(p) + c - 1) * layers_;
-  }
-
-  std::size_t layers_;
-  std::size_t devices_;
-  std::vector<std::size_t> first_;
-  std::vector<double> values_;
-};
-
-/// W(l, c, r, i) of one l.
-class Loads {
- public:
-  explicit Loads(std::size_t devices) : stride_(devices + 1), values_(stride_ * stride_ * stride_, kInfinity) {}
-  [[nodiscard]] double& at(std::size_t c, std::size_t r, std::size_t i) {
-    return values_[(i * stride_ + c) * stride_ + r];
-  }
-
- private:
-  std::size_t stride_;
-  std::vector<double> values_;
-};
 
 /// 1 GiB, and steps of about a nanosecond at worst.
 constexpr double kMostEntries = 1 << 27;
@@ -74,8 +35,7 @@ class Program {
         costs_(problem),
         layers_(costs_.layers()),
         devices_(costs_.devices()),
-        most_(static_cast<std::size_t>(
-            std::clamp(problem.most_replicas, std::int64_t{1}, static_cast<std::int64_t>(costs_.devices())))),
+        most_(costs_.most_replicas()),
         table_(layers_, devices_),
         loads_(devices_),
         ring_bytes_(devices_ + 1, std::vector<double>(layers_)),
@@ -87,7 +47,12 @@ class Program {
       if (l < layers_) fill_table(l);
     }
   }
-  [[nodiscard]] std::optional<Partition> best(std::size_t stages);
+  /// None where the stages would need more replicas than they may have.
+  [[nodiscard]] std::optional<LeastLoad> least(std::size_t stages);
+  [[nodiscard]] Partition first_found(const LeastLoad& target);
+  [[nodiscard]] std::vector<Partition> with_smallest_sums(const std::vector<LeastLoad>& targets) {
+    return smallest_sums(problem_, costs_, targets, table_);
+  }
 
  private:
   void fill_loads(std::size_t l);
@@ -99,9 +64,9 @@ class Program {
   PartitionCosts costs_;
   std::size_t layers_;
   std::size_t devices_;
-  std::size_t most_;  // replicas of a stage
-  Table table_;
-  Loads loads_;
+  std::size_t most_;                             // replicas of a stage
+  CutTable table_;                               // G
+  StateTable loads_;                             // W of one l
   std::vector<std::vector<double>> ring_bytes_;  // [r][l'] of one l
   std::vector<double> stage_;                    // [l'] of one l, r and i
 };
@@ -172,25 +137,25 @@ double Program::load(std::size_t l, std::size_t stages, std::size_t r, std::size
   return least;
 }
 
-std::optional<Partition> Program::best(std::size_t stages) {
-  double least = kInfinity;
-  std::size_t i = devices_;
-  std::size_t r = 0;
+std::optional<LeastLoad> Program::least(std::size_t stages) {
+  LeastLoad least{stages, devices_, kInfinity};
   for (std::size_t used = devices_; used >= (problem_.allow_fewer ? stages : devices_); --used) {
     for (std::size_t last = 1; last <= used; ++last) {
-      const double value = loads_.at(stages, last, used);
-      if (value < least) {
-        least = value;
-        i = used;
-        r = last;
-      }
+      const double load = loads_.at(stages, last, used);
+      if (load < least.load) least = {stages, used, load};
     }
   }
-  if (least == kInfinity) return std::nullopt;
-  Partition partition{Seconds(least), {}};
+  return least.load < kInfinity ? std::optional(least) : std::nullopt;
+}
+
+Partition Program::first_found(const LeastLoad& target) {
   std::size_t l = layers_;
-  double value = least;
-  for (std::size_t c = stages; c > 1; --c) {
+  std::size_t i = target.devices;
+  std::size_t r = 1;
+  while (loads_.at(target.stages, r, i) > target.load) ++r;
+  double value = target.load;
+  Partition partition{Seconds(value), {}};
+  for (std::size_t c = target.stages; c > 1; --c) {
     const std::size_t p = i - r;
     const double* before = table_.row(c - 1, p, r);
     std::size_t begin = c - 1;
@@ -219,11 +184,13 @@ std::vector<Partition> best_partitions(const PartitionProblem& problem) {
   require_feasible_size(problem.layers(), problem.devices());
   Program program(problem);
   program.run();
-  std::vector<Partition> partitions;
-  const std::size_t most = std::min(problem.layers(), problem.devices());
-  for (std::size_t stages = 1; stages <= most; ++stages) {
-    if (std::optional<Partition> best = program.best(stages)) partitions.push_back(std::move(*best));
+  std::vector<LeastLoad> targets;
+  for (std::size_t stages = 1; stages <= std::min(problem.layers(), problem.devices()); ++stages) {
+    if (const std::optional<LeastLoad> least = program.least(stages)) targets.push_back(*least);
   }
+  if (problem.ties == PartitionTies::SmallestSum) return program.with_smallest_sums(targets);
+  std::vector<Partition> partitions;
+  for (const LeastLoad& target : targets) partitions.push_back(program.first_found(target));
   return partitions;
 }
 

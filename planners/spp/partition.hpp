@@ -12,6 +12,12 @@
 
 namespace stagecraft::spp {
 
+/// Which of the partitions of least load is taken.
+enum class PartitionTies {
+  SmallestSum,  ///< of the loads of stages and channels, then as below
+  FirstFound,   ///< by the loops of the recurrence
+};
+
 /// What a partition depends on: layers of a chain and devices in a fixed order, both by position.
 struct PartitionProblem {
   // Of the layers before each position. **Shape** layers + 1; the first entry is 0, and none is smaller than the one
@@ -32,6 +38,7 @@ struct PartitionProblem {
       std::numeric_limits<std::int64_t>::max();  ///< of a stage: what a microbatch divides into
   bool full_duplex = false;                      ///< a channel carries both directions at once
   bool allow_fewer = false;                      ///< devices at the end of the order may be left idle
+  PartitionTies ties = PartitionTies::SmallestSum;
 
   [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
@@ -72,10 +79,12 @@ struct Partition {
 /// and W = min over l' of max(G(l', xi-1, i-r, r), stage). The stage falls as l' grows, so the search goes down from l'
 /// = l - 1 and ends where the stage alone is no better. Plans are followed back from the table.
 ///
-/// Ties go to the first found with r, l', r' ascending; with fewer devices allowed, first of all to more devices.
+/// Ties go, with fewer devices allowed, first of all to more devices; then to the smallest sum of loads (see
+/// partition_sums.hpp); then to the first found with r, l', r' ascending.
 /// **Throws** InputError where the table or the work would be too large.
-/// **Cost** O(L V³ (L + V)) at worst, of which most is skipped; 8 bytes for each of at most L V³ / 6 entries.
-/// **Source** SPP (INFOCOM 2022); the separation of G is ours and changes no answer.
+/// **Cost** O(L V³ (L + V)) at worst, of which most is skipped, and for the smallest sums at most that for each
+/// different load; 8 bytes for each of at most L V³ / 6 entries.
+/// **Source** SPP (INFOCOM 2022); the separation of G is ours and changes no answer, the smallest sum is ours.
 [[nodiscard]] std::vector<Partition> best_partitions(const PartitionProblem& problem);
 
 }  // namespace stagecraft::spp

@@ -2,7 +2,9 @@
 
 #include "planners/spp/partition.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -18,6 +20,10 @@ class PartitionCosts {
 
   [[nodiscard]] std::size_t layers() const { return problem_->layers(); }
   [[nodiscard]] std::size_t devices() const { return devices_; }
+  /// Of a stage, at most the devices.
+  [[nodiscard]] std::size_t most_replicas() const {
+    return static_cast<std::size_t>(std::clamp(problem_->most_replicas, std::int64_t{1}, std::int64_t(devices_)));
+  }
 
   /// What replicas of a stage with the layers [begin, end) send to the next in the ring.
   [[nodiscard]] double ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const;

@@ -66,8 +66,9 @@ BENCHMARK(order_far_nodes)->Unit(benchmark::kMillisecond)->Arg(128)->Arg(1024);
 BENCHMARK(order_equal)->Unit(benchmark::kMillisecond)->Arg(1024);
 BENCHMARK(order_scattered)->Unit(benchmark::kMillisecond)->Arg(16)->Arg(128)->Arg(512);
 
-/// Layers of uneven cost on nodes of eight devices; tensors shrink and weights grow along the chain.
-PartitionProblem problem(std::size_t layers, std::size_t devices) {
+/// Layers of uneven cost on nodes of eight devices; tensors shrink and weights grow along the chain. The last layer
+/// takes as long as `heavy` others: where it alone is the load, any other stages tie.
+PartitionProblem problem(std::size_t layers, std::size_t devices, std::int64_t heavy) {
   std::mt19937_64 random(1);
   const auto between = [&](std::uint64_t least, std::uint64_t most) {
     return static_cast<std::int64_t>(least + random() % (most - least + 1));
@@ -81,7 +82,8 @@ PartitionProblem problem(std::size_t layers, std::size_t devices) {
                            .update_copies = 4,
                            .microbatches = 4 * static_cast<std::int64_t>(devices)};
   for (std::size_t l = 1; l <= layers; ++l) {
-    problem.compute.push_back(problem.compute.back() + Seconds(1e-5 * static_cast<double>(between(100, 1000))));
+    problem.compute.push_back(problem.compute.back() +
+                              Seconds(1e-5 * static_cast<double>(between(100, 1000) * (l == layers ? heavy : 1))));
     problem.parameters.push_back(problem.parameters.back() +
                                  Bytes(static_cast<std::int64_t>(l) * between(10'000, 1'000'000)));
     problem.crossing.push_back(Bytes(static_cast<std::int64_t>(layers - l) * between(50'000, 500'000)));
@@ -91,7 +93,7 @@ PartitionProblem problem(std::size_t layers, std::size_t devices) {
 
 void partition(benchmark::State& state) {
   const PartitionProblem given =
-      problem(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)));
+      problem(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)), state.range(2));
   std::vector<Partition> best;
   for (auto _ : state) benchmark::DoNotOptimize(best = best_partitions(given));
   state.counters["least_load_s"] = std::ranges::min(best, {}, &Partition::load).load.value();
@@ -99,15 +101,18 @@ void partition(benchmark::State& state) {
 }
 BENCHMARK(partition)
     ->Unit(benchmark::kMillisecond)
-    ->ArgNames({"layers", "devices"})
-    ->Args({20, 4})
-    ->Args({50, 8})
-    ->Args({100, 16})
-    ->Args({32, 32})
-    ->Args({200, 16})
-    ->Args({64, 64})
-    ->Args({1000, 16})
-    ->Args({1000, 64});
+    ->ArgNames({"layers", "devices", "heavy"})
+    ->Args({20, 4, 1})
+    ->Args({50, 8, 1})
+    ->Args({100, 16, 1})
+    ->Args({32, 32, 1})
+    ->Args({200, 16, 1})
+    ->Args({64, 64, 1})
+    ->Args({100, 16, 50})
+    ->Args({200, 16, 100})
+    ->Args({64, 64, 32})
+    ->Args({1000, 16, 1})
+    ->Args({1000, 64, 1});
 
 }  // namespace
 

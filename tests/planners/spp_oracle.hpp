@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 #include <tuple>
 #include <vector>
@@ -156,6 +157,72 @@ class PlainProgram {
   const PartitionProblem& problem_;
   std::map<State, Partition> states_;
 };
+
+/// By the same loops the smallest sum of loads, none of which exceeds `most`, on the first `devices` devices.
+class PlainSums {
+ public:
+  PlainSums(const PartitionProblem& problem, double most) : problem_(problem), most_(most) {}
+
+  [[nodiscard]] std::vector<PartitionStage> best(std::size_t stages, std::size_t devices) {
+    Found best;
+    for (std::size_t r = 1; r <= devices; ++r) {
+      const Found& found = at({problem_.layers(), stages, r, devices});
+      if (found.sum < best.sum) best = found;
+    }
+    return best.stages;
+  }
+
+ private:
+  using State = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
+  struct Found {
+    double sum = kNoLoad;
+    std::vector<PartitionStage> stages;
+  };
+
+  [[nodiscard]] double within(double load) const { return load <= most_ ? load : kNoLoad; }
+
+  const Found& at(const State& state) {
+    const auto known = states_.find(state);
+    if (known != states_.end()) return known->second;
+    const auto [l, stages, r, i] = state;
+    Found best;
+    const PartitionStage last{0, l, i - r, r};
+    if (!may_have(problem_, r) || (stages == 1 && r != i)) return states_[state] = best;
+    if (stages == 1) return states_[state] = {within(stage_load(problem_, last)), {last}};
+    for (std::size_t before = stages - 1; before < l; ++before) {
+      for (std::size_t replicas = 1; replicas + r <= i; ++replicas) {
+        const Found& first = at({before, stages - 1, replicas, i - r});
+        if (first.sum == kNoLoad) continue;
+        const PartitionStage stage{before, l, i - r, r};
+        const double sum = first.sum + within(stage_load(problem_, stage)) +
+                           within(channel_load(problem_, first.stages.back(), stage));
+        if (sum >= best.sum) continue;
+        best = {sum, first.stages};
+        best.stages.push_back(stage);
+      }
+    }
+    return states_[state] = best;
+  }
+
+  const PartitionProblem& problem_;
+  double most_;
+  std::map<State, Found> states_;
+};
+
+/// The smallest sum of the loads of any plan with as many stages on as many devices and no larger load.
+inline double exhaustive_sum(const PartitionProblem& problem, const Partition& partition) {
+  const std::size_t used = partition.stages.back().first + partition.stages.back().replicas;
+  double least = kNoLoad;
+  std::vector<PartitionStage> stages;
+  for_each_partition(problem, stages, [&] {
+    if (stages.size() != partition.stages.size()) return;
+    if (stages.back().first + stages.back().replicas != used) return;
+    const std::vector<double> loads = loads_of(problem, stages);
+    if (std::ranges::max(loads) > partition.load.value()) return;
+    least = std::min(least, std::accumulate(loads.begin(), loads.end(), 0.0));
+  });
+  return least;
+}
 
 /// Whole numbers whose shares are whole too, up to 4 devices: sums are exact in any order, and ties are many.
 inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_layers, std::size_t most_devices) {

@@ -1,0 +1,212 @@
+#include "planners/spp/partition_sums.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stagecraft::spp {
+namespace {
+
+/// Cuts that may stand behind a number of devices: [first, last].
+struct CutRange {
+  std::size_t first = 1;
+  std::size_t last = 0;
+  [[nodiscard]] bool contains(std::size_t cut) const { return first <= cut && cut <= last; }
+};
+
+/// F and H within one load.
+class SumProgram {
+ public:
+  SumProgram(const PartitionProblem& problem, const PartitionCosts& costs, CutTable& table)
+      : problem_(problem),
+        costs_(costs),
+        layers_(costs.layers()),
+        devices_(costs.devices()),
+        most_replicas_(costs.most_replicas()),
+        table_(table),
+        sums_(devices_),
+        stage_(layers_) {}
+
+  /// Fills the tables for up to `stages` stages.
+  void run(double load, std::size_t stages);
+  /// **Requires** a run with its load.
+  [[nodiscard]] Partition best(const LeastLoad& target);
+
+ private:
+  void find_ranges();
+  void fill_sums(std::size_t l);
+  void fill_last_stages(std::size_t l, std::size_t p, std::size_t r);
+  void fill_table(std::size_t l);
+  [[nodiscard]] double sum(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const;
+
+  /// In whole units; infinite where it exceeds the load.
+  [[nodiscard]] double counted(double load) const {
+    constexpr double kRounds = 6755399441055744.0;  // 1.5 · 2^52: what is added to it becomes whole
+    return load <= load_ ? (load * scale_ + kRounds) - kRounds : kInfinity;
+  }
+
+  const PartitionProblem& problem_;
+  const PartitionCosts& costs_;
+  std::size_t layers_;
+  std::size_t devices_;
+  std::size_t most_replicas_;
+  std::size_t most_stages_ = 0;
+  double load_ = 0.0;
+  double scale_ = 0.0;
+  CutTable& table_;               // H
+  StateTable sums_;               // F of one l
+  std::vector<CutRange> ranges_;  // by devices before the cut
+  std::vector<double> stage_;     // [l'] of one l, r and i
+  std::vector<double> channels_;  // [(r' - 1) · (devices - p) + r - 1] of one l and p
+  std::vector<double> least_;     // [r - 1]
+};
+
+void SumProgram::run(double load, std::size_t stages) {
+  constexpr int kBits = 40;
+  constexpr double kLeast = 1e-200;
+  load_ = load;
+  scale_ = load > kLeast ? std::ldexp(1.0, kBits - std::ilogb(load)) : 0.0;
+  most_stages_ = stages;
+  find_ranges();
+  for (std::size_t l = 1; l <= layers_; ++l) {
+    fill_sums(l);
+    if (l < layers_) fill_table(l);
+  }
+}
+
+/// A stage within the load computes no more than its devices together do at their own speeds.
+void SumProgram::find_ranges() {
+  constexpr double kSlack = 1.0 + 1e-9;  // far above what rounding does
+  const double each = load_ / static_cast<double>(problem_.microbatches) * kSlack;
+  std::vector<double> speed{0.0};
+  for (double factor : problem_.factors) speed.push_back(speed.back() + 1.0 / factor);
+  const double all = problem_.compute.back().value();
+  ranges_.assign(devices_ + 1, {});
+  for (std::size_t p = 1; p < devices_; ++p) {
+    CutRange& range = ranges_[p];
+    range.last = layers_ - 1;
+    while (range.last > 0 && problem_.compute[range.last].value() > each * speed[p]) --range.last;
+    const double behind = each * (speed[devices_] - speed[p]);
+    while (range.first < layers_ && all - problem_.compute[range.first].value() > behind) ++range.first;
+  }
+}
+
+void SumProgram::fill_sums(std::size_t l) {
+  for (std::size_t r = 1; r <= most_replicas_; ++r) sums_.at(1, r, r) = counted(costs_.stage(0, l, 0, r));
+  const bool is_end = l == layers_;
+  for (std::size_t i = is_end && !problem_.allow_fewer ? devices_ : 2; i <= devices_; ++i) {
+    if (!is_end && !ranges_[i].contains(l)) continue;
+    for (std::size_t r = 1; r <= std::min(i - 1, most_replicas_); ++r) fill_last_stages(l, i - r, r);
+  }
+}
+
+/// F(l, ·, r, p + r) of more than one stage.
+void SumProgram::fill_last_stages(std::size_t l, std::size_t p, std::size_t r) {
+  const CutRange& range = ranges_[p];
+  const std::size_t end = std::min(range.last + 1, l);
+  std::size_t first = end;
+  while (first > range.first) {
+    const double stage = counted(costs_.stage(first - 1, l, p, p + r));
+    if (stage == kInfinity) break;
+    stage_[--first] = stage;
+  }
+  for (std::size_t c = 1; c <= std::min({p, l - 1, most_stages_ - 1}); ++c) {
+    const double* before = table_.row(c, p, r);
+    double least = kInfinity;
+    for (std::size_t begin = std::max(first, c); begin < end; ++begin) {
+      least = std::min(least, stage_[begin] + before[begin]);
+    }
+    sums_.at(c + 1, r, p + r) = least;
+  }
+}
+
+void SumProgram::fill_table(std::size_t l) {
+  for (std::size_t p = 1; p < devices_; ++p) {
+    if (!ranges_[p].contains(l)) continue;
+    const std::size_t most = std::min(devices_ - p, most_replicas_);
+    const std::size_t most_before = std::min(p, most_replicas_);
+    channels_.resize(most_before * most);
+    for (std::size_t before = 1; before <= most_before; ++before) {
+      for (std::size_t r = 1; r <= most; ++r) {
+        channels_[(before - 1) * most + r - 1] = counted(costs_.channel(l, p, before, r));
+      }
+    }
+    for (std::size_t c = 1; c <= std::min({p, l, most_stages_ - 1}); ++c) {
+      least_.assign(most, kInfinity);
+      for (std::size_t before = 1; before <= std::min(p - c + 1, most_before); ++before) {
+        const double sum = sums_.at(c, before, p);
+        if (sum == kInfinity) continue;
+        const double* channel = &channels_[(before - 1) * most];
+        for (std::size_t r = 0; r < most; ++r) least_[r] = std::min(least_[r], sum + channel[r]);
+      }
+      for (std::size_t r = 1; r <= most; ++r) table_.row(c, p, r)[l] = least_[r - 1];
+    }
+  }
+}
+
+/// F, from the table.
+double SumProgram::sum(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const {
+  if (stages == 1) return r == i ? counted(costs_.stage(0, l, 0, i)) : kInfinity;
+  if (i < r + stages - 1) return kInfinity;
+  const CutRange& range = ranges_[i - r];
+  const double* before = table_.row(stages - 1, i - r, r);
+  double least = kInfinity;
+  for (std::size_t begin = std::min(l, range.last + 1); begin-- > std::max(stages - 1, range.first);) {
+    const double stage = counted(costs_.stage(begin, l, i - r, i));
+    if (stage == kInfinity) break;
+    least = std::min(least, stage + before[begin]);
+  }
+  return least;
+}
+
+Partition SumProgram::best(const LeastLoad& target) {
+  std::size_t l = layers_;
+  std::size_t i = target.devices;
+  std::size_t r = 1;
+  for (std::size_t last = 2; last <= i; ++last) {
+    if (sums_.at(target.stages, last, i) < sums_.at(target.stages, r, i)) r = last;
+  }
+  double value = sums_.at(target.stages, r, i);
+  STAGECRAFT_CHECK(value < kInfinity, "a partition reaches the least load");
+  Partition partition{Seconds(target.load), {}};
+  for (std::size_t c = target.stages; c > 1; --c) {
+    const std::size_t p = i - r;
+    const double* before = table_.row(c - 1, p, r);
+    std::size_t begin = std::max(c - 1, ranges_[p].first);
+    while (counted(costs_.stage(begin, l, p, i)) + before[begin] != value) ++begin;
+    partition.stages.push_back({begin, l, p, r});
+    std::size_t replicas = 1;
+    const auto sum_before = [&] { return sum(begin, c - 1, replicas, p); };
+    while (sum_before() + counted(costs_.channel(begin, p, replicas, r)) != before[begin]) ++replicas;
+    value = sum_before();
+    l = begin;
+    i = p;
+    r = replicas;
+  }
+  partition.stages.push_back({0, l, 0, i});
+  std::ranges::reverse(partition.stages);
+  return partition;
+}
+
+}  // namespace
+
+std::vector<Partition> smallest_sums(const PartitionProblem& problem, const PartitionCosts& costs,
+                                     const std::vector<LeastLoad>& targets, CutTable& table) {
+  SumProgram program(problem, costs, table);
+  std::vector<Partition> partitions(targets.size());
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    if (!partitions[t].stages.empty()) continue;
+    std::size_t most = 0;
+    for (const LeastLoad& other : targets) {
+      if (other.load == targets[t].load) most = std::max(most, other.stages);
+    }
+    program.run(targets[t].load, most);
+    for (std::size_t other = t; other < targets.size(); ++other) {
+      if (targets[other].load == targets[t].load) partitions[other] = program.best(targets[other]);
+    }
+  }
+  return partitions;
+}
+
+}  // namespace stagecraft::spp

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "planners/spp/partition_costs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace stagecraft::spp {
+
+/// Of c stages on the first p devices, the last of them before layer l, with r devices of the next stage behind them.
+/// Infinite until written.
+class CutTable {
+ public:
+  CutTable(std::size_t layers, std::size_t devices) : layers_(layers), devices_(devices), first_(devices) {
+    std::size_t size = 0;
+    for (std::size_t p = 1; p < devices; ++p) {
+      first_[p] = size;
+      size += (devices - p) * most_stages(p) * layers;
+    }
+    values_.assign(size, kInfinity);
+  }
+  [[nodiscard]] std::size_t most_stages(std::size_t p) const { return std::min(p, layers_ - 1); }
+  /// By layer.
+  [[nodiscard]] double* row(std::size_t c, std::size_t p, std::size_t r) { return &values_[at(c, p, r)]; }
+  [[nodiscard]] const double* row(std::size_t c, std::size_t p, std::size_t r) const { return &values_[at(c, p, r)]; }
+
+ private:
+  [[nodiscard]] std::size_t at(std::size_t c, std::size_t p, std::size_t r) const {
+    return first_[p] + ((r - 1) * most_stages(p) + c - 1) * layers_;
+  }
+
+  std::size_t layers_;
+  std::size_t devices_;
+  std::vector<std::size_t> first_;
+  std::vector<double> values_;
+};
+
+/// Of c stages before one layer, on the first i devices, the last stage on r of them.
+class StateTable {
+ public:
+  explicit StateTable(std::size_t devices) : stride_(devices + 1), values_(stride_ * stride_ * stride_, kInfinity) {}
+  [[nodiscard]] double& at(std::size_t c, std::size_t r, std::size_t i) {
+    return values_[(i * stride_ + c) * stride_ + r];
+  }
+
+ private:
+  std::size_t stride_;
+  std::vector<double> values_;
+};
+
+}  // namespace stagecraft::spp
