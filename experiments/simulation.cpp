@@ -6,7 +6,9 @@
 #include "sim/base/error.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
+#include "sim/schedule/pipeline_times.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -40,6 +42,18 @@ void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform
   simulation.timeline = std::move(outcome.timeline);
 }
 
+/// A plan that the analytic network cannot carry, for want of a link that it takes, has no load there; nor has one of
+/// several pipelines, which share devices.
+std::optional<Seconds> load_of(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  constexpr bool kFullDuplex = false;
+  if (std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.pipeline != 0; })) return std::nullopt;
+  try {
+    return pipeline_load(pipeline_times(graph, platform, plan), plan.microbatches, kFullDuplex);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 const char* to_string(EngineChoice engine) { return engine == EngineChoice::Replay ? "replay" : "evaluate"; }
@@ -68,6 +82,7 @@ Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, cons
   Timeline* timeline = evaluates && choices.timeline ? &simulation.timeline : nullptr;
   Report evaluated = evaluate_plan(graph, platform, plan, lower_options(choices), events_of(choices), timeline);
   simulation.evaluated = evaluated.figures();
+  if (simulation.evaluated.iteration_time) simulation.load = load_of(graph, platform, plan);
   if (evaluates) {
     simulation.report = std::move(evaluated);
   } else {

@@ -39,6 +39,9 @@ struct Simulation {
   SimulationChoices choices;
   Report report;
   Figures evaluated;  ///< the same run without contention
+  /// What the busiest stage or channel of an iteration has to do (`pipeline_load`); none for an asynchronous schedule,
+  /// for several pipelines, and where some replicas have no way to each other.
+  std::optional<Seconds> load;
   Timeline timeline;
   Seconds wall_time;
 

@@ -1,19 +1,23 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/inputs.hpp"
 #include "experiments/report/document.hpp"
 #include "experiments/report/study_report.hpp"
 #include "experiments/study/result_files.hpp"
 #include "experiments/study/results.hpp"
+#include "experiments/study/study_file.hpp"
 #include "experiments/study/summary.hpp"
 #include "experiments/written_file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/text_file.hpp"
 
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -22,6 +26,7 @@ namespace {
 struct Options {
   std::vector<std::string> folders;
   std::optional<std::string> output;
+  std::optional<std::string> study;
 };
 
 using Writer = std::string (*)(const StudySummary& summary);
@@ -53,10 +58,20 @@ void refuse_results(const Options& options) {
   refuse_overwriting(options.output, files);
 }
 
+/// What is shown as the file says now, whatever it said when the results began.
+void show_as(const std::string& name, Manifest& manifest) {
+  const std::string path = find_input(name, InputKind::Study);
+  Study study = parse_study(read_text_file(path), path);
+  manifest.baseline = std::move(study.baseline);
+  manifest.columns = std::move(study.columns);
+  manifest.tables = std::move(study.tables);
+}
+
 Answer run(const Options& options, const Settings& settings) {
   const Writer write = options.output ? find_writer(*options.output) : writers().at(".txt");
   refuse_results(options);
-  const Results results = load_results(options.folders);
+  Results results = load_results(options.folders);
+  if (options.study) show_as(*options.study, results.manifest);
   for (const std::string& warning : results.warnings) settings.say("warning: " + warning);
   const StudySummary summary = summarise_study(results);
   Answer answer{.text = write(summary), .json = to_json(study_record(summary))};
@@ -72,6 +87,7 @@ VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_required_list(command, "DIR", options->folders, "folders with results of one study");
   add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
+  add_option(command, "--study", options->study, "take baseline, columns and tables from this study as it is now");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 

@@ -1,5 +1,6 @@
 // A study's report for programs: JSON and comma-separated values.
 #include "experiments/report/study_report.hpp"
+#include "experiments/report/table_section.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
@@ -125,6 +126,8 @@ Detail::Record study_record(const StudySummary& summary) {
   for (const OverallLine& line : summary.overall) overall.emplace_back(overall_record(summary, line));
   Detail::List groups;
   for (const StudyGroup& group : summary.groups) groups.emplace_back(group_record(summary, group));
+  Detail::List tables;
+  for (const CrossTable& table : summary.tables) tables.emplace_back(table_record(table));
   Detail::List reasons;
   for (const StudyReason& reason : summary.reasons) {
     reasons.emplace_back(Detail::Record{
@@ -145,6 +148,7 @@ Detail::Record study_record(const StudySummary& summary) {
           {"planners", std::move(contenders)},
           {"overall", std::move(overall)},
           {"groups", std::move(groups)},
+          {"tables", std::move(tables)},
           {"reasons", std::move(reasons)},
           {"notes", std::move(notes)}};
 }

@@ -1,8 +1,9 @@
 #include "experiments/report/study_report.hpp"
 
+#include "experiments/report/study_words.hpp"
+#include "experiments/report/table_section.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/json.hpp"
 
 #include <fmt/format.h>
 
@@ -15,33 +16,6 @@ namespace {
 
 constexpr std::size_t kMostReasons = 20;
 
-std::string value_text(const Detail& value) {
-  if (const auto* word = std::get_if<std::string>(&value.value)) return *word;
-  return value == Detail() ? "-" : to_json(value, -1);
-}
-
-std::string status_text(CellStatus status) {
-  std::string text = to_string(status);
-  std::ranges::replace(text, '_', ' ');
-  return text;
-}
-
-std::string plural(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
-/// `22 ok, 2 infeasible`.
-std::string counts_text(const CellCounts& counts) {
-  std::string text;
-  for (const auto& [status, count] : counts.ended) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status_text(status));
-  }
-  if (counts.not_run > 0) text += fmt::format("{}{} not run", text.empty() ? "" : ", ", counts.not_run);
-  return text;
-}
-
-std::string ratio_text(double ratio) { return fmt::format("{:.3f}", ratio); }
-
 std::string ratio_or_dash(const std::optional<MeanRatio>& ratio) { return ratio ? ratio_text(ratio->mean) : "-"; }
 
 std::string interval_text(const std::optional<MeanRatio>& ratio) {
@@ -50,8 +24,6 @@ std::string interval_text(const std::optional<MeanRatio>& ratio) {
 }
 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
-std::string bytes_text(std::int64_t bytes) { return format_human_bytes(Bytes(bytes)); }
 
 /// What would make room, or how much is missing.
 std::string remedy_text(const StudyLine& line) {
@@ -81,29 +53,6 @@ std::string outcome_text(const StudyLine& line) {
 std::string time_text(const StudyLine& line) {
   const auto& seconds = line.period_s ? line.period_s : line.iteration_time_s;
   return seconds ? format_human_seconds(Seconds(*seconds)) : "-";
-}
-
-/// `details.dp_period_s` as `dp period`.
-std::string column_heading(std::string name) {
-  if (name.starts_with("details.")) name.erase(0, name.find('.') + 1);
-  for (const std::string_view end : {"_s", "_bytes"}) {
-    if (name.ends_with(end)) name.erase(name.size() - end.size());
-  }
-  std::ranges::replace(name, '_', ' ');
-  return name;
-}
-
-/// A figure by the unit that its name ends with.
-std::string figure_text(const std::string& column, const Detail& value) {
-  if (const auto* truth = std::get_if<bool>(&value.value)) return *truth ? "yes" : "no";
-  const auto* whole = std::get_if<std::int64_t>(&value.value);
-  if (whole != nullptr && column.ends_with("_bytes")) return bytes_text(*whole);
-  const auto* real = std::get_if<double>(&value.value);
-  if (whole == nullptr && real == nullptr) return value_text(value);
-  const double number = whole != nullptr ? static_cast<double>(*whole) : *real;
-  if (column.ends_with("_s")) return format_human_seconds(Seconds(number));
-  if (column.ends_with("_ratio")) return percent(number);
-  return whole != nullptr ? std::to_string(*whole) : short_number(number);
 }
 
 /// Columns that some line of the study fills.
@@ -174,13 +123,6 @@ Section group_section(const StudySummary& summary, const StudyGroup& group, cons
     append(table.rows.back(), figure_cells(line, columns));
   }
   return section;
-}
-
-/// The last word of a key, unless another key ends with it too.
-std::string short_key(const std::string& key, const std::vector<std::string>& keys) {
-  const std::string last = key.substr(key.rfind('.') + 1);
-  const auto ends_so = [&](const std::string& other) { return other == last || other.ends_with("." + last); };
-  return std::ranges::count_if(keys, ends_so) == 1 ? last : key;
 }
 
 /// The groups of a study with one planner, one line each.
@@ -292,17 +234,13 @@ Section reason_section(const StudySummary& summary) {
 
 }  // namespace
 
-std::string keys_text(const Keys& keys) {
-  std::string text;
-  for (const auto& [key, value] : keys) text += (text.empty() ? "" : ", ") + key + " " + value_text(value);
-  return text;
-}
-
 Document study_document(const StudySummary& summary) {
   Document document{"Study " + summary.study, {heading_section(summary)}};
   document.sections.push_back(overall_section(summary));
   const Columns columns = find_columns(summary);
-  if (summary.contenders.size() == 1 && summary.groups.size() > 1) {
+  if (!summary.tables.empty()) {
+    for (const CrossTable& table : summary.tables) document.sections.push_back(table_section(table));
+  } else if (summary.contenders.size() == 1 && summary.groups.size() > 1) {
     document.sections.push_back(only_planner_section(summary, columns));
   } else {
     for (const StudyGroup& group : summary.groups) {

@@ -17,7 +17,4 @@ namespace stagecraft {
 /// One line for each planner in each group, comma-separated, nothing rounded.
 [[nodiscard]] std::string study_csv(const StudySummary& summary);
 
-/// `key value, key value`; what is null is `-`.
-[[nodiscard]] std::string keys_text(const Keys& keys);
-
 }  // namespace stagecraft

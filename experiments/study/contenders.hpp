@@ -1,13 +1,21 @@
 #pragma once
 
 #include "experiments/study/manifest.hpp"
-#include "experiments/study/summary.hpp"
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace stagecraft {
+
+/// Who is compared: a planner with its label, its options and, where each planner has one schedule of its own, that.
+struct Contender {
+  std::string name;  ///< the label, else the planner; where several share it, with what tells them apart
+  std::string planner;
+  std::string label;  ///< empty if there is none
+  Keys choices;       ///< `options.PLANNER.KEY` and, where it belongs to the planner, `schedule`
+};
 
 /// The cells of a study sorted by who plans and by what they plan for.
 struct SortedCells {

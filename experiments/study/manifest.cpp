@@ -72,6 +72,7 @@ Manifest make_manifest(const Study& study, const Expansion& expansion, std::vect
                     .limits = study.limits,
                     .baseline = study.baseline,
                     .columns = study.columns,
+                    .tables = study.tables,
                     .files = {},
                     .cells = {}};
   const fs::path folder = fs::path(study.file).parent_path();
@@ -97,7 +98,8 @@ const StudyFile& find_file(const Manifest& manifest, const std::string& kind, co
 std::uint64_t noise_seed(const Cell& cell) {
   Keys keys = canonical(cell.keys);
   std::erase_if(keys, [](const auto& entry) {
-    return entry.first == "planner" || entry.first == "schedule" || entry.first.starts_with("options.");
+    return entry.first == "planner" || entry.first == "schedule" || entry.first.starts_with("options.") ||
+           entry.first.starts_with("tag.");
   });
   const Detail::Record record{{"cell", std::move(keys)}, {"seed", static_cast<std::int64_t>(cell.seed)}};
   const std::string digest = sha256(to_json(record, -1));

@@ -35,6 +35,7 @@ struct Manifest {
   StudyLimits limits;
   std::optional<Keys> baseline;
   std::vector<std::string> columns;  ///< of the report, as in `Study`
+  std::vector<TableChoice> tables;   ///< likewise
   std::vector<StudyFile> files;
   std::vector<StudyCell> cells;
   friend bool operator==(const Manifest&, const Manifest&) = default;

@@ -18,11 +18,22 @@ Detail::Record limits_record(const StudyLimits& limits) {
           {"retries", limits.retries}};
 }
 
+Detail word_list(const std::vector<std::string>& words) {
+  Detail::List list;
+  for (const std::string& word : words) list.emplace_back(word);
+  return list;
+}
+
+Detail::Record table_record(const TableChoice& table) {
+  return {
+      {"title", table.title}, {"rows", word_list(table.rows)}, {"columns", word_list(table.columns)},
+      {"value", table.value}, {"mean", to_string(table.mean)}, {"over", table.over ? Detail(*table.over) : Detail()},
+      {"where", table.where}};
+}
+
 Detail::Record head_record(const Manifest& manifest) {
-  Detail::List command;
-  for (const std::string& word : manifest.command) command.emplace_back(word);
-  Detail::List columns;
-  for (const std::string& column : manifest.columns) columns.emplace_back(column);
+  Detail::List tables;
+  for (const TableChoice& table : manifest.tables) tables.emplace_back(table_record(table));
   Detail::List files;
   for (const StudyFile& file : manifest.files) {
     files.emplace_back(
@@ -33,10 +44,11 @@ Detail::Record head_record(const Manifest& manifest) {
           {"file", manifest.file},
           {"version", manifest.version},
           {"simgrid_version", manifest.simgrid_version},
-          {"command", std::move(command)},
+          {"command", word_list(manifest.command)},
           {"limits", limits_record(manifest.limits)},
           {"baseline", manifest.baseline ? Detail(*manifest.baseline) : Detail()},
-          {"columns", std::move(columns)},
+          {"columns", word_list(manifest.columns)},
+          {"tables", std::move(tables)},
           {"files", std::move(files)},
           {"cells", static_cast<std::int64_t>(manifest.cells.size())}};
 }
@@ -103,6 +115,21 @@ StudyLimits read_limits(const LineReader& line, const Detail::Record& record) {
   return limits;
 }
 
+TableChoice read_table(const LineReader& line, const Detail::Record& record) {
+  TableChoice table;
+  table.title = line.get<std::string>(record, "title");
+  table.rows = line.words(record, "rows");
+  table.columns = line.words(record, "columns");
+  table.value = line.get<std::string>(record, "value");
+  const auto mean = find_mean(line.get<std::string>(record, "mean"));
+  if (!mean) line.fail();
+  table.mean = *mean;
+  const Detail* over = line.find(record, "over");
+  if (over != nullptr && *over != Detail()) table.over = line.as_record(*over);
+  table.where = line.get<Detail::Record>(record, "where");
+  return table;
+}
+
 Manifest read_head(const LineReader& line) {
   const Detail::Record& head = line.root();
   if (line.get<std::string>(head, "schema") != kSchema) line.fail();
@@ -116,6 +143,11 @@ Manifest read_head(const LineReader& line) {
   const Detail* baseline = line.find(head, "baseline");
   if (baseline != nullptr && *baseline != Detail()) manifest.baseline = line.as_record(*baseline);
   if (line.find(head, "columns") != nullptr) manifest.columns = line.words(head, "columns");
+  if (line.find(head, "tables") != nullptr) {
+    for (const Detail& entry : line.get<Detail::List>(head, "tables")) {
+      manifest.tables.push_back(read_table(line, line.as_record(entry)));
+    }
+  }
   for (const Detail& entry : line.get<Detail::List>(head, "files")) {
     const Detail::Record& file = line.as_record(entry);
     manifest.files.push_back({line.get<std::string>(file, "kind"), line.get<std::string>(file, "name"),

@@ -40,6 +40,7 @@ ColumnType join(ColumnType a, ColumnType b) {
 const std::vector<ResultColumn>& figure_columns() {
   static const std::vector<ResultColumn> columns = {
       {"iteration_time_s", ColumnType::Real},
+      {"load_s", ColumnType::Real},
       {"period_s", ColumnType::Real},
       {"throughput_samples_per_s", ColumnType::Real},
       {"bubble_ratio", ColumnType::Real},

@@ -147,6 +147,7 @@ void put_memory(Detail::Record& into, const Report& report, const Platform& plat
 void put_report(Detail::Record& into, const Simulation& simulation, const Plan& plan, const Platform& platform) {
   const Report& report = simulation.report;
   put_figures(into, "", report.figures());
+  put(into, "load_s", simulation.load);
   into.emplace_back("throughput_samples_per_s", report.throughput);
   into.emplace_back("bubble_ratio", report.bubble_ratio);
   into.emplace_back("span_bubble_ratio", report.span_bubble_ratio);

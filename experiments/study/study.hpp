@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/study/table_choice.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/detail.hpp"
 
@@ -37,6 +38,7 @@ struct Study {
   std::vector<std::uint64_t> seeds{1};
   std::optional<Keys> baseline;
   std::vector<std::string> columns;  ///< further figures for the report's tables: of a row, or `details.NAME`
+  std::vector<TableChoice> tables;   ///< of the report, in place of one for each group
   StudyLimits limits;
   Keys fixed;  ///< set from outside; comes before what base, axes and `include` say
   friend bool operator==(const Study&, const Study&) = default;

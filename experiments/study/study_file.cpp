@@ -2,7 +2,7 @@
 
 #include "experiments/external_planner.hpp"
 #include "experiments/option_text.hpp"
-#include "experiments/study/result_columns.hpp"
+#include "experiments/study/table_file.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -132,6 +132,12 @@ void read_training_key(const std::string& key, const YamlNode& node, Keys& into)
   }
 }
 
+/// A word of the user's own, which nothing but tables reads.
+void read_tag(const std::string& key, const YamlNode& node, Keys& into) {
+  static_cast<void>(read_name(node));
+  set_key(into, key, read_detail(node));
+}
+
 using ReadKey = std::function<void(const YamlNode&, Keys&)>;
 
 ReadKey count_key(const char* name, std::int64_t most) {
@@ -189,10 +195,13 @@ void read_key(const std::string& key, const YamlNode& node, Keys& into) {
     read_option_path(key, node, into);
   } else if (key.starts_with("training.")) {
     read_training_key(key.substr(std::string("training.").size()), node, into);
+  } else if (key.starts_with("tag.") && !key.ends_with('.')) {
+    read_tag(key, node, into);
   } else if ((key.starts_with("model.") || key.starts_with("platform.")) && !key.ends_with('.')) {
     set_key(into, key, read_detail(node, kMostNodes));  // looked at where the file is read
   } else {
-    std::vector<std::string> known = {"options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY"};
+    std::vector<std::string> known = {"options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY",
+                                      "tag.NAME"};
     for (const auto& [name, read] : plain) known.push_back(name);
     node.fail("there is no key " + quote(key) + " of a cell", suggest_name(key, known));
   }
@@ -306,22 +315,13 @@ void apply_setting(const std::string& path, const YamlNode& node, Study& study) 
   }
 }
 
-/// Figures of a row that are numbers or words, and whatever details planners give.
 std::vector<std::string> read_columns(const YamlNode& node) {
-  std::vector<std::string> known;
-  for (const ResultColumn& column : figure_columns()) {
-    if (column.type != ColumnType::Json) known.push_back(column.name);
-  }
   std::vector<std::string> columns;
   for (const YamlNode& item : node.items()) {
-    std::string name = read_text(item);
-    const bool is_detail = name.starts_with("details.") && name.size() > std::string_view("details.").size();
-    if (!is_detail && std::ranges::find(known, name) == known.end()) {
-      item.fail("there is no figure " + quote(name),
-                "write details.NAME for a figure of the planner's own; " + suggest_name(name, known));
-    }
-    if (std::ranges::find(columns, name) != columns.end())
+    std::string name = read_figure(item);
+    if (std::ranges::find(columns, name) != columns.end()) {
       item.fail("the column " + quote(name) + " stands here twice");
+    }
     columns.push_back(std::move(name));
   }
   return columns;
@@ -332,8 +332,8 @@ std::vector<std::string> read_columns(const YamlNode& node) {
 Study parse_study(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/study/1");
-  root.allow_keys(
-      {"schema", "study", "base", "matrix", "zip", "exclude", "include", "seeds", "baseline", "columns", "limits"});
+  root.allow_keys({"schema", "study", "base", "matrix", "zip", "exclude", "include", "seeds", "baseline", "columns",
+                   "tables", "limits"});
   Study study;
   study.name = read_name(root.at("study"));
   study.file = file_name;
@@ -349,6 +349,9 @@ Study parse_study(std::string_view text, const std::string& file_name) {
   if (const auto seeds = root.find("seeds")) study.seeds = read_seeds(*seeds);
   if (const auto baseline = root.find("baseline")) study.baseline = read_pattern(*baseline);
   if (const auto columns = root.find("columns")) study.columns = read_columns(*columns);
+  if (const auto tables = root.find("tables")) {
+    study.tables = read_tables(*tables, study.baseline.has_value(), read_pattern);
+  }
   if (const auto limits = root.find("limits")) {
     for (const auto& [name, value] : limits->entries()) read_limit(name, value, study.limits);
   }

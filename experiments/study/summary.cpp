@@ -1,6 +1,8 @@
 #include "experiments/study/summary.hpp"
 
 #include "experiments/study/contenders.hpp"
+#include "experiments/study/pairing.hpp"
+#include "experiments/study/row_figures.hpp"
 #include "sim/io/json.hpp"
 
 #include <algorithm>
@@ -26,26 +28,9 @@ RowsByCell rows_by_cell(const Results& results) {
   return rows;
 }
 
-/// A figure of the row, or with `details.` before its name one of the planner's own; null if there is none.
-const Detail* find_figure(const Row& row, std::string_view name) {
-  constexpr std::string_view kDetails = "details.";
-  if (!name.starts_with(kDetails)) return find_key(row.figures, name);
-  const Detail* details = find_key(row.figures, "details");
-  const auto* record = details == nullptr ? nullptr : std::get_if<Detail::Record>(&details->value);
-  return record == nullptr ? nullptr : find_key(*record, name.substr(kDetails.size()));
-}
-
-std::optional<double> number(const Row& row, std::string_view name) {
-  const Detail* value = find_figure(row, name);
-  if (value == nullptr) return std::nullopt;
-  if (const auto* real = std::get_if<double>(&value->value)) return *real;
-  if (const auto* whole = std::get_if<std::int64_t>(&value->value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
-
 std::optional<double> throughput(const Row* row) {
   if (row == nullptr || row->status != CellStatus::Ok) return std::nullopt;
-  const auto value = number(*row, kThroughput);
+  const auto value = number_of(*row, kThroughput);
   return value && *value > 0.0 && std::isfinite(*value) ? value : std::nullopt;
 }
 
@@ -53,7 +38,7 @@ std::optional<double> throughput(const Row* row) {
 std::optional<double> mean(const std::vector<const Row*>& rows, std::string_view name) {
   std::vector<double> values;
   for (const Row* row : rows) {
-    const auto value = row->status == CellStatus::Ok ? number(*row, name) : std::nullopt;
+    const auto value = row->status == CellStatus::Ok ? number_of(*row, name) : std::nullopt;
     if (value) values.push_back(*value);
   }
   if (values.empty()) return std::nullopt;
@@ -90,65 +75,25 @@ std::string common_word(const std::vector<const Row*>& rows, std::string_view na
 Detail extra_figure(const std::vector<const Row*>& rows, std::string_view name) {
   Detail common;
   for (const Row* row : rows) {
-    const Detail* value = find_figure(*row, name);
-    if (value == nullptr || *value == Detail()) continue;
-    if (common != Detail() && common != *value) {
+    Detail value = figure_of(*row, name);
+    if (value == Detail()) continue;
+    if (common != Detail() && common != value) {
       const auto average = mean(rows, name);
       return average ? Detail(*average) : Detail();
     }
-    common = *value;
+    common = std::move(value);
   }
   return common;
 }
 
-void count_cell(CellCounts& counts, const Row* row) {
-  if (row == nullptr) {
-    ++counts.not_run;
-  } else {
-    ++counts.ended[row->status];
-  }
+Pairing find_baselines(const Manifest& manifest, const SortedCells& sorted) {
+  if (manifest.baseline) return pair_cells(manifest.cells, sorted, *manifest.baseline, true);
+  Pairing none;
+  none.of.resize(manifest.cells.size());
+  return none;
 }
 
-/// The baseline of each cell, by cell.
-struct Baselines {
-  std::vector<std::optional<std::size_t>> of;
-  std::set<std::size_t> contenders;  ///< that the pattern fits in one place with another
-  bool fits_any = false;
-};
-
-/// What a cell and its baseline have in common.
-std::string pairing_key(const Cell& cell, const SortedCells& sorted, const Keys& pattern) {
-  Keys common = canonical(cell.keys);
-  std::erase_if(common, [&](const auto& entry) {
-    return says_who(sorted, entry.first) || find_key(pattern, entry.first) != nullptr;
-  });
-  return to_json(common, -1) + std::to_string(cell.seed);
-}
-
-Baselines find_baselines(const Manifest& manifest, const SortedCells& sorted) {
-  Baselines baselines;
-  baselines.of.resize(manifest.cells.size());
-  if (!manifest.baseline) return baselines;
-  std::map<std::string, std::size_t> chosen;
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < manifest.cells.size(); ++i) {
-    const Cell& cell = manifest.cells[i].cell;
-    keys.push_back(pairing_key(cell, sorted, *manifest.baseline));
-    if (!matches(cell.keys, *manifest.baseline)) continue;
-    baselines.fits_any = true;
-    const auto [known, is_new] = chosen.emplace(keys.back(), i);
-    if (is_new) continue;
-    baselines.contenders.insert({sorted.contender_of[known->second], sorted.contender_of[i]});
-    if (sorted.contender_of[i] < sorted.contender_of[known->second]) known->second = i;
-  }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto found = chosen.find(keys[i]);
-    if (found != chosen.end()) baselines.of[i] = found->second;
-  }
-  return baselines;
-}
-
-std::optional<MeanRatio> speed_up(const CellIndices& cells, const RowsByCell& rows, const Baselines& baselines) {
+std::optional<MeanRatio> speed_up(const CellIndices& cells, const RowsByCell& rows, const Pairing& baselines) {
   std::vector<double> ratios;
   for (std::size_t cell : cells) {
     const auto baseline = baselines.of[cell];
@@ -160,12 +105,12 @@ std::optional<MeanRatio> speed_up(const CellIndices& cells, const RowsByCell& ro
 }
 
 StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsByCell& all_rows,
-                    const Baselines& baselines, const std::vector<std::string>& columns) {
+                    const Pairing& baselines, const std::vector<std::string>& columns) {
   StudyLine line;
   line.contender = contender;
   std::vector<const Row*> rows;
   for (std::size_t cell : cells) {
-    count_cell(line.counts, all_rows[cell]);
+    line.counts.add(all_rows[cell]);
     if (all_rows[cell] != nullptr) rows.push_back(all_rows[cell]);
   }
   line.speed_up = speed_up(cells, all_rows, baselines);
@@ -197,7 +142,7 @@ void mark_best(StudyGroup& group) {
   for (StudyLine& line : group.lines) line.is_best = competes(line) && !(*line.throughput < highest);
 }
 
-std::vector<StudyGroup> make_groups(const SortedCells& sorted, const RowsByCell& rows, const Baselines& baselines,
+std::vector<StudyGroup> make_groups(const SortedCells& sorted, const RowsByCell& rows, const Pairing& baselines,
                                     const std::vector<std::string>& columns) {
   std::vector<std::map<std::size_t, CellIndices>> cells(sorted.groups.size());
   for (std::size_t i = 0; i < rows.size(); ++i) cells[sorted.group_of[i]][sorted.contender_of[i]].push_back(i);
@@ -245,7 +190,7 @@ std::vector<StudyReason> find_reasons(const Results& results) {
   return reasons;
 }
 
-std::vector<std::string> find_notes(const StudySummary& summary, const Baselines& baselines) {
+std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& baselines) {
   std::vector<std::string> notes;
   if (!summary.baseline) return notes;
   if (!baselines.fits_any) notes.emplace_back("no cell is the baseline, so there are no speed-ups");
@@ -275,31 +220,23 @@ std::size_t most_seeds(const std::vector<StudyGroup>& groups) {
 
 }  // namespace
 
-std::size_t CellCounts::of(CellStatus status) const {
-  const auto found = ended.find(status);
-  return found == ended.end() ? 0 : found->second;
-}
-
-std::size_t CellCounts::total() const {
-  std::size_t sum = not_run;
-  for (const auto& [status, count] : ended) sum += count;
-  return sum;
-}
-
 StudySummary summarise_study(const Results& results) {
   SortedCells sorted = sort_cells(results.manifest.cells);
   const RowsByCell rows = rows_by_cell(results);
-  const Baselines baselines = find_baselines(results.manifest, sorted);
+  const Pairing baselines = find_baselines(results.manifest, sorted);
   StudySummary summary;
   summary.study = results.manifest.study;
   summary.cells = results.manifest.cells.size();
   summary.rows = results.rows.size();
   summary.baseline = results.manifest.baseline;
   summary.columns = results.manifest.columns;
-  for (const Row* row : rows) count_cell(summary.counts, row);
+  for (const Row* row : rows) summary.counts.add(row);
   summary.groups = make_groups(sorted, rows, baselines, results.manifest.columns);
   summary.overall = make_overall(summary.groups, sorted.contenders.size());
   summary.seeds = most_seeds(summary.groups);
+  for (const TableChoice& table : results.manifest.tables) {
+    summary.tables.push_back(make_table(table, results, sorted));
+  }
   summary.reasons = find_reasons(results);
   summary.constant = std::move(sorted.constant);
   summary.contenders = std::move(sorted.contenders);

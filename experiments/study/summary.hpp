@@ -1,33 +1,18 @@
 #pragma once
 
+#include "experiments/study/cell_counts.hpp"
+#include "experiments/study/contenders.hpp"
+#include "experiments/study/cross_table.hpp"
 #include "experiments/study/mean_ratio.hpp"
 #include "experiments/study/results.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace stagecraft {
-
-/// Who is compared: a planner with its label, its options and, where each planner has one schedule of its own, that.
-struct Contender {
-  std::string name;  ///< the label, else the planner; where several share it, with what tells them apart
-  std::string planner;
-  std::string label;  ///< empty if there is none
-  Keys choices;       ///< `options.PLANNER.KEY` and, where it belongs to the planner, `schedule`
-};
-
-/// How cells ended.
-struct CellCounts {
-  std::map<CellStatus, std::size_t> ended;  ///< statuses that occur
-  std::size_t not_run = 0;                  ///< cells without a row yet
-
-  [[nodiscard]] std::size_t of(CellStatus status) const;
-  [[nodiscard]] std::size_t total() const;
-};
 
 /// A contender in one group, over all seeds. Figures are those of cells that are `ok`.
 struct StudyLine {
@@ -89,6 +74,7 @@ struct StudySummary {
   std::vector<Contender> contenders;
   std::vector<OverallLine> overall;  ///< one for each contender
   std::vector<StudyGroup> groups;
+  std::vector<CrossTable> tables;    ///< those that the study asks for
   std::vector<StudyReason> reasons;  ///< each message once, the most frequent first
   std::vector<std::string> notes;    ///< what is missing from the speed-ups, for people
 };

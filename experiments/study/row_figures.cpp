@@ -1,0 +1,36 @@
+#include "experiments/study/row_figures.hpp"
+
+#include "experiments/study/study.hpp"
+
+namespace stagecraft {
+namespace {
+
+Detail load_ratio(const Row& row) {
+  const auto time = number_of(row, "iteration_time_s");
+  const auto load = number_of(row, "load_s");
+  return time && load && *load > 0.0 ? Detail(*time / *load) : Detail();
+}
+
+}  // namespace
+
+Detail figure_of(const Row& row, std::string_view name) {
+  constexpr std::string_view kDetails = "details.";
+  if (name == kLoadRatio) return load_ratio(row);
+  const Detail* found = nullptr;
+  if (!name.starts_with(kDetails)) {
+    found = find_key(row.figures, name);
+  } else if (const Detail* details = find_key(row.figures, "details")) {
+    const auto* record = std::get_if<Detail::Record>(&details->value);
+    if (record != nullptr) found = find_key(*record, name.substr(kDetails.size()));
+  }
+  return found == nullptr ? Detail() : *found;
+}
+
+std::optional<double> number_of(const Row& row, std::string_view name) {
+  const Detail value = figure_of(row, name);
+  if (const auto* real = std::get_if<double>(&value.value)) return *real;
+  if (const auto* whole = std::get_if<std::int64_t>(&value.value)) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
+}  // namespace stagecraft
