@@ -99,7 +99,8 @@ void read_schedule(const YamlNode& node, Keys& into) {
   set_key(into, "schedule", schedule_text(choice));
 }
 
-/// `planner: NAME`, or `planner: {name: NAME, label: …, OPTION: VALUE, …}`.
+/// `planner: NAME`, or `planner: {name: NAME, label: …, schedule: …, OPTION: VALUE, …}`. An external planner may have
+/// an option `schedule` of its own.
 void read_planner(const YamlNode& node, Keys& into) {
   const bool is_map = node.kind() == YamlKind::Map;
   const YamlNode name_node = is_map ? node.at("name") : node;
@@ -112,6 +113,8 @@ void read_planner(const YamlNode& node, Keys& into) {
     if (key == "name") continue;
     if (key == "label") {
       set_key(into, "label", read_name(value));
+    } else if (key == "schedule" && !is_external(name)) {
+      read_schedule(value, into);
     } else {
       read_option(name, key, value, into);
     }

@@ -58,6 +58,16 @@ TEST_CASE("study: a schedule may carry its parameters, as a map or as on the com
   CHECK(all.repeated == 1);
 }
 
+TEST_CASE("study: a planner may name its schedule; an external one gets an option of that name") {
+  const Expansion all =
+      expand(study_of(kBase + "matrix: {planner: [uniform, {name: uniform, label: all at once, schedule: gpipe}, "
+                              "{name: 'exec:./own.py', schedule: gpipe}]}\n"));
+  CHECK(values_of(all, "schedule") == std::vector<std::string>{"-", "\"gpipe\"", "-"});
+  CHECK(values_of(all, "options.exec:./own.py.schedule")[2] == "\"gpipe\"");
+  CHECK_THROWS_WITH_AS(static_cast<void>(study_of(kBase + "matrix: {planner: [{name: uniform, schedule: gpip}]}\n")),
+                       doctest::Contains("unknown value 'gpip'"), InputError);
+}
+
 TEST_CASE("study: exclude takes away combinations, include adds some that it does not touch") {
   const Expansion all =
       expand(study_of(kBase + "matrix: {planner: [pipedream, uniform], microbatch_size: [4, 8, 16]}\n"
