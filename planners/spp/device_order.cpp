@@ -15,8 +15,7 @@ namespace {
 using Weight = std::int64_t;
 using Vertices = std::vector<std::size_t>;
 
-constexpr int kSumBits = 61;                                       // of a sum over all ordered pairs
-constexpr Weight kTaken = std::numeric_limits<Weight>::min() / 2;  // below any sum, also after adding one
+constexpr int kSumBits = 61;  // of a sum over all ordered pairs
 
 /// The end of a phase: the cut that separates `last` from all others, and the vertex taken before it.
 struct PhaseEnd {
@@ -25,27 +24,32 @@ struct PhaseEnd {
   std::size_t before = 0;
 };
 
-/// Takes the vertices of `remaining`, ascending, in order of maximum adjacency.
-PhaseEnd run_phase(const CutGraph& graph, const Vertices& remaining, std::vector<Weight>& tightness) {
-  tightness.assign(graph.size, kTaken);
-  for (std::size_t v : remaining) tightness[v] = 0;
-  PhaseEnd end;
-  std::size_t taken = remaining.front();
-  for (std::size_t count = 1; count < remaining.size(); ++count) {
-    tightness[taken] = kTaken;
-    const Weight* row = &graph.weights[taken * graph.size];
-    std::size_t tightest = taken;
+/// Vertices not yet taken in a phase, ascending, and how tightly each is connected to those that are.
+struct Open {
+  Vertices vertices;
+  std::vector<Weight> tightness;
+};
+
+/// Takes the vertices of `remaining`, ascending, in order of maximum adjacency. `open` is scratch.
+PhaseEnd run_phase(const CutGraph& graph, const Vertices& remaining, Open& open) {
+  open.vertices.assign(remaining.begin() + 1, remaining.end());
+  open.tightness.assign(open.vertices.size(), 0);
+  PhaseEnd end{0, remaining.front(), remaining.front()};
+  while (!open.vertices.empty()) {
+    const Weight* row = &graph.weights[end.last * graph.size];
     Weight most = -1;
-    for (std::size_t v = 0; v < graph.size; ++v) {
-      const Weight sum = tightness[v] + row[v];
-      tightness[v] = sum;
+    std::size_t tightest = 0;
+    for (std::size_t i = 0; i < open.vertices.size(); ++i) {
+      const Weight sum = open.tightness[i] + row[open.vertices[i]];
+      open.tightness[i] = sum;
       if (sum > most) {
         most = sum;
-        tightest = v;
+        tightest = i;
       }
     }
-    end = {most, tightest, taken};
-    taken = tightest;
+    end = {most, open.vertices[tightest], end.last};
+    open.vertices.erase(open.vertices.begin() + static_cast<std::ptrdiff_t>(tightest));
+    open.tightness.erase(open.tightness.begin() + static_cast<std::ptrdiff_t>(tightest));
   }
   return end;
 }
@@ -111,45 +115,47 @@ void merge(CutGraph& graph, std::size_t kept, std::size_t gone) {
   }
 }
 
-bool is_uniform(const PairBandwidths& bandwidths, const std::vector<DeviceId>& devices) {
-  const BytesPerSecond first = bandwidths.between(devices[0], devices[1]);
-  for (DeviceId a : devices) {
-    for (DeviceId b : devices) {
-      if (a != b && bandwidths.between(a, b) != first) return false;
+/// Bandwidths times a power of two, rounded: so large that whole bytes per second stay exact (up to 140 TB/s among 128
+/// devices, 2 TB/s among 1,024), so small that sums over all pairs fit.
+CutGraph whole_bandwidths(const PairBandwidths& bandwidths) {
+  const std::size_t size = bandwidths.size();
+  double largest = 0.0;
+  for (DeviceId a : indices<DeviceId>(size)) {
+    for (DeviceId b : indices<DeviceId>(a.value())) largest = std::max(largest, bandwidths.between(a, b).value());
+  }
+  const int pairs = static_cast<int>(std::bit_width(size * size - 1));
+  const int exponent = largest > 0.0 ? kSumBits - pairs - std::ilogb(largest) - 1 : 0;
+  CutGraph graph{size, std::vector<Weight>(size * size)};
+  for (DeviceId a : indices<DeviceId>(size)) {
+    for (DeviceId b : indices<DeviceId>(a.value())) {
+      const auto weight = static_cast<Weight>(std::nearbyint(std::ldexp(bandwidths.between(a, b).value(), exponent)));
+      graph.weights[a.value() * size + b.value()] = graph.weights[b.value() * size + a.value()] = weight;
+    }
+  }
+  return graph;
+}
+
+/// The graph of some of the vertices, called by their positions.
+CutGraph among(const CutGraph& graph, const Vertices& vertices) {
+  CutGraph part{vertices.size(), {}};
+  part.weights.reserve(vertices.size() * vertices.size());
+  for (std::size_t a : vertices) {
+    const Weight* row = &graph.weights[a * graph.size];
+    for (std::size_t b : vertices) part.weights.push_back(row[b]);
+  }
+  return part;
+}
+
+bool is_uniform(const CutGraph& graph, const Vertices& vertices) {
+  const Weight first = graph.weights[vertices[0] * graph.size + vertices[1]];
+  for (std::size_t a : vertices) {
+    const Weight* row = &graph.weights[a * graph.size];
+    for (std::size_t b : vertices) {
+      if (a != b && row[b] != first) return false;
     }
   }
   return true;
 }
-
-/// Bandwidths times a power of two, rounded: so large that whole bytes per second stay exact (up to 140 TB/s among 128
-/// devices, 2 TB/s among 1,024), so small that sums over all pairs fit.
-class WholeBandwidths {
- public:
-  explicit WholeBandwidths(const PairBandwidths& bandwidths) : bandwidths_(bandwidths) {
-    double largest = 0.0;
-    for (DeviceId a : indices<DeviceId>(bandwidths.size())) {
-      for (DeviceId b : indices<DeviceId>(a.value())) {
-        largest = std::max(largest, bandwidths.between(a, b).value());
-      }
-    }
-    const int pairs = static_cast<int>(std::bit_width(bandwidths.size() * bandwidths.size() - 1));
-    if (largest > 0.0) exponent_ = kSumBits - pairs - std::ilogb(largest) - 1;
-  }
-  [[nodiscard]] CutGraph among(const std::vector<DeviceId>& devices) const {
-    CutGraph graph{devices.size(), std::vector<Weight>(devices.size() * devices.size())};
-    for (std::size_t a = 0; a < devices.size(); ++a) {
-      for (std::size_t b = 0; b < a; ++b) {
-        const double scaled = std::ldexp(bandwidths_.between(devices[a], devices[b]).value(), exponent_);
-        graph.weights[a * devices.size() + b] = graph.weights[b * devices.size() + a] = std::llround(scaled);
-      }
-    }
-    return graph;
-  }
-
- private:
-  const PairBandwidths& bandwidths_;
-  int exponent_ = 0;
-};
 
 }  // namespace
 
@@ -161,8 +167,8 @@ MinCut first_minimum_cut(const CutGraph& graph) {
     remaining[v] = v;
     members[v] = {v};
   }
-  std::vector<Weight> tightness;
-  PhaseEnd end = run_phase(graph, remaining, tightness);
+  Open open;
+  PhaseEnd end = run_phase(graph, remaining, open);
   MinCut best{end.weight, members[end.last]};
   constexpr std::size_t kWorthABound = 12;
   const Weight bound = graph.size < kWorthABound ? 0 : least_possible(graph);
@@ -173,7 +179,7 @@ MinCut first_minimum_cut(const CutGraph& graph) {
     merge(merged, kept, gone);
     members[kept].insert(members[kept].end(), members[gone].begin(), members[gone].end());
     std::erase(remaining, gone);
-    end = run_phase(merged, remaining, tightness);
+    end = run_phase(merged, remaining, open);
     if (end.weight < best.weight) best = {end.weight, members[end.last]};
     if (best.weight <= bound) break;
   }
@@ -182,24 +188,24 @@ MinCut first_minimum_cut(const CutGraph& graph) {
 }
 
 std::vector<DeviceId> device_order(const PairBandwidths& bandwidths) {
-  const WholeBandwidths whole(bandwidths);
+  const CutGraph graph = whole_bandwidths(bandwidths);
   std::vector<DeviceId> order;
-  std::vector<std::vector<DeviceId>> open(1);  // the last is next; each ascending
-  for (DeviceId device : indices<DeviceId>(bandwidths.size())) open.front().push_back(device);
+  std::vector<Vertices> open(1);  // the last is next; each ascending
+  for (std::size_t v = 0; v < graph.size; ++v) open.front().push_back(v);
   while (!open.empty()) {
-    const std::vector<DeviceId> devices = std::move(open.back());
+    const Vertices vertices = std::move(open.back());
     open.pop_back();
-    if (devices.size() < 2 || is_uniform(bandwidths, devices)) {
-      order.insert(order.end(), devices.begin(), devices.end());
+    if (vertices.size() < 2 || is_uniform(graph, vertices)) {
+      for (std::size_t v : vertices) order.emplace_back(v);
       continue;
     }
-    const MinCut cut = first_minimum_cut(whole.among(devices));
-    std::array<std::vector<DeviceId>, 2> sides;
+    const MinCut cut = first_minimum_cut(among(graph, vertices));
+    std::array<Vertices, 2> sides;
     std::size_t next = 0;
-    for (std::size_t v = 0; v < devices.size(); ++v) {
+    for (std::size_t v = 0; v < vertices.size(); ++v) {
       const bool inside = next < cut.side.size() && cut.side[next] == v;
       if (inside) ++next;
-      sides[inside ? 1 : 0].push_back(devices[v]);
+      sides[inside ? 1 : 0].push_back(vertices[v]);
     }
     if (sides[1].front() < sides[0].front()) std::swap(sides[0], sides[1]);
     open.push_back(std::move(sides[1]));

@@ -13,21 +13,6 @@
 namespace stagecraft::spp {
 namespace {
 
-/// 1 GiB, and steps of about a nanosecond at worst.
-constexpr double kMostEntries = 1 << 27;
-constexpr double kMostSteps = 5e11;
-
-void require_feasible_size(std::size_t layers, std::size_t devices) {
-  double entries = 0.0;
-  for (std::size_t p = 1; p < devices; ++p) {
-    entries += static_cast<double>((devices - p) * std::min(p, layers - 1)) * static_cast<double>(layers);
-  }
-  if (entries <= kMostEntries && entries * static_cast<double>(layers + devices) <= kMostSteps) return;
-  throw InputError("the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) +
-                       " devices would have " + format_number(entries) + " entries",
-                   {}, "this planner takes on 1.3e8 entries of 5e11 steps in all; use fewer, larger layers or devices");
-}
-
 class Program {
  public:
   explicit Program(const PartitionProblem& problem)
@@ -37,7 +22,7 @@ class Program {
         devices_(costs_.devices()),
         most_(costs_.most_replicas()),
         table_(layers_, devices_),
-        loads_(devices_),
+        loads_(layers_, devices_),
         ring_bytes_(devices_ + 1, std::vector<double>(layers_)),
         stage_(layers_) {}
 
@@ -180,8 +165,23 @@ Partition Program::first_found(const LeastLoad& target) {
 
 }  // namespace
 
+void require_partition_size(std::size_t layers, std::size_t devices) {
+  constexpr double kMostEntries = 1 << 27;  // 1 GiB
+  constexpr double kMostSteps = 5e11;       // of less than a nanosecond, most of them skipped
+  const auto count = static_cast<double>(devices);
+  double entries = count * count * count / 6.0;  // bandwidths between ranges
+  for (std::size_t p = 1; p < devices; ++p) {
+    entries += static_cast<double>((devices - p) * std::min(p, layers - 1)) * static_cast<double>(layers);
+  }
+  if (entries <= kMostEntries && entries * static_cast<double>(layers + devices) <= kMostSteps) return;
+  throw InputError(
+      "the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) + " devices would have " +
+          format_number(entries) + " entries",
+      {}, "this planner takes on 1.3e8 entries of 5e11 steps in all: plan with blocks for layers, or fewer devices");
+}
+
 std::vector<Partition> best_partitions(const PartitionProblem& problem) {
-  require_feasible_size(problem.layers(), problem.devices());
+  require_partition_size(problem.layers(), problem.devices());
   Program program(problem);
   program.run();
   std::vector<LeastLoad> targets;

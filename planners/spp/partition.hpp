@@ -46,7 +46,7 @@ struct PartitionProblem {
 
 /// The problem of a request: layers in canonical order, devices in `order`.
 /// **Requires** the bandwidths of the request's platform, and an order of all its devices.
-/// **Throws** InputError where a device's speed is not known.
+/// **Throws** InputError where a device's speed is not known or the layers take longer than `kLongestChain`.
 [[nodiscard]] PartitionProblem partition_problem(const PlanRequest& request, const PairBandwidths& bandwidths,
                                                  const std::vector<DeviceId>& order);
 
@@ -65,6 +65,10 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
+/// **Throws** InputError where the tables of `best_partitions` would be too large or take too long: to be asked before
+/// the devices are ordered, which takes minutes where there are thousands.
+void require_partition_size(std::size_t layers, std::size_t devices);
+
 /// The partition of least load for every count of stages that has one, by that count: from 1, or from as many as
 /// `most_replicas` calls for, to min(layers, devices).
 ///
@@ -81,7 +85,7 @@ struct Partition {
 ///
 /// Ties go, with fewer devices allowed, first of all to more devices; then to the smallest sum of loads (see
 /// partition_sums.hpp); then to the first found with r, l', r' ascending.
-/// **Throws** InputError where the table or the work would be too large.
+/// **Throws** InputError as `require_partition_size`.
 /// **Cost** O(L V³ (L + V)) at worst, of which most is skipped, and for the smallest sums at most that for each
 /// different load; 8 bytes for each of at most L V³ / 6 entries.
 /// **Source** SPP (INFOCOM 2022); the separation of G is ours and changes no answer, the smallest sum is ours.

@@ -19,7 +19,7 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem)
                    "tables over the same devices");
   for (Seconds seconds : problem.compute) compute_.push_back(seconds.value());
   for (Bytes bytes : problem.parameters)
-    updated_.push_back(static_cast<double>((bytes * problem.update_copies).value()));
+    updated_.push_back(static_cast<double>(bytes.value()) * static_cast<double>(problem.update_copies));
   for (Bytes bytes : problem.crossing) crossing_.push_back(static_cast<double>(bytes.value()));
   fill_ranges();
   fill_crossings();

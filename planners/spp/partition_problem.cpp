@@ -1,8 +1,10 @@
 #include "planners/chain.hpp"
 #include "planners/spp/partition.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,18 +15,29 @@ namespace {
 /// less than 2^-50 of it, and so coarse that every sum is exact: equal layers weigh the same wherever they stand.
 std::vector<Seconds> exact_sums(const std::vector<Seconds>& layers) {
   constexpr int kBits = 52;
+  constexpr Seconds kLeast{1e-250};  // far above where a grid would vanish
   Seconds all;
   for (Seconds seconds : layers) all += seconds;
-  const double grid = all > Seconds(0) ? std::ldexp(1.0, std::ilogb(all.value()) - kBits + 1) : 1.0;
+  const double grid = std::ldexp(1.0, std::ilogb(std::max(all, kLeast).value()) - kBits + 1);
   std::vector<Seconds> sums(1);
   for (Seconds seconds : layers) sums.push_back(sums.back() + Seconds(std::nearbyint(seconds.value() / grid) * grid));
   return sums;
+}
+
+void require_countable(const LayerGraph& graph) {
+  const LayerTotals sums = totals(graph);
+  const Seconds all = sums.forward + sums.backward;
+  if (all < to_seconds(kLongestChain)) return;
+  throw InputError(
+      "a microbatch of model " + quote(graph.name) + " takes " + format_number(all.value()) + " s on one device", {},
+      "this planner takes on less than 52 days");
 }
 
 }  // namespace
 
 PartitionProblem partition_problem(const PlanRequest& request, const PairBandwidths& bandwidths,
                                    const std::vector<DeviceId>& order) {
+  require_countable(request.graph);
   const std::vector<LayerId> layers = canonical_order(request.graph);
   std::vector<Seconds> compute;
   std::vector<Bytes> parameters(1);

@@ -25,7 +25,7 @@ class SumProgram {
         devices_(costs.devices()),
         most_replicas_(costs.most_replicas()),
         table_(table),
-        sums_(devices_),
+        sums_(layers_, devices_),
         stage_(layers_) {}
 
   /// Fills the tables for up to `stages` stages.

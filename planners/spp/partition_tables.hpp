@@ -39,12 +39,14 @@ class CutTable {
 /// Of c stages before one layer, on the first i devices, the last stage on r of them.
 class StateTable {
  public:
-  explicit StateTable(std::size_t devices) : stride_(devices + 1), values_(stride_ * stride_ * stride_, kInfinity) {}
+  StateTable(std::size_t layers, std::size_t devices)
+      : stages_(std::min(layers, devices) + 1), stride_(devices + 1), values_(stride_ * stages_ * stride_, kInfinity) {}
   [[nodiscard]] double& at(std::size_t c, std::size_t r, std::size_t i) {
-    return values_[(i * stride_ + c) * stride_ + r];
+    return values_[(i * stages_ + c) * stride_ + r];
   }
 
  private:
+  std::size_t stages_;
   std::size_t stride_;
   std::vector<double> values_;
 };

@@ -250,6 +250,20 @@ TEST_CASE("spp: equal layers tie wherever they stand, although their time is no 
   CHECK(problem.compute[12].value() == doctest::Approx(12 * 0.3).epsilon(1e-14));
 }
 
+TEST_CASE("spp: layers that take longer than can be counted are refused") {
+  const LayerGraph graph = chain({1e6, 1e6});
+  const Platform platform = flat_platform(2);
+  const PlanRequest request{.graph = graph,
+                            .platform = platform,
+                            .schedule = {"1f1b", {}},
+                            .microbatches = 7,
+                            .training = {},
+                            .options = Options({})};
+  const PairBandwidths pairs = pair_bandwidths(platform);
+  CHECK_THROWS_WITH_AS((void)partition_problem(request, pairs, device_order(pairs)), doctest::Contains("takes 6e+06 s"),
+                       InputError);
+}
+
 TEST_CASE("spp: a table that would not fit is refused before anything is computed") {
   PartitionProblem problem{.compute = std::vector<Seconds>(2001),
                            .parameters = std::vector<Bytes>(2001),
@@ -258,4 +272,9 @@ TEST_CASE("spp: a table that would not fit is refused before anything is compute
                            .factors = std::vector<double>(128, 1.0),
                            .update_bandwidth = std::vector<BytesPerSecond>(128, BytesPerSecond(1))};
   CHECK_THROWS_WITH_AS((void)best_partitions(problem), doctest::Contains("2000 layers on 128 devices"), InputError);
+  CHECK_THROWS_AS(require_partition_size(1, 4096), InputError);
+  CHECK_THROWS_AS(require_partition_size(100'000, 16), InputError);
+  CHECK_NOTHROW(require_partition_size(1000, 64));
+  CHECK_NOTHROW(require_partition_size(64, 256));
+  CHECK_NOTHROW(require_partition_size(1, 1));
 }
