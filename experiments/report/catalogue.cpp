@@ -35,7 +35,8 @@ std::vector<CatalogueEntry> planner_entries() {
   std::vector<CatalogueEntry> entries;
   for (const PlannerInfo* planner : all_planners()) {
     CatalogueEntry entry{planner->name, planner->summary, planner->source, {}, {}};
-    entry.facts = {{"default_schedule", planner->default_schedule}};
+    const std::string& schedule = planner->default_schedule;
+    entry.facts = {{"default_schedule", schedule.empty() ? std::string("chosen by the planner") : schedule}};
     for (const OptionInfo& option : planner->options) entry.options.emplace_back(option_record(option));
     entries.push_back(std::move(entry));
   }

@@ -1,0 +1,139 @@
+#include "planners/cost_model.hpp"
+#include "planners/dapple/search.hpp"
+#include "planners/planner.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/schedule_info.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace stagecraft {
+
+extern const PlannerInfo dapple_planner;
+
+namespace {
+
+using dapple::Answer;
+using dapple::Block;
+using dapple::PlacedStage;
+
+/// Up to this ratio communication counts as small against computation.
+constexpr double kSmallRatio = 0.1;
+
+/// The mean time of a channel, both ways, over the mean time of a stage; 0 without channels.
+double communication_ratio(const std::vector<Block>& blocks) {
+  double stages = 0.0;
+  double channels = 0.0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) (i % 2 == 0 ? stages : channels) += blocks[i].both();
+  const std::size_t count = blocks.size() / 2;
+  if (count == 0 || channels <= 0.0) return 0.0;
+  const double mean = channels / static_cast<double>(count);
+  return stages > 0.0 ? mean / (stages / static_cast<double>(count + 1)) : std::numeric_limits<double>::max();
+}
+
+/// What the request says the schedule is; empty where the planner chooses.
+std::string wanted_schedule(const PlanRequest& request) {
+  const std::string& given = request.schedule.name;
+  const std::string& policy = request.options.word("warmup");
+  std::string asked = policy == "a" ? "1f1b" : policy == "b" ? "eager-1f1b" : "";
+  if (given.empty()) return asked;
+  if (is_asynchronous(request.schedule)) {
+    throw InputError("planner 'dapple' plans for schedules that flush, not for " + quote(given));
+  }
+  if (!asked.empty() && asked != given) {
+    throw InputError(
+        "planner 'dapple': warmup=" + policy + " is schedule " + quote(asked) + ", but " + quote(given) + " is given",
+        {}, "leave one of the two out");
+  }
+  return given;
+}
+
+Plan plan_of(const PlanRequest& request, const Answer& answer) {
+  Plan plan = empty_plan(dapple_planner, request);
+  const std::vector<LayerId> order = canonical_order(request.graph);
+  for (const PlacedStage& placed : answer.stages) {
+    Stage& stage = plan.stages.emplace_back();
+    stage.layers.assign(order.begin() + static_cast<std::ptrdiff_t>(placed.begin),
+                        order.begin() + static_cast<std::ptrdiff_t>(placed.end));
+    stage.devices = placed.devices;
+    stage.replication = Replication::Split;
+  }
+  plan.predicted.iteration_time = Seconds(answer.latency.total());
+  return plan;
+}
+
+/// With at most `cap` microbatches in flight on a stage.
+Plan capped(Plan plan, std::int64_t cap) {
+  for (Stage& stage : plan.stages) stage.in_flight = cap;
+  return plan;
+}
+
+/// The largest cap with which the plan fits, DAPPLE's D; infeasible if not even one microbatch at a time does.
+PlanResult within_memory(const PlanRequest& request, const Planned& planned) {
+  PlanResult result = judged(request, planned);
+  if (std::holds_alternative<Planned>(result) || planned.plan.schedule.name == "gpipe") return result;
+  std::int64_t most = 1;
+  for (std::size_t s = 0; s < planned.plan.stages.size(); ++s) {
+    most = std::max(most, in_flight(planned.plan, StageId(s)));
+  }
+  for (std::int64_t cap = most - 1; cap >= 1; --cap) {
+    Planned lower{capped(planned.plan, cap), planned.details};
+    lower.details.emplace_back("in_flight_cap", cap);
+    lower.notes = {"memory allows no more than " + std::to_string(cap) +
+                   " microbatches in flight on a stage, so the iteration takes longer than predicted"};
+    result = judged(request, std::move(lower));
+    if (std::holds_alternative<Planned>(result)) return result;
+  }
+  return result;
+}
+
+/// Policy B where communication is not small and memory allows it, else policy A.
+PlanResult with_warmup(const PlanRequest& request, Planned planned, double ratio) {
+  if (ratio > kSmallRatio) {
+    planned.plan.schedule.name = "eager-1f1b";
+    PlanResult result = judged(request, planned);
+    if (std::holds_alternative<Planned>(result)) return result;
+  }
+  planned.plan.schedule.name = "1f1b";
+  return within_memory(request, planned);
+}
+
+PlanResult plan_dapple(const PlanRequest& request) {
+  const std::string schedule = wanted_schedule(request);
+  const dapple::Problem problem = dapple::problem_of(request);
+  const Answer answer = dapple::search(
+      problem, {static_cast<std::size_t>(request.options.count("width")), request.options.number("max_work")});
+  const double ratio = communication_ratio(dapple::blocks_of(problem, answer.stages));
+  const auto pivot = static_cast<std::int64_t>(answer.latency.pivot);
+  Planned planned{plan_of(request, answer),
+                  {{"warmup_s", answer.latency.warmup},
+                   {"steady_s", answer.latency.steady},
+                   {"ending_s", answer.latency.ending},
+                   {"pivot", (pivot % 2 == 0 ? "stage " : "channel ") + std::to_string(pivot / 2)},
+                   {"communication_ratio", ratio},
+                   {"cuts", static_cast<std::int64_t>(answer.cuts)},
+                   {"latencies", answer.work}}};
+  if (schedule.empty()) return with_warmup(request, std::move(planned), ratio);
+  planned.plan.schedule.name = schedule;
+  return within_memory(request, planned);
+}
+
+}  // namespace
+
+const PlannerInfo dapple_planner{
+    .name = "dapple",
+    .summary = "stages of replicas that divide each microbatch, by DAPPLE's latency model and device placement",
+    .source = "Fan et al., DAPPLE, PPoPP 2021",
+    .default_schedule = "",
+    .options = {{"warmup",
+                 std::string("auto"),
+                 "forwards before the first backward: as 1f1b, twice as many, or what communication suggests",
+                 {"auto", "a", "b"}},
+                {"width", std::int64_t{2}, "prefixes kept for each number of layers and devices placed", {}, 1, 1000},
+                {"max_work", 2e6, "latencies that may be computed; fewer cuts are tried on larger problems", {}, 1}},
+    .plan = plan_dapple,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "planners/dapple/latency.hpp"
+#include "planners/dapple/placement.hpp"
+#include "planners/planner.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft::dapple {
+
+/// The devices of a stage, with what its times depend on.
+struct DeviceSet {
+  std::vector<DeviceId> devices;
+  double share = 1.0;   ///< the slowest device's factor over the number of devices
+  double ring = 0.0;    ///< seconds of all-reduce for each byte of parameters
+  double update = 0.0;  ///< seconds of the optimizer's step for each byte of parameters
+};
+
+/// What the latency of a plan depends on. Layers by position in the canonical order.
+struct Problem {
+  // Sums over the layers before each position, in seconds on the profile's device and in bytes. **Shape** layers + 1
+  std::vector<double> forward;
+  std::vector<double> backward;
+  std::vector<double> parameters;
+
+  std::vector<double> crossing;   ///< bytes over the cut before each position, one way. **Shape** layers + 1
+  std::vector<double> factors;    ///< by device, on the profile's times
+  std::vector<double> update;     ///< by device: seconds of the optimizer's step for each byte of parameters
+  std::vector<double> bandwidth;  ///< of a pair, bytes per second: [a * devices + b]
+  std::vector<Node> nodes;
+  std::int64_t microbatches = 1;
+  std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
+
+  [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
+  [[nodiscard]] std::size_t devices() const { return factors.size(); }
+
+  /// **Cost** O(devices of the set, squared).
+  [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen) const;
+  /// Layers [begin, end), each microbatch divided evenly over the devices.
+  [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
+    const double bytes = parameters[end] - parameters[begin];
+    return {(forward[end] - forward[begin]) * on.share, (backward[end] - backward[begin]) * on.share,
+            bytes * (on.ring + on.update)};
+  }
+  /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.
+  [[nodiscard]] double speed(const DeviceSet& from, const DeviceSet& to) const;
+  [[nodiscard]] Block channel(std::size_t cut, double speed) const {
+    return {crossing[cut] / speed, crossing[cut] / speed, 0.0};
+  }
+};
+
+/// **Throws** InputError where devices are not connected or a speed is not known.
+[[nodiscard]] Problem problem_of(const PlanRequest& request);
+
+struct PlacedStage {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::vector<DeviceId> devices;
+  friend bool operator==(const PlacedStage&, const PlacedStage&) = default;
+};
+
+/// Stage, channel, stage, …
+[[nodiscard]] std::vector<Block> blocks_of(const Problem& problem, const std::vector<PlacedStage>& stages);
+
+}  // namespace stagecraft::dapple

@@ -1,0 +1,194 @@
+#include "planners/dapple/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace stagecraft::dapple {
+namespace {
+
+/// A next stage's devices and those that are left then.
+struct Move {
+  DeviceSet set;
+  Used used;
+  std::size_t left = 0;
+  DeviceSet rest;      // of the one stage that could follow, if any
+  double speed = 0.0;  // between the two
+};
+
+/// Stages in front, as far as they are placed.
+struct Prefix {
+  std::vector<PlacedStage> stages;
+  std::vector<Block> blocks;
+  const Move* last = nullptr;  // none at the start
+  double value = 0.0;          // with all that is left as one stage
+};
+
+/// The places where a stage may end, the end of the chain last.
+std::vector<std::size_t> chosen_cuts(const Problem& problem, double most) {
+  const std::size_t layers = problem.layers();
+  std::vector<std::size_t> cuts;
+  const double total = problem.forward[layers] + problem.backward[layers];
+  const bool all = static_cast<double>(layers) <= most || total <= 0.0;
+  std::size_t part = 0;  // of equal work, that the last chosen cut is in
+  for (std::size_t at = 1; at < layers; ++at) {
+    const double done = (problem.forward[at] + problem.backward[at]) / total;
+    const auto own = all ? at : static_cast<std::size_t>(done * (most - 1.0)) + 1;
+    if (own != part) {
+      cuts.push_back(at);
+    } else if (problem.crossing[at] < problem.crossing[cuts.back()]) {
+      cuts.back() = at;
+    }
+    part = own;
+  }
+  cuts.push_back(layers);
+  return cuts;
+}
+
+/// Cuts for which all moves stay within the work: each prefix of each (cut, devices) to each later cut, on each number
+/// of the devices left, by each policy.
+double most_cuts(const Problem& problem, const SearchLimits& limits) {
+  const auto devices = static_cast<double>(problem.devices());
+  const auto counts = std::min(devices, static_cast<double>(problem.most_replicas));
+  const double moves =
+      devices * counts * static_cast<double>(limits.width) * static_cast<double>(kPolicies.size()) / 2.0;
+  return std::max(2.0, std::sqrt(2.0 * limits.work / moves));
+}
+
+class Search {
+ public:
+  Search(const Problem& problem, const SearchLimits& limits)
+      : problem_(problem), width_(limits.width), cuts_(chosen_cuts(problem, most_cuts(problem, limits))) {
+    for (double factor : problem.factors) fastest_ = std::min(fastest_, factor);
+  }
+
+  Answer run() {
+    const std::size_t devices = problem_.devices();
+    states_.resize((cuts_.size() + 1) * (devices + 1));
+    states_[0].emplace_back();
+    // Layers count by cuts: 0 is the start of the chain, c the cut cuts_[c - 1].
+    for (std::size_t c = 0; c < cuts_.size(); ++c) {
+      for (std::size_t used = 0; used < devices; ++used) {
+        const std::vector<Prefix> prefixes = std::move(states_[c * (devices + 1) + used]);
+        if (is_out_of_reach(at(c), devices - used)) continue;
+        for (const Prefix& prefix : prefixes) extend(prefix, c);
+      }
+    }
+    answer_.cuts = cuts_.size() - 1;
+    return std::move(answer_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t at(std::size_t c) const { return c == 0 ? 0 : cuts_[c - 1]; }
+  [[nodiscard]] double microbatches() const { return static_cast<double>(problem_.microbatches); }
+  [[nodiscard]] bool is_hopeless(const Block& block) const { return microbatches() * block.both() >= best_; }
+  /// Even if all devices left shared the layers from `begin` on without loss.
+  [[nodiscard]] bool is_out_of_reach(std::size_t begin, std::size_t left) const {
+    const std::size_t end = problem_.layers();
+    const double work =
+        problem_.forward[end] - problem_.forward[begin] + problem_.backward[end] - problem_.backward[begin];
+    return microbatches() * work * fastest_ / static_cast<double>(left) >= best_;
+  }
+
+  /// What the policies make of the devices that are not used: by increasing number, each set once.
+  const std::vector<Move>& moves(const Used& used) {
+    const auto [found, is_new] = moves_.try_emplace(used);
+    if (!is_new) return found->second;
+    const auto left = static_cast<std::size_t>(std::ranges::count(used, false));
+    for (std::size_t count = 1; count <= std::min(left, problem_.most_replicas); ++count) {
+      std::vector<std::vector<DeviceId>> tried;
+      for (Policy policy : kPolicies) {
+        std::vector<DeviceId> devices = place(policy, problem_.nodes, used, count);
+        if (std::ranges::find(tried, devices) != tried.end()) continue;
+        found->second.push_back(move_to(used, devices, left - count));
+        tried.push_back(std::move(devices));
+      }
+    }
+    return found->second;
+  }
+
+  [[nodiscard]] Move move_to(const Used& used, const std::vector<DeviceId>& devices, std::size_t left) const {
+    Move move{problem_.device_set(devices), used, left, {}, 0.0};
+    for (DeviceId device : devices) move.used[device.value()] = true;
+    if (left == 0) return move;
+    const std::size_t count = std::min(left, problem_.most_replicas);
+    move.rest = problem_.device_set(place(Policy::AppendFirst, problem_.nodes, move.used, count));
+    move.speed = problem_.speed(move.set, move.rest);
+    return move;
+  }
+
+  void extend(const Prefix& prefix, std::size_t c) {
+    const Used none(problem_.devices(), false);
+    for (const Move& move : moves(prefix.last == nullptr ? none : prefix.last->used)) extend_by(prefix, c, move);
+  }
+
+  /// Ends the next stage at each later cut.
+  void extend_by(const Prefix& prefix, std::size_t c, const Move& move) {
+    blocks_ = prefix.blocks;
+    if (!blocks_.empty()) {
+      blocks_.push_back(problem_.channel(at(c), problem_.speed(prefix.last->set, move.set)));
+      if (is_hopeless(blocks_.back())) return;
+    }
+    const std::size_t own = blocks_.size();
+    const std::size_t devices = problem_.devices() - move.left;
+    for (std::size_t end = c + 1; end <= cuts_.size(); ++end) {
+      blocks_.resize(own);
+      blocks_.push_back(problem_.stage(at(c), at(end), move.set));
+      if (is_hopeless(blocks_.back())) return;
+      const bool uses_all = move.left == 0 || move.set.devices.size() == problem_.most_replicas;
+      if (end == cuts_.size() && uses_all) judge(prefix, at(c), at(end), move);
+      if (end == cuts_.size() || move.left == 0 || is_out_of_reach(at(end), move.left)) continue;
+      blocks_.push_back(problem_.channel(at(end), move.speed));
+      blocks_.push_back(problem_.stage(at(end), problem_.layers(), move.rest));
+      keep(prefix, at(c), at(end), move, states_[end * (problem_.devices() + 1) + devices]);
+    }
+  }
+
+  /// The blocks at hand are a whole plan: the prefix, layers [begin, end), and the rest of them.
+  double judge(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move) {
+    ++answer_.work;
+    const Latency latency = pipeline_latency(blocks_, problem_.microbatches);
+    if (latency.total() < best_) {
+      best_ = latency.total();
+      answer_.latency = latency;
+      answer_.stages = prefix.stages;
+      answer_.stages.push_back({begin, end, move.set.devices});
+      if (end < problem_.layers()) answer_.stages.push_back({end, problem_.layers(), move.rest.devices});
+    }
+    return latency.total();
+  }
+
+  void keep(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move, std::vector<Prefix>& kept) {
+    const double value = judge(prefix, begin, end, move);
+    const auto same = std::ranges::find_if(kept, [&](const Prefix& other) { return other.last->used == move.used; });
+    if (same != kept.end()) {
+      if (same->value <= value) return;
+      kept.erase(same);
+    } else if (kept.size() == width_) {
+      if (kept.back().value <= value) return;
+      kept.pop_back();
+    }
+    Prefix longer{prefix.stages, prefix.blocks, &move, value};
+    longer.stages.push_back({begin, end, move.set.devices});
+    longer.blocks.assign(blocks_.begin(), blocks_.end() - 2);
+    kept.insert(std::ranges::upper_bound(kept, value, {}, &Prefix::value), std::move(longer));
+  }
+
+  const Problem& problem_;
+  std::size_t width_;
+  std::vector<std::size_t> cuts_;
+  double fastest_ = std::numeric_limits<double>::infinity();
+  double best_ = std::numeric_limits<double>::infinity();
+  std::vector<Block> blocks_;
+  std::map<Used, std::vector<Move>> moves_;
+  std::vector<std::vector<Prefix>> states_;  // [cut * (devices + 1) + devices placed], by increasing value
+  Answer answer_;
+};
+
+}  // namespace
+
+Answer search(const Problem& problem, const SearchLimits& limits) { return Search(problem, limits).run(); }
+
+}  // namespace stagecraft::dapple

@@ -1,0 +1,285 @@
+#include "planners/dapple/placement.hpp"
+#include "planners/dapple/search.hpp"
+#include "planners/registry.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/schedule/pipeline_times.hpp"
+#include "tests/model/topologies.hpp"
+#include "tests/planners/fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+using namespace stagecraft;
+using namespace stagecraft::testing;
+using dapple::Answer;
+using dapple::Block;
+using dapple::Latency;
+using dapple::pipeline_latency;
+using dapple::place;
+using dapple::PlacedStage;
+using dapple::Policy;
+using dapple::Problem;
+using dapple::Used;
+
+namespace {
+
+const PlannerInfo& planner() { return find_planner("dapple"); }
+
+Plan plan_of(const PlanResult& result) {
+  REQUIRE(std::holds_alternative<Planned>(result));
+  return std::get<Planned>(result).plan;
+}
+
+Platform cluster(std::uint32_t nodes, std::uint32_t devices, double inside, double nic,
+                 Bytes memory = Bytes(1'000'000)) {
+  PlatformSpec spec;
+  spec.name = "cluster";
+  spec.device_kinds.push_back({"A", memory, 1.0, Bytes(0), std::nullopt});
+  spec.form = test::nodes_of(nodes, devices, Interconnect{SwitchedNode{}, test::link_of(inside)}, SwitchedNetwork{},
+                             NicSpec{test::link_of(nic), false});
+  return build_platform(spec);
+}
+
+std::vector<DeviceId> ids(const std::vector<std::uint32_t>& numbers) {
+  std::vector<DeviceId> devices;
+  for (std::uint32_t number : numbers) devices.emplace_back(number);
+  return devices;
+}
+
+LayerGraph random_chain(std::mt19937& random, std::size_t layers) {
+  std::vector<double> times(layers);
+  for (double& time : times) time = static_cast<double>(1 + random() % 9);
+  LayerGraph graph = chain(times);
+  graph.microbatch_size = 8;
+  for (Layer& layer : graph.layers) {
+    layer.parameters = Bytes(static_cast<std::int64_t>(random() % 2000));
+    layer.output = Bytes(static_cast<std::int64_t>(random() % 300));
+  }
+  for (LayerEdge& edge : graph.edges) edge.bytes = graph.layers[edge.from].output;
+  return graph;
+}
+
+PlanRequest request_of(const LayerGraph& graph, const Platform& platform, std::int64_t microbatches) {
+  return {graph, platform, {"", {}}, microbatches, {}, parse_options(planner(), {})};
+}
+
+/// Every plan the three policies reach: each number of layers, then of devices, then each policy, until both are used
+/// up.
+struct Exhaustive {
+  const Problem& problem;
+  double best = std::numeric_limits<double>::infinity();
+  std::int64_t plans = 0;
+
+  void from(std::size_t begin, const Used& used, std::vector<PlacedStage>& stages) {
+    const auto left = static_cast<std::size_t>(std::ranges::count(used, false));
+    for (std::size_t end = begin + 1; end <= problem.layers(); ++end) {
+      const bool is_last = end == problem.layers();
+      for (std::size_t count = is_last ? left : 1; count <= left; ++count) {
+        if (!is_last && count == left) break;
+        for (Policy policy : dapple::kPolicies) {
+          stages.push_back({begin, end, place(policy, problem.nodes, used, count)});
+          if (is_last) {
+            ++plans;
+            best = std::min(best, pipeline_latency(blocks_of(problem, stages), problem.microbatches).total());
+          } else {
+            Used after = used;
+            for (DeviceId device : stages.back().devices) after[device.value()] = true;
+            from(end, after, stages);
+          }
+          stages.pop_back();
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("dapple: the latency around a pivot, by hand") {
+  // Three more rounds of the last stage take 18 s, the first stage would need 9 s: the last is the pivot. Forwards
+  // 1 + 0.5 + 2; then the last backward and its all-reduce, 4 + 3, end after the first stage, 4 + 0.5 + 2.
+  const std::vector<Block> late = {{1, 2, 0}, {0.5, 0.5, 0}, {2, 4, 3}};
+  const Latency at_the_end = pipeline_latency(late, 4);
+  CHECK(at_the_end.pivot == 2);
+  CHECK(at_the_end.warmup == 3.5);
+  CHECK(at_the_end.steady == 18.0);
+  CHECK(at_the_end.ending == 7.0);
+  // 36 s against 9 s and the channel's 1 s between: the first stage. The last one's all-reduce of 20 s begins when the
+  // channel's last transfer does, 0.5 s before the pivot's last backward.
+  const std::vector<Block> early = {{4, 8, 5}, {0.5, 0.5, 0}, {1, 2, 20}};
+  const Latency at_the_start = pipeline_latency(early, 4);
+  CHECK(at_the_start.pivot == 0);
+  CHECK(at_the_start.total() == 4.0 + 36.0 + 19.5);
+  // 9 s against 8 s and 2 s between: not enough.
+  CHECK(pipeline_latency(std::vector<Block>{{1, 2, 0}, {1, 1, 0}, {1, 1.6, 0}}, 4).pivot == 2);
+}
+
+TEST_CASE("dapple: no block takes longer than the latency allows, on 2000 random pipelines") {
+  std::mt19937 random(17);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Block> blocks(1 + 2 * (random() % 5));
+    for (Block& block : blocks) {
+      block.forward = static_cast<double>(random() % 6);
+      block.backward = static_cast<double>(random() % 6);
+      block.synchronise = static_cast<double>(random() % 9);
+    }
+    const auto microbatches = static_cast<std::int64_t>(1 + random() % 6);
+    const double total = pipeline_latency(blocks, microbatches).total();
+    for (const Block& block : blocks) CHECK(total >= static_cast<double>(microbatches) * block.both());
+  }
+}
+
+TEST_CASE("dapple: where the three policies take devices from") {
+  const std::vector<dapple::Node> nodes = dapple::nodes_of(cluster(2, 4, 100, 10));
+  const Used none(8, false);
+  Used two = none;
+  two[0] = two[1] = true;
+  CHECK(place(Policy::FreshFirst, nodes, two, 3) == ids({4, 5, 6}));
+  CHECK(place(Policy::FreshFirst, nodes, two, 5) == ids({2, 4, 5, 6, 7}));
+  CHECK(place(Policy::AppendFirst, nodes, two, 3) == ids({2, 3, 4}));
+  CHECK(place(Policy::ScatterFirst, nodes, two, 3) == ids({2, 3, 4}));
+  CHECK(place(Policy::ScatterFirst, nodes, none, 3) == ids({0, 1, 4}));
+  Used both = none;
+  both[0] = both[4] = true;
+  CHECK(place(Policy::ScatterFirst, nodes, both, 4) == ids({1, 2, 5, 6}));
+  CHECK(place(Policy::FreshFirst, nodes, both, 4) == ids({1, 2, 3, 5}));
+}
+
+TEST_CASE("dapple: the search against every plan that its policies reach, 400 random cases") {
+  std::mt19937 random(5);
+  int equal = 0;
+  double worst = 1.0;
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    const LayerGraph graph = random_chain(random, 2 + random() % 5);
+    const double inside = 100.0 + static_cast<double>(random() % 900);
+    const Platform platform = round % 2 == 0 ? cluster(2, 2, inside, 30) : cluster(2, 3, inside, 100);
+    const auto microbatches = static_cast<std::int64_t>(1 + random() % 12);
+    const Problem problem = dapple::problem_of(request_of(graph, platform, microbatches));
+    Exhaustive all{problem};
+    std::vector<PlacedStage> none;
+    all.from(0, Used(problem.devices(), false), none);
+    const Answer answer = dapple::search(problem, {});
+    CHECK(answer.cuts == problem.layers() - 1);
+    CHECK(answer.latency.total() >= all.best);
+    CHECK(pipeline_latency(blocks_of(problem, answer.stages), microbatches).total() ==
+          doctest::Approx(answer.latency.total()).epsilon(1e-12));
+    equal += answer.latency.total() <= all.best * (1 + 1e-12) ? 1 : 0;
+    worst = std::max(worst, answer.latency.total() / all.best);
+  }
+  MESSAGE("the search finds the best of all plans in " << equal << " of 400 cases; at worst it takes " << worst
+                                                       << " times as long");
+  CHECK(equal >= 390);
+  CHECK(worst < 1.1);
+}
+
+TEST_CASE("dapple: times are those of the analytic network") {
+  std::mt19937 random(23);
+  double fastest = 2.0;
+  double slowest = 0.0;
+  std::size_t pipelines = 0;
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    const LayerGraph graph = random_chain(random, 2 + random() % 6);
+    const Platform platform = cluster(2, 2, 1000, 100);
+    const PlanRequest request = request_of(graph, platform, static_cast<std::int64_t>(4 + random() % 12));
+    const Problem problem = dapple::problem_of(request);
+    const Answer answer = dapple::search(problem, {});
+    const std::vector<Block> blocks = blocks_of(problem, answer.stages);
+    const Plan plan = plan_of(planner().plan(request));
+    const PipelineTimes times = pipeline_times(graph, platform, plan);
+    REQUIRE(times.resources.size() == blocks.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      CHECK(times.resources[i].forward.value() == doctest::Approx(blocks[i].forward).epsilon(1e-9));
+      CHECK(times.resources[i].backward.value() == doctest::Approx(blocks[i].backward).epsilon(1e-9));
+      // A ring sends whole bytes.
+      if (i % 2 == 0) CHECK(std::abs(times.synchronise[i / 2].value() - blocks[i].synchronise) < 0.011);
+    }
+    pipelines += plan.stages.size() > 1 ? 1 : 0;
+    const Report report = evaluate_plan(graph, platform, plan, {.network = NetworkModel::Analytic});
+    const double ratio = report.iterations.back().value() / plan.predicted.iteration_time->value();
+    fastest = std::min(fastest, ratio);
+    slowest = std::max(slowest, ratio);
+  }
+  CHECK(pipelines > 50);
+  MESSAGE(pipelines << " of 200 plans are pipelines; executed over claimed time is from " << fastest << " to "
+                    << slowest);
+  CHECK(fastest > 0.9);
+  CHECK(slowest < 1.5);
+}
+
+TEST_CASE("dapple: warm-up A where communication is small, B where it is not, and either on request") {
+  const LayerGraph graph = chain({1, 1, 1, 1});  // a sample per microbatch: no replicas
+  const auto schedule = [&](double bandwidth, const std::string& warmup) {
+    return plan_of(run_planner(planner(), graph, flat_platform(4, bandwidth), {{"warmup", warmup}})).schedule.name;
+  };
+  CHECK(schedule(1000, "auto") == "1f1b");      // 0.02 s against 3 s
+  CHECK(schedule(40, "auto") == "eager-1f1b");  // 0.5 s against 3 s
+  CHECK(schedule(1000, "b") == "eager-1f1b");
+  CHECK(schedule(40, "a") == "1f1b");
+  const Plan plan = plan_of(run_planner(planner(), graph, flat_platform(4, 1000)));
+  REQUIRE(plan.stages.size() == 4);
+  CHECK(plan.stages[0].replication == Replication::Split);
+}
+
+TEST_CASE("dapple: with little memory policy A, then fewer microbatches in flight, then none at all") {
+  // Copies 400 B, buffers 20 B behind the first stage, a stash of 10 B for each in flight: 7 with policy B, 4 with A.
+  const LayerGraph graph = chain({1, 1, 1, 1});
+  const auto plan = [&](std::int64_t memory) {
+    return run_planner(planner(), graph, flat_platform(4, 40, Bytes(memory)));
+  };
+  CHECK(plan_of(plan(490)).schedule.name == "eager-1f1b");
+  CHECK(plan_of(plan(489)).schedule.name == "1f1b");
+  CHECK_FALSE(plan_of(plan(489)).stages[0].in_flight.has_value());
+  // The second stage has buffers on both sides and three in flight.
+  CHECK_FALSE(plan_of(plan(470)).stages[0].in_flight.has_value());
+  const PlanResult capped = plan(469);
+  CHECK(plan_of(capped).stages[0].in_flight == 2);
+  CHECK(std::get<Planned>(capped).notes.size() == 1);
+  const PlanResult none = plan(449);
+  REQUIRE(std::holds_alternative<Infeasible>(none));
+  CHECK(std::get<Infeasible>(none).smallest_memory == Bytes(450));
+}
+
+TEST_CASE("dapple: one device, more devices than layers, few samples, one microbatch, layers without cost") {
+  CHECK(plan_of(run_planner(planner(), chain({1, 2}), flat_platform(1))).stages.size() == 1);
+  const Plan single = plan_of(run_planner(planner(), chain({1, 2}), flat_platform(4)));
+  std::size_t devices = 0;
+  for (const Stage& stage : single.stages) devices += stage.devices.size();
+  CHECK(devices <= 2);  // two layers, one sample: two devices are idle
+  LayerGraph wide = chain({1, 2});
+  wide.microbatch_size = 3;
+  for (const Stage& stage : plan_of(run_planner(planner(), wide, flat_platform(5), {}, 1)).stages) {
+    CHECK(stage.devices.size() <= 3);
+  }
+  CHECK(plan_of(run_planner(planner(), chain({0, 0, 0}), flat_platform(2))).stages.size() <= 3);
+}
+
+TEST_CASE("dapple: fewer cuts where the work would be too much") {
+  std::mt19937 random(1);
+  const LayerGraph graph = random_chain(random, 60);
+  const Problem problem = dapple::problem_of(request_of(graph, cluster(2, 4, 1000, 100), 16));
+  const Answer all = dapple::search(problem, {2, 1e9});
+  const Answer few = dapple::search(problem, {2, 1e4});
+  CHECK(all.cuts == 59);
+  CHECK(few.cuts < 20);
+  CHECK(few.work <= 10000);
+  CHECK(few.latency.total() >= all.latency.total());
+  CHECK(few.latency.total() < 1.3 * all.latency.total());
+}
+
+TEST_CASE("dapple: what it does not plan for is refused") {
+  const LayerGraph graph = chain({1, 1});
+  const Platform platform = flat_platform(2);
+  const auto run = [&](const std::string& schedule, const std::string& warmup) {
+    return planner().plan({graph, platform, {schedule, {}}, 8, {}, parse_options(planner(), {{"warmup", warmup}})});
+  };
+  CHECK_THROWS_AS((void)run("pipedream", "auto"), InputError);
+  CHECK_THROWS_AS((void)run("1f1b", "b"), InputError);
+  CHECK(plan_of(run("gpipe", "auto")).schedule.name == "gpipe");
+  CHECK(plan_of(run("1f1b", "a")).schedule.name == "1f1b");
+}
