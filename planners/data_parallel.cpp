@@ -30,12 +30,18 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   stage.layers = canonical_order(request.graph);
   stage.devices = all_devices(request.platform);
 
+  const bool is_split = request.options.word("replication") == "split";
+  if (is_split) plan.stages.back().replication = Replication::Split;
+
   const StageTime time = stage_time(request.graph, request.platform, stage);
   const Bytes parameters = totals(request.graph).parameters;
   const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
   const Seconds update = update_time(request, parameters);
   const auto replicas = static_cast<std::int64_t>(stage.devices.size());
-  if (is_asynchronous(request.schedule)) {
+  if (is_split && !is_asynchronous(request.schedule)) {
+    const double shares = static_cast<double>(request.microbatches) / static_cast<double>(replicas);
+    plan.predicted.iteration_time = time.total() * shares + all_reduce + update;
+  } else if (is_asynchronous(request.schedule)) {
     const Seconds round = time.backward + std::max(time.forward, all_reduce) + update;
     plan.predicted.period = round / static_cast<double>(replicas);
   } else {
@@ -51,10 +57,13 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
 
 const PlannerInfo data_parallel_planner{
     .name = "data-parallel",
-    .summary = "the whole model on every device, microbatches round-robin, one ring all-reduce",
+    .summary = "the whole model on every device, microbatches round-robin or divided, one ring all-reduce",
     .source = "common practice; ring all-reduce after Patarasuk and Yuan, 2009",
     .default_schedule = "1f1b",
-    .options = {},
+    .options = {{"replication",
+                 std::string("round-robin"),
+                 "whole microbatches alternate between the devices, or each is divided among all of them",
+                 {"round-robin", "split"}}},
     .plan = plan_data_parallel,
 };
 

@@ -85,5 +85,25 @@ TEST_CASE(
   CHECK(timed == 4);
 }
 
+TEST_CASE(
+    "study spp-clusters: on the analytic network nothing is faster than the busiest part, and replay is evaluation") {
+  const Results results = load_results({"spp-clusters"});
+  REQUIRE(results.is_complete());
+  int held = 0;
+  for (const CellResult& result : results.rows) {
+    CAPTURE(result.index);
+    CHECK((result.row.status == CellStatus::Ok || result.row.status == CellStatus::Infeasible));
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    if (result.row.status != CellStatus::Ok) continue;
+    if (std::get<std::string>(find_key(keys, "network")->value) != "analytic") continue;
+    ++held;
+    const Detail::Record& figures = result.row.figures;
+    const double time = number(figures, "iteration_time_s").value();
+    CHECK(number(figures, "load_s").value() <= time * (1 + kTolerance));
+    CHECK(std::abs(number(figures, "evaluated_iteration_time_s").value() - time) <= kTolerance * time);
+  }
+  CHECK(held > 1000);
+}
+
 }  // namespace
 }  // namespace stagecraft
