@@ -5,11 +5,15 @@
 #include "experiments/study/run_cell.hpp"
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lasting_state.hpp"
 #include "sim/base/text.hpp"
 
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -20,25 +24,29 @@
 namespace stagecraft {
 namespace {
 
-enum class CellFrame : std::uint32_t { LightInputs, Row };
+/// What the process of a cell tells: that its inputs took little time, and its row; after the last row it takes no
+/// more.
+enum class CellFrame : std::uint32_t { LightInputs, Row, LastRow };
 
 constexpr std::chrono::milliseconds kLightLoad(200);
 constexpr std::size_t kMostPrepared = 64;
 
-/// The kernel ends the process when its time is up, and gives it no more memory than allowed.
-void limit_this_process(const StudyLimits& limits) {
+/// The kernel gives this process no more memory than allowed.
+void limit_memory(const StudyLimits& limits) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  if (limits.memory) {
-    const auto bytes = static_cast<rlim_t>(limits.memory->value());
-    const rlimit data{bytes, bytes};
-    setrlimit(RLIMIT_DATA, &data);
-  }
-  std::signal(SIGALRM, SIG_DFL);
-  const double whole = std::floor(limits.time.value());
+  if (!limits.memory) return;
+  const auto bytes = static_cast<rlim_t>(limits.memory->value());
+  const rlimit data{bytes, bytes};
+  setrlimit(RLIMIT_DATA, &data);
+}
+
+/// The kernel ends this process after that time; never for 0.
+void set_alarm(Seconds time) {
+  const double whole = std::floor(time.value());
   itimerval timer{};
   timer.it_value.tv_sec = static_cast<time_t>(whole);
-  timer.it_value.tv_usec = static_cast<suseconds_t>((limits.time.value() - whole) * 1e6);
+  timer.it_value.tv_usec = static_cast<suseconds_t>((time.value() - whole) * 1e6);
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
@@ -47,28 +55,31 @@ std::string out_of_memory_text(const StudyLimits& limits) {
   return "needs more than the " + format_whole_bytes(*limits.memory) + " of memory that limits.memory gives a cell";
 }
 
-/// The child's side.
-void run_in_child(const Manifest& manifest, const StudyCell& cell, const Inputs* inputs, FrameSender& sender) {
-  const auto send = [&](CellFrame kind, const std::string& bytes) {
-    sender.send(static_cast<std::uint32_t>(kind), bytes);
-  };
-  limit_this_process(manifest.limits);
+Row row_of(const Manifest& manifest, const StudyCell& cell, const Inputs* inputs, const FrameSender& sender) {
   try {
     Inputs own;
     if (inputs == nullptr) {
       const auto start = std::chrono::steady_clock::now();
       own = load_inputs(manifest, cell.cell);
-      if (std::chrono::steady_clock::now() - start < kLightLoad) send(CellFrame::LightInputs, "");
+      if (std::chrono::steady_clock::now() - start < kLightLoad) {
+        sender.send(static_cast<std::uint32_t>(CellFrame::LightInputs), "");
+      }
       inputs = &own;
     }
-    send(CellFrame::Row, to_line(run_cell(manifest, cell, *inputs)));
+    return run_cell(manifest, cell, *inputs);
   } catch (const InputError& error) {
-    send(CellFrame::Row, to_line(failed_row(cell, CellStatus::Invalid, error.what())));
+    return failed_row(cell, CellStatus::Invalid, error.what());
   } catch (const std::bad_alloc&) {
-    send(CellFrame::Row, to_line(failed_row(cell, CellStatus::Crashed, out_of_memory_text(manifest.limits))));
+    return failed_row(cell, CellStatus::Crashed, out_of_memory_text(manifest.limits));
   } catch (const std::exception& error) {
-    send(CellFrame::Row, to_line(failed_row(cell, CellStatus::Crashed, error.what())));
+    return failed_row(cell, CellStatus::Crashed, error.what());
   }
+}
+
+std::optional<std::size_t> read_order(int orders) {
+  std::size_t cell = 0;
+  const ssize_t count = recv(orders, &cell, sizeof cell, 0);
+  return count == ssize_t{sizeof cell} ? std::optional(cell) : std::nullopt;
 }
 
 /// What the end of a child without a row means.
@@ -94,10 +105,35 @@ void throw_once() {
 
 }  // namespace
 
+/// The process that cells run in, and the way to tell it which.
+struct CellRunner::Host {
+  Host() {
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) throw InternalError("no socket");
+    ours = ends[0];
+    theirs = ends[1];
+  }
+  ~Host() {
+    close(ours);
+    if (theirs >= 0) close(theirs);
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  Host(Host&&) = delete;
+  Host& operator=(Host&&) = delete;
+
+  int ours = -1;
+  int theirs = -1;
+  bool is_used = false;
+  std::unique_ptr<ChildProcess> process;
+};
+
 CellRunner::CellRunner(const Manifest& manifest) : manifest_(manifest) {
   throw_once();
   use_large_pages();
 }
+
+CellRunner::~CellRunner() = default;
 
 /// Inputs that a cell has loaded in little time are loaded here for the cells that follow, which are then forked with
 /// them. Only cells load what may be heavy or harmful.
@@ -107,24 +143,70 @@ CellRunner::Prepared& CellRunner::prepare(const Cell& cell) {
   Prepared& prepared = prepared_[key];
   if (prepared.is_light && prepared.inputs == nullptr) {
     prepared.inputs = std::make_unique<Inputs>(load_inputs(manifest_, cell));
+    host_.reset();
   }
   return prepared;
 }
 
+/// The host's side: one cell after another, until one leaves what the next might notice.
+void CellRunner::serve(int orders, const FrameSender& sender) const {
+  limit_memory(manifest_.limits);
+  std::signal(SIGALRM, SIG_DFL);
+  bool is_last = false;
+  while (const auto order = is_last ? std::nullopt : read_order(orders)) {
+    const StudyCell& cell = manifest_.cells[*order];
+    set_alarm(manifest_.limits.time);
+    const auto prepared = prepared_.find(inputs_key(cell.cell));
+    const Row row =
+        row_of(manifest_, cell, prepared == prepared_.end() ? nullptr : prepared->second.inputs.get(), sender);
+    const std::string line = to_line(row);
+    set_alarm(Seconds(0));
+    is_last = has_lasting_state() || row.status == CellStatus::Crashed;
+    sender.send(static_cast<std::uint32_t>(is_last ? CellFrame::LastRow : CellFrame::Row), line);
+  }
+}
+
+void CellRunner::start_host() {
+  host_ = std::make_unique<Host>();
+  host_->process = std::make_unique<ChildProcess>(
+      [&](FrameSender& sender) {
+        close(host_->ours);
+        serve(host_->theirs, sender);
+      },
+      ChildErrors::Shared);
+  close(std::exchange(host_->theirs, -1));
+}
+
 /// With its row a cell is done, however long its process would take to end.
-Row CellRunner::run(const StudyCell& cell) {
-  Prepared& prepared = prepare(cell.cell);
-  ChildProcess child([&](FrameSender& sender) { run_in_child(manifest_, cell, prepared.inputs.get(), sender); },
-                     ChildErrors::Shared);
-  while (const std::optional<Frame> frame = child.receive()) {
-    switch (static_cast<CellFrame>(frame->kind)) {
-      case CellFrame::LightInputs: prepared.is_light = true; break;
-      case CellFrame::Row:
-        if (std::optional<Row> row = parse_row(frame->bytes)) return *std::move(row);
-        break;
+Row CellRunner::ask_host(std::size_t position, Prepared& prepared) {
+  const StudyCell& cell = manifest_.cells[position];
+  host_->is_used = true;
+  send(host_->ours, &position, sizeof position, MSG_NOSIGNAL);  // where that fails, no row comes
+  while (const std::optional<Frame> frame = host_->process->receive()) {
+    const auto kind = static_cast<CellFrame>(frame->kind);
+    if (kind == CellFrame::LightInputs) {
+      prepared.is_light = true;
+    } else if (std::optional<Row> row = parse_row(frame->bytes)) {
+      if (kind == CellFrame::LastRow) host_.reset();
+      return *std::move(row);
     }
   }
-  return row_of_end(cell, manifest_.limits, child.wait());
+  const ChildEnd end = host_->process->wait();
+  host_.reset();
+  return row_of_end(cell, manifest_.limits, end);
+}
+
+/// What kills a cell may be what those before it have left, in memory above all: then it has a process of its own.
+Row CellRunner::run(std::size_t position) {
+  Prepared& prepared = prepare(manifest_.cells[position].cell);
+  if (host_ == nullptr) start_host();
+  const bool was_used = host_->is_used;
+  Row row = ask_host(position, prepared);
+  if (was_used && row.status == CellStatus::Crashed) {
+    start_host();
+    row = ask_host(position, prepared);
+  }
+  return row;
 }
 
 }  // namespace stagecraft

@@ -3,33 +3,46 @@
 #include "experiments/inputs.hpp"
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/row.hpp"
+#include "sim/base/child_process.hpp"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
 
 namespace stagecraft {
 
-/// Runs cells one after another, each in a child process of its own under the study's limits: whatever a cell does, it
-/// costs one row.
+/// Runs cells one after another in child processes under the study's limits: whatever a cell does, it costs one row. A
+/// cell gets a process of its own unless all cells before it in the child left that as it was.
 class CellRunner {
  public:
   /// **Requires** a manifest that outlives the runner.
   explicit CellRunner(const Manifest& manifest);
+  ~CellRunner();
+  CellRunner(const CellRunner&) = delete;
+  CellRunner& operator=(const CellRunner&) = delete;
+  CellRunner(CellRunner&&) = delete;
+  CellRunner& operator=(CellRunner&&) = delete;
 
   /// **Requires** a process without further threads, which has not run SimGrid itself.
+  /// The cell of that position in the manifest.
   /// **Throws** InternalError if the system refuses a process.
-  [[nodiscard]] Row run(const StudyCell& cell);
+  [[nodiscard]] Row run(std::size_t position);
 
  private:
   struct Prepared {
     bool is_light = false;  ///< a cell has loaded these inputs in little time
     std::unique_ptr<Inputs> inputs;
   };
+  struct Host;
   Prepared& prepare(const Cell& cell);
+  void start_host();
+  void serve(int orders, const FrameSender& sender) const;
+  [[nodiscard]] Row ask_host(std::size_t position, Prepared& prepared);
 
   const Manifest& manifest_;
   std::map<std::string, Prepared> prepared_;  ///< by `inputs_key`
+  std::unique_ptr<Host> host_;                ///< waits for the next cell; none if the last one left it otherwise
 };
 
 }  // namespace stagecraft

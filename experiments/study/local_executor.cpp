@@ -99,7 +99,7 @@ struct Pass {
   bool is_last = true;  ///< whether what depends on the machine becomes a row
 };
 
-Row run_attempts(CellRunner& runner, const StudyCell& cell, std::int64_t attempts) {
+Row run_attempts(CellRunner& runner, std::size_t cell, std::int64_t attempts) {
   Row row = runner.run(cell);
   for (std::int64_t i = 1; i < attempts && depends_on_machine(row.status); ++i) row = runner.run(cell);
   return row;
@@ -114,7 +114,7 @@ void work(const Pass& pass, SharedQueue& queue, std::size_t worker, FrameSender&
     CellRunner runner(pass.manifest);
     ShardWriter shard(pass.folder, pass.choices.shard_prefix);
     while (const std::optional<std::size_t> position = queue.take(worker)) {
-      const Row row = run_attempts(runner, pass.manifest.cells[pass.cells[*position]], pass.attempts);
+      const Row row = run_attempts(runner, pass.cells[*position], pass.attempts);
       const bool is_kept = pass.is_last || !depends_on_machine(row.status);
       if (is_kept) shard.append(row);
       const WorkerFrame kind = !is_kept                 ? WorkerFrame::ToRetry

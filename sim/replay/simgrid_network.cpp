@@ -1,6 +1,7 @@
 #include "sim/replay/simgrid_network.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/lasting_state.hpp"
 #include "sim/replay/simgrid_compat.hpp"
 
 #include <algorithm>
@@ -44,6 +45,7 @@ class GivenRouteZone final : public kernel::routing::NetZoneImpl {
 };
 
 std::unique_ptr<s4u::Engine> make_engine(bool is_dense) {
+  leave_lasting_state();
   auto engine = std::make_unique<s4u::Engine>(std::string("stagecraft"));
   xbt_log_control_set("root.thresh:warning");
   s4u::Engine::set_config("network/model:CM02");

@@ -69,6 +69,35 @@ TEST_CASE("run: a cell whose process is killed is run again, alone") {
   CHECK(results.rows[4].row.message == "the second time");
 }
 
+TEST_CASE("run: cells share a process until one replays, and none is blamed for what another left") {
+  const TemporaryFolder folder;
+  test::write(folder / "who.sh", "#!/bin/sh\necho \"{\\\"infeasible\\\": {\\\"reason\\\": \\\"process $PPID\\\"}}\"\n");
+  test::write(folder / "once.sh",
+              "#!/bin/sh\nmkdir \"$(dirname \"$0\")/killed\" && kill -9 $PPID\n"
+              "echo '{\"infeasible\": {\"reason\": \"the second time\"}}'\n");
+  test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
+study: shared
+base: {model: vgg16, platform: p3.8xlarge-x4, schedule: 1f1b}
+matrix: {microbatches: [4, 8, 16], planner: ["exec:who.sh"]}
+include:
+  - {planner: uniform, microbatches: 4}
+  - {planner: "exec:who.sh", microbatches: 32}
+  - {planner: "exec:once.sh", microbatches: 4}
+limits: {retries: 0}
+)");
+  CHECK(shell("chmod +x $D/*.sh; $S run $D/study.yaml --out $D/out --workers 1", folder.path()).code == 0);
+  const Results results = load_results({folder / "out"});
+  REQUIRE(results.is_complete());
+  const auto message = [&](std::size_t i) { return results.rows.at(i).row.message; };
+  CHECK(message(0).starts_with("process "));
+  CHECK(message(1) == message(2));
+  CHECK(results.rows.at(3).row.status == CellStatus::Ok);
+  CHECK(message(4).starts_with("process "));
+  CHECK(message(4) != message(2));
+  CHECK(std::filesystem::exists(folder / "killed"));
+  CHECK(message(5) == "the second time");
+}
+
 TEST_CASE("run: a cell that takes too long, too much memory, or makes no sense costs one row") {
   const TemporaryFolder folder;
   test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
