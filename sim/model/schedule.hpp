@@ -5,6 +5,7 @@
 #include "sim/model/op_graph.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ enum class ActionKind : std::uint8_t {
 [[nodiscard]] const char* to_string(ActionKind kind);
 
 inline constexpr Seconds kFromModel{-1.0};
+inline constexpr std::uint32_t kNoMicrobatch = std::numeric_limits<std::uint32_t>::max();
 
 /// One step of a device's order. Recompute, swap, all-reduce and update are not listed: they follow from the plan.
 struct Action {
@@ -34,6 +36,9 @@ struct Action {
   std::uint32_t microbatch = 0;   ///< within the iteration; counted over the run for asynchronous schedules
   Seconds duration = kFromModel;  ///< given literally, else from the profile; of a joined pair the first one's counts
   Seconds not_before;             ///< from the start of the run
+  /// Of a forward: it waits for the end of this microbatch's backward on the same replica, which bounds what is in
+  /// flight where the order does not.
+  std::uint32_t after = kNoMicrobatch;
   friend bool operator==(const Action&, const Action&) = default;
 };
 
@@ -65,7 +70,8 @@ struct ChannelEnds {
 /// The way that a channel's transfers go: activations forward, gradients backward.
 enum class Direction : std::uint8_t { Both, Forward, Backward };
 
-/// The transfers over a boundary, or over several that share a channel, one at a time.
+/// The transfers over a boundary, or over several that share a channel, one at a time; between stages that divide their
+/// microbatches, one at a time for each pair of replicas.
 struct ChannelOrder {
   std::vector<ChannelEnds> boundaries;  ///< those between which nothing flows are passed over
   Discipline discipline = Discipline::Strict;

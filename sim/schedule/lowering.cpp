@@ -60,7 +60,9 @@ void Lowering::take_actions(const Schedule& schedule) {
     DeviceState& device = *found;
     for (const Action& action : order.actions) {
       const bool ends = action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
-      if (ends) ++workers_[worker_on(device, action.stage)].due;
+      Worker& worker = workers_[worker_on(device, action.stage)];
+      if (ends) ++worker.due;
+      if (action.after != kNoMicrobatch) worker.awaited.try_emplace(board_index(worker, action.after));
     }
     device.discipline = order.discipline;
     if (order.discipline == Discipline::Ready) one_pass_ = false;
@@ -172,6 +174,7 @@ OpId Lowering::oldest_needed() const {
     consider(worker.last_backward);
     consider(worker.prefetch_after);
     for (OpId op : worker.synchronised) consider(op);
+    for (const auto& [index, op] : worker.awaited) consider(op);
   }
   for (const Group& group : groups_) {
     for (const auto& [round, ops] : group.rounds) std::ranges::for_each(ops, consider);

@@ -57,7 +57,8 @@ class Lowering {
     OpId last_backward;
     std::vector<OpId> synchronised;  ///< its part of the last all-reduce
     std::int64_t synchronised_rounds = 0;
-    std::int64_t prefetch = -1;  ///< board index whose swap-in may start, after `prefetch_after`
+    std::map<std::int64_t, OpId> awaited;  ///< backwards that a forward is to wait for, by board index
+    std::int64_t prefetch = -1;            ///< board index whose swap-in may start, after `prefetch_after`
     OpId prefetch_after;
   };
   struct DeviceState {
@@ -90,11 +91,13 @@ class Lowering {
     Op op;
     std::vector<OpId> dependencies;
     std::vector<std::pair<std::size_t, std::int64_t>> receivers;  ///< worker and board index
+    std::uint32_t pair = 0;                                       ///< of replicas: its lane, counted from the channel's
   };
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   /// Boundaries that carry one transfer at a time, all together.
   struct Channel {
-    LaneId lane;  ///< none: transfers have their not-before times, no more
+    LaneId lane;              ///< none: transfers have their not-before times, no more
+    std::uint32_t lanes = 1;  ///< from it on: one for each pair of replicas
     Discipline discipline = Discipline::Ready;
     std::vector<std::size_t> boundaries;  ///< as its order numbers them; none: nothing flows there
     std::vector<TransferKey> turns;       ///< strict: the order
@@ -128,7 +131,8 @@ class Lowering {
   void make_channels(const std::vector<ChannelOrder>& orders);
   [[nodiscard]] std::vector<std::array<std::size_t, 2>> find_orders(
       const std::vector<ChannelOrder>& orders, std::vector<std::vector<std::size_t>>& boundaries_of) const;
-  [[nodiscard]] std::size_t open_channel(const ChannelOrder* order);
+  [[nodiscard]] std::size_t open_channel(const ChannelOrder* order, std::uint32_t lanes);
+  [[nodiscard]] std::uint32_t pairs_over(const std::vector<std::size_t>& boundaries) const;
   [[nodiscard]] std::size_t flows_over(std::size_t boundary) const;
   void append_setup();
 

@@ -2,8 +2,14 @@
 #include "sim/schedule/lowering.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace stagecraft {
+namespace {
+
+constexpr std::int32_t kBeforeAll = std::numeric_limits<std::int32_t>::min();
+
+}  // namespace
 
 std::size_t Lowering::worker_on(const DeviceState& device, StageId stage) const {
   const auto found =
@@ -82,11 +88,20 @@ bool Lowering::emit(DeviceState& device, std::size_t position) {
 bool Lowering::emit_forward(DeviceState& device, Worker& worker, const Action& action) {
   const std::int64_t index = board_index(worker, action.microbatch);
   if (!can_forward(worker, index)) return false;
+  OpId after;
+  if (action.after != kNoMicrobatch) {
+    const auto awaited = worker.awaited.find(board_index(worker, action.after));
+    STAGECRAFT_CHECK(awaited != worker.awaited.end(), "no two forwards wait for one backward");
+    after = awaited->second;
+    if (after.is_none()) return false;
+    worker.awaited.erase(awaited);
+  }
   meet_offers(device, worker, index, false);
   Op op = computation(worker, OpKind::Forward, action.microbatch);
   op.seconds = action.duration >= Seconds(0) ? action.duration : worker.work.forward;
   const OpId id = append_on(device, op, action);
   for (OpId input : worker.board.forward_inputs(index)) window_.depend_on(input);
+  if (!after.is_none()) window_.depend_on(after);
   take_forward_memory(worker);
   window_.take(worker.place, MemoryCategory::Workspace, worker.work.workspace);
   window_.free(worker.place, MemoryCategory::Workspace, worker.work.workspace);
@@ -141,6 +156,7 @@ OpId Lowering::append_pieces(DeviceState& device, Worker& worker, const Action& 
       depend_on_backward_inputs(device, worker, index);
     } else if (device.discipline == Discipline::Ready) {
       window_.depend_on(before);
+      window_.ops.back().priority = kBeforeAll;  // a backward is not interrupted
     }
     window_.take(worker.place, MemoryCategory::Workspace, workspace);
     window_.free(worker.place, MemoryCategory::Workspace, workspace);
@@ -188,6 +204,7 @@ void Lowering::finish_backward(DeviceState& device, Worker& worker, std::uint32_
   const bool split = !worker.board.at(index).input.is_none();
   if (!split) send(worker, microbatch, op, true);
   worker.board.finish(index);
+  if (const auto awaited = worker.awaited.find(index); awaited != worker.awaited.end()) awaited->second = op;
   const auto number = static_cast<std::size_t>(&worker - workers_.data());
   note_backward(device, number, microbatch, op);
 }

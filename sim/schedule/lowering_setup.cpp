@@ -188,14 +188,29 @@ void Lowering::make_groups() {
 
 std::size_t Lowering::flows_over(std::size_t boundary) const {
   if (options_.network == NetworkModel::Analytic) return 1;
-  std::size_t flows = 1;
+  std::size_t flows = 0;
   for (const Worker& worker : workers_) {
-    if (worker.stage != boundaries_[boundary].from || worker.replicas > 1) continue;
-    if (worker.replica == 0) flows = 0;
-    flows += static_cast<std::size_t>(
-        std::ranges::count(worker.forward_targets, boundary, [](const Target& target) { return target.boundary; }));
+    if (worker.stage != boundaries_[boundary].from || (worker.replicas > 1 && worker.replica > 0)) continue;
+    for (const Target& target : worker.forward_targets) {
+      if (target.boundary != boundary) continue;
+      const bool alternates = worker.replicas > 1 || target.alternating > 1;
+      if (alternates || workers_[target.first_worker].device != worker.device) ++flows;
+    }
   }
   return flows;
+}
+
+/// Numbers for the pairs of replicas that exchange parts of one microbatch: the sum of their own, which grows from pair
+/// to pair.
+std::uint32_t Lowering::pairs_over(const std::vector<std::size_t>& boundaries) const {
+  if (options_.network == NetworkModel::Analytic) return 1;
+  std::int64_t pairs = 1;
+  const auto parts = [&](StageId stage) { return workers_[first_worker_[stage.value()]].share.of; };
+  for (std::size_t boundary : boundaries) {
+    if (boundary == kNone) continue;
+    pairs = std::max(pairs, parts(boundaries_[boundary].from) + parts(boundaries_[boundary].to) - 1);
+  }
+  return static_cast<std::uint32_t>(pairs);
 }
 
 /// For each boundary and way the order that it is listed in, if any; notes which boundaries an order's numbers mean.
@@ -218,11 +233,12 @@ std::vector<std::array<std::size_t, 2>> Lowering::find_orders(
 }
 
 /// A further channel, as its order wants it; without one, first come, first served.
-std::size_t Lowering::open_channel(const ChannelOrder* order) {
-  const auto has_lane = [](const Channel& channel) { return !channel.lane.is_none(); };
-  const std::size_t lane = devices_.size() + static_cast<std::size_t>(std::ranges::count_if(channels_, has_lane));
+std::size_t Lowering::open_channel(const ChannelOrder* order, std::uint32_t lanes) {
+  std::size_t lane = devices_.size();
+  for (const Channel& other : channels_) lane += other.lane.is_none() ? 0 : other.lanes;
   Channel& channel = channels_.emplace_back();
   if (options_.network == NetworkModel::Analytic || order->exclusive) channel.lane = LaneId(lane);
+  channel.lanes = lanes;
   if (order != nullptr) channel.discipline = order->discipline;
   if (!channel.lane.is_none() && channel.discipline == Discipline::Ready) one_pass_ = false;
   return channels_.size() - 1;
@@ -244,11 +260,11 @@ void Lowering::make_channels(const std::vector<ChannelOrder>& orders) {
       if (order == kNone) {
         if (!analytic) continue;
         const bool is_shared = way == 1 && order_of[i][0] == kNone;
-        passage.channel[way] = is_shared ? passage.channel[0] : open_channel(nullptr);
+        passage.channel[way] = is_shared ? passage.channel[0] : open_channel(nullptr, 1);
         continue;
       }
       if (channel_of_order_[order] == kNone) {
-        channel_of_order_[order] = open_channel(&orders[order]);
+        channel_of_order_[order] = open_channel(&orders[order], pairs_over(boundaries_of[order]));
         channels_.back().boundaries = std::move(boundaries_of[order]);
       }
       passage.channel[way] = channel_of_order_[order];
@@ -260,7 +276,8 @@ void Lowering::make_channels(const std::vector<ChannelOrder>& orders) {
 void Lowering::append_setup() {
   for (const DeviceState& device : devices_) window_.new_lanes.push_back({device.discipline, device.device});
   for (const Channel& channel : channels_) {
-    if (!channel.lane.is_none()) window_.new_lanes.push_back({channel.discipline, DeviceId::none()});
+    const std::uint32_t lanes = channel.lane.is_none() ? 0 : channel.lanes;
+    window_.new_lanes.insert(window_.new_lanes.end(), lanes, {channel.discipline, DeviceId::none()});
   }
   Op setup;
   setup.kind = OpKind::Setup;

@@ -45,7 +45,8 @@ void Lowering::send_to(const Worker& from, const Target& target, std::uint32_t m
     arrive(receiver, index, id, gradient);
     return;
   }
-  deliver({target.boundary, microbatch, gradient}, {op, {result}, {{receiver, index}}});
+  const auto pair = static_cast<std::uint32_t>(from.share.begin + to.share.begin);
+  deliver({target.boundary, microbatch, gradient}, {op, {result}, {{receiver, index}}, pair});
 }
 
 /// The boundary as one channel: one operation once all replicas that have the microbatch are done, to all that need it.
@@ -104,7 +105,7 @@ void Lowering::deliver(TransferKey key, Delivery delivery) {
     return;
   }
   Channel& channel = channels_[number];
-  delivery.op.lane = channel.lane;
+  if (!channel.lane.is_none()) delivery.op.lane = LaneId(channel.lane.value() + delivery.pair);
   const auto listed = channel.listed.find(key);
   if (listed != channel.listed.end()) {
     delivery.op.priority = listed->second.priority;

@@ -9,11 +9,11 @@ namespace stagecraft {
 namespace {
 
 // Heaps with the least in front.
-constexpr auto by_round = [](const auto& a, const auto& b) { return a.round > b.round; };
-constexpr auto by_ready = [](const auto& a, const auto& b) {
+constexpr auto kByRound = [](const auto& a, const auto& b) { return a.round > b.round; };
+constexpr auto kByReady = [](const auto& a, const auto& b) {
   return std::tie(a.ready, a.round) > std::tie(b.ready, b.round);
 };
-constexpr auto by_start = [](const auto& a, const auto& b) {
+constexpr auto kByStart = [](const auto& a, const auto& b) {
   return std::tie(a.start, a.microbatch) > std::tie(b.start, b.microbatch);
 };
 
@@ -26,7 +26,7 @@ void push(std::vector<T>& heap, const T& item, Less less) {
 template <class T, class Less>
 T pop(std::vector<T>& heap, Less less) {
   std::ranges::pop_heap(heap, less);
-  const T item = heap.back();
+  T item = heap.back();
   heap.pop_back();
   return item;
 }
@@ -63,7 +63,7 @@ ProcessingFigures ProcessingList::run(std::vector<ProcessedBlock>* blocks) {
   for (std::int64_t m = 0; m < microbatches_; ++m) arrive(0, static_cast<std::uint32_t>(m), Seconds(0));
   std::size_t started = 0;
   while (!next_.empty()) {
-    const Next next = pop(next_, by_start);
+    const Next next = pop(next_, kByStart);
     if (next.version != resources_[next.resource].version) continue;
     start(next, blocks);
     ++started;
@@ -116,9 +116,9 @@ void ProcessingList::add(std::uint32_t step, std::uint32_t microbatch, Seconds r
   const std::uint32_t number = resource_of(block_of(waiting));
   Resource& resource = resources_[number];
   if (ready <= resource.free) {
-    push(resource.ready, waiting, by_round);
+    push(resource.ready, waiting, kByRound);
   } else {
-    push(resource.coming, waiting, by_ready);
+    push(resource.coming, waiting, kByReady);
   }
   const Waiting& first = resource.ready.empty() ? resource.coming.front() : resource.ready.front();
   if (first.round == round) announce(number);  // it comes before what was next; rounds differ on a resource
@@ -129,15 +129,15 @@ void ProcessingList::announce(std::uint32_t number) {
   Resource& resource = resources_[number];
   ++resource.version;
   if (!resource.ready.empty()) {
-    push(next_, {resource.free, resource.ready.front().microbatch, number, resource.version}, by_start);
+    push(next_, {resource.free, resource.ready.front().microbatch, number, resource.version}, kByStart);
   } else if (!resource.coming.empty()) {
     const Waiting& first = resource.coming.front();
-    push(next_, {first.ready, first.microbatch, number, resource.version}, by_start);
+    push(next_, {first.ready, first.microbatch, number, resource.version}, kByStart);
   }
 }
 
 ProcessingList::Waiting ProcessingList::take(Resource& resource) {
-  return resource.ready.empty() ? pop(resource.coming, by_ready) : pop(resource.ready, by_round);
+  return resource.ready.empty() ? pop(resource.coming, kByReady) : pop(resource.ready, kByRound);
 }
 
 void ProcessingList::start(const Next& next, std::vector<ProcessedBlock>* blocks) {
@@ -147,7 +147,7 @@ void ProcessingList::start(const Next& next, std::vector<ProcessedBlock>* blocks
   const Seconds end = next.start + block_time(times_, block);
   resource.free = end;
   while (!resource.coming.empty() && resource.coming.front().ready <= end) {
-    push(resource.ready, pop(resource.coming, by_ready), by_round);
+    push(resource.ready, pop(resource.coming, kByReady), kByRound);
   }
   announce(next.resource);
   count(block, end);

@@ -53,7 +53,7 @@ class ProcessingList {
   void arrive(std::uint32_t step, std::uint32_t microbatch, Seconds ready);
   void open_gate(std::size_t stage, std::int64_t microbatch, Seconds at);
   void add(std::uint32_t step, std::uint32_t microbatch, Seconds ready);
-  void announce(std::uint32_t resource);
+  void announce(std::uint32_t number);
   [[nodiscard]] Waiting take(Resource& resource);
   void start(const Next& next, std::vector<ProcessedBlock>* blocks);
   void count(const ProcessingBlock& block, Seconds end);

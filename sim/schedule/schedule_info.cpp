@@ -27,9 +27,10 @@ std::string value_text(const Detail& value) {
 }  // namespace
 
 const std::vector<const ScheduleInfo*>& all_schedules() {
-  static const std::vector<const ScheduleInfo*> schedules = {&one_f_one_b_schedule,       &one_f_one_b_star_schedule,
-                                                             &eager_one_f_one_b_schedule, &gpipe_schedule,
-                                                             &literal_schedule,           &pipedream_schedule};
+  static const std::vector<const ScheduleInfo*> schedules = {
+      &one_f_one_b_schedule, &one_f_one_b_star_schedule, &eager_one_f_one_b_schedule,
+      &gpipe_schedule,       &literal_schedule,          &pipedream_schedule,
+      &spp_pe_schedule};
   return schedules;
 }
 

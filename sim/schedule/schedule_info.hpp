@@ -89,6 +89,7 @@ extern const ScheduleInfo gpipe_schedule;
 extern const ScheduleInfo one_f_one_b_schedule;
 extern const ScheduleInfo one_f_one_b_star_schedule;
 extern const ScheduleInfo pipedream_schedule;
+extern const ScheduleInfo spp_pe_schedule;
 /// Each device's order is given (`LowerOptions::literal`).
 extern const ScheduleInfo literal_schedule;
 

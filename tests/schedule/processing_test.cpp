@@ -61,6 +61,10 @@ TEST_CASE("spp-pe: rounds, peaks and lists in closed form") {
       CAPTURE(microbatches);
       const ProcessingOrder order = order_of(static_cast<std::size_t>(stages), microbatches);
       CHECK(order.rounds == 2 * microbatches + 4 * stages - 4);
+      const ProcessingOrder full =
+          order_of(static_cast<std::size_t>(stages), microbatches, {InFlightCap::None, true, true});
+      CHECK(full.rounds == order.rounds);
+      CHECK(full.peaks == order.peaks);
       for (std::int64_t s = 0; s < stages; ++s) {
         CHECK(order.peaks[static_cast<std::size_t>(s)] == std::min(microbatches, 4 * (stages - 1 - s) + 1));
       }
