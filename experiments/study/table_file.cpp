@@ -32,7 +32,7 @@ std::string read_cell_key(const YamlNode& node) {
                                                  "model.PATH",
                                                  "tag.NAME",
                                                  "options.PLANNER.OPTION"};
-  const std::string name = read_name(node);
+  std::string name = read_name(node);
   if (name == "nodes") return "platform.nodes.count";
   const std::size_t point = name.find('.');
   const bool is_path = point != std::string::npos && point + 1 < name.size();
