@@ -13,14 +13,13 @@
 namespace stagecraft {
 namespace {
 
-/// The largest ledger of a stage's replicas that is on `device`.
+/// What a replica of a stage alone on its device holds at most with that many microbatches in flight.
 Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const StageWork& work, StageId id,
-                   std::size_t replica) {
+                   std::size_t replica, std::int64_t pending) {
   const Stage& stage = plan.stages[id.value()];
   const Share share = replica_share(stage, replica);
   const Bytes boundary = boundary_bytes(plan, all, id, stage.devices[replica]);
   const StaticMemory held = static_memory(plan.training, work, weight_versions(plan, id), boundary, share);
-  const std::int64_t pending = in_flight(plan, id);
   return peak_memory(held, work, pending, pending, share);
 }
 
@@ -105,11 +104,34 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, co
   std::map<DeviceId, Bytes> peaks;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const StageWork work = stage_work(graph, plan.stages[s]);
+    const std::int64_t pending = in_flight(plan, StageId(s));
     for (std::size_t replica = 0; replica < plan.stages[s].devices.size(); ++replica) {
-      peaks[plan.stages[s].devices[replica]] += replica_peak(plan, all, work, StageId(s), replica);
+      peaks[plan.stages[s].devices[replica]] += replica_peak(plan, all, work, StageId(s), replica, pending);
     }
   }
   return {peaks.begin(), peaks.end()};
+}
+
+std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, const Plan& plan, StageId stage,
+                            std::int64_t most) {
+  const std::vector<Boundary> all = boundaries(graph, plan);
+  const StageWork work = stage_work(graph, plan.stages[stage.value()]);
+  const std::vector<DeviceId>& devices = plan.stages[stage.value()].devices;
+  for (std::size_t replica = 0; replica < devices.size(); ++replica) {
+    const auto fits = [&](std::int64_t pending) {
+      return replica_peak(plan, all, work, stage, replica, pending) <= platform.capacity(devices[replica]);
+    };
+    std::int64_t held = 0;  // fits, or nothing does
+    while (held < most) {
+      const std::int64_t middle = held + (most - held + 1) / 2;
+      if (fits(middle)) {
+        held = middle;
+      } else {
+        most = middle - 1;
+      }
+    }
+  }
+  return most;
 }
 
 std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,

@@ -52,6 +52,12 @@ struct StageTime {
 /// **Shape** by increasing device. **Requires** a plan that covers the graph, of a known schedule, prepared by it.
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Plan& plan);
 
+/// The most microbatches in flight on a replica of the stage, up to `most`, with which all its replicas, alone on their
+/// devices, hold no more than their capacity; 0 if not even one.
+/// **Requires** as `ledger_peaks`. **Cost** O(layers + edges + replicas · log most).
+[[nodiscard]] std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                          StageId stage, std::int64_t most);
+
 /// The device whose ledger exceeds its capacity most, and the memory with which this plan fits; none if it does.
 [[nodiscard]] std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,
                                                         const std::vector<std::pair<DeviceId, Bytes>>& peaks);

@@ -1,0 +1,206 @@
+#include "planners/cost_model.hpp"
+#include "planners/planner.hpp"
+#include "planners/spp/bandwidths.hpp"
+#include "planners/spp/candidates.hpp"
+#include "planners/spp/device_order.hpp"
+#include "planners/spp/partition.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/schedule_info.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+
+namespace stagecraft {
+
+extern const PlannerInfo spp_planner;
+
+namespace {
+
+using spp::Candidate;
+
+/// Options of the planner that are parameters of schedule `spp-pe`.
+constexpr std::array<const char*, 3> kOfSchedule = {"duplex", "pe_exec", "inflight_cap"};
+
+const Detail* find_parameter(const ScheduleChoice& schedule, const std::string& name) {
+  const auto& given = schedule.parameters;
+  const auto found = std::ranges::find(given, name, [](const auto& entry) { return entry.first; });
+  return found == given.end() ? nullptr : &found->second;
+}
+
+std::string default_word(const std::string& option) {
+  const auto found = std::ranges::find(spp_planner.options, option, &OptionInfo::name);
+  return std::get<std::string>(found->default_value);
+}
+
+/// `spp-pe` with the planner's options as its parameters; any other synchronous schedule as it is.
+ScheduleChoice schedule_of(const PlanRequest& request) {
+  if (is_asynchronous(request.schedule)) {
+    throw InputError("planner 'spp' plans flushed iterations, schedule " + quote(request.schedule.name) + " has none",
+                     {}, "give it spp-pe or another synchronous schedule");
+  }
+  ScheduleChoice schedule = request.schedule;
+  for (const char* name : kOfSchedule) {
+    const std::string& asked = request.options.word(name);
+    if (asked == default_word(name)) continue;
+    if (schedule.name != spp_pe_schedule.name) {
+      if (std::string_view(name) == "duplex") continue;  // the partition counts with it, whatever the schedule
+      throw InputError("planner 'spp': " + std::string(name) + " is a matter of schedule 'spp-pe', not of " +
+                       quote(schedule.name));
+    }
+    if (const Detail* given = find_parameter(schedule, name); given != nullptr && *given != Detail(asked)) {
+      throw InputError("planner 'spp': " + std::string(name) + " is " + quote(asked) + " as an option and " +
+                       quote(parameter(schedule, name)) + " in the schedule");
+    }
+    if (find_parameter(schedule, name) == nullptr) schedule.parameters.emplace_back(name, asked);
+  }
+  return schedule;
+}
+
+bool is_full_duplex(const PlanRequest& request) {
+  if (request.schedule.name == spp_pe_schedule.name) return parameter(request.schedule, "duplex") == "full";
+  return request.options.word("duplex") == "full";
+}
+
+std::vector<DeviceId> order_devices(const PlanRequest& request, const spp::PairBandwidths& bandwidths) {
+  if (request.options.word("device_order") == "rdo") return spp::device_order(bandwidths);
+  return all_devices(request.platform);
+}
+
+/// The plan of least load for each count of stages, executed; by time, then by fewer stages.
+std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<DeviceId>& devices,
+                                  const spp::PairBandwidths& bandwidths) {
+  spp::PartitionProblem problem = spp::partition_problem(request, bandwidths, devices);
+  problem.most_replicas = request.graph.microbatch_size;
+  problem.full_duplex = is_full_duplex(request);
+  problem.allow_fewer = request.options.flag("allow_fewer");
+  const std::vector<LayerId> layers = canonical_order(request.graph);
+  std::vector<Candidate> result;
+  for (const spp::Partition& partition : spp::best_partitions(problem)) {
+    result.push_back(spp::candidate(spp_planner, request, partition, layers, devices));
+  }
+  return result;
+}
+
+Detail::List per_stage_count(const std::vector<Candidate>& all) {
+  Detail::List list;
+  for (const Candidate& each : all) {
+    list.emplace_back(Detail::Record{{"stages", static_cast<std::int64_t>(each.plan.stages.size())},
+                                     {"load_s", each.load.value()},
+                                     {"time_s", each.time.value()}});
+  }
+  return list;
+}
+
+Planned planned(const PlanRequest& request, const std::vector<Candidate>& all, const std::vector<DeviceId>& devices,
+                const Candidate& chosen) {
+  Planned result{chosen.plan, {}};
+  result.plan.predicted.iteration_time = chosen.time;
+  Detail::List names;
+  for (DeviceId device : devices) names.emplace_back(request.platform.devices[device].name);
+  const auto exceeding = std::ranges::count_if(all, &Candidate::exceeds_soft_bound);
+  result.details = {{"device_order", std::move(names)},
+                    {"per_stage_count", per_stage_count(all)},
+                    {"load_s", chosen.load.value()},
+                    {"bound_s", chosen.bound ? Detail(chosen.bound->value()) : Detail()},
+                    {"soft_bound_exceeded", static_cast<std::int64_t>(exceeding)}};
+  if (chosen.exceeds_soft_bound) {
+    result.notes.emplace_back(
+        "the plan takes longer than (M + 4S - 4) w: its channels take very different times in the two "
+        "directions, or it is a rare order; details.bound_s still holds");
+  }
+  return result;
+}
+
+/// The fastest plan that fits. A count of stages that does not fit as asked is tried with as many microbatches in
+/// flight as its devices can hold.
+std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::vector<Candidate>& all,
+                                         const std::vector<DeviceId>& devices) {
+  std::vector<std::size_t> by_time(all.size());
+  std::iota(by_time.begin(), by_time.end(), std::size_t{0});
+  std::ranges::stable_sort(by_time, {}, [&](std::size_t i) { return all[i].time; });
+  std::optional<Planned> best;
+  for (std::size_t i : by_time) {
+    if (best && *best->plan.predicted.iteration_time <= all[i].time) break;
+    PlanResult result = judged(request, planned(request, all, devices, all[i]));
+    if (auto* fits = std::get_if<Planned>(&result)) return std::move(*fits);
+    const std::optional<Candidate> lowered = spp::capped(request, all[i]);
+    if (!lowered || (best && *best->plan.predicted.iteration_time <= lowered->time)) continue;
+    result = judged(request, planned(request, all, devices, *lowered));
+    if (auto* fits = std::get_if<Planned>(&result)) best = std::move(*fits);
+  }
+  return best;
+}
+
+/// Why even one microbatch in flight on every stage does not fit, and the least memory with which it would.
+Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>& all) {
+  const Candidate* least = nullptr;
+  Bytes least_memory;
+  for (const Candidate& each : all) {
+    const Bytes needed = spp::least_memory_of(request, each);
+    if (least != nullptr && needed >= least_memory) continue;
+    least = &each;
+    least_memory = needed;
+  }
+  Candidate lowest = *least;
+  for (Stage& stage : lowest.plan.stages) stage.in_flight = 1;
+  const PlanResult result = judged(request, {lowest.plan, {}});
+  Infeasible none = std::get<Infeasible>(result);
+  none.reason = "no count of stages fits; with " + std::to_string(lowest.plan.stages.size()) +
+                " stages and one microbatch in flight on each, " + none.reason;
+  return none;
+}
+
+Infeasible no_way_to_use_all(const PlanRequest& request) {
+  return {"stages of " + std::to_string(request.graph.layers.size()) + " layers cannot use all " +
+              std::to_string(request.platform.devices.size()) + " devices: a microbatch is of " +
+              std::to_string(request.graph.microbatch_size) + " samples, and a stage has no more replicas",
+          {},
+          {},
+          Bytes(0),
+          "allow_fewer=true leaves devices idle"};
+}
+
+PlanResult plan_spp(const PlanRequest& asked) {
+  const PlanRequest request{.graph = asked.graph,
+                            .platform = asked.platform,
+                            .schedule = schedule_of(asked),
+                            .microbatches = asked.microbatches,
+                            .training = asked.training,
+                            .options = asked.options,
+                            .explain = asked.explain};
+  spp::require_partition_size(request.graph.layers.size(), request.platform.devices.size());
+  const spp::PairBandwidths bandwidths = spp::pair_bandwidths(request.platform);
+  const std::vector<DeviceId> devices = order_devices(request, bandwidths);
+  const std::vector<Candidate> all = candidates(request, devices, bandwidths);
+  if (all.empty()) return no_way_to_use_all(request);
+  if (std::optional<Planned> best = fastest_that_fits(request, all, devices)) return std::move(*best);
+  return nothing_fits(request, all);
+}
+
+}  // namespace
+
+const PlannerInfo spp_planner{
+    .name = "spp",
+    .summary = "devices ordered by recursive min cuts, stages and replicas by dynamic program, microbatches by rounds",
+    .source = "Luo et al., SPP, INFOCOM 2022",
+    .default_schedule = "spp-pe",
+    .options =
+        {{"duplex", std::string("half"), "whether a channel carries one direction at a time or both", {"half", "full"}},
+         {"pe_exec",
+          std::string("strict"),
+          "resources keep the order of the rounds, or take what is ready by it",
+          {"strict", "list"}},
+         {"inflight_cap",
+          std::string("none"),
+          "microbatches in flight on the n-th of S stages: no limit, S - n + 1, or 2 (S - n) + 1",
+          {"none", "1f1b", "double"}},
+         {"allow_fewer", false, "devices may be left idle where that is faster"},
+         {"device_order", std::string("rdo"), "recursive min cuts, or the order of the platform", {"rdo", "identity"}}},
+    .plan = plan_spp,
+};
+
+}  // namespace stagecraft
