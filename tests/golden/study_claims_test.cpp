@@ -1,11 +1,13 @@
 // What must hold on every row of the shipped studies; run in the folder in which their tests have left the results.
 #include "experiments/study/results.hpp"
+#include "sim/io/json.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -85,24 +87,54 @@ TEST_CASE(
   CHECK(timed == 4);
 }
 
+/// What cells have in common that differ in who plans.
+std::string group_of(const Keys& keys) {
+  Keys common = canonical(keys);
+  std::erase_if(common, [](const auto& entry) {
+    return entry.first == "planner" || entry.first == "schedule" || entry.first.starts_with("options.");
+  });
+  return to_json(common, -1);
+}
+
+std::string label_of(const Keys& keys) {
+  const Detail* label = find_key(keys, "label");
+  return std::get<std::string>((label == nullptr ? find_key(keys, "planner") : label)->value);
+}
+
 TEST_CASE(
-    "study spp-clusters: on the analytic network nothing is faster than the busiest part, and replay is evaluation") {
+    "study spp-clusters: no plan beats its busiest part, SPP keeps its bound and is no slower than data-parallel") {
   const Results results = load_results({"spp-clusters"});
   REQUIRE(results.is_complete());
-  int held = 0;
+  std::map<std::string, double> divided;  // time of data-parallel, by group
+  std::map<std::string, double> by_spp;
+  std::int64_t soft = 0;
+  int bounded = 0;
   for (const CellResult& result : results.rows) {
     CAPTURE(result.index);
     CHECK((result.row.status == CellStatus::Ok || result.row.status == CellStatus::Infeasible));
     const Keys& keys = results.manifest.cells[result.index].cell.keys;
     if (result.row.status != CellStatus::Ok) continue;
     if (std::get<std::string>(find_key(keys, "network")->value) != "analytic") continue;
-    ++held;
     const Detail::Record& figures = result.row.figures;
     const double time = number(figures, "iteration_time_s").value();
     CHECK(number(figures, "load_s").value() <= time * (1 + kTolerance));
     CHECK(std::abs(number(figures, "evaluated_iteration_time_s").value() - time) <= kTolerance * time);
+    if (label_of(keys) == "data-parallel") divided[group_of(keys)] = time;
+    if (label_of(keys) != "spp") continue;
+    by_spp[group_of(keys)] = time;
+    const Detail::Record details = details_of(result.row);
+    const auto bound = number(details, "bound_s");  // none for a plan that fits only with fewer microbatches in flight
+    if (bound) CHECK(time <= *bound * (1 + kTolerance));
+    bounded += bound ? 1 : 0;
+    soft += std::get<std::int64_t>(find_key(details, "soft_bound_exceeded")->value);
   }
-  CHECK(held > 1000);
+  MESSAGE("candidates of SPP beyond the soft bound (M + 4S - 4) w: " << soft << ", in " << by_spp.size() << " rows");
+  CHECK(by_spp.size() == 384);
+  CHECK(bounded > 300);
+  REQUIRE(divided.size() == 384);
+  for (const auto& [group, time] : by_spp) {
+    CHECK_MESSAGE(time <= divided.at(group) * (1 + kTolerance), group);
+  }
 }
 
 }  // namespace
