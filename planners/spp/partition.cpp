@@ -7,6 +7,7 @@
 #include "sim/base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -169,7 +170,7 @@ void require_partition_size(std::size_t layers, std::size_t devices) {
   constexpr double kMostEntries = 1 << 27;  // 1 GiB
   constexpr double kMostSteps = 5e11;       // of less than a nanosecond, most of them skipped
   const auto count = static_cast<double>(devices);
-  double entries = count * count * count / 6.0;  // bandwidths between ranges
+  double entries = std::ceil(count * count * count / 6.0);  // bandwidths between ranges
   for (std::size_t p = 1; p < devices; ++p) {
     entries += static_cast<double>((devices - p) * std::min(p, layers - 1)) * static_cast<double>(layers);
   }

@@ -70,7 +70,19 @@ std::vector<DeviceId> order_devices(const PlanRequest& request, const spp::PairB
   return all_devices(request.platform);
 }
 
-/// The plan of least load for each count of stages, executed; by time, then by fewer stages.
+/// Of all counts of stages together: every microbatch goes forward and back over stages and channels.
+void require_executable(const PlanRequest& request, const std::vector<spp::Partition>& partitions) {
+  constexpr double kMostBlocks = 1e9;
+  double blocks = 0.0;
+  for (const spp::Partition& each : partitions) blocks += 4.0 * static_cast<double>(each.stages.size()) - 2.0;
+  blocks *= static_cast<double>(request.microbatches);
+  if (blocks <= kMostBlocks) return;
+  throw InputError("planner 'spp' would execute " + format_number(blocks) + " forwards, backwards and transfers of " +
+                       std::to_string(request.microbatches) + " microbatches",
+                   {}, "it takes on 1e9: plan with fewer microbatches");
+}
+
+/// The plan of least load for each count of stages, executed.
 std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<DeviceId>& devices,
                                   const spp::PairBandwidths& bandwidths) {
   spp::PartitionProblem problem = spp::partition_problem(request, bandwidths, devices);
@@ -78,8 +90,10 @@ std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<
   problem.full_duplex = is_full_duplex(request);
   problem.allow_fewer = request.options.flag("allow_fewer");
   const std::vector<LayerId> layers = canonical_order(request.graph);
+  const std::vector<spp::Partition> partitions = spp::best_partitions(problem);
+  require_executable(request, partitions);
   std::vector<Candidate> result;
-  for (const spp::Partition& partition : spp::best_partitions(problem)) {
+  for (const spp::Partition& partition : partitions) {
     result.push_back(spp::candidate(spp_planner, request, partition, layers, devices));
   }
   return result;

@@ -32,6 +32,7 @@ void check_manifest(const Study& study, const Expansion& expansion) {
                     .limits = study.limits,
                     .baseline = study.baseline,
                     .columns = study.columns,
+                    .tables = study.tables,
                     .files = {},
                     .cells = {}};
   for (const Cell& cell : expansion.cells) {
