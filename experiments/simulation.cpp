@@ -7,6 +7,7 @@
 #include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/pipeline_times.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -42,13 +43,19 @@ void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform
   simulation.timeline = std::move(outcome.timeline);
 }
 
+/// Whether each way of a cut has a channel of its own on the analytic network.
+bool is_full_duplex(const ScheduleChoice& schedule) {
+  return schedule.name == spp_pe_schedule.name && parameter(schedule, "duplex") == "full";
+}
+
 /// A plan that the analytic network cannot carry, for want of a link that it takes, has no load there; nor has one of
-/// several pipelines, which share devices.
+/// several pipelines, which share devices, or one in a literal order with tensors to pass on, which then go straight.
 std::optional<Seconds> load_of(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  constexpr bool kFullDuplex = false;
+  const bool is_literal = plan.schedule.name == literal_schedule.name;
+  if (is_literal && boundaries(graph, plan) != chain_boundaries(graph, plan)) return std::nullopt;
   if (std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.pipeline != 0; })) return std::nullopt;
   try {
-    return pipeline_load(pipeline_times(graph, platform, plan), plan.microbatches, kFullDuplex);
+    return pipeline_load(pipeline_times(graph, platform, plan), plan.microbatches, is_full_duplex(plan.schedule));
   } catch (const InputError&) {
     return std::nullopt;
   }
