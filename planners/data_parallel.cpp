@@ -30,26 +30,34 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   stage.layers = canonical_order(request.graph);
   stage.devices = all_devices(request.platform);
 
+  const auto replicas = static_cast<std::int64_t>(stage.devices.size());
   const bool is_split = request.options.word("replication") == "split";
-  if (is_split) plan.stages.back().replication = Replication::Split;
+  if (is_split && request.graph.microbatch_size < replicas) {
+    return Infeasible{"a microbatch of " + std::to_string(request.graph.microbatch_size) +
+                          " samples cannot be divided among " + std::to_string(replicas) + " devices",
+                      {},
+                      {},
+                      Bytes(0),
+                      "replication=round-robin alternates whole microbatches"};
+  }
+  if (is_split) stage.replication = Replication::Split;
 
-  const StageTime time = stage_time(request.graph, request.platform, stage);
+  const StageTime whole = stage_time(request.graph, request.platform, stage);
+  StageTime time = whole;
+  if (is_split) time = {time.forward / static_cast<double>(replicas), time.backward / static_cast<double>(replicas)};
+  const std::int64_t in_round = is_split ? 1 : replicas;  // microbatches
   const Bytes parameters = totals(request.graph).parameters;
   const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
   const Seconds update = update_time(request, parameters);
-  const auto replicas = static_cast<std::int64_t>(stage.devices.size());
-  if (is_split && !is_asynchronous(request.schedule)) {
-    const double shares = static_cast<double>(request.microbatches) / static_cast<double>(replicas);
-    plan.predicted.iteration_time = time.total() * shares + all_reduce + update;
-  } else if (is_asynchronous(request.schedule)) {
+  if (is_asynchronous(request.schedule)) {
     const Seconds round = time.backward + std::max(time.forward, all_reduce) + update;
-    plan.predicted.period = round / static_cast<double>(replicas);
+    plan.predicted.period = round / static_cast<double>(in_round);
   } else {
-    const std::int64_t rounds = (request.microbatches + replicas - 1) / replicas;
+    const std::int64_t rounds = (request.microbatches + in_round - 1) / in_round;
     plan.predicted.iteration_time = time.total() * static_cast<double>(rounds) + all_reduce + update;
   }
   const Detail::Record details = {
-      {"compute_s", time.total().value()}, {"all_reduce_s", all_reduce.value()}, {"update_s", update.value()}};
+      {"compute_s", whole.total().value()}, {"all_reduce_s", all_reduce.value()}, {"update_s", update.value()}};
   return judged(request, {std::move(plan), details});
 }
 

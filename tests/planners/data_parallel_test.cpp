@@ -1,4 +1,5 @@
 #include "planners/registry.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "tests/planners/fixtures.hpp"
 
@@ -67,4 +68,29 @@ TEST_CASE("data-parallel: a model that does not fit is infeasible by the bytes o
 
 TEST_CASE("data-parallel: an unknown schedule is refused") {
   CHECK_THROWS_AS((void)run_with("1f1c", chain({1}), flat_platform(2), 8), InputError);
+}
+
+TEST_CASE("data-parallel: each microbatch may be divided among all devices") {
+  LayerGraph graph = chain({1, 2});
+  graph.microbatch_size = 4;
+  const auto split = [&](const std::string& schedule, std::int64_t microbatches) {
+    const Platform platform = flat_platform(4);
+    return planner().plan(
+        {graph, platform, {schedule, {}}, microbatches, {}, parse_options(planner(), {{"replication", "split"}})});
+  };
+  // A quarter of 9 s for each of 6 microbatches, then 2 · 3 / 4 · 200 / 100 = 3 s of all-reduce.
+  const PlanResult flushed = split("1f1b", 6);
+  const Plan& plan = std::get<Planned>(flushed).plan;
+  CHECK(plan.stages[0].replication == Replication::Split);
+  CHECK(plan.predicted.iteration_time->value() == doctest::Approx(6 * 9.0 / 4 + 3).epsilon(1e-12));
+  CHECK(evaluate_plan(graph, flat_platform(4), plan).iterations.back().value() ==
+        doctest::Approx(6 * 9.0 / 4 + 3).epsilon(1e-12));
+  // Asynchronous: all reduce after every microbatch, longer than its forward of 0.75 s.
+  CHECK(std::get<Planned>(split("pipedream", 40)).plan.predicted.period->value() ==
+        doctest::Approx(6.0 / 4 + 3).epsilon(1e-12));
+
+  graph.microbatch_size = 3;
+  const PlanResult none = split("1f1b", 6);
+  REQUIRE(std::holds_alternative<Infeasible>(none));
+  CHECK(std::get<Infeasible>(none).reason == "a microbatch of 3 samples cannot be divided among 4 devices");
 }
