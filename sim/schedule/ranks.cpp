@@ -10,10 +10,10 @@ std::int64_t alternating_replicas(const Stage& stage) {
 }
 
 std::int64_t warmup(const Plan& plan, StageId stage, std::int64_t eagerness) {
-  // A stage must not wait for more forwards than the stage before it gives out ahead of its own first backward: a cap
-  // is passed on downstream.
+  // A stage must not wait for more forwards than any stage before it gives out ahead of its own first backward: a cap
+  // is passed on downstream, past stages with more replicas too.
   const std::uint32_t pipeline = plan.stages[stage.value()].pipeline;
-  std::int64_t upstream = -1;  // microbatches that the stage before has forwarded by its first backward
+  std::int64_t upstream = -1;  // microbatches that all stages before have forwarded by the first backward
   std::int64_t ranks = 0;      // from the stage at hand on
   for (const Stage& other : plan.stages) {
     if (other.pipeline == pipeline) ranks += alternating_replicas(other);
@@ -26,7 +26,8 @@ std::int64_t warmup(const Plan& plan, StageId stage, std::int64_t eagerness) {
     count = (ranks - 1) / replicas * eagerness;
     if (own.in_flight) count = std::min(count, *own.in_flight - 1);
     if (upstream >= 0) count = std::min(count, (upstream - 1) / replicas);
-    upstream = (count + 1) * replicas;
+    const std::int64_t given_out = (count + 1) * replicas;
+    upstream = upstream < 0 ? given_out : std::min(upstream, given_out);
     ranks -= replicas;
   }
   return count;

@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/schedule/ranks.hpp"
+#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
 #include <map>
@@ -21,10 +22,17 @@ struct Progress {
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;
   std::size_t order = 0;  ///< position in Schedule::devices
+  std::size_t group = 0;  ///< position in `groups_`; of asynchronous schedules
 
   [[nodiscard]] std::int64_t microbatch(std::int64_t local) const {
     return replicas == 1 ? local : local * replicas + replica;
   }
+};
+
+/// Replicas that hold the same layers.
+struct Group {
+  std::int64_t replicas = 0;
+  std::vector<std::int64_t> ended = {};  ///< replicas that are through with their k-th microbatch
 };
 
 class Rounds {
@@ -46,6 +54,7 @@ class Rounds {
     }
     by_order_.resize(schedule_.devices.size());
     for (std::size_t w = 0; w < workers_.size(); ++w) by_order_[workers_[w].order].push_back(w);
+    find_groups();
   }
 
   Schedule run() {
@@ -57,14 +66,30 @@ class Rounds {
       for (const auto& [worker, backward] : chosen) advance(workers_[worker], backward);
     }
     for (const Progress& worker : workers_) {
-      // The least microbatch that is not through can always go on: nothing before it is in flight, and caps are 1 or
-      // more.
+      // The least microbatch that is not through can always go on: nothing before it is in flight, caps are 1 or more,
+      // and rounds wait only for microbatches before it.
       STAGECRAFT_CHECK(worker.backwards == worker.count, "every microbatch finishes within the caps");
     }
     return std::move(schedule_);
   }
 
  private:
+  /// Asynchronous replicas of the same layers wait for one another: see `Lowering::note_round`. Where their rounds
+  /// differ in length nothing runs to its end, whatever the order: such plans are refused before they run.
+  void find_groups() {
+    const ScheduleInfo* schedule = find_schedule(plan_.schedule.name);
+    if (schedule == nullptr || schedule->synchronous) return;
+    std::map<std::pair<std::vector<LayerId>, std::int64_t>, std::size_t> group_of;
+    for (Progress& worker : workers_) {
+      const std::pair key{plan_.stages[worker.stage.value()].layers, worker.replicas};
+      worker.group = group_of.try_emplace(key, groups_.size()).first->second;
+      if (worker.group == groups_.size()) groups_.emplace_back();
+      Group& group = groups_[worker.group];
+      ++group.replicas;
+      if (std::ssize(group.ended) < worker.count) group.ended.resize(static_cast<std::size_t>(worker.count));
+    }
+  }
+
   /// Whether every replica of the stage that runs the microbatch has done so.
   [[nodiscard]] bool is_done(std::size_t stage, std::int64_t microbatch, bool backward) const {
     const Stage& other = plan_.stages[stage];
@@ -98,7 +123,9 @@ class Rounds {
         return false;
       }
     }
-    return true;
+    if (groups_.empty() || worker.backwards == 0) return true;
+    const Group& group = groups_[worker.group];
+    return group.ended[static_cast<std::size_t>(worker.backwards - 1)] == group.replicas;
   }
 
   void choose(const std::vector<std::size_t>& workers, std::vector<std::pair<std::size_t, bool>>& chosen) const {
@@ -128,6 +155,7 @@ class Rounds {
     Action action;
     action.kind = backward ? ActionKind::Backward : ActionKind::Forward;
     action.stage = worker.stage;
+    if (backward && !groups_.empty()) ++groups_[worker.group].ended[static_cast<std::size_t>(done)];
     action.microbatch = static_cast<std::uint32_t>(worker.microbatch(done++));
     schedule_.devices[worker.order].actions.push_back(action);
   }
@@ -136,6 +164,7 @@ class Rounds {
   Preference preference_;
   Schedule schedule_;
   std::vector<Progress> workers_;
+  std::vector<Group> groups_;                       ///< none if synchronous
   std::vector<std::size_t> first_of_;               ///< by stage
   std::vector<std::vector<std::size_t>> by_order_;  ///< workers of each device
 };

@@ -1,0 +1,207 @@
+// Orders that run to their end, whatever caps, replicas, shared devices and pipelines: or the schedule says no before.
+#include "sim/base/error.hpp"
+#include "sim/schedule/lower.hpp"
+#include "sim/schedule/ranks.hpp"
+#include "sim/schedule/schedule_info.hpp"
+#include "tests/schedule/chains.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+using testing::chain;
+using testing::pairwise;
+
+constexpr std::int64_t kLayers = 4;
+constexpr std::size_t kDevices = 32;
+
+std::int64_t draw(std::mt19937& random, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+}
+
+/// Up to four stages of one to four replicas, half of them with a cap.
+void add_pipeline(std::mt19937& random, std::uint32_t pipeline, Plan& plan) {
+  std::int64_t layer = 0;
+  while (layer < kLayers) {
+    Stage stage;
+    stage.pipeline = pipeline;
+    for (std::int64_t i = draw(random, 1, kLayers - layer); i > 0; --i) stage.layers.emplace_back(layer++);
+    stage.devices.resize(static_cast<std::size_t>(draw(random, 0, 1) == 0 ? 1 : draw(random, 2, 4)));
+    if (draw(random, 0, 3) == 0) stage.replication = Replication::Split;
+    if (draw(random, 0, 1) == 0) stage.in_flight = draw(random, 1, 4);
+    plan.stages.push_back(stage);
+  }
+}
+
+void place(std::mt19937& random, bool share, Plan& plan) {
+  std::vector<DeviceId> devices;
+  for (std::size_t i = 0; i < kDevices; ++i) devices.emplace_back(i);
+  std::size_t next = 0;
+  for (Stage& stage : plan.stages) {
+    if (share) {
+      devices.resize(4);
+      std::ranges::shuffle(devices, random);
+      next = 0;
+    }
+    for (DeviceId& device : stage.devices) device = devices[next++];
+  }
+}
+
+Plan random_plan(std::uint32_t seed, const std::string& schedule, bool share, std::uint32_t pipelines = 1) {
+  std::mt19937 random(seed);
+  Plan plan;
+  plan.schedule.name = schedule;
+  plan.microbatch_size = 64;
+  for (std::uint32_t pipeline = 0; pipeline < pipelines; ++pipeline) add_pipeline(random, pipeline, plan);
+  place(random, share, plan);
+  plan.microbatches = draw(random, 1, 30);
+  if (schedule == "pipedream") plan.microbatches += least_microbatches(plan) - 1;
+  return plan;
+}
+
+/// Whether the lowering finds that nothing can go on.
+bool deadlocks(const Plan& plan) {
+  static const LayerGraph graph = chain(kLayers, 1, 2, 100, 10, 100);
+  static const Platform platform = pairwise(kDevices);
+  const LoweredRun run = lower(graph, platform, plan, {});
+  try {
+    while (run.source.next({})) {
+    }
+  } catch (const InputError& error) {
+    REQUIRE(std::string(error.what()).find("the schedule deadlocks") != std::string::npos);
+    return true;
+  }
+  return false;
+}
+
+bool is_refused(const Plan& plan) {
+  const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
+  return schedule.problem != nullptr && schedule.problem(plan).has_value();
+}
+
+TEST_CASE("deadlock: caps and replicas of a chain never keep 1F1B from its end, 1500 random plans") {
+  for (const std::string schedule : {"1f1b", "eager-1f1b", "pipedream"}) {
+    for (std::uint32_t seed = 1; seed <= 500; ++seed) {
+      CAPTURE(schedule);
+      CAPTURE(seed);
+      const Plan plan = random_plan(seed, schedule, false);
+      CHECK_FALSE(is_refused(plan));
+      CHECK_FALSE(deadlocks(plan));
+    }
+  }
+}
+
+TEST_CASE("deadlock: stages that share devices have orders that run to their end, 900 random plans") {
+  for (const std::string schedule : {"1f1b", "eager-1f1b", "pipedream"}) {
+    for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+      CAPTURE(schedule);
+      CAPTURE(seed);
+      const Plan plan = random_plan(seed, schedule, true);
+      CHECK_FALSE(is_refused(plan));
+      CHECK_FALSE(deadlocks(plan));
+    }
+  }
+}
+
+TEST_CASE("deadlock: two pipelines on shared devices have orders that run to their end, 600 random plans") {
+  for (const std::string schedule : {"1f1b", "pipedream"}) {
+    for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+      CAPTURE(schedule);
+      CAPTURE(seed);
+      const Plan plan = random_plan(seed, schedule, true, 2);
+      CHECK(deadlocks(plan) == is_refused(plan));
+    }
+  }
+}
+
+TEST_CASE("deadlock: pipedream refuses pipelines exactly if their rounds never fit, 400 random plans") {
+  int refused = 0;
+  for (std::uint32_t seed = 1; seed <= 400; ++seed) {
+    CAPTURE(seed);
+    const Plan plan = random_plan(seed, "pipedream", false, 2);
+    refused += is_refused(plan) ? 1 : 0;
+    CHECK(deadlocks(plan) == is_refused(plan));
+  }
+  CHECK(refused > 40);
+  CHECK(refused < 360);
+}
+
+/// Whether 1F1B orders with these warm-ups come to an end, by playing them: nothing else is modelled.
+bool ends(const Plan& plan, const std::vector<std::int64_t>& warmups) {
+  struct Worker {
+    std::int64_t forwards = 0;
+    std::int64_t backwards = 0;
+  };
+  std::vector<std::vector<Worker>> workers;
+  for (const Stage& stage : plan.stages) workers.emplace_back(static_cast<std::size_t>(alternating_replicas(stage)));
+  const auto done = [&](std::size_t s, std::int64_t microbatch, bool backward) {
+    const auto replicas = static_cast<std::int64_t>(workers[s].size());
+    const Worker& worker = workers[s][static_cast<std::size_t>(microbatch % replicas)];
+    return (backward ? worker.backwards : worker.forwards) > microbatch / replicas;
+  };
+  bool all_done = false;
+  for (bool progressed = true; progressed && !all_done;) {
+    progressed = false;
+    all_done = true;
+    for (std::size_t s = 0; s < workers.size(); ++s) {
+      for (std::size_t r = 0; r < workers[s].size(); ++r) {
+        Worker& worker = workers[s][r];
+        const auto replica = static_cast<std::int64_t>(r);
+        const auto replicas = static_cast<std::int64_t>(workers[s].size());
+        const std::int64_t count = microbatches_of(plan.stages[s], replica, plan.microbatches);
+        if (worker.backwards == count) continue;
+        all_done = false;
+        const bool forward = worker.forwards < std::min(count, worker.backwards + warmups[s] + 1);
+        const std::int64_t microbatch = (forward ? worker.forwards : worker.backwards) * replicas + replica;
+        const bool ready = forward ? s == 0 || done(s - 1, microbatch, false)
+                                   : s + 1 == workers.size() || done(s + 1, microbatch, true);
+        if (!ready) continue;
+        ++(forward ? worker.forwards : worker.backwards);
+        progressed = true;
+      }
+    }
+  }
+  return all_done;
+}
+
+TEST_CASE("deadlock: the warm-up that caps leave to later stages is the largest that can run, 1500 random chains") {
+  int lowered = 0;
+  for (std::uint32_t seed = 1; seed <= 1500; ++seed) {
+    CAPTURE(seed);
+    Plan plan = random_plan(seed, "1f1b", false);
+    plan.microbatches = 200;
+    std::vector<std::int64_t> warmups;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) warmups.push_back(warmup(plan, StageId(s)));
+    CHECK(ends(plan, warmups));
+    for (std::size_t s = 1; s < plan.stages.size(); ++s) {
+      Plan free = plan;  // no caps before
+      for (std::size_t before = 0; before < s; ++before) free.stages[before].in_flight.reset();
+      if (warmup(free, StageId(s)) == warmups[s]) continue;
+      ++lowered;
+      std::vector<std::int64_t> more = warmups;
+      ++more[s];
+      CHECK_FALSE(ends(plan, more));
+    }
+  }
+  CHECK(lowered > 50);
+}
+
+TEST_CASE("deadlock: a cap is passed on past a stage with more replicas") {
+  Plan plan = testing::straight(4, 30, "pipedream");
+  plan.stages[1].devices = {DeviceId(1), DeviceId(4)};
+  plan.stages[0].in_flight = 1;
+  CHECK(warmup(plan, StageId(1)) == 0);
+  CHECK(warmup(plan, StageId(2)) == 0);
+  plan.stages[0].in_flight = 2;
+  CHECK(warmup(plan, StageId(1)) == 0);
+  CHECK(warmup(plan, StageId(2)) == 1);
+}
+
+}  // namespace
+}  // namespace stagecraft
