@@ -142,23 +142,22 @@ std::vector<Keys> distinct(const Study& study, std::vector<Keys> all, std::size_
   return result;
 }
 
-/// Tells of tables that look for what no cell has.
-void check_tables(const Study& study, const std::vector<Keys>& all, std::vector<std::string>& warnings) {
-  for (std::size_t i = 0; i < study.tables.size(); ++i) {
-    const TableChoice& table = study.tables[i];
-    const std::string place = "tables[" + std::to_string(i) + "]";
-    for (const auto* names : {&table.rows, &table.columns}) {
-      for (const std::string& name : *names) {
-        const auto has_key = [&](const Keys& keys) { return find_key(keys, name) != nullptr; };
-        if (std::ranges::none_of(all, has_key)) warnings.push_back(place + ": no cell has the key " + quote(name));
-      }
+/// Tells of a table that looks for what no cell has.
+void check_table(const TableChoice& table, const std::string& place, const std::vector<Keys>& all,
+                 std::vector<std::string>& warnings) {
+  const auto check_names = [&](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      const auto has_key = [&](const Keys& keys) { return find_key(keys, name) != nullptr; };
+      if (std::ranges::none_of(all, has_key)) warnings.push_back(place + ": no cell has the key " + quote(name));
     }
-    const auto fits = [&](const Keys& pattern) {
-      return std::ranges::any_of(all, [&](const Keys& keys) { return matches(keys, pattern); });
-    };
-    if (!fits(table.where)) warnings.push_back(no_match(place + ".where", table.where));
-    if (table.over && !fits(*table.over)) warnings.push_back(no_match(place + ".over", *table.over));
-  }
+  };
+  const auto fits = [&](const Keys& pattern) {
+    return std::ranges::any_of(all, [&](const Keys& keys) { return matches(keys, pattern); });
+  };
+  check_names(table.rows);
+  check_names(table.columns);
+  if (!fits(table.where)) warnings.push_back(no_match(place + ".where", table.where));
+  if (table.over && !fits(*table.over)) warnings.push_back(no_match(place + ".over", *table.over));
 }
 
 }  // namespace
@@ -206,7 +205,9 @@ Expansion expand(const Study& study) {
   if (study.baseline && std::ranges::none_of(all, is_baseline)) {
     expansion.warnings.push_back(no_match("baseline", *study.baseline));
   }
-  check_tables(study, all, expansion.warnings);
+  for (std::size_t i = 0; i < study.tables.size(); ++i) {
+    check_table(study.tables[i], "tables[" + std::to_string(i) + "]", all, expansion.warnings);
+  }
   expansion.cells.reserve(all.size() * study.seeds.size());
   for (const Keys& keys : all) {
     for (std::uint64_t seed : study.seeds) expansion.cells.push_back({keys, seed});
