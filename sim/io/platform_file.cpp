@@ -13,8 +13,9 @@ namespace {
 
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
-constexpr std::uint64_t kMostLinks = 8'000'000;
-constexpr std::size_t kMostDefaultLinked = 1024;
+constexpr std::uint64_t kMostLinks = 400'000;    ///< with the devices a description takes about 1 GB
+constexpr std::size_t kMostDefaultLinked = 512;  ///< 2 links for each pair
+constexpr const char* kPart = "describe a part of the cluster";
 
 template <class Id>
 using IdsByName = std::map<std::string, Id>;
@@ -113,7 +114,7 @@ void read_groups(const YamlNode& nodes, const IdsByName<NodeKindId>& node_kinds,
   std::int64_t device_count = 0;
   for (const NodeGroup& group : form.groups) {
     device_count += std::int64_t{group.count} * form.node_kinds[group.kind].device_count;
-    if (device_count > kMostDevices) nodes.fail("expected at most 1000000 devices in all, found more");
+    if (device_count > kMostDevices) nodes.fail("expected at most 100000 devices in all, found more", kPart);
   }
 }
 
@@ -132,14 +133,17 @@ NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& dev
     check_network(*network, form);
   }
   const std::uint64_t links = count_links(form);
-  if (links > kMostLinks) nodes.fail("expected at most 8000000 links in all, found " + std::to_string(links));
+  if (links > kMostLinks) {
+    nodes.fail("expected at most 400000 links in all, found " + std::to_string(links),
+               "describe a part of the cluster, or join it by fewer links than one for each pair");
+  }
   return form;
 }
 
 IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKindId>& kinds, ExplicitForm& form) {
   IdsByName<DeviceId> by_name;
   const std::vector<YamlNode> items = node.items();
-  if (std::ssize(items) > kMostDevices) node.fail("expected at most 1000000 devices in all, found more");
+  if (std::ssize(items) > kMostDevices) node.fail("expected at most 100000 devices in all, found more", kPart);
   for (const YamlNode& item : items) {
     item.allow_keys({"name", "kind", "host"});
     ExplicitDevice device;
@@ -220,7 +224,7 @@ ExplicitForm read_explicit_form(const YamlNode& root, const IdsByName<DeviceKind
   if (const auto node = root.find("default_link")) {
     form.default_link = read_whole_link(*node);
     if (form.devices.size() > kMostDefaultLinked) {
-      node->fail("expected at most 1024 devices with a default_link, found " + std::to_string(form.devices.size()),
+      node->fail("expected at most 512 devices with a default_link, found " + std::to_string(form.devices.size()),
                  "describe the cluster by node_kinds, nodes and network");
     }
   }

@@ -9,7 +9,7 @@
 namespace stagecraft {
 
 /// The platform a file of the schema `stagecraft/platform/1` describes (docs/reference/formats/platform.md), ready for
-/// `build_platform`: every reference is valid, and it has at most a million devices.
+/// `build_platform`: every reference is valid, and it has at most 100,000 devices.
 /// **Throws** InputError naming the place of the first defect.
 [[nodiscard]] PlatformSpec read_platform_file(const std::string& path);
 

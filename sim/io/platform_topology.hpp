@@ -9,7 +9,7 @@ namespace stagecraft {
 
 // The parts of a platform file that say what joins devices and nodes; for `parse_platform`.
 
-inline constexpr std::int64_t kMostDevices = 1'000'000;
+inline constexpr std::int64_t kMostDevices = 100'000;
 
 /// What a time can be computed with: from 1 Bps to 1e18 Bps.
 [[nodiscard]] BytesPerSecond read_usable_bandwidth(const YamlNode& node);
