@@ -18,20 +18,21 @@ namespace {
 using testing::chain;
 using testing::pairwise;
 
-constexpr std::int64_t kLayers = 4;
-constexpr std::size_t kDevices = 32;
+constexpr std::int64_t kLayers = 6;
+constexpr std::size_t kDevices = 48;
 
 std::int64_t draw(std::mt19937& random, std::int64_t low, std::int64_t high) {
   return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
 }
 
-/// Up to four stages of one to four replicas, half of them with a cap.
+/// Three to six stages of one to four replicas, half of them with a cap.
 void add_pipeline(std::mt19937& random, std::uint32_t pipeline, Plan& plan) {
   std::int64_t layer = 0;
   while (layer < kLayers) {
     Stage stage;
     stage.pipeline = pipeline;
-    for (std::int64_t i = draw(random, 1, kLayers - layer); i > 0; --i) stage.layers.emplace_back(layer++);
+    for (std::int64_t i = draw(random, 1, std::min<std::int64_t>(2, kLayers - layer)); i > 0; --i)
+      stage.layers.emplace_back(layer++);
     stage.devices.resize(static_cast<std::size_t>(draw(random, 0, 1) == 0 ? 1 : draw(random, 2, 4)));
     if (draw(random, 0, 3) == 0) stage.replication = Replication::Split;
     if (draw(random, 0, 1) == 0) stage.in_flight = draw(random, 1, 4);
