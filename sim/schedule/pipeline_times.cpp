@@ -54,7 +54,8 @@ Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int6
   const Seconds each = times.resources[2 * stage].total();
   const std::int64_t replicas = times.alternating[stage];
   const auto count = [&](std::int64_t replica) {
-    return static_cast<double>((microbatches - replica + replicas - 1) / replicas);
+    const std::int64_t whole = (microbatches - replica + replicas - 1) / replicas;
+    return static_cast<double>(whole);
   };
   if (times.pace[stage].empty()) return each * count(0);
   Seconds most;
