@@ -32,9 +32,10 @@ void execute(const PlanRequest& request, Candidate& candidate) {
   const ProcessingSettings settings = processing_settings(plan.schedule);
   const std::vector<std::int64_t> caps = caps_of(plan);
   const PipelineTimes times = pipeline_times(request.graph, request.platform, plan);
-  candidate.time = executed_time(times, plan.microbatches, settings, caps);
+  const ProcessingFigures figures = run_blocks(times, plan.microbatches, settings, caps);
+  candidate.time = figures.time;
+  if (settings.strict) candidate.bound = rounds_bound(times, figures.rounds);
   if (settings.cap != InFlightCap::None || !caps.empty()) return;
-  if (settings.strict) candidate.bound = proven_bound(times, plan.microbatches);
   // Full of doubt only beyond rounding.
   constexpr double kSlack = 1 + 1e-12;
   candidate.exceeds_soft_bound = candidate.time > soft_bound(times, plan.microbatches) * kSlack;

@@ -16,8 +16,7 @@ struct Candidate {
   Plan plan;
   Seconds load;  ///< W
   Seconds time;  ///< of an iteration
-  /// (2 M + 4 S - 4) c_max + the longest synchronisation; only of `spp-pe`, strict and without caps, where it is
-  /// proved.
+  /// Rounds times the longest block and the longest synchronisation; only of `spp-pe`, strict, where it is proved.
   std::optional<Seconds> bound;
   bool exceeds_soft_bound = false;  ///< slower than (M + 4 S - 4) w + the longest synchronisation
 };

@@ -60,11 +60,15 @@ Seconds executed_time(const PipelineTimes& times, std::int64_t microbatches, con
   return run_blocks(times, microbatches, settings, caps).time;
 }
 
-Seconds proven_bound(const PipelineTimes& times, std::int64_t microbatches) {
+Seconds rounds_bound(const PipelineTimes& times, std::int64_t rounds) {
   Seconds longest;
   for (const BlockTimes& block : times.resources) longest = std::max({longest, block.forward, block.backward});
+  return longest * static_cast<double>(rounds) + longest_synchronisation(times);
+}
+
+Seconds proven_bound(const PipelineTimes& times, std::int64_t microbatches) {
   const auto stages = static_cast<std::int64_t>(times.stages());
-  return longest * static_cast<double>(2 * microbatches + 4 * stages - 4) + longest_synchronisation(times);
+  return rounds_bound(times, 2 * microbatches + 4 * stages - 4);
 }
 
 Seconds soft_bound(const PipelineTimes& times, std::int64_t microbatches) {

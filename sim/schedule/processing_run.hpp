@@ -39,10 +39,12 @@ struct ProcessingFigures {
 [[nodiscard]] Seconds executed_time(const PipelineTimes& times, std::int64_t microbatches,
                                     const ProcessingSettings& settings, const std::vector<std::int64_t>& caps = {});
 
-/// (2 microbatches + 4 stages - 4) × the longest block, and the longest synchronisation. No strict run without caps is
-/// slower: with a barrier after each round, rounds last no longer than that, and without the barriers no block is
-/// later.
+/// As many times the longest block as the order has rounds, and the longest synchronisation. No strict run is slower:
+/// with a barrier after each round, rounds last no longer than that, and without the barriers no block is later.
 /// **Requires** stages that divide each microbatch.
+[[nodiscard]] Seconds rounds_bound(const PipelineTimes& times, std::int64_t rounds);
+
+/// The same for an order without caps, of 2 microbatches + 4 stages - 4 rounds.
 [[nodiscard]] Seconds proven_bound(const PipelineTimes& times, std::int64_t microbatches);
 
 /// (microbatches + 4 stages - 4) × the largest forward and backward of a resource, and the longest synchronisation:

@@ -140,6 +140,7 @@ TEST_CASE("spp: with less memory fewer microbatches are in flight, until none fi
     const Planned lowered = planned(run_planner(planner(), graph, platform_b4(memory), {}, 32));
     CHECK(*lowered.plan.predicted.iteration_time >= *free.plan.predicted.iteration_time);
     before = *lowered.plan.predicted.iteration_time;
+    CHECK(before.value() <= std::get<double>(detail(lowered, "bound_s").value) * (1 + 1e-9));
     for (const auto& [device, peak] : lowered.plan.predicted.peak_memory) CHECK(peak <= memory);
     CHECK(analytic_time(graph, platform_b4(), lowered.plan).value() == doctest::Approx(before.value()).epsilon(1e-9));
   }
