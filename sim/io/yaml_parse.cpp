@@ -35,6 +35,16 @@ bool has_foreign_control(const std::string& text) {
   return has_control_characters(beyond);
 }
 
+/// YAML ends a key after 1024 characters, and what is read is to be written and read again.
+constexpr std::size_t kLongestKey = 1000;
+
+/// Characters of a text between quotes, at most.
+std::size_t written_length(const std::string& text) {
+  std::size_t length = 0;
+  for (char c : text) length += c == '"' || c == '\\' ? 2 : static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? 6 : 1;
+  return length;
+}
+
 /// Builds the document from yaml-cpp's events, refusing what its own tree would accept in silence.
 class DocumentBuilder : public YAML::EventHandler {
  public:
@@ -143,6 +153,9 @@ class DocumentBuilder : public YAML::EventHandler {
     for (std::size_t i = 0; i < map.children.size(); i += 2) {
       const RawNode& key = document_->nodes[map.children[i]];
       if (key.kind != YamlKind::Text || !is_name(key.text)) fail_at(key.line, key.column, "expected a name as key");
+      if (written_length(key.text) > kLongestKey) {
+        fail_at(key.line, key.column, "a key has at most " + std::to_string(kLongestKey) + " characters");
+      }
       if (key.text == "<<" && !key.quoted) {
         fail_at(key.line, key.column, "merge keys are not supported", "write the keys out");
       }
