@@ -52,8 +52,9 @@ ScheduleChoice schedule_of(const PlanRequest& request) {
                        quote(schedule.name));
     }
     if (const Detail* given = find_parameter(schedule, name); given != nullptr && *given != Detail(asked)) {
+      const std::string other = parameter(schedule, name);
       throw InputError("planner 'spp': " + std::string(name) + " is " + quote(asked) + " as an option and " +
-                       quote(parameter(schedule, name)) + " in the schedule");
+                       quote(other) + " in the schedule");
     }
     if (find_parameter(schedule, name) == nullptr) schedule.parameters.emplace_back(name, asked);
   }
