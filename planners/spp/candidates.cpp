@@ -36,8 +36,7 @@ void execute(const PlanRequest& request, Candidate& candidate) {
   candidate.time = figures.time;
   if (settings.strict) candidate.bound = rounds_bound(times, figures.rounds);
   if (settings.cap != InFlightCap::None || !caps.empty()) return;
-  // Full of doubt only beyond rounding.
-  constexpr double kSlack = 1 + 1e-12;
+  constexpr double kSlack = 1 + 1e-12;  // rounding exceeds nothing
   candidate.exceeds_soft_bound = candidate.time > soft_bound(times, plan.microbatches) * kSlack;
 }
 

@@ -124,8 +124,8 @@ Planned planned(const PlanRequest& request, const std::vector<Candidate>& all, c
                     {"soft_bound_exceeded", static_cast<std::int64_t>(exceeding)}};
   if (chosen.exceeds_soft_bound) {
     result.notes.emplace_back(
-        "the plan takes longer than (M + 4S - 4) w: its channels take very different times in the two "
-        "directions, or it is a rare order; details.bound_s still holds");
+        "the plan takes longer than (M + 4S - 4) w, which orders without caps hardly ever do (details.load_s, "
+        "bound_s)");
   }
   return result;
 }
@@ -150,7 +150,8 @@ std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::
   return best;
 }
 
-/// Why even one microbatch in flight on every stage does not fit, and the least memory with which it would.
+/// Why even one microbatch in flight on every stage, or as many as the schedule insists on, does not fit, and the least
+/// memory with which it would.
 Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>& all) {
   const Candidate* least = nullptr;
   Bytes least_memory;
@@ -165,7 +166,7 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
   const PlanResult result = judged(request, {lowest.plan, {}});
   Infeasible none = std::get<Infeasible>(result);
   none.reason = "no count of stages fits; with " + std::to_string(lowest.plan.stages.size()) +
-                " stages and one microbatch in flight on each, " + none.reason;
+                " stages and as few microbatches in flight as its schedule allows, " + none.reason;
   return none;
 }
 
