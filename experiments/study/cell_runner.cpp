@@ -24,9 +24,12 @@
 namespace stagecraft {
 namespace {
 
-/// What the process of a cell tells: that its inputs took little time, and its row; after the last row it takes no
-/// more.
+/// What the process of a cell tells: that its inputs took little time, and its row behind the byte of its status; after
+/// the last row it takes no more.
 enum class CellFrame : std::uint32_t { LightInputs, Row, LastRow };
+
+std::string encode(const RowLine& row) { return static_cast<char>(row.status) + row.line; }
+RowLine decode(const std::string& bytes) { return {static_cast<CellStatus>(bytes.at(0)), bytes.substr(1)}; }
 
 constexpr std::chrono::milliseconds kLightLoad(200);
 constexpr std::size_t kMostPrepared = 64;
@@ -157,12 +160,11 @@ void CellRunner::serve(int orders, const FrameSender& sender) const {
     const StudyCell& cell = manifest_.cells[*order];
     set_alarm(manifest_.limits.time);
     const auto prepared = prepared_.find(inputs_key(cell.cell));
-    const Row row =
-        row_of(manifest_, cell, prepared == prepared_.end() ? nullptr : prepared->second.inputs.get(), sender);
-    const std::string line = to_line(row);
+    const RowLine row =
+        row_line(row_of(manifest_, cell, prepared == prepared_.end() ? nullptr : prepared->second.inputs.get(), sender));
     set_alarm(Seconds(0));
     is_last = has_lasting_state() || row.status == CellStatus::Crashed;
-    sender.send(static_cast<std::uint32_t>(is_last ? CellFrame::LastRow : CellFrame::Row), line);
+    sender.send(static_cast<std::uint32_t>(is_last ? CellFrame::LastRow : CellFrame::Row), encode(row));
   }
 }
 
@@ -178,7 +180,7 @@ void CellRunner::start_host() {
 }
 
 /// With its row a cell is done, however long its process would take to end.
-Row CellRunner::ask_host(std::size_t position, Prepared& prepared) {
+RowLine CellRunner::ask_host(std::size_t position, Prepared& prepared) {
   const StudyCell& cell = manifest_.cells[position];
   host_->is_used = true;
   send(host_->ours, &position, sizeof position, MSG_NOSIGNAL);  // where that fails, no row comes
@@ -186,22 +188,22 @@ Row CellRunner::ask_host(std::size_t position, Prepared& prepared) {
     const auto kind = static_cast<CellFrame>(frame->kind);
     if (kind == CellFrame::LightInputs) {
       prepared.is_light = true;
-    } else if (std::optional<Row> row = parse_row(frame->bytes)) {
-      if (kind == CellFrame::LastRow) host_.reset();
-      return *std::move(row);
+      continue;
     }
+    if (kind == CellFrame::LastRow) host_.reset();
+    return decode(frame->bytes);
   }
   const ChildEnd end = host_->process->wait();
   host_.reset();
-  return row_of_end(cell, manifest_.limits, end);
+  return row_line(row_of_end(cell, manifest_.limits, end));
 }
 
 /// What kills a cell may be what those before it have left, in memory above all: then it has a process of its own.
-Row CellRunner::run(std::size_t position) {
+RowLine CellRunner::run(std::size_t position) {
   Prepared& prepared = prepare(manifest_.cells[position].cell);
   if (host_ == nullptr) start_host();
   const bool was_used = host_->is_used;
-  Row row = ask_host(position, prepared);
+  RowLine row = ask_host(position, prepared);
   if (was_used && row.status == CellStatus::Crashed) {
     start_host();
     row = ask_host(position, prepared);

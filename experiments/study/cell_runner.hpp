@@ -27,7 +27,7 @@ class CellRunner {
   /// **Requires** a process without further threads, which has not run SimGrid itself.
   /// The cell of that position in the manifest.
   /// **Throws** InternalError if the system refuses a process.
-  [[nodiscard]] Row run(std::size_t position);
+  [[nodiscard]] RowLine run(std::size_t position);
 
  private:
   struct Prepared {
@@ -38,7 +38,7 @@ class CellRunner {
   Prepared& prepare(const Cell& cell);
   void start_host();
   void serve(int orders, const FrameSender& sender) const;
-  [[nodiscard]] Row ask_host(std::size_t position, Prepared& prepared);
+  [[nodiscard]] RowLine ask_host(std::size_t position, Prepared& prepared);
 
   const Manifest& manifest_;
   std::map<std::string, Prepared> prepared_;  ///< by `inputs_key`

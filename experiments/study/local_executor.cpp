@@ -99,8 +99,8 @@ struct Pass {
   bool is_last = true;  ///< whether what depends on the machine becomes a row
 };
 
-Row run_attempts(CellRunner& runner, std::size_t cell, std::int64_t attempts) {
-  Row row = runner.run(cell);
+RowLine run_attempts(CellRunner& runner, std::size_t cell, std::int64_t attempts) {
+  RowLine row = runner.run(cell);
   for (std::int64_t i = 1; i < attempts && depends_on_machine(row.status); ++i) row = runner.run(cell);
   return row;
 }
@@ -114,9 +114,9 @@ void work(const Pass& pass, SharedQueue& queue, std::size_t worker, FrameSender&
     CellRunner runner(pass.manifest);
     ShardWriter shard(pass.folder, pass.choices.shard_prefix);
     while (const std::optional<std::size_t> position = queue.take(worker)) {
-      const Row row = run_attempts(runner, pass.cells[*position], pass.attempts);
+      RowLine row = run_attempts(runner, pass.cells[*position], pass.attempts);
       const bool is_kept = pass.is_last || !depends_on_machine(row.status);
-      if (is_kept) shard.append(row);
+      if (is_kept) shard.append(std::move(row.line));
       const WorkerFrame kind = !is_kept                 ? WorkerFrame::ToRetry
                                : is_failure(row.status) ? WorkerFrame::Failed
                                                         : WorkerFrame::Ended;
@@ -200,7 +200,7 @@ class Supervisor {
     if (in_hand && pass_.is_last) {
       const StudyCell& cell = pass_.manifest.cells[pass_.cells[*in_hand]];
       ShardWriter(pass_.folder, pass_.choices.shard_prefix)
-          .append(failed_row(cell, CellStatus::Crashed, "the worker that ran it was killed"));
+          .append(to_line(failed_row(cell, CellStatus::Crashed, "the worker that ran it was killed")));
       count(true);
     } else if (in_hand) {
       again_.push_back(pass_.cells[*in_hand]);

@@ -34,6 +34,13 @@ struct Row {
 /// A row as one line of JSON, without the end of the line.
 [[nodiscard]] std::string to_line(const Row& row);
 
+/// A row on its way to a shard: nobody reads its line before the results are collected.
+struct RowLine {
+  CellStatus status = CellStatus::Ok;
+  std::string line;
+};
+[[nodiscard]] inline RowLine row_line(const Row& row) { return {row.status, to_line(row)}; }
+
 /// The row that a line holds; none for a line that is torn or damaged.
 [[nodiscard]] std::optional<Row> parse_row(std::string_view line);
 

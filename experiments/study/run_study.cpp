@@ -78,9 +78,9 @@ std::optional<Trial> try_cells(const Manifest& manifest, const std::vector<std::
   int count = 0;
   std::optional<std::string> failure;
   for (std::size_t i = step / 2; i < cells.size() && Clock::now() - start < kEnough; i += step, ++count) {
-    const Row row = runner.run(cells[i]);
+    const RowLine row = runner.run(cells[i]);
     if (failure || !is_failure(row.status)) continue;
-    failure = "cell " + std::to_string(cells[i]) + " (" + to_string(row.status) + "): " + row.message;
+    failure = "cell " + std::to_string(cells[i]) + " (" + to_string(row.status) + "): " + parse_row(row.line)->message;
   }
   return Trial{Seconds(std::chrono::duration<double>(Clock::now() - start).count() / count), std::move(failure)};
 }

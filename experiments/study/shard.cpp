@@ -69,8 +69,8 @@ ShardWriter::~ShardWriter() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-void ShardWriter::append(const Row& row) {
-  const std::string line = to_line(row) + '\n';
+void ShardWriter::append(std::string line) {
+  line += '\n';
   for (std::size_t written = 0; written < line.size();) {
     const ssize_t count = write(descriptor_, line.data() + written, line.size() - written);
     if (count < 0 && errno == EINTR) continue;

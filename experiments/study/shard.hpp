@@ -20,8 +20,8 @@ class ShardWriter {
   ShardWriter(ShardWriter&&) = delete;
   ShardWriter& operator=(ShardWriter&&) = delete;
 
-  /// **Throws** InputError if the row cannot be written.
-  void append(const Row& row);
+  /// Appends what `to_line` gave. **Throws** InputError if it cannot be written.
+  void append(std::string line);
 
  private:
   std::string path_;

@@ -24,7 +24,8 @@ struct ReplayOptions {
   std::vector<DeviceUse> use;  ///< the devices at which anything happens
   Measurement measurement;
   bool timeline = false;  ///< whether the whole timeline is wanted too
-  /// In this process instead of a child, without progress: a process can do so once in its life.
+  /// In this process instead of a child, without progress. SimGrid, which runs from the first transfer on that meets
+  /// another, can do so once in the life of a process.
   bool in_place = false;
   /// Called about ten times a second while the replay runs. What it throws ends the replay.
   std::function<void(const ReplayProgress&)> progress;
@@ -45,8 +46,8 @@ struct ReplayOutcome {
 [[nodiscard]] ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& make_source,
                                    const Events& events, const ReplayOptions& options);
 
-/// The same in this process, which can do so once in its life: every span goes to `sink` in the order of the starts.
-/// **Throws** InternalError if operations are left that can never start.
+/// The same in this process: every span goes to `sink` in the order of the starts.
+/// **Throws** InternalError if operations are left that can never start, or SimGrid has run in this process before.
 void replay_here(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink);
 
 }  // namespace stagecraft

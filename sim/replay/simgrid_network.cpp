@@ -45,6 +45,9 @@ class GivenRouteZone final : public kernel::routing::NetZoneImpl {
 };
 
 std::unique_ptr<s4u::Engine> make_engine(bool is_dense) {
+  static bool is_made = false;
+  STAGECRAFT_CHECK(!is_made, "one SimGrid engine in the life of a process");
+  is_made = true;
   leave_lasting_state();
   auto engine = std::make_unique<s4u::Engine>(std::string("stagecraft"));
   xbt_log_control_set("root.thresh:warning");
@@ -184,11 +187,7 @@ class FlowNetwork::World {
   bool is_cancelling_ = false;
 };
 
-FlowNetwork::FlowNetwork(NetworkListener& listener) : listener_(listener) {
-  static bool is_made = false;
-  STAGECRAFT_CHECK(!is_made, "one SimGrid engine in the life of a process");
-  is_made = true;
-}
+FlowNetwork::FlowNetwork(NetworkListener& listener) : listener_(listener) {}
 
 FlowNetwork::World& FlowNetwork::world() {
   if (world_ == nullptr)

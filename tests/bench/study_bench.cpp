@@ -18,13 +18,12 @@
 namespace stagecraft {
 namespace {
 
-std::string study_text(int stages, int seeds) {
+std::string study_text(const std::string& base, int seeds) {
   return "schema: stagecraft/study/1\nstudy: bench\n"
-         "base: {model: bert-large, platform: dgx-1-v100, schedule: 1f1b, microbatches: 32}\n"
-         "matrix:\n  planner: [{name: uniform, stages: " +
-         std::to_string(stages) +
-         "}]\n"
-         "  microbatch_size: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\nseeds: {count: " +
+         "base: {model: bert-large, microbatches: 32, " +
+         base +
+         "}\n"
+         "matrix: {microbatch_size: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}\nseeds: {count: " +
          std::to_string(seeds) + "}\n";
 }
 
@@ -78,17 +77,19 @@ double seconds_in_children(const Manifest& manifest, const Inputs& inputs) {
   return seconds;
 }
 
+enum class Processes { Shared, Own };
+
 /// 3000 cells. The overhead is what the executor takes besides the cells' own work.
-void run_cells(benchmark::State& state) {
-  const bool are_refused = state.range(0) > 100;
-  const Manifest manifest = manifest_of(study_text(static_cast<int>(state.range(0)), 300));
+void run_cells(benchmark::State& state, const std::string& base, Processes processes) {
+  const Manifest manifest = manifest_of(study_text(base, 300));
   const Inputs inputs = load_inputs(manifest, manifest.cells.front().cell);
   double total = 0;
   double own = 0;
   std::size_t count = 0;
   for (auto _ : state) {
     total += executor_seconds(state, manifest);
-    own += are_refused ? seconds_in_one_process(manifest, inputs) : seconds_in_children(manifest, inputs);
+    own += processes == Processes::Shared ? seconds_in_one_process(manifest, inputs)
+                                          : seconds_in_children(manifest, inputs);
     count += manifest.cells.size();
   }
   const double per_cell = 1e3 / static_cast<double>(count);
@@ -97,11 +98,18 @@ void run_cells(benchmark::State& state) {
   state.counters["own_ms"] = own * per_cell;
   state.counters["overhead_ms"] = (total - own) * per_cell;
 }
-// 8 stages: plan, evaluate and replay 32 microbatches. 1000 stages: refused at once, so what is left is the executor.
-BENCHMARK(run_cells)->Arg(8)->Arg(1000)->Unit(benchmark::kMillisecond);
+// Refused at once, so that what is left is the executor.
+BENCHMARK_CAPTURE(run_cells, refused, "platform: dgx-1-v100, planner: {name: uniform, stages: 1000}", Processes::Shared)
+    ->Unit(benchmark::kMillisecond);
+// Plan, evaluate and replay: 8 stages, no transfer ever meets another, so SimGrid is not started.
+BENCHMARK_CAPTURE(run_cells, apart, "platform: dgx-1-v100, planner: {name: uniform, stages: 8}", Processes::Shared)
+    ->Unit(benchmark::kMillisecond);
+// The same with transfers that meet on the nodes' network cards: each cell that is replayed needs a process of its own.
+BENCHMARK_CAPTURE(run_cells, meeting, "platform: p3.8xlarge-x4, planner: hetpipe", Processes::Own)
+    ->Unit(benchmark::kMillisecond);
 
 void expand_ten_thousand(benchmark::State& state) {
-  const std::string text = study_text(8, 1000);
+  const std::string text = study_text("platform: dgx-1-v100, planner: uniform", 1000);
   for (auto _ : state) benchmark::DoNotOptimize(manifest_of(text).cells.size());
 }
 BENCHMARK(expand_ten_thousand)->Unit(benchmark::kMillisecond);

@@ -180,7 +180,7 @@ struct Folder {
     const Results results = example().results;
     std::ofstream(manifest_path(path.string())) << to_text(results.manifest);
     ShardWriter writer(path.string(), "test");
-    for (const CellResult& result : results.rows) writer.append(result.row);
+    for (const CellResult& result : results.rows) writer.append(to_line(result.row));
   }
   [[nodiscard]] std::string file(const std::string& name) const { return (path / name).string(); }
 };

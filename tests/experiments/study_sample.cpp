@@ -95,7 +95,7 @@ void write_study(const std::string& folder, const Manifest& manifest, const std:
   write_text_file(manifest_path(folder), to_text(manifest));
   for (const std::vector<Row>& rows : shards) {
     ShardWriter writer(folder, "test");
-    for (const Row& row : rows) writer.append(row);
+    for (const Row& row : rows) writer.append(to_line(row));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lasting_state.hpp"
 #include "sim/engine/summary.hpp"
 #include "tests/replay/pipelines.hpp"
 #include "tests/replay/runs.hpp"
@@ -181,18 +182,27 @@ TEST_CASE("replay: what a progress callback throws ends the replay") {
   CHECK_THROWS_WITH_AS((void)replay(target, [&] { return test::source_of(endless); }, {}, wanted), "enough", Error);
 }
 
-TEST_CASE("replay: a process runs one replay in place") {
+TEST_CASE("replay: a process runs one replay in place whose transfers meet, and any number where none does") {
   ChildProcess child([&](FrameSender& sender) {
-    const Work work(2);
-    const Platform two = Wiring(2).build();
+    const LinkSpec link{BytesPerSecond(1e9), Seconds(0), Duplex::Full, Sharing::Fair};
+    const Platform two = Wiring(2).connect(0, 1, link).build();
     const SpanSink ignore = [](const Span&, const Op&, auto) {};
-    replay_here(two, single_window(work.finished()), {}, ignore);
-    try {
-      replay_here(two, single_window(work.finished()), {}, ignore);
-    } catch (const InternalError& error) {
-      sender.send(1, error.what());
+    Work work(2);
+    for (int transfers = 1; transfers <= 2; ++transfers) {
+      work.send(0, 1, 1000);
+      for (int time = 1; time <= 2; ++time) {
+        try {
+          replay_here(two, single_window(work.finished()), {}, ignore);
+          sender.send(0, has_lasting_state() ? "left state" : "left nothing");
+        } catch (const InternalError& error) {
+          sender.send(0, error.what());
+        }
+      }
     }
   });
+  CHECK(child.receive().value().bytes == "left nothing");
+  CHECK(child.receive().value().bytes == "left nothing");
+  CHECK(child.receive().value().bytes == "left state");
   CHECK(child.receive().value().bytes.find("one SimGrid engine") != std::string::npos);
 }
 

@@ -1,0 +1,15 @@
+# The solver CBC as target stagecraft_cbc. COIN-OR's libraries are linked statically where they are installed so: a study
+# forks processes for its cells, and the more libraries are mapped, the more a fork costs.
+pkg_check_modules(CBC REQUIRED cbc>=2.10)
+add_library(stagecraft_cbc INTERFACE)
+target_include_directories(stagecraft_cbc SYSTEM INTERFACE ${CBC_INCLUDE_DIRS})
+target_link_directories(stagecraft_cbc INTERFACE ${CBC_LIBRARY_DIRS})
+foreach(name ${CBC_LIBRARIES})
+  if(name MATCHES "^(Cbc|Cgl|Clp|Coin|Osi)")
+    find_library(STAGECRAFT_${name} NAMES lib${name}.a ${name} HINTS ${CBC_LIBRARY_DIRS})
+    mark_as_advanced(STAGECRAFT_${name})
+    target_link_libraries(stagecraft_cbc INTERFACE ${STAGECRAFT_${name}})
+  else()
+    target_link_libraries(stagecraft_cbc INTERFACE ${name})
+  endif()
+endforeach()
