@@ -46,6 +46,12 @@ Answer run(const Options& options, const Settings&) {
   std::vector<std::size_t> missing = missing_cells(options.folder, manifest);
   std::erase_if(missing,
                 [&](std::size_t cell) { return std::ranges::find(chunks[chunk], cell) == chunks[chunk].end(); });
+  for (const std::size_t cell : missing) {
+    if (is_intact(manifest, cell)) continue;
+    throw InputError("cell " + std::to_string(cell) + " is not the one its key stands for",
+                     {manifest_path(options.folder), static_cast<int>(cell) + 2, 0, ""},
+                     "start the study anew with another --out");
+  }
   LocalChoices choices;
   choices.workers = static_cast<int>(
       read_count_option("SLURM_CPUS_PER_TASK", variable("SLURM_CPUS_PER_TASK").value_or("1"), 1, kMostWorkers));

@@ -16,60 +16,42 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(100);
-constexpr int kMostIdleDeaths = 10;  // of workers that had no cell in hand
+constexpr int kMostIdleDeaths = 10;  // of workers, one after the other, while nobody takes a cell
 
-/// The cells of a pass that nobody has taken yet, and those in hand: shared by the workers, which take, and their
-/// parent, which looks.
+/// How many cells of a pass have been taken: shared by the workers, which take, and their parent, which looks.
 class SharedQueue {
  public:
-  SharedQueue(std::size_t cells, std::size_t workers) : cells_(cells), bytes_((workers + 1) * sizeof(Position)) {
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  explicit SharedQueue(std::size_t cells) : cells_(cells) {
+    void* memory = mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw InternalError("no shared memory");
-    positions_ = {static_cast<Position*>(memory), workers + 1};
-    for (Position& position : positions_) std::construct_at(&position, kNone);
-    next() = 0;
+    next_ = std::construct_at(static_cast<Count*>(memory), 0);
   }
-  ~SharedQueue() { munmap(static_cast<void*>(positions_.data()), bytes_); }
+  ~SharedQueue() { munmap(static_cast<void*>(next_), sizeof(Count)); }
   SharedQueue(const SharedQueue&) = delete;
   SharedQueue& operator=(const SharedQueue&) = delete;
   SharedQueue(SharedQueue&&) = delete;
   SharedQueue& operator=(SharedQueue&&) = delete;
 
-  /// A worker says what it wants before it takes it: killed in between, it costs that cell a second run, not its row.
-  std::optional<std::size_t> take(std::size_t worker) {
-    for (std::size_t position = next(); position < cells_;) {
-      in_hand(worker) = position;
-      if (next().compare_exchange_strong(position, position + 1)) return position;
-    }
-    in_hand(worker) = kNone;
-    return std::nullopt;
+  /// The position of the next cell; none if all are taken.
+  std::optional<std::size_t> take() {
+    const std::size_t position = next_->fetch_add(1);
+    return position < cells_ ? std::optional(position) : std::nullopt;
   }
-  void put_down(std::size_t worker) { in_hand(worker) = kNone; }
-
-  [[nodiscard]] bool is_empty() { return next() >= cells_; }
-  /// The cell that a worker has, or had just ended when it died.
-  [[nodiscard]] std::optional<std::size_t> taken_by(std::size_t worker) {
-    const std::size_t position = in_hand(worker);
-    return position == kNone ? std::nullopt : std::optional(position);
-  }
+  [[nodiscard]] std::size_t taken() const { return std::min(next_->load(), cells_); }
+  [[nodiscard]] bool is_empty() const { return taken() == cells_; }
 
  private:
-  using Position = std::atomic<std::size_t>;
-  static_assert(Position::is_always_lock_free);
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  Position& next() { return positions_.front(); }
-  Position& in_hand(std::size_t worker) { return positions_[worker + 1]; }
+  using Count = std::atomic<std::size_t>;
+  static_assert(Count::is_always_lock_free);
 
   std::size_t cells_;
-  std::size_t bytes_;
-  std::span<Position> positions_;
+  Count* next_ = nullptr;
 };
 
 /// What a worker tells its parent: how the cell ended whose position in the pass it gives, or its own failure.
@@ -106,14 +88,14 @@ RowLine run_attempts(CellRunner& runner, std::size_t cell, std::int64_t attempts
 }
 
 /// The worker's side: takes the next cell until there is none.
-void work(const Pass& pass, SharedQueue& queue, std::size_t worker, FrameSender& sender) {
+void work(const Pass& pass, SharedQueue& queue, FrameSender& sender) {
   const auto send = [&](WorkerFrame kind, const std::string& bytes) {
     sender.send(static_cast<std::uint32_t>(kind), bytes);
   };
   try {
     CellRunner runner(pass.manifest);
     ShardWriter shard(pass.folder, pass.choices.shard_prefix);
-    while (const std::optional<std::size_t> position = queue.take(worker)) {
+    while (const std::optional<std::size_t> position = queue.take()) {
       RowLine row = run_attempts(runner, pass.cells[*position], pass.attempts);
       const bool is_kept = pass.is_last || !depends_on_machine(row.status);
       if (is_kept) shard.append(std::move(row.line));
@@ -121,91 +103,88 @@ void work(const Pass& pass, SharedQueue& queue, std::size_t worker, FrameSender&
                                : is_failure(row.status) ? WorkerFrame::Failed
                                                         : WorkerFrame::Ended;
       send(kind, encode_position(*position));
-      queue.put_down(worker);
     }
   } catch (const std::exception& error) {
     send(WorkerFrame::Broken, encode(failure_record(error)));
   }
 }
 
-struct Worker {
-  std::size_t number = 0;  ///< among those that live
-  std::unique_ptr<ChildProcess> process;
-  std::optional<std::size_t> ended;  ///< position of the last cell that it told of
-};
-
 /// The parent's side of a pass.
 class Supervisor {
  public:
   Supervisor(const Pass& pass, StudyProgress& progress)
-      : pass_(pass),
-        progress_(progress),
-        wanted_(std::min(static_cast<std::size_t>(pass.workers), pass.cells.size())),
-        queue_(pass.cells.size(), wanted_) {}
+      : pass_(pass), progress_(progress), queue_(pass.cells.size()), has_ended_(pass.cells.size()) {}
 
   /// The cells to run again; none if it was told to stop.
   std::optional<std::vector<std::size_t>> run() {
-    for (std::size_t i = 0; i < wanted_; ++i) start_worker(i);
+    const std::size_t wanted = std::min(static_cast<std::size_t>(pass_.workers), pass_.cells.size());
+    for (std::size_t i = 0; i < wanted; ++i) start_worker();
     while (!workers_.empty()) {
       if (pass_.choices.should_stop()) return std::nullopt;
       listen();
       if (is_interrupted_) return std::nullopt;
       pass_.choices.progress(progress_);
     }
+    settle_lost();
     return again_;
   }
 
  private:
-  void start_worker(std::size_t number) {
-    const auto body = [&](FrameSender& sender) { work(pass_, queue_, number, sender); };
-    workers_.push_back({number, std::make_unique<ChildProcess>(body), {}});
+  using Worker = std::unique_ptr<ChildProcess>;
+
+  void start_worker() {
+    workers_.push_back(std::make_unique<ChildProcess>([&](FrameSender& sender) { work(pass_, queue_, sender); }));
   }
 
   void listen() {
     std::vector<ChildProcess*> processes;
-    for (const Worker& worker : workers_) processes.push_back(worker.process.get());
+    for (const Worker& worker : workers_) processes.push_back(worker.get());
     ChildProcess::wait_for_any(processes, kLook);
-    for (Worker& worker : workers_) take_frames(worker);
-    std::vector<std::size_t> dead;
+    std::size_t dead = 0;
     for (Worker& worker : workers_) {
-      if (!worker.process->has_closed()) continue;
+      take_frames(*worker);
+      if (!worker->has_closed()) continue;
       bury(worker);
-      dead.push_back(worker.number);
+      ++dead;
     }
-    std::erase_if(workers_, [](const Worker& worker) { return worker.process == nullptr; });
-    for (const std::size_t number : dead) {
-      if (!queue_.is_empty()) start_worker(number);
-    }
+    std::erase(workers_, nullptr);
+    for (; dead > 0 && !queue_.is_empty(); --dead) start_worker();
   }
 
-  void take_frames(Worker& worker) {
-    while (const std::optional<Frame> frame = worker.process->take_frame()) {
+  void take_frames(ChildProcess& worker) {
+    while (const std::optional<Frame> frame = worker.take_frame()) {
       const auto kind = static_cast<WorkerFrame>(frame->kind);
       if (kind == WorkerFrame::Broken) throw_again(decode_failure(frame->bytes));
       const std::size_t position = decode_position(frame->bytes);
-      worker.ended = position;
+      has_ended_[position] = true;
       if (kind == WorkerFrame::ToRetry) again_.push_back(pass_.cells[position]);
       if (kind == WorkerFrame::Ended || kind == WorkerFrame::Failed) count(kind == WorkerFrame::Failed);
     }
   }
 
-  /// A worker that was killed had perhaps a cell in hand: that one is run again, or gets its row from here.
   void bury(Worker& worker) {
-    const ChildEnd end = worker.process->wait();
-    worker.process.reset();
+    const ChildEnd end = worker->wait();
+    worker.reset();
     if (end.signal == SIGINT) is_interrupted_ = true;
-    std::optional<std::size_t> in_hand = queue_.taken_by(worker.number);
-    if (in_hand == worker.ended) in_hand.reset();
-    queue_.put_down(worker.number);
-    if (in_hand && pass_.is_last) {
-      const StudyCell& cell = pass_.manifest.cells[pass_.cells[*in_hand]];
+    if (end.signal == 0 && end.exit_code == 0) return;
+    const std::size_t taken = queue_.taken();
+    idle_deaths_ = taken == taken_at_death_ ? idle_deaths_ + 1 : 0;
+    taken_at_death_ = taken;
+    if (idle_deaths_ > kMostIdleDeaths) throw InternalError("workers die; the last wrote: " + end.errors);
+  }
+
+  /// A worker that was killed had perhaps a cell in hand: that one is run again, or gets its row from here.
+  void settle_lost() {
+    for (std::size_t i = 0; i < pass_.cells.size(); ++i) {
+      if (has_ended_[i]) continue;
+      if (!pass_.is_last) {
+        again_.push_back(pass_.cells[i]);
+        continue;
+      }
+      const StudyCell& cell = pass_.manifest.cells[pass_.cells[i]];
       ShardWriter(pass_.folder, pass_.choices.shard_prefix)
           .append(to_line(failed_row(cell, CellStatus::Crashed, "the worker that ran it was killed")));
       count(true);
-    } else if (in_hand) {
-      again_.push_back(pass_.cells[*in_hand]);
-    } else if ((end.signal != 0 || end.exit_code != 0) && ++idle_deaths_ > kMostIdleDeaths) {
-      throw InternalError("workers die without a cell in hand; the last wrote: " + end.errors);
     }
   }
 
@@ -216,10 +195,11 @@ class Supervisor {
 
   const Pass& pass_;
   StudyProgress& progress_;
-  std::size_t wanted_;
   SharedQueue queue_;
   std::vector<Worker> workers_;
+  std::vector<bool> has_ended_;  ///< by position in the pass
   std::vector<std::size_t> again_;
+  std::size_t taken_at_death_ = 0;
   int idle_deaths_ = 0;
   bool is_interrupted_ = false;
 };

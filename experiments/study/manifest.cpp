@@ -54,7 +54,10 @@ StudyFile read_named(const NamedFile& file, const fs::path& folder) {
 
 std::string cell_key(const Cell& cell, const std::map<NamedFile, std::string>& hashes) {
   Detail::Record files;
-  for (const NamedFile& file : files_of(cell)) files.emplace_back(file.first, hashes.at(file));
+  for (const NamedFile& file : files_of(cell)) {
+    const auto known = hashes.find(file);
+    if (known != hashes.end()) files.emplace_back(file.first, known->second);
+  }
   return sha256(to_json(
       Detail::Record{
           {"cell", canonical(cell.keys)}, {"seed", static_cast<std::int64_t>(cell.seed)}, {"files", std::move(files)}},
@@ -93,6 +96,13 @@ const StudyFile& find_file(const Manifest& manifest, const std::string& kind, co
       manifest.files, [&](const StudyFile& file) { return file.kind == kind && file.name == name; });
   STAGECRAFT_CHECK(found != manifest.files.end(), "the manifest lists every file of its cells");
   return *found;
+}
+
+bool is_intact(const Manifest& manifest, std::size_t position) {
+  const StudyCell& cell = manifest.cells.at(position);
+  std::map<NamedFile, std::string> hashes;
+  for (const StudyFile& file : manifest.files) hashes[{file.kind, file.name}] = file.sha256;
+  return cell.key == cell_key(cell.cell, hashes);
 }
 
 std::uint64_t noise_seed(const Cell& cell) {

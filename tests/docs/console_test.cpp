@@ -1,17 +1,13 @@
 // The tutorial and the how-tos are run as they stand: blocks that are files are written, `console` blocks are typed in,
 // and what the page shows is what the program prints. A block is a file if its fence says ```LANGUAGE file=NAME or its
 // first line is `# file: NAME`. Blocks `console python3` are left out where there is no Python.
-#include "tests/paths.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/docs/pages.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,33 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Block {
-  std::string fence;
-  std::vector<std::string> lines;
-};
-
-std::string read(const fs::path& path) {
-  std::ifstream stream(path);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-std::vector<Block> blocks_of(const fs::path& page) {
-  std::vector<Block> blocks;
-  std::ifstream stream(page);
-  bool inside = false;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("```")) {
-      inside = !inside;
-      if (inside) blocks.push_back({line.substr(3), {}});
-    } else if (inside) {
-      blocks.back().lines.push_back(line);
-    }
-  }
-  CHECK_FALSE(inside);
-  return blocks;
-}
+using test::Block;
+using test::blocks_of;
+using test::Desk;
 
 /// The file that a block is; empty if it is none.
 std::string file_name(const Block& block) {
@@ -56,28 +28,6 @@ std::string file_name(const Block& block) {
   const bool has_mark = !block.lines.empty() && block.lines.front().starts_with(mark);
   return has_mark ? block.lines.front().substr(mark.size()) : "";
 }
-
-/// A folder in which `stagecraft` is the program under test.
-struct Desk {
-  test::TemporaryFolder temporary;
-  fs::path folder = temporary.path();
-  Desk() {
-    fs::create_directories(folder / "bin");
-    fs::create_symlink(STAGECRAFT_PROGRAM, folder / "bin/stagecraft");
-  }
-
-  /// What the command prints, on both streams.
-  [[nodiscard]] std::string output_of(const std::string& command) const {
-    const fs::path script = folder / "bin/command.sh";
-    std::ofstream(script) << "export STAGECRAFT_DATA='" << STAGECRAFT_SOURCE_DIR << "' PATH='" << folder.string()
-                          << "/bin':$PATH\ncd '" << folder.string() << "' || exit\n"
-                          << command << "\n";
-    const fs::path output = folder / "bin/output.txt";
-    const std::string line = "sh '" + script.string() + "' >'" + output.string() + "' 2>&1";
-    static_cast<void>(std::system(line.c_str()));  // NOLINT(cert-env33-c,concurrency-mt-unsafe): a shell is meant
-    return read(output);
-  }
-};
 
 /// Runs the commands of a block; returns how many there were.
 int type_in(const Block& block, const Desk& desk) {
