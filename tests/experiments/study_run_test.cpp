@@ -69,6 +69,22 @@ TEST_CASE("run: a cell whose process is killed is run again, alone") {
   CHECK(results.rows[4].row.message == "the second time");
 }
 
+TEST_CASE("run: a cell that kills its worker costs one row, however many workers there are") {
+  for (const char* choices : {"--workers 1", "--workers 3", "--workers 3 --set limits.retries=0"}) {
+    CAPTURE(choices);
+    const TemporaryFolder folder;
+    write_study_with(folder, "kill -9 $(ps -o ppid= -p $PPID)\n");
+    const ShellRun run = shell(std::string("$S run $D/study.yaml --out $D/out ") + choices, folder.path());
+    CHECK(run.out.find("5 of 5 cells") != std::string::npos);
+    const Results results = load_results({folder / "out"});
+    REQUIRE(results.is_complete());
+    REQUIRE(results.rows.size() == 5);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(!is_failure(results.rows[i].row.status));
+    CHECK(results.rows[4].row.status == CellStatus::Crashed);
+    CHECK(results.rows[4].row.message == "the worker that ran it was killed");
+  }
+}
+
 TEST_CASE("run: cells share a process until transfers meet in one, and none is blamed for what another left") {
   const TemporaryFolder folder;
   test::write(folder / "who.sh", "#!/bin/sh\necho \"{\\\"infeasible\\\": {\\\"reason\\\": \\\"process $PPID\\\"}}\"\n");
