@@ -32,8 +32,8 @@ Space space_of(const PlanRequest& request, const SearchSettings& settings) {
 }
 
 std::string count_text(double count) {
-  constexpr double kExact = 1e15;
-  return count < kExact ? std::to_string(static_cast<std::int64_t>(count)) : format_number(count);
+  if (count > SpaceCount::kMost) return "more than " + format_number(SpaceCount::kMost);
+  return std::to_string(static_cast<std::int64_t>(count));
 }
 
 class Search {

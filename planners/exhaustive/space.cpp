@@ -1,6 +1,7 @@
 #include "planners/exhaustive/space.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft::exhaustive {
 namespace {
@@ -21,27 +22,23 @@ std::size_t Space::ways(std::size_t replicas) const {
 }
 
 SpaceCount::SpaceCount(const Space& space) : space_(space) {
+  assignments_.emplace_back(space.devices + 1, 0.0).front() = 1.0;
   const std::size_t most = std::min(space.layers, space.devices);
-  assignments_.assign(most + 1, std::vector<double>(space.devices + 1, 0.0));
-  assignments_[0][0] = 1.0;
-  for (std::size_t stages = 1; stages <= most; ++stages) {
-    for (std::size_t devices = stages; devices <= space.devices; ++devices) {
-      for (std::size_t replicas = 1; replicas <= devices; ++replicas) {
-        assignments_[stages][devices] +=
-            static_cast<double>(space.ways(replicas)) * assignments_[stages - 1][devices - replicas];
-      }
-    }
-  }
+  while (assignments_.size() <= most && total_ <= kMost) add_stage();
 }
 
-double SpaceCount::total() const {
-  double sum = 0.0;
-  for (std::size_t stages = 1; stages < assignments_.size(); ++stages) {
-    for (std::size_t devices = space_.use_fewer ? stages : space_.devices; devices <= space_.devices; ++devices) {
-      sum += completions(stages, space_.layers, devices);
+void SpaceCount::add_stage() {
+  const std::size_t stages = assignments_.size();
+  std::vector<double> row(space_.devices + 1, 0.0);
+  for (std::size_t devices = stages; devices <= space_.devices; ++devices) {
+    for (std::size_t replicas = 1; replicas <= devices; ++replicas) {
+      row[devices] += static_cast<double>(space_.ways(replicas)) * assignments_.back()[devices - replicas];
     }
   }
-  return sum;
+  assignments_.push_back(std::move(row));
+  for (std::size_t devices = space_.use_fewer ? stages : space_.devices; devices <= space_.devices; ++devices) {
+    total_ += completions(stages, space_.layers, devices);
+  }
 }
 
 double SpaceCount::completions(std::size_t stages, std::size_t layers, std::size_t devices) const {

@@ -28,19 +28,27 @@ struct Space {
 };
 
 /// How many plans there are: of the whole space, and of each subtree of a search that goes stage by stage.
-/// **Cost** O(devices³) once.
+/// **Cost** O(devices² · stages) once, where counting ends with the number of stages that is the first beyond the
+/// limit.
 class SpaceCount {
  public:
+  /// Beyond this number plans are not counted to the end; below it counts are exact.
+  static constexpr double kMost = 1e15;
+
   explicit SpaceCount(const Space& space);
 
-  /// Plans in the space; a floating-point number since it may be large.
-  [[nodiscard]] double total() const;
+  /// Plans in the space, or a number above `kMost`.
+  [[nodiscard]] double total() const { return total_; }
   /// Ways to cut `layers` into `stages` pieces and give them exactly `devices` devices; 1 for nothing of all three.
+  /// **Requires** a total within `kMost`.
   [[nodiscard]] double completions(std::size_t stages, std::size_t layers, std::size_t devices) const;
 
  private:
+  void add_stage();
+
   Space space_;
   std::vector<std::vector<double>> assignments_;  ///< [stages][devices]
+  double total_ = 0.0;
 };
 
 }  // namespace stagecraft::exhaustive

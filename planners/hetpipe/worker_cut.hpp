@@ -12,9 +12,13 @@ struct WorkerCosts {
   /// [s][i]: one way over the link between stages s and s + 1, of what crosses the cut before layer i.
   std::vector<std::vector<double>> transfers;
 
+  /// Falls as `begin` grows.
+  [[nodiscard]] double computation(std::size_t s, std::size_t begin, std::size_t end) const {
+    return factors[s] * (prefix[end] - prefix[begin]);
+  }
   /// Layers [begin, end) as stage s: computation, and what it receives: activations from before, gradients from behind.
   [[nodiscard]] double stage(std::size_t s, std::size_t begin, std::size_t end) const {
-    double time = factors[s] * (prefix[end] - prefix[begin]);
+    double time = computation(s, begin, end);
     if (s > 0) time += transfers[s - 1][begin];
     if (s + 1 < factors.size()) time += transfers[s][end];
     return time;

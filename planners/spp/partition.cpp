@@ -135,33 +135,21 @@ std::optional<LeastLoad> Program::least(std::size_t stages) {
 }
 
 Partition Program::first_found(const LeastLoad& target) {
-  std::size_t l = layers_;
-  std::size_t i = target.devices;
-  std::size_t r = 1;
-  while (loads_.at(target.stages, r, i) > target.load) ++r;
+  std::size_t last = 1;
+  while (loads_.at(target.stages, last, target.devices) > target.load) ++last;
   double value = target.load;
-  Partition partition{Seconds(value), {}};
-  for (std::size_t c = target.stages; c > 1; --c) {
-    const std::size_t p = i - r;
-    const double* before = table_.row(c - 1, p, r);
-    std::size_t begin = c - 1;
-    while (before[begin] > value || costs_.stage(begin, l, p, i) > value) ++begin;
-    partition.stages.push_back({begin, l, p, r});
-    std::size_t replicas = 1;
-    double load_before = kInfinity;
-    for (;; ++replicas) {
-      if (costs_.channel(begin, p, replicas, r) > value) continue;
-      load_before = load(begin, c - 1, replicas, p);
-      if (load_before <= value) break;
+  return follow_back(target, layers_, last, [&](std::size_t c, std::size_t p, std::size_t l, std::size_t r) {
+    const double* before = table_.row(c, p, r);
+    StepBack back{c, 1};
+    while (before[back.begin] > value || costs_.stage(back.begin, l, p, p + r) > value) ++back.begin;
+    for (;; ++back.replicas) {
+      if (costs_.channel(back.begin, p, back.replicas, r) > value) continue;
+      const double load_before = load(back.begin, c, back.replicas, p);
+      if (load_before > value) continue;
+      value = load_before;
+      return back;
     }
-    value = load_before;
-    l = begin;
-    i = p;
-    r = replicas;
-  }
-  partition.stages.push_back({0, l, 0, i});
-  std::ranges::reverse(partition.stages);
-  return partition;
+  });
 }
 
 }  // namespace

@@ -161,32 +161,22 @@ double SumProgram::sum(std::size_t l, std::size_t stages, std::size_t r, std::si
 }
 
 Partition SumProgram::best(const LeastLoad& target) {
-  std::size_t l = layers_;
-  std::size_t i = target.devices;
-  std::size_t r = 1;
-  for (std::size_t last = 2; last <= i; ++last) {
-    if (sums_.at(target.stages, last, i) < sums_.at(target.stages, r, i)) r = last;
+  std::size_t last = 1;
+  const auto sum_of = [&](std::size_t r) { return sums_.at(target.stages, r, target.devices); };
+  for (std::size_t r = 2; r <= target.devices; ++r) {
+    if (sum_of(r) < sum_of(last)) last = r;
   }
-  double value = sums_.at(target.stages, r, i);
+  double value = sum_of(last);
   STAGECRAFT_CHECK(value < kInfinity, "a partition reaches the least load");
-  Partition partition{Seconds(target.load), {}};
-  for (std::size_t c = target.stages; c > 1; --c) {
-    const std::size_t p = i - r;
-    const double* before = table_.row(c - 1, p, r);
-    std::size_t begin = std::max(c - 1, ranges_[p].first);
-    while (counted(costs_.stage(begin, l, p, i)) + before[begin] != value) ++begin;
-    partition.stages.push_back({begin, l, p, r});
-    std::size_t replicas = 1;
-    const auto sum_before = [&] { return sum(begin, c - 1, replicas, p); };
-    while (sum_before() + counted(costs_.channel(begin, p, replicas, r)) != before[begin]) ++replicas;
-    value = sum_before();
-    l = begin;
-    i = p;
-    r = replicas;
-  }
-  partition.stages.push_back({0, l, 0, i});
-  std::ranges::reverse(partition.stages);
-  return partition;
+  return follow_back(target, layers_, last, [&](std::size_t c, std::size_t p, std::size_t l, std::size_t r) {
+    const double* before = table_.row(c, p, r);
+    StepBack back{std::max(c, ranges_[p].first), 1};
+    while (counted(costs_.stage(back.begin, l, p, p + r)) + before[back.begin] != value) ++back.begin;
+    for (;; ++back.replicas) {
+      value = sum(back.begin, c, back.replicas, p);
+      if (value + counted(costs_.channel(back.begin, p, back.replicas, r)) == before[back.begin]) return back;
+    }
+  });
 }
 
 }  // namespace

@@ -8,13 +8,6 @@
 
 namespace stagecraft::spp {
 
-/// The least load of a count of stages, and the devices that reach it.
-struct LeastLoad {
-  std::size_t stages = 1;
-  std::size_t devices = 1;
-  double load = 0.0;
-};
-
 /// For each of `targets` the partition with the smallest sum of the loads of stages and channels among those that reach
 /// it; of equal sums the first found with r, l', r' ascending. Loads are rounded to a power of two between 2^-41 and
 /// 2^-40 of the largest, so that sums are exact in any order.

@@ -51,4 +51,36 @@ class StateTable {
   std::vector<double> values_;
 };
 
+/// The least load of a count of stages, and the devices that reach it.
+struct LeastLoad {
+  std::size_t stages = 1;
+  std::size_t devices = 1;
+  double load = 0.0;
+};
+
+/// Where a stage begins, and the replicas of the stage before it.
+struct StepBack {
+  std::size_t begin = 0;
+  std::size_t replicas = 1;
+};
+
+/// The partition that ends with a stage on `replicas` devices, followed back from there: `step(c, p, l, r)` says where
+/// the stage on r devices that ends at layer l begins, with c stages on p devices before it.
+template <class Step>
+Partition follow_back(const LeastLoad& target, std::size_t layers, std::size_t replicas, Step step) {
+  Partition partition{Seconds(target.load), {}};
+  std::size_t end = layers;
+  std::size_t first = target.devices;
+  for (std::size_t before = target.stages; before-- > 1;) {
+    first -= replicas;
+    const StepBack back = step(before, first, end, replicas);
+    partition.stages.push_back({back.begin, end, first, replicas});
+    end = back.begin;
+    replicas = back.replicas;
+  }
+  partition.stages.push_back({0, end, 0, first});
+  std::ranges::reverse(partition.stages);
+  return partition;
+}
+
 }  // namespace stagecraft::spp

@@ -1,7 +1,5 @@
 #include "sim/schedule/periodic.hpp"
 
-#include "sim/base/error.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -13,23 +11,6 @@ Ticks ceil_div(Ticks a, Ticks b) { return (a + b - 1) / b; }
 
 bool is_within(std::span<const ChainResource> resources, Ticks period) {
   return std::ranges::all_of(resources, [&](const ChainResource& resource) { return resource.load() <= period; });
-}
-
-/// All sums of consecutive loads that are at least the largest load, increasing, each once.
-std::vector<Ticks> candidate_periods(std::span<const ChainResource> resources) {
-  Ticks largest = 1;
-  for (const ChainResource& resource : resources) largest = std::max(largest, resource.load());
-  std::vector<Ticks> sums{largest};
-  for (std::size_t i = 0; i < resources.size(); ++i) {
-    Ticks sum = 0;
-    for (std::size_t j = i; j < resources.size(); ++j) {
-      sum += resources[j].load();
-      if (sum > largest) sums.push_back(sum);
-    }
-  }
-  std::ranges::sort(sums);
-  sums.erase(std::ranges::unique(sums).begin(), sums.end());
-  return sums;
 }
 
 TickOperation operation(std::size_t resource, bool backward, Ticks start, Ticks period) {
@@ -82,13 +63,18 @@ std::optional<std::vector<std::int64_t>> star_groups(std::span<const ChainResour
 
 std::optional<Ticks> least_star_period(std::span<const ChainResource> resources,
                                        const std::function<bool(std::span<const std::int64_t>)>& fits) {
-  const std::vector<Ticks> candidates = candidate_periods(resources);
-  const auto found = std::ranges::partition_point(candidates, [&](Ticks period) {
-    const std::optional<std::vector<std::int64_t>> groups = star_groups(resources, period);
-    STAGECRAFT_CHECK(groups.has_value(), "a candidate is no less than the largest load");
-    return !fits(*groups);
-  });
-  return found == candidates.end() ? std::nullopt : std::optional(*found);
+  Ticks lacking = 0;  // the largest load less one
+  Ticks enough = 1;   // all are one group
+  for (const ChainResource& resource : resources) {
+    lacking = std::max(lacking, resource.load() - 1);
+    enough += resource.load();
+  }
+  if (!fits(*star_groups(resources, enough))) return std::nullopt;
+  while (enough - lacking > 1) {
+    const Ticks middle = lacking + (enough - lacking) / 2;
+    (fits(*star_groups(resources, middle)) ? enough : lacking) = middle;
+  }
+  return enough;
 }
 
 TickPattern star_pattern(const StarTimes& times, Ticks period) {

@@ -56,9 +56,9 @@ struct StarTimes {
                                                                    Ticks period);
 
 /// The least period with which `fits` accepts the counts of 1F1B*; none if it refuses even one microbatch in flight
-/// everywhere. Counts change only where the period is a sum of consecutive loads, so these are searched by bisection.
+/// everywhere. No count grows with the period, so it is found by bisection.
 /// **Requires** that `fits` accepts smaller counts wherever it accepts larger ones.
-/// **Cost** O(resources² log resources), and `fits` O(log resources) times.
+/// **Cost** O(resources · log of all loads together), and `fits` as often as that logarithm says.
 [[nodiscard]] std::optional<Ticks> least_star_period(std::span<const ChainResource> resources,
                                                      const std::function<bool(std::span<const std::int64_t>)>& fits);
 

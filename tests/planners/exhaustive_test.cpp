@@ -301,6 +301,16 @@ TEST_CASE("exhaustive: a space above the limit is refused with its size") {
             "candidates") == 165);
 }
 
+TEST_CASE("exhaustive: a space too large for a number is refused, without counting it to the end") {
+  const LayerGraph graph = chain(std::vector<double>(1000, 1.0));
+  const Platform platform = flat_platform(1024);
+  CHECK_THROWS_WITH_AS(
+      (void)exhaustive().plan(
+          request_for(exhaustive(), graph, platform, "1f1b", {{"max_candidates", "1000000000000"}})),
+      doctest::Contains("there are more than 1e+15 plans of 1000 layers on 1024 devices, more than 1000000000000 "),
+      InputError);
+}
+
 TEST_CASE("exhaustive: the claim is worked out by hand") {
   // Two layers, F = 1 and 3, B = 2 and 6, and m = 8. Three replicas of the whole: ⌈8 / 3⌉ rounds of 12 s and an
   // all-reduce of 2 · 2/3 · 200 B over 100 B/s, 38.67 s, which is least. Two stages, of 1 and 2 replicas: max(8 · 3, 4
