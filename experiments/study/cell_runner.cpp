@@ -160,8 +160,8 @@ void CellRunner::serve(int orders, const FrameSender& sender) const {
     const StudyCell& cell = manifest_.cells[*order];
     set_alarm(manifest_.limits.time);
     const auto prepared = prepared_.find(inputs_key(cell.cell));
-    const RowLine row =
-        row_line(row_of(manifest_, cell, prepared == prepared_.end() ? nullptr : prepared->second.inputs.get(), sender));
+    const RowLine row = row_line(
+        row_of(manifest_, cell, prepared == prepared_.end() ? nullptr : prepared->second.inputs.get(), sender));
     set_alarm(Seconds(0));
     is_last = has_lasting_state() || row.status == CellStatus::Crashed;
     sender.send(static_cast<std::uint32_t>(is_last ? CellFrame::LastRow : CellFrame::Row), encode(row));

@@ -50,7 +50,8 @@ std::string to_csv(const ResultTable& table) {
     append_text(column.name, text);
   }
   text += '\n';
-  for (const std::vector<Detail>& row : table.rows) {
+  for (std::size_t i = 0; i < table.row_count; ++i) {
+    const std::vector<Detail> row = table.row(i);
     for (const Detail& value : row) {
       if (&value != &row.front()) text += ',';
       append_value(value, text);

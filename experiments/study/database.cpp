@@ -143,7 +143,7 @@ void write_table(const Connection& connection, const DatabaseTable& table) {
   const std::string name = identifier(table.name);
   connection.execute("CREATE TABLE " + name + " (" + columns + ")");
   Insertion insertion(connection, "INSERT INTO " + name + " VALUES (" + parameters + ")");
-  for (const std::vector<Detail>& row : table.content.rows) insertion.insert(row);
+  for (std::size_t i = 0; i < table.content.row_count; ++i) insertion.insert(table.content.row(i));
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ struct Manifest {
 /// The file of a kind that cells know by this name. **Requires** that there is one.
 [[nodiscard]] const StudyFile& find_file(const Manifest& manifest, const std::string& kind, const std::string& name);
 
-/// Whether the cell of that position, of which the manifest may have been read from a file, is the one its key stands for.
+/// Whether the cell of that position, of which the manifest may have been read from a file, is the one its key stands
+/// for.
 [[nodiscard]] bool is_intact(const Manifest& manifest, std::size_t position);
 
 /// The seed of a cell's noise: derived from the cell's seed and all its keys but those that say who plans, and

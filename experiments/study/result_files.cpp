@@ -23,16 +23,19 @@ ResultTable study_table(const Manifest& manifest) {
     files.emplace_back(Detail::Record{{"kind", file.kind}, {"name", file.name}, {"sha256", file.sha256}});
   }
   const Bytes* memory = manifest.limits.memory ? &*manifest.limits.memory : nullptr;
+  const std::vector<std::vector<Detail>> rows = {
+      {"study", manifest.study},
+      {"version", manifest.version},
+      {"simgrid_version", manifest.simgrid_version},
+      {"cells", static_cast<std::int64_t>(manifest.cells.size())},
+      {"limit_time_s", manifest.limits.time.value()},
+      {"limit_memory_bytes", memory == nullptr ? Detail() : Detail(memory->value())},
+      {"limit_retries", manifest.limits.retries},
+      {"baseline", manifest.baseline ? Detail(*manifest.baseline) : Detail()},
+      {"files", std::move(files)}};
   return {.columns = {{"name", ColumnType::Text}, {"value", ColumnType::Any}},
-          .rows = {{"study", manifest.study},
-                   {"version", manifest.version},
-                   {"simgrid_version", manifest.simgrid_version},
-                   {"cells", static_cast<std::int64_t>(manifest.cells.size())},
-                   {"limit_time_s", manifest.limits.time.value()},
-                   {"limit_memory_bytes", memory == nullptr ? Detail() : Detail(memory->value())},
-                   {"limit_retries", manifest.limits.retries},
-                   {"baseline", manifest.baseline ? Detail(*manifest.baseline) : Detail()},
-                   {"files", std::move(files)}}};
+          .row_count = rows.size(),
+          .row = [rows](std::size_t i) { return rows[i]; }};
 }
 
 }  // namespace
@@ -46,9 +49,9 @@ void write_results(const std::string& folder, const Results& results) {
   fs::create_directories(folder, problem);
   if (problem) throw InputError("cannot be made: " + problem.message(), {folder, 0, 0, ""});
   const std::vector<std::string> files = result_files(folder);
-  ResultTable table = result_table(results);
+  const ResultTable table = result_table(results);
   const std::string csv = to_csv(table);
-  write_database(files[1], {{.name = "results", .content = std::move(table), .primary_key = "key"},
+  write_database(files[1], {{.name = "results", .content = table, .primary_key = "key"},
                             {.name = "study", .content = study_table(results.manifest), .primary_key = "name"}});
   write_file_atomically(files[0], csv);
   write_file_atomically(files[2], to_csv(timing_table(results)));

@@ -70,6 +70,12 @@ void add_figure_columns(std::vector<ResultColumn>& columns, Index& figures) {
   }
 }
 
+void require_columns(const Row& row) {
+  if (const auto misfit = find_misfit(row.figures)) {
+    throw InternalError("the figure " + quote(*misfit) + " of the cell " + row.key + " fits no column of the results");
+  }
+}
+
 std::vector<Detail> table_row(const Results& results, const CellResult& result, const Layout& layout,
                               std::size_t width) {
   const Cell& cell = results.cell(result);
@@ -79,9 +85,6 @@ std::vector<Detail> table_row(const Results& results, const CellResult& result, 
   STAGECRAFT_CHECK(values.size() == leading_columns().size(), "a value for each leading column");
   values.resize(width);
   for (const auto& [name, value] : cell.keys) values[layout.keys.at(name)] = value;
-  if (const auto misfit = find_misfit(row.figures)) {
-    throw InternalError("the figure " + quote(*misfit) + " of the cell " + row.key + " fits no column of the results");
-  }
   for (const auto& [name, value] : row.figures) values[layout.figures.at(name)] = value;
   return values;
 }
@@ -89,30 +92,31 @@ std::vector<Detail> table_row(const Results& results, const CellResult& result, 
 }  // namespace
 
 ResultTable result_table(const Results& results) {
-  ResultTable table{.columns = leading_columns(), .rows = {}};
+  ResultTable table{.columns = leading_columns(), .row_count = results.rows.size(), .row = {}};
   Layout layout;
   add_key_columns(results.manifest, table.columns, layout.keys);
   add_figure_columns(table.columns, layout.figures);
   tell_apart(table.columns);
-  table.rows.reserve(results.rows.size());
-  for (const CellResult& result : results.rows) {
-    table.rows.push_back(table_row(results, result, layout, table.columns.size()));
-  }
+  for (const CellResult& result : results.rows) require_columns(result.row);
+  table.row = [&results, layout = std::move(layout), width = table.columns.size()](std::size_t i) {
+    return table_row(results, results.rows[i], layout, width);
+  };
   return table;
 }
 
 ResultTable timing_table(const Results& results) {
-  ResultTable table{
-      .columns = {{"key", ColumnType::Text}, {"planning_time_s", ColumnType::Real}, {"wall_time_s", ColumnType::Real}},
-      .rows = {}};
-  for (const CellResult& result : results.rows) {
+  const auto make_row = [&results](std::size_t i) -> std::vector<Detail> {
+    const Row& row = results.rows[i].row;
     const auto timing = [&](const char* name) {
-      const Detail* value = find_key(result.row.timings, name);
+      const Detail* value = find_key(row.timings, name);
       return value == nullptr ? Detail() : *value;
     };
-    table.rows.push_back({result.row.key, timing("planning_time_s"), timing("wall_time_s")});
-  }
-  return table;
+    return {row.key, timing("planning_time_s"), timing("wall_time_s")};
+  };
+  return {
+      .columns = {{"key", ColumnType::Text}, {"planning_time_s", ColumnType::Real}, {"wall_time_s", ColumnType::Real}},
+      .row_count = results.rows.size(),
+      .row = make_row};
 }
 
 }  // namespace stagecraft

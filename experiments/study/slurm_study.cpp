@@ -53,7 +53,8 @@ void mark_lost(const std::string& folder, const Manifest& manifest, const std::v
   if (lost.empty()) return;
   ShardWriter shard(folder, "lost");
   for (const std::size_t cell : lost) {
-    shard.append(to_line(failed_row(manifest.cells[cell], CellStatus::Crashed, "no task of Slurm brought it to an end")));
+    shard.append(
+        to_line(failed_row(manifest.cells[cell], CellStatus::Crashed, "no task of Slurm brought it to an end")));
   }
 }
 

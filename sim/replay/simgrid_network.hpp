@@ -28,8 +28,9 @@ class NetworkListener {
 /// Flows that share links max-min fairly, and alarms: all that a replay asks of SimGrid, and the one place that speaks
 /// to it. A flow has no latency: its rate is its fair share from its start to its end.
 ///
-/// SimGrid is started by the first flow or alarm, and does not learn of a link before a flow crosses it. It keeps global
-/// state, so in the life of a process only one of these may start it; those that need no flow leave nothing behind.
+/// SimGrid is started by the first flow or alarm, and does not learn of a link before a flow crosses it. It keeps
+/// global state, so in the life of a process only one of these may start it; those that need no flow leave nothing
+/// behind.
 class FlowNetwork {
  public:
   /// `listener` must outlive the network.

@@ -1,5 +1,5 @@
-// The recipes for sharing a study out, typed in as they stand: where ssh or a scheduler is meant, a stand-in does on this
-// machine what they would do on others.
+// The recipes for sharing a study out, typed in as they stand: where ssh or a scheduler is meant, a stand-in does on
+// this machine what they would do on others.
 #include "tests/docs/pages.hpp"
 
 #include <doctest/doctest.h>
@@ -74,9 +74,9 @@ TEST_CASE("docs: the recipes for sharing a study out give the results of one run
   }
   SUBCASE("an array of PBS") {
     std::ofstream(desk.folder / "job.sh") << recipe("PBS");
-    output = desk.output_of(
-        "for i in $(seq 64); do (cd / && PBS_ARRAY_INDEX=$i PBS_O_WORKDIR='" + desk.folder.string() + "' sh '" +
-        (desk.folder / "job.sh").string() + "'); done; stagecraft collect -o results out/*");
+    output =
+        desk.output_of("for i in $(seq 64); do (cd / && PBS_ARRAY_INDEX=$i PBS_O_WORKDIR='" + desk.folder.string() +
+                       "' sh '" + (desk.folder / "job.sh").string() + "'); done; stagecraft collect -o results out/*");
   }
   CAPTURE(output);
   CHECK(desk.table() == table);

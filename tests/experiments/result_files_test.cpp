@@ -36,7 +36,8 @@ std::string field(const std::vector<Line>& csv, std::size_t line, const std::str
 }
 
 TEST_CASE("result table: columns are what every row has, then keys as they come, then the figures") {
-  const ResultTable table = result_table(results_of(sample_manifest(8)));
+  const Results results = results_of(sample_manifest(8));
+  const ResultTable table = result_table(results);
   Line names;
   for (const ResultColumn& column : table.columns) names.push_back(column.name);
   const Line expected = {"cell",
@@ -54,9 +55,9 @@ TEST_CASE("result table: columns are what every row has, then keys as they come,
   CHECK(names[11] == "iteration_time_s");
   CHECK(names.back() == "details");
   CHECK(names.size() == 11 + figure_columns().size());
-  CHECK(table.rows.size() == 8);
-  CHECK(table.rows[0][9] == Detail(true));
-  CHECK(table.rows[1][9] == Detail());
+  CHECK(table.row_count == 8);
+  CHECK(table.row(0)[9] == Detail(true));
+  CHECK(table.row(1)[9] == Detail());
   CHECK(table.columns[9].type == ColumnType::Whole);
   CHECK(table.columns[10].type == ColumnType::Text);
 }
@@ -65,8 +66,8 @@ TEST_CASE("result table: cells without rows have no line but their keys have col
   Results results = results_of(sample_manifest(3));
   results.rows.erase(results.rows.begin(), results.rows.begin() + 2);
   const ResultTable table = result_table(results);
-  REQUIRE(table.rows.size() == 1);
-  CHECK(table.rows[0][0] == Detail(2));
+  REQUIRE(table.row_count == 1);
+  CHECK(table.row(0)[0] == Detail(2));
   CHECK(std::ranges::find(table.columns, "options.spp.duplex", &ResultColumn::name) != table.columns.end());
 }
 
