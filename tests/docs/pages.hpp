@@ -1,11 +1,9 @@
-// Pages of the documentation, and a place to do what they say.
 #pragma once
 
 #include "tests/paths.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +13,8 @@
 #include <vector>
 
 namespace stagecraft::test {
+
+// Pages of the documentation, and a place to do what they say.
 
 struct Block {
   std::string fence;
