@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kMostComputations = 1e9;
 constexpr double kMostBytes = 0x1p60;
+constexpr std::int64_t kMostAtOnce = 20'000'000;   // computations: each takes some 200 bytes, its transfers included
 constexpr std::int64_t kMostPending = 10'000'000;  // each takes some 200 bytes of ours while it is in flight
 
 std::vector<std::string> schedule_names() {
@@ -53,14 +54,15 @@ std::optional<Plan> prepare(const LayerGraph& graph, const Platform& platform, c
   }
 }
 
-/// **Requires** a prepared plan that breaks no rule.
-void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
-  const std::int64_t least = least_microbatches(plan);
-  if (plan.microbatches < least) {
-    findings.push_back({"length", std::nullopt,
-                        "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
-                            " microbatches with this plan to find its period, it has " +
-                            std::to_string(plan.microbatches)});
+/// Of what a run keeps in memory at one time.
+void judge_size(const Plan& plan, std::vector<Finding>& findings) {
+  const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
+  const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
+  if (schedule.builds_at_once != nullptr && schedule.builds_at_once(plan) && computations > kMostAtOnce) {
+    findings.push_back({"size", std::nullopt,
+                        "the schedule makes the order of all " + std::to_string(computations) +
+                            " computations at once, since stages share devices or times decide; at most " +
+                            std::to_string(kMostAtOnce) + " are taken on"});
   }
   std::int64_t pending = 0;
   for (StageId stage : indices<StageId>(plan.stages.size())) pending += in_flight(plan, stage);
@@ -70,6 +72,18 @@ void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
                             " microbatches in flight, all stages together; at most " + std::to_string(kMostPending) +
                             " are taken on"});
   }
+}
+
+/// **Requires** a prepared plan that breaks no rule.
+void judge_schedule(const Plan& plan, std::vector<Finding>& findings) {
+  const std::int64_t least = least_microbatches(plan);
+  if (plan.microbatches < least) {
+    findings.push_back({"length", std::nullopt,
+                        "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
+                            " microbatches with this plan to find its period, it has " +
+                            std::to_string(plan.microbatches)});
+  }
+  judge_size(plan, findings);
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ const ScheduleInfo gpipe_schedule = {"gpipe",
                                      &cap_problem,
                                      &one_weight_version,
                                      &all_in_flight,
-                                     &build};
+                                     &build,
+                                     &shares_devices};
 
 }  // namespace stagecraft

@@ -86,7 +86,8 @@ const ScheduleInfo one_f_one_b_schedule = {
     nullptr,
     &one_weight_version,
     &one_f_one_b_in_flight,
-    &build_one_f_one_b};
+    &build_one_f_one_b,
+    &shares_devices};
 
 const ScheduleInfo eager_one_f_one_b_schedule = {
     "eager-1f1b",
@@ -97,6 +98,7 @@ const ScheduleInfo eager_one_f_one_b_schedule = {
     nullptr,
     &one_weight_version,
     &eager_in_flight,
-    &build_eager};
+    &build_eager,
+    &shares_devices};
 
 }  // namespace stagecraft

@@ -41,6 +41,7 @@ const ScheduleInfo pipedream_schedule = {
     &round_problem,
     &stashed_versions,
     &one_f_one_b_in_flight,
-    &build_one_f_one_b};
+    &build_one_f_one_b,
+    &shares_devices};
 
 }  // namespace stagecraft

@@ -47,6 +47,8 @@ struct ScheduleInfo {
   std::int64_t (*in_flight)(const Plan& plan, StageId stage) = nullptr;
   /// The orders of all devices in a segment of one iteration, or of the run if asynchronous.
   Schedule (*build)(const Plan& plan, Segment segment) = nullptr;
+  /// Whether the first segment has the orders of all, so that memory grows with the microbatches; null: never.
+  bool (*builds_at_once)(const Plan& plan) = nullptr;
   /// The plan with what the family works out beforehand, such as a pattern, from the model and the platform; null if
   /// there is nothing of the kind. See `prepared`. **Throws** InputError for parameters that do not fit them.
   Plan (*prepare)(const LayerGraph& graph, const Platform& platform, Plan plan) = nullptr;

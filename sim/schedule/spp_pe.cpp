@@ -201,11 +201,15 @@ class Writer {
   Schedule schedule_;
 };
 
+bool builds_at_once(const Plan& plan) {
+  return !settings_of(plan.schedule).strict || plan.microbatches <= kAtOnce || shares_devices(plan);
+}
+
 Schedule build(const Plan& plan, Segment segment) {
   const ProcessingSettings settings = settings_of(plan.schedule);
   Writer writer(plan, settings);
   const ProcessingChain chain = chain_of(plan, settings);
-  const bool at_once = !settings.strict || plan.microbatches <= kAtOnce || shares_devices(plan);
+  const bool at_once = builds_at_once(plan);
   if (at_once && segment.begin > 0) return writer.take();
   const auto lists =
       at_once ? order_blocks(chain, plan.microbatches).lists : order_piece(chain, plan.microbatches, segment);
@@ -240,6 +244,7 @@ const ScheduleInfo spp_pe_schedule = {
     .problem = &problem,
     .weight_versions = &one_weight_version,
     .in_flight = &order_in_flight,
-    .build = &build};
+    .build = &build,
+    .builds_at_once = &builds_at_once};
 
 }  // namespace stagecraft
