@@ -98,7 +98,13 @@ std::string find_input(const std::string& name, InputKind kind, const std::strin
     throw InputError("no such file", {path, 0, 0, ""}, suggest_name(file_stem(name), names));
   }
   throw InputError(std::string("no file and no shipped ") + word + " is called " + quote(name), {},
-                   suggest_name(name, names));
+                   suggest_shipped(name, names));
+}
+
+std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known) {
+  if (!known.empty()) return suggest_name(name, known);
+  return "none is shipped in " + quote(data_folder().string()) +
+         ": STAGECRAFT_DATA may name the folder with traces, platforms and experiments/studies";
 }
 
 std::vector<ShippedFile> shipped_files(const std::string& folder) {

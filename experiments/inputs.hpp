@@ -22,6 +22,9 @@ struct ShippedFile {
 /// that the environment variable STAGECRAFT_DATA names, else in the source tree the program was built from.
 [[nodiscard]] std::vector<ShippedFile> shipped_files(const std::string& folder);
 
+/// What to try in place of an unknown `name`: one of the shipped names, or, where there is none, another data folder.
+[[nodiscard]] std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known);
+
 /// A model and a platform, as the user names them and as they are.
 struct Inputs {
   Model model;

@@ -31,7 +31,7 @@ std::int64_t read_count_option(const std::string& option, const std::string& tex
     refuse(option,
            "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
                quote(text),
-           "digits only");
+           count ? "" : "digits only");
   }
   return *count.value;
 }
@@ -104,14 +104,24 @@ Training read_training_option(const std::optional<std::string>& text) {
   return training;
 }
 
+std::vector<std::pair<std::string, std::string>> read_assignments(const std::string& option,
+                                                                  const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::set<std::string> given;
+  for (const std::string& text : texts) {
+    pairs.push_back(read_assignment(option, text));
+    const std::string& key = pairs.back().first;
+    if (!given.insert(key).second) refuse(option, quote(key) + " is given twice");
+  }
+  return pairs;
+}
+
 ScheduleChoice read_schedule_option(const std::string& option, const std::string& text) {
   const std::size_t comma = text.find(',');
   ScheduleChoice choice{text.substr(0, comma), {}};
   if (comma == std::string::npos) return choice;
-  std::set<std::string> given;
-  for (const std::string& item : read_list_option(option, text.substr(comma + 1))) {
-    auto [key, value] = read_assignment(option, item);
-    if (!given.insert(key).second) refuse(option, quote(key) + " is given twice");
+  if (comma == 0 || comma + 1 == text.size()) refuse(option, "expected NAME or NAME,K=V,..., found " + quote(text));
+  for (auto& [key, value] : read_assignments(option, read_list_option(option, text.substr(comma + 1)))) {
     choice.parameters.emplace_back(std::move(key), std::move(value));
   }
   return choice;

@@ -35,6 +35,10 @@ namespace stagecraft {
 /// `a=b` as (a, b), split at the first `=`.
 [[nodiscard]] std::pair<std::string, std::string> read_assignment(const std::string& option, const std::string& text);
 
+/// One pair for each text; a key that comes twice is refused.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> read_assignments(const std::string& option,
+                                                                                const std::vector<std::string>& texts);
+
 /// `a,b,c`; empty pieces are refused.
 [[nodiscard]] std::vector<std::string> read_list_option(const std::string& option, const std::string& text);
 

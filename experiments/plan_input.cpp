@@ -21,7 +21,11 @@ std::string mismatch(const std::string& kind, const std::string& planned_hash, c
 }  // namespace
 
 PlanInput load_plan(const std::string& path, const Inputs& inputs, const std::function<void(const std::string&)>& say) {
-  const std::string text = read_text_file(path);
+  return parse_plan_input(read_text_file(path), path, inputs, say);
+}
+
+PlanInput parse_plan_input(const std::string& text, const std::string& path, const Inputs& inputs,
+                           const std::function<void(const std::string&)>& say) {
   const PlanHeader header = parse_plan_header(text, path);
   const std::string& model = inputs.model.profiles.front().name;
   const std::string& platform = inputs.platform.spec.name;

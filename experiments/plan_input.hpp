@@ -20,4 +20,8 @@ struct PlanInput {
 [[nodiscard]] PlanInput load_plan(const std::string& path, const Inputs& inputs,
                                   const std::function<void(const std::string&)>& say);
 
+/// The same of a text that has been read from `path` already.
+[[nodiscard]] PlanInput parse_plan_input(const std::string& text, const std::string& path, const Inputs& inputs,
+                                         const std::function<void(const std::string&)>& say);
+
 }  // namespace stagecraft

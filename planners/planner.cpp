@@ -4,6 +4,7 @@
 #include "sim/base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stagecraft {
 namespace {
@@ -20,11 +21,16 @@ std::string place_of(const PlannerInfo& planner, const std::string& option) {
   return "option '" + option + "' of planner '" + planner.name + "'";
 }
 
+/// A bound in digits as far as it is a whole number that a double holds.
+std::string bound_text(double bound) {
+  const bool is_whole = bound == std::floor(bound) && std::abs(bound) < 0x1p53;
+  return is_whole ? std::to_string(static_cast<std::int64_t>(bound)) : format_number(bound);
+}
+
 std::string bounds_text(const OptionInfo& option) {
   std::string text;
-  if (std::isfinite(option.least)) text += " of at least " + format_number(option.least);
-  if (std::isfinite(option.most))
-    text += (text.empty() ? " of at most " : " and at most ") + format_number(option.most);
+  if (std::isfinite(option.least)) text += " of at least " + bound_text(option.least);
+  if (std::isfinite(option.most)) text += (text.empty() ? " of at most " : " and at most ") + bound_text(option.most);
   return text;
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 namespace stagecraft {
 namespace {
@@ -80,6 +81,14 @@ PlannerOption read_planner_option(const std::string& text, const Planners& plann
   throw InputError("the planner " + quote(meant) + " is not compared", {"", 0, 0, "--set"});
 }
 
+void refuse_repeated(const std::vector<PlannerOption>& set) {
+  std::set<std::pair<std::string, std::string>> given;
+  for (const auto& [planner, option] : set) {
+    if (given.emplace(planner, option.first).second) continue;
+    throw InputError(quote(planner + "." + option.first) + " is given twice", {"", 0, 0, "--set"});
+  }
+}
+
 Choices read_choices(const Options& options) {
   Choices choices{.planners = read_planners(options.planners, read_external_options(options.planning)),
                   .planning = read_planning_choices(options.planning),
@@ -87,6 +96,7 @@ Choices read_choices(const Options& options) {
                   .set = {}};
   choices.planning.iterations = choices.simulation.iterations;
   for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
+  refuse_repeated(choices.set);
   for (const auto& planner : choices.planners) {  // mistyped options are no row
     static_cast<void>(parse_options(*planner, choices_for(*planner, choices).options));
   }

@@ -11,6 +11,8 @@
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/platform_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
 #include "sim/schedule/schedule_info.hpp"
@@ -29,25 +31,32 @@ struct Options {
   std::vector<std::string> speeds;
 };
 
-bool is_shipped(const std::string& name, const std::string& folder) {
-  const std::vector<ShippedFile> files = shipped_files(folder);
-  return std::ranges::find(files, name, &ShippedFile::name) != files.end();
+/// A file, read once: it may be a pipe.
+struct Source {
+  std::string path;
+  std::string text;
+};
+
+/// A path, else the name of a shipped model or platform.
+std::string find_described(const std::string& name) {
+  std::error_code ignored;
+  const bool is_there = std::filesystem::exists(name, ignored);
+  if (is_there && !std::filesystem::is_directory(name, ignored)) return name;
+  std::vector<std::string> known;
+  for (const char* folder : {"traces", "platforms"}) {
+    for (const ShippedFile& file : shipped_files(folder)) {
+      if (file.name == name) return file.path;
+      known.push_back(file.name);
+    }
+  }
+  if (is_there) throw InputError("expected a file, found a directory", {name, 0, 0, ""});
+  throw InputError("no file, no shipped model and no shipped platform is called " + quote(name), {},
+                   suggest_shipped(name, known));
 }
 
-/// What a file says it is: `model` of `stagecraft/model/1`. A name that is no file is that of a shipped one.
-std::string format_of(const std::string& name) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(name, ignored)) {
-    if (is_shipped(name, "traces")) return "model";
-    if (is_shipped(name, "platforms")) return "platform";
-    std::vector<std::string> known;
-    for (const char* folder : {"traces", "platforms"}) {
-      for (const ShippedFile& file : shipped_files(folder)) known.push_back(file.name);
-    }
-    throw InputError("no file, no shipped model and no shipped platform is called " + quote(name), {},
-                     suggest_name(name, known));
-  }
-  const YamlNode schema = parse_yaml(read_text_file(name), name).at("schema");
+/// What a file says it is: `model` of `stagecraft/model/1`.
+std::string format_of(const Source& source) {
+  const YamlNode schema = parse_yaml(source.text, source.path).at("schema");
   const std::string& text = schema.text();
   for (const char* format : {"model", "platform", "plan", "architecture", "device"}) {
     if (text == "stagecraft/" + std::string(format) + "/1") return format;
@@ -57,35 +66,54 @@ std::string format_of(const std::string& name) {
 }
 
 /// The file of a plan's header unless the user names one.
-std::string input_name(const std::optional<std::string>& given, const std::string& header, const std::string& what) {
+std::string input_name(const std::optional<std::string>& given, const std::string& header, InputKind kind,
+                       const std::string& plan) {
   if (given) return *given;
+  const std::string what = kind == InputKind::Model ? "model" : "platform";
   if (header.empty()) throw InputError("the plan does not say for which " + what, {}, "name it with --" + what);
-  return header;
+  try {
+    return find_input(header, kind);
+  } catch (const InputError&) {
+    throw InputError("the plan is for the " + what + " " + quote(header) + ", which is neither a file nor shipped",
+                     {plan, 0, 0, ""}, "name its file with --" + what);
+  }
 }
 
-Description describe_plan_file(const Options& options, const Settings& settings) {
-  const PlanHeader header = read_plan_header(options.file);
-  const Inputs inputs =
-      load_inputs(input_name(options.model, header.model, "model"),
-                  input_name(options.platform, header.platform, "platform"), read_speed_options(options.speeds));
-  const PlanInput input = load_plan(options.file, inputs, settings.say);
-  refuse_findings(options.file, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
+Description describe_plan_source(const Source& source, const Options& options, const Settings& settings) {
+  const PlanHeader header = parse_plan_header(source.text, source.path);
+  const std::string model = input_name(options.model, header.model, InputKind::Model, source.path);
+  const std::string platform = input_name(options.platform, header.platform, InputKind::Platform, source.path);
+  const Inputs inputs = load_inputs(model, platform, read_speed_options(options.speeds));
+  const PlanInput input = parse_plan_input(source.text, source.path, inputs, settings.say);
+  refuse_findings(source.path, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
   if (input.reading.plan.schedule.name == literal_schedule.name) {
     throw InputError("schedule 'literal' needs the file that gives each device's order, which describe does not take",
-                     {options.file, 0, 0, ""}, "stagecraft simulate PLAN --schedule-file FILE runs it");
+                     {source.path, 0, 0, ""}, "stagecraft simulate PLAN --schedule-file FILE runs it");
   }
   const Plan plan = prepared(input.graph, inputs.platform, input.reading.plan);
   return describe_plan(input.graph, inputs.platform, plan, evaluate_plan(input.graph, inputs.platform, plan));
 }
 
+/// Options of a plan that would say nothing about another file.
+void refuse_plan_options(const Options& options, const std::string& format) {
+  const bool has_speeds = !options.speeds.empty();
+  if (!options.model && !options.platform && !has_speeds) return;
+  const std::string option = options.model ? "--model" : options.platform ? "--platform" : "--speed";
+  throw InputError("is for a plan only, and the schema of " + quote(options.file) + " is stagecraft/" + format + "/1",
+                   {"", 0, 0, option});
+}
+
 Description describe(const Options& options, const Settings& settings) {
-  const std::string format = format_of(options.file);
-  if (format == "model") return describe_model(load_model(options.file));
-  if (format == "platform") return describe_platform(build_platform(load_platform_spec(options.file)));
-  if (format == "architecture") return describe_architecture(read_architecture_file(options.file));
-  if (format == "device") return describe_device(read_device_file(options.file));
-  return describe_plan_file(options, settings);
+  Source source{find_described(options.file), {}};
+  source.text = read_text_file(source.path);
+  const std::string format = format_of(source);
+  if (format == "plan") return describe_plan_source(source, options, settings);
+  refuse_plan_options(options, format);
+  if (format == "model") return describe_model(parse_model(source.text, source.path));
+  if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
+  if (format == "architecture") return describe_architecture(parse_architecture(source.text, source.path));
+  return describe_device(parse_device(source.text, source.path));
 }
 
 VerbAction configure(CLI::App& command) {

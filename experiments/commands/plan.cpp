@@ -32,7 +32,7 @@ Answer run(const Options& options, const Settings& settings) {
   const std::shared_ptr<const PlannerInfo> planner =
       resolve_planner(options.planner, read_external_options(options.planning));
   PlanningChoices choices = read_planning_choices(options.planning);
-  for (const std::string& text : options.set) choices.options.push_back(read_assignment("--set", text));
+  choices.options = read_assignments("--set", options.set);
   refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs);
   const Planning planning = make_plan(*planner, inputs, choices, settings.say);

@@ -58,6 +58,10 @@ RunChoices read_choices(const Options& options, const std::string& study_name) {
   } else if (!options.sbatch.empty() || options.cells_per_task) {
     throw InputError("is for --executor slurm", {"", 0, 0, options.sbatch.empty() ? "--cells-per-task" : "--sbatch"});
   }
+  if (choices.executor == ExecutorChoice::Slurm && options.workers) {
+    throw InputError("is for --executor local", {"", 0, 0, "--workers"},
+                     "of Slurm, --sbatch=--cpus-per-task=N says how many cells a task computes at a time");
+  }
   check_sbatch_options(options.sbatch);
   choices.sbatch = options.sbatch;
   choices.cells_per_task = static_cast<std::size_t>(
@@ -89,6 +93,24 @@ std::vector<std::string> command_of(const Options& options) {
   return command;
 }
 
+/// What goes on with a run that was interrupted: the same command, into the same folder.
+std::string resuming_command(const Options& options, const RunChoices& choices) {
+  std::vector<std::string> command = command_of(options);
+  const auto add = [&](const std::string& name, const std::optional<std::string>& value) {
+    if (value) command.insert(command.end(), {name, *value});
+  };
+  for (const std::string& text : options.sbatch) command.push_back("--sbatch=" + text);
+  for (const std::string& text : options.filters) add("--filter", text);
+  add("--cells-per-task", options.cells_per_task);
+  add("--shard", options.shard);
+  add("--workers", options.workers);
+  add("--out", choices.folder);
+  command.emplace_back("--resume");
+  std::string text;
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + shown_word(word);
+  return text;
+}
+
 Answer answer_dry_run(const Manifest& manifest, const Expansion& expansion, const RunChoices& choices,
                       const Settings& settings) {
   DryRun run{.manifest = manifest, .repeated = expansion.repeated, .cells = {}, .workers = choices.workers, .cell = {}};
@@ -112,6 +134,7 @@ ExitCode code_of(const StudyRun& run) {
 Answer run(const Options& options, const Settings& settings) {
   const std::string file = find_input(options.study, InputKind::Study);
   Study study = parse_study(read_text_file(file), file);
+  static_cast<void>(read_assignments("--set", options.set));  // a key that comes twice is a mistake
   for (const std::string& text : options.set) apply_setting(study, text);
   const RunChoices choices = read_choices(options, study.name);
   const Expansion expansion = expand(study);
@@ -121,7 +144,7 @@ Answer run(const Options& options, const Settings& settings) {
   if (options.dry_run) return answer_dry_run(manifest, expansion, choices, settings);
   const StudyRun run = run_study(manifest, choices, settings);
   for (const std::string& warning : run.results.warnings) settings.say("warning: " + warning);
-  return {.text = study_run_text(run, choices, options.study),
+  return {.text = study_run_text(run, choices, resuming_command(options, choices)),
           .json = to_json(study_run_record(run, choices)),
           .code = code_of(run)};
 }

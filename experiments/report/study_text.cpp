@@ -1,5 +1,6 @@
 #include "experiments/report/study_text.hpp"
 
+#include "experiments/study/slurm.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
@@ -119,16 +120,16 @@ Detail::Record dry_run_record(const DryRun& run) {
   return record;
 }
 
-std::string study_run_text(const StudyRun& run, const RunChoices& choices, const std::string& study_file) {
+std::string study_run_text(const StudyRun& run, const RunChoices& choices, const std::string& resuming) {
   const Results& results = run.results;
   std::string text = "study " + quote(results.manifest.study) + ": " + std::to_string(results.rows.size()) + " of " +
                      counted(results.manifest.cells.size(), "cell") + " in " + choices.folder;
   for (const auto& [status, count] : count_statuses(results)) text += ", " + std::to_string(count) + " " + status;
   text += "\n" + failure_text(results);
   if (run.is_interrupted) {
-    text += "interrupted; go on with: stagecraft run " + study_file + " --out " + choices.folder + " --resume\n";
+    text += "interrupted; go on with: " + resuming + "\n";
   } else if (choices.shard) {
-    text += "when all shards are done: stagecraft collect " + choices.folder + "\n";
+    text += "when all shards are done: stagecraft collect " + shown_word(choices.folder) + "\n";
   }
   return text;
 }

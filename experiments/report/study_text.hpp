@@ -23,8 +23,8 @@ struct DryRun {
 [[nodiscard]] std::string dry_run_text(const DryRun& run);
 [[nodiscard]] Detail::Record dry_run_record(const DryRun& run);
 
-/// How a run ended: rows by status, where they lie, what to do next.
-[[nodiscard]] std::string study_run_text(const StudyRun& run, const RunChoices& choices, const std::string& study_file);
+/// How a run ended: rows by status, where they lie, what to do next: `resuming` is the command for one interrupted.
+[[nodiscard]] std::string study_run_text(const StudyRun& run, const RunChoices& choices, const std::string& resuming);
 [[nodiscard]] Detail::Record study_run_record(const StudyRun& run, const RunChoices& choices);
 
 }  // namespace stagecraft

@@ -121,6 +121,7 @@ std::uint64_t noise_seed(const Cell& cell) {
 std::string manifest_path(const std::string& folder) { return (fs::path(folder) / "manifest.jsonl").string(); }
 
 Manifest read_manifest(const std::string& folder) {
+  if (folder.empty()) throw InputError("expected the folder of a study's results, found an empty name");
   const std::string path = manifest_path(folder);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {

@@ -138,6 +138,13 @@ std::string shell_word(std::string_view text) {
   return word + "'";
 }
 
+std::string shown_word(std::string_view text) {
+  const bool is_clear = !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {
+    return is_plain(letter) || std::string_view("/.,:=+@%").find(letter) != std::string_view::npos;
+  });
+  return is_clear ? std::string(text) : shell_word(text);
+}
+
 // Slurm replaces `%` and removes `\` in the names of logs and folders that it is given, and reads `#SBATCH` in the
 // lines before the first command. So it is given no name at all: the script itself goes to the folder and opens its
 // log.

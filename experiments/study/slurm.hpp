@@ -67,6 +67,9 @@ struct SubmitAnswer {
 /// `text` as one word of a POSIX shell, whatever is in it. **Requires** no NUL.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
+/// The same for people: as it is where no shell would take anything in it for its own.
+[[nodiscard]] std::string shown_word(std::string_view text);
+
 /// The script that every task of the array runs.
 [[nodiscard]] std::string batch_script(const SlurmSubmission& submission);
 

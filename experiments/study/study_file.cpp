@@ -298,6 +298,7 @@ void read_limit(const std::string& name, const YamlNode& node, StudyLimits& limi
 void read_setting(const std::string& option, const std::string& text,
                   const std::function<void(const std::string&, const YamlNode&)>& take) {
   const auto [path, value] = read_assignment(option, text);
+  if (value.empty()) throw InputError("expected a value, found nothing", {"", 0, 0, option + " " + path});
   try {
     take(path, parse_yaml(value, option));
   } catch (const InputError& error) {

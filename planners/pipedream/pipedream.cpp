@@ -209,7 +209,7 @@ std::vector<OptionInfo> pipedream::options() {
            {"ledger", "original", "none"}},
           {"use_fewer", false, "devices may be left idle where that is faster"},
           {"max_states", std::int64_t{200000}, "refuse graphs with more down-sets", {}, 1, 1e9},
-          {"max_work", 2e10, "refuse problems with more transitions"}};
+          {"max_work", 2e10, "refuse problems with more transitions", {}, 1}};
 }
 
 const PlannerInfo pipedream_planner{

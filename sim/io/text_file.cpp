@@ -44,6 +44,7 @@ void check_text(std::string_view text, const std::string& file_name) {
 }
 
 std::string read_bytes_file(const std::string& path) {
+  if (path.empty()) throw InputError("expected the name of a file to read, found an empty one");
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw InputError("expected a file, found a directory", {path, 0, 0, ""});

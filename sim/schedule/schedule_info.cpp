@@ -80,7 +80,7 @@ std::optional<ParameterProblem> parameter_problem(const ScheduleInfo& schedule, 
   if (parameter->takes_time) {
     const Parsed<Seconds> time = parse_seconds(text);
     if (time && *time.value > Seconds(0) && *time.value <= kLongestPeriod) return std::nullopt;
-    hint = time ? "" : time.problem;
+    hint = time ? "a time is more than zero and at most " + format_seconds(kLongestPeriod) : time.problem;
   }
   return ParameterProblem{
       "parameter " + quote(name) + " of " + of + ": expected " + type_name(*parameter) + ", found " + quote(text),

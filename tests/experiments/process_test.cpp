@@ -22,6 +22,15 @@ TEST_CASE("process: a result that cannot be written is an error") {
   CHECK(shell("$S --version 2>&- <&-").code == 0);
 }
 
+TEST_CASE("process: describe reads a pipe, and a shipped name beside a folder of that name") {
+  const ShellRun piped = shell("cat traces/vgg16.yaml | $S describe /dev/stdin");
+  CHECK(piped.code == 0);
+  CHECK(piped.out.starts_with("model vgg16"));
+  const test::TemporaryFolder folder;
+  const ShellRun beside = shell("mkdir $D/vgg16 && cd $D && $S describe vgg16", folder.path());
+  CHECK(beside.out.starts_with("model vgg16"));
+}
+
 TEST_CASE("process: whoever stops reading ends the program quietly") {
   const ShellRun gone = shell("$S --help | true; exit 0");
   CHECK(gone.code == 0);
@@ -47,9 +56,11 @@ TEST_CASE("process: what is not watched shows no progress") {
 }
 
 TEST_CASE("process: data is looked for where STAGECRAFT_DATA says") {
-  const ShellRun run = shell("STAGECRAFT_DATA=/nonexistent $S compare --model vgg16 --platform p3.8xlarge-x4");
-  CHECK(run.code == 2);
-  CHECK(run.err.find("none is known") != std::string::npos);
+  for (const char* command : {"describe vgg16", "compare --model vgg16 --platform p3.8xlarge-x4"}) {
+    const ShellRun run = shell(std::string("STAGECRAFT_DATA=/nonexistent $S ") + command);
+    CHECK(run.code == 2);
+    CHECK(run.err.find("none is shipped in '/nonexistent': STAGECRAFT_DATA may name") != std::string::npos);
+  }
 }
 
 }  // namespace
