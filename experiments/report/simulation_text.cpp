@@ -29,8 +29,9 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
 
 std::string comparison_text(const Simulation& simulation, const Plan& plan) {
   const Figures simulated = simulation.report.figures();
-  const auto row = [](const std::string& name, const Figures& figures) {
-    return std::vector<std::string>{name, or_dash(headline(figures)), largest_peak(figures)};
+  const auto row = [&](const std::string& name, const Figures& figures) {  // a claim of the other kind is none
+    const std::optional<Seconds> time = simulated.period ? figures.period : figures.iteration_time;
+    return std::vector<std::string>{name, or_dash(time), largest_peak(figures)};
   };
   Table table{{"", simulated.period ? "period" : "iteration time", "largest peak"}, {}};
   table.rows.push_back(row("predicted by the planner", plan.predicted));

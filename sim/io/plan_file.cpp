@@ -196,11 +196,18 @@ Pattern read_pattern(const YamlNode& node) {
   return pattern;
 }
 
+/// A claim; longer than any model and its microbatches take, but such that its error is a number for people.
+Seconds read_claim(const YamlNode& node) {
+  const Seconds time = read_seconds(node);
+  if (time > Seconds(1e30)) node.fail_expected("a time of at most 1e30 s");
+  return time;
+}
+
 Figures read_figures(Resolver& names, const YamlNode& node) {
   node.allow_keys({"iteration_time", "period", "peak_memory"});
   Figures figures;
-  if (const auto time = node.find("iteration_time")) figures.iteration_time = read_seconds(*time);
-  if (const auto period = node.find("period")) figures.period = read_seconds(*period);
+  if (const auto time = node.find("iteration_time")) figures.iteration_time = read_claim(*time);
+  if (const auto period = node.find("period")) figures.period = read_claim(*period);
   if (const auto memory = node.find("peak_memory")) {
     for (const auto& [name, value] : memory->entries()) {
       const Bytes peak = read_bytes(value);

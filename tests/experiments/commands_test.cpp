@@ -205,6 +205,20 @@ TEST_CASE("plan: what it writes can be checked and simulated, and another input 
         "stagecraft: warning: the plan was made for another model file (its SHA-256 differs)\n");
 }
 
+TEST_CASE("simulate: a claim of a period is not shown as one of an iteration") {
+  const Toy toy;
+  std::string plan = read(toy.plan);
+  plan.replace(plan.find("iteration_time"), std::string("iteration_time").size(), "period");
+  write(toy.plan, plan);
+  const std::string text = toy.on("simulate").out;
+  const std::string told = "predicted by the planner";
+  const std::size_t at = text.find(told);
+  REQUIRE(at != std::string::npos);
+  const std::string claim = text.substr(at + told.size(), text.find('\n', at) - at - told.size());
+  CHECK(claim.find_first_not_of(" -") == std::string::npos);
+  CHECK(text.find("prediction error") == std::string::npos);
+}
+
 TEST_CASE("plan: writes JSON on demand, and nothing when there is no plan or an error") {
   const Toy toy;
   const std::string output = toy.file("out.json");
