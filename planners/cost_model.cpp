@@ -78,6 +78,13 @@ Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& r
   return bytes / slowest * (2.0 * (replicas - 1.0) / replicas);
 }
 
+Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
+                       Bytes parameters) {
+  Seconds slowest{0};
+  for (DeviceId device : devices) slowest = std::max(slowest, update_time(platform.kind(device), training, parameters));
+  return slowest;
+}
+
 bool is_asynchronous(const ScheduleChoice& schedule) {
   const ScheduleInfo* info = find_schedule(schedule.name);
   if (info != nullptr) return !info->synchronous;

@@ -39,6 +39,10 @@ struct StageTime {
 /// **Throws** InputError if two neighbours are not connected.
 [[nodiscard]] Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes);
 
+/// The optimizer's step of `parameters` on the slowest of `devices`; none where the platform does not tell how fast.
+[[nodiscard]] Seconds slowest_update(const Platform& platform, const Training& training,
+                                     const std::vector<DeviceId>& devices, Bytes parameters);
+
 /// Whether a schedule reports a period instead of an iteration time. **Throws** InputError for an unknown schedule.
 [[nodiscard]] bool is_asynchronous(const ScheduleChoice& schedule);
 

@@ -10,19 +10,6 @@ extern const PlannerInfo data_parallel_planner;
 
 namespace {
 
-/// The optimizer step of the slowest device: all it keeps of the weights, moved once; none where the platform does not
-/// tell how fast.
-Seconds update_time(const PlanRequest& request, Bytes parameters) {
-  const Training& training = request.training;
-  const Bytes moved = parameters * (1 + training.gradient_copies + training.optimizer_copies);
-  Seconds slowest{0};
-  for (DeviceId device : indices(request.platform.devices)) {
-    const std::optional<BytesPerSecond>& bandwidth = request.platform.kind(device).update_bandwidth;
-    if (bandwidth) slowest = std::max(slowest, moved / *bandwidth);
-  }
-  return slowest;
-}
-
 PlanResult plan_data_parallel(const PlanRequest& request) {
   Plan plan = empty_plan(data_parallel_planner, request);
   plan.stages.emplace_back();
@@ -48,7 +35,7 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   const std::int64_t in_round = is_split ? 1 : replicas;  // microbatches
   const Bytes parameters = totals(request.graph).parameters;
   const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
-  const Seconds update = update_time(request, parameters);
+  const Seconds update = slowest_update(request.platform, request.training, stage.devices, parameters);
   if (is_asynchronous(request.schedule)) {
     const Seconds round = time.backward + std::max(time.forward, all_reduce) + update;
     plan.predicted.period = round / static_cast<double>(in_round);

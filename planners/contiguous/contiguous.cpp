@@ -55,11 +55,21 @@ Bytes smallest_memory(const PlanRequest& request, Bytes enough) {
   return least_memory(request.platform, enough, finds);
 }
 
+void require_states(std::size_t layers, std::size_t devices) {
+  constexpr std::size_t kMost = 50'000'000;  // of 24 bytes
+  const std::size_t states = layers * std::min(layers, devices);
+  if (states <= kMost) return;
+  throw InputError("the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) +
+                       " devices would have " + std::to_string(states) + " entries",
+                   {}, "this planner takes on 5e7: plan with blocks for layers, or fewer devices");
+}
+
 PlanResult plan_contiguous(const PlanRequest& request) {
   if (request.schedule.name != contiguous_planner.default_schedule) {
     throw InputError("planner 'contiguous' plans for the schedule '1f1b-star', not for " + quote(request.schedule.name),
                      {}, "its cut is the best only with the counts in flight of that schedule");
   }
+  require_states(request.graph.layers.size(), request.platform.devices.size());
   const Chain chain(request, kPeriodicWeightVersions);
   PlanResult result = plan_within(request, chain);
   if (auto* none = std::get_if<Infeasible>(&result)) {

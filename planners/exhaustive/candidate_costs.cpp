@@ -9,17 +9,6 @@
 namespace stagecraft::exhaustive {
 namespace {
 
-Seconds update_time(const PlanRequest& request, const Stage& stage, Bytes parameters) {
-  const Training& training = request.training;
-  const Bytes moved = parameters * (1 + training.gradient_copies + training.optimizer_copies);
-  Seconds slowest{0};
-  for (DeviceId device : stage.devices) {
-    const auto& bandwidth = request.platform.kind(device).update_bandwidth;
-    if (bandwidth) slowest = std::max(slowest, moved / *bandwidth);
-  }
-  return slowest;
-}
-
 /// The narrowest way between a device of one stage and a device of the other.
 BytesPerSecond narrowest(const Platform& platform, const Stage& from, const Stage& to) {
   BytesPerSecond least(kNever.value());
@@ -60,7 +49,7 @@ Figures claim(const PlanRequest& request, const Plan& plan) {
     const StageTime time = stage_time(request.graph, request.platform, stage);
     const Bytes parameters = parameters_of(request.graph, stage);
     const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
-    const Seconds update = update_time(request, stage, parameters);
+    const Seconds update = slowest_update(request.platform, request.training, stage.devices, parameters);
     const auto replicas = static_cast<std::int64_t>(stage.devices.size());
     const double share = 1.0 / static_cast<double>(replicas);
     const bool split = stage.replication == Replication::Split;

@@ -79,11 +79,8 @@ Seconds synchronisation(const PlanRequest& request, const Plan& plan) {
   Seconds longest{0};
   for (const Stage& stage : plan.stages) {
     const Bytes parameters = stage_work(request.graph, stage).parameters;
-    Seconds update{0};
-    for (DeviceId device : stage.devices) {
-      update = std::max(update, update_time(request.platform.kind(device), request.training, parameters));
-    }
-    longest = std::max(longest, ring_all_reduce(request.platform, stage.devices, parameters) + update);
+    longest = std::max(longest, ring_all_reduce(request.platform, stage.devices, parameters) +
+                                    slowest_update(request.platform, request.training, stage.devices, parameters));
   }
   return longest;
 }

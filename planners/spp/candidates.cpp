@@ -5,6 +5,7 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/processing_run.hpp"
 #include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/spp_pe.hpp"
 
 #include <algorithm>
 
@@ -41,16 +42,6 @@ void execute(const PlanRequest& request, Candidate& candidate) {
 }
 
 }  // namespace
-
-ProcessingSettings processing_settings(const ScheduleChoice& schedule) {
-  const std::string cap = parameter(schedule, "inflight_cap");
-  ProcessingSettings settings;
-  if (cap == "1f1b") settings.cap = InFlightCap::OneForwardOneBackward;
-  if (cap == "double") settings.cap = InFlightCap::Double;
-  settings.strict = parameter(schedule, "pe_exec") == "strict";
-  settings.full_duplex = parameter(schedule, "duplex") == "full";
-  return settings;
-}
 
 Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, const Partition& partition,
                     const std::vector<LayerId>& layers, const std::vector<DeviceId>& devices) {

@@ -4,7 +4,6 @@
 #include "planners/spp/partition.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
-#include "sim/schedule/processing_order.hpp"
 
 #include <optional>
 #include <vector>
@@ -20,9 +19,6 @@ struct Candidate {
   std::optional<Seconds> bound;
   bool exceeds_soft_bound = false;  ///< slower than (M + 4 S - 4) w + the longest synchronisation
 };
-
-/// What the parameters of schedule `spp-pe` ask for.
-[[nodiscard]] ProcessingSettings processing_settings(const ScheduleChoice& schedule);
 
 /// The partition as a plan of `planner`, stages dividing each microbatch among their replicas, and executed in the
 /// request's schedule: `spp-pe` by `executed_time`, any other by `evaluate`.

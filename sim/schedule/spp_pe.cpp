@@ -1,3 +1,5 @@
+#include "sim/schedule/spp_pe.hpp"
+
 #include "sim/schedule/processing_pieces.hpp"
 #include "sim/schedule/ranks.hpp"
 #include "sim/schedule/schedule_info.hpp"
@@ -13,16 +15,6 @@ namespace {
 constexpr std::int64_t kAtOnce = 512;  ///< microbatches that are ordered in one piece
 
 std::int64_t one_weight_version(const Plan& /*plan*/, StageId /*stage*/) { return 1; }
-
-ProcessingSettings settings_of(const ScheduleChoice& choice) {
-  const std::string cap = parameter(choice, "inflight_cap");
-  ProcessingSettings settings;
-  if (cap == "1f1b") settings.cap = InFlightCap::OneForwardOneBackward;
-  if (cap == "double") settings.cap = InFlightCap::Double;
-  settings.strict = parameter(choice, "pe_exec") != "list";
-  settings.full_duplex = parameter(choice, "duplex") == "full";
-  return settings;
-}
 
 std::vector<std::int64_t> caps_of(const Plan& plan, InFlightCap cap) {
   std::vector<std::int64_t> alternating;
@@ -122,7 +114,7 @@ std::int64_t most_in_list(const Plan& plan, const ProcessingSettings& settings, 
 }
 
 std::int64_t order_in_flight(const Plan& plan, StageId id) {
-  const ProcessingSettings settings = settings_of(plan.schedule);
+  const ProcessingSettings settings = processing_settings(plan.schedule);
   if (!settings.strict) return most_in_list(plan, settings, id);
   if (is_plain(plan, settings)) {
     const auto behind = static_cast<std::int64_t>(plan.stages.size() - 1 - id.value());
@@ -202,11 +194,11 @@ class Writer {
 };
 
 bool builds_at_once(const Plan& plan) {
-  return !settings_of(plan.schedule).strict || plan.microbatches <= kAtOnce || shares_devices(plan);
+  return !processing_settings(plan.schedule).strict || plan.microbatches <= kAtOnce || shares_devices(plan);
 }
 
 Schedule build(const Plan& plan, Segment segment) {
-  const ProcessingSettings settings = settings_of(plan.schedule);
+  const ProcessingSettings settings = processing_settings(plan.schedule);
   Writer writer(plan, settings);
   const ProcessingChain chain = chain_of(plan, settings);
   const bool at_once = builds_at_once(plan);
@@ -220,6 +212,16 @@ Schedule build(const Plan& plan, Segment segment) {
 }
 
 }  // namespace
+
+ProcessingSettings processing_settings(const ScheduleChoice& choice) {
+  const std::string cap = parameter(choice, "inflight_cap");
+  ProcessingSettings settings;
+  if (cap == "1f1b") settings.cap = InFlightCap::OneForwardOneBackward;
+  if (cap == "double") settings.cap = InFlightCap::Double;
+  settings.strict = parameter(choice, "pe_exec") == "strict";
+  settings.full_duplex = parameter(choice, "duplex") == "full";
+  return settings;
+}
 
 const ScheduleInfo spp_pe_schedule = {
     .name = "spp-pe",

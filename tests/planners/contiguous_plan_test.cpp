@@ -2,12 +2,15 @@
 #include "planners/contiguous/best_contiguous.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
+#include "tests/model/topologies.hpp"
 #include "tests/planners/memory_chains.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <random>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -96,6 +99,19 @@ TEST_CASE("contiguous: another schedule is refused") {
   PlanRequest request = problem.request();
   request.schedule.name = "1f1b";
   CHECK_THROWS_WITH_AS((void)planner().plan(request), doctest::Contains("1f1b-star"), InputError);
+}
+
+TEST_CASE("contiguous: more layers on more devices than its table may have are refused") {
+  constexpr std::uint32_t kMany = 7072;
+  MemoryProblem problem = problem_m1(26);
+  problem.graph.layers = {};
+  for (std::uint32_t l = 0; l < kMany; ++l) problem.graph.layers.push_back({.name = "l" + std::to_string(l)});
+  problem.platform.spec.form = test::nodes_of(1, kMany, Interconnect{SwitchedNode{}, test::link_of(1.0)},
+                                              SwitchedNetwork{}, NicSpec{test::link_of(1.0), false});
+  problem.platform = build_platform(problem.platform.spec);
+  CHECK_THROWS_WITH_AS((void)planner().plan(problem.request()),
+                       doctest::Contains("the table of 7072 layers on 7072 devices would have 50013184 entries"),
+                       InputError);
 }
 
 TEST_CASE("contiguous: times that nanoseconds cannot count are refused") {
