@@ -357,7 +357,9 @@ TEST_CASE("schedule parameters: what they may be") {
         "parameter 'release' of schedule '1f1b-star': expected timed|asap, found 'soon'; ");
   CHECK(problem("period", 14)
             .starts_with("parameter 'period' of schedule '1f1b-star': expected time|least, found '14'; "));
-  CHECK(problem("period", "0 s") == "parameter 'period' of schedule '1f1b-star': expected time|least, found '0 s'; ");
+  CHECK(problem("period", "0 s") ==
+        "parameter 'period' of schedule '1f1b-star': expected time|least, found '0 s'; a time is more than zero and at "
+        "most 1e+06 s");
   CHECK(
       problem("perod", "1 s").starts_with("the schedule '1f1b-star' has no parameter 'perod'; did you mean 'period'?"));
   const ScheduleChoice choice{"1f1b-star", {{"release", "asap"}, {"period", "14 ms"}}};
