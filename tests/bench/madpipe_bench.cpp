@@ -1,4 +1,6 @@
 #include "planners/madpipe/allocation_search.hpp"
+#include "planners/madpipe/pattern_search.hpp"
+#include "planners/madpipe/special_plan.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "tests/bench/usage.hpp"
@@ -10,8 +12,10 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
-// Phase 1 of MadPipe with its whole search, on the grid of 101 x 11 x 51 points; from the layer graph in memory on.
+// Phase 1 of MadPipe with its whole search, on the grid of 101 x 11 x 51 points, from the layer graph in memory on; and
+// phase 2 for given stages.
 namespace {
 
 using namespace stagecraft;
@@ -75,6 +79,26 @@ void search(benchmark::State& state, const LayerGraph& graph) {
 void resnet101_blocks(benchmark::State& state) { search(state, resnet101(Granularity::Block)); }
 void resnet101_layers(benchmark::State& state) { search(state, resnet101(Granularity::Layer)); }
 void hundred_layers(benchmark::State& state) { search(state, long_chain()); }
+
+/// Phase 2 for a device that comes back between all others: `visits` stages of its own.
+void pattern(benchmark::State& state) {
+  const auto visits = static_cast<std::size_t>(state.range(0));
+  const LayerGraph graph = long_chain();
+  const Platform platform = eight_devices(std::int64_t{16} << 30U);
+  const Chain chain({graph, platform, {}, 1, {}, Options({})}, kPeriodicWeightVersions);
+  std::vector<ChainStage> stages;
+  for (std::size_t s = 0; s < 2 * visits - 1; ++s) {
+    const std::size_t begin = stages.empty() ? 0 : stages.back().end;
+    const std::size_t end = s + 2 == 2 * visits ? chain.size() : begin + chain.size() / (2 * visits - 1);
+    stages.push_back({begin, end, static_cast<std::uint32_t>(s % 2 == 0 ? 0 : 1 + s / 2)});
+  }
+  constexpr std::int64_t kNodes = 1000;
+  madpipe::PatternAnswer answer;
+  for (auto _ : state) answer = madpipe::least_pattern(chain, stages, {madpipe::longest_period(chain), kNodes});
+  state.counters["nodes"] = static_cast<double>(answer.nodes);
+  state.counters["period_s"] = answer.pattern ? to_seconds(answer.pattern->period).value() : 0.0;
+}
+BENCHMARK(pattern)->UseRealTime()->Unit(benchmark::kMillisecond)->ArgName("visits")->Arg(2)->Arg(3)->Arg(4);
 
 // Memory of a device in MiB.
 BENCHMARK(resnet101_blocks)->Unit(benchmark::kMillisecond)->Arg(4096)->Arg(6144)->Arg(8192)->Arg(12288)->Arg(16384);
