@@ -10,6 +10,8 @@
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 
+#include <utility>
+
 namespace stagecraft {
 namespace {
 
@@ -51,19 +53,26 @@ auto load(const Manifest& manifest, const Cell& cell, const std::string& kind, s
 
 }  // namespace
 
-Inputs load_inputs(const Manifest& manifest, const Cell& cell) {
-  Inputs inputs;
-  inputs.model = load(manifest, cell, "model", inputs.model_hash, parse_model);
-  inputs.platform = build_platform(load(manifest, cell, "platform", inputs.platform_hash, parse_platform));
-  return inputs;
+HashedInput<Model> load_model(const Manifest& manifest, const Cell& cell) {
+  HashedInput<Model> model;
+  model.input = load(manifest, cell, "model", model.hash, parse_model);
+  return model;
 }
 
-std::string inputs_key(const Cell& cell) {
-  return to_json(Detail::Record{{"model", *find_key(cell.keys, "model")},
-                                {"of_model", overrides_of(cell, "model.")},
-                                {"platform", *find_key(cell.keys, "platform")},
-                                {"of_platform", overrides_of(cell, "platform.")}},
-                 -1);
+HashedInput<Platform> load_platform(const Manifest& manifest, const Cell& cell) {
+  HashedInput<Platform> platform;
+  platform.input = build_platform(load(manifest, cell, "platform", platform.hash, parse_platform));
+  return platform;
+}
+
+Inputs load_inputs(const Manifest& manifest, const Cell& cell) {
+  HashedInput<Model> model = load_model(manifest, cell);
+  HashedInput<Platform> platform = load_platform(manifest, cell);
+  return {std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash)};
+}
+
+std::string input_key(const Cell& cell, const std::string& kind) {
+  return to_json(Detail::Record{{"file", *find_key(cell.keys, kind)}, {"with", overrides_of(cell, kind + ".")}}, -1);
 }
 
 void check_files(const Manifest& manifest) {

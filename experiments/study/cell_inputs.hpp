@@ -12,8 +12,17 @@ namespace stagecraft {
 /// **Throws** InputError for values that the file's format does not take.
 [[nodiscard]] Inputs load_inputs(const Manifest& manifest, const Cell& cell);
 
-/// Equal for cells whose inputs are equal.
-[[nodiscard]] std::string inputs_key(const Cell& cell);
+/// One of them, with the SHA-256 of its file.
+template <class Input>
+struct HashedInput {
+  Input input;
+  std::string hash;
+};
+[[nodiscard]] HashedInput<Model> load_model(const Manifest& manifest, const Cell& cell);
+[[nodiscard]] HashedInput<Platform> load_platform(const Manifest& manifest, const Cell& cell);
+
+/// Equal for cells with equal models or platforms: `kind` says which.
+[[nodiscard]] std::string input_key(const Cell& cell, const std::string& kind);
 
 /// **Throws** InputError if a file is no longer as it was when the study began.
 void check_files(const Manifest& manifest);

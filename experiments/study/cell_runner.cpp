@@ -1,6 +1,5 @@
 #include "experiments/study/cell_runner.hpp"
 
-#include "experiments/study/cell_inputs.hpp"
 #include "experiments/study/large_pages.hpp"
 #include "experiments/study/run_cell.hpp"
 #include "sim/base/child_process.hpp"
@@ -32,7 +31,6 @@ std::string encode(const RowLine& row) { return static_cast<char>(row.status) + 
 RowLine decode(const std::string& bytes) { return {static_cast<CellStatus>(bytes.at(0)), bytes.substr(1)}; }
 
 constexpr std::chrono::milliseconds kLightLoad(200);
-constexpr std::size_t kMostPrepared = 64;
 
 /// The kernel gives this process no more memory than allowed.
 void limit_memory(const StudyLimits& limits) {
@@ -58,18 +56,14 @@ std::string out_of_memory_text(const StudyLimits& limits) {
   return "needs more than the " + format_whole_bytes(*limits.memory) + " of memory that limits.memory gives a cell";
 }
 
-Row row_of(const Manifest& manifest, const StudyCell& cell, const Inputs* inputs, const FrameSender& sender) {
+Row row_of(const Manifest& manifest, const StudyCell& cell, const KeptInputs& kept, const FrameSender& sender) {
   try {
-    Inputs own;
-    if (inputs == nullptr) {
-      const auto start = std::chrono::steady_clock::now();
-      own = load_inputs(manifest, cell.cell);
-      if (std::chrono::steady_clock::now() - start < kLightLoad) {
-        sender.send(static_cast<std::uint32_t>(CellFrame::LightInputs), "");
-      }
-      inputs = &own;
+    const auto start = std::chrono::steady_clock::now();
+    const Inputs inputs = kept.inputs_of(cell.cell);
+    if (!kept.has(cell.cell) && std::chrono::steady_clock::now() - start < kLightLoad) {
+      sender.send(static_cast<std::uint32_t>(CellFrame::LightInputs), "");
     }
-    return run_cell(manifest, cell, *inputs);
+    return run_cell(manifest, cell, inputs);
   } catch (const InputError& error) {
     return failed_row(cell, CellStatus::Invalid, error.what());
   } catch (const std::bad_alloc&) {
@@ -131,25 +125,12 @@ struct CellRunner::Host {
   std::unique_ptr<ChildProcess> process;
 };
 
-CellRunner::CellRunner(const Manifest& manifest) : manifest_(manifest) {
+CellRunner::CellRunner(const Manifest& manifest) : manifest_(manifest), inputs_(manifest) {
   throw_once();
   use_large_pages();
 }
 
 CellRunner::~CellRunner() = default;
-
-/// Inputs that a cell has loaded in little time are loaded here for the cells that follow, which are then forked with
-/// them. Only cells load what may be heavy or harmful.
-CellRunner::Prepared& CellRunner::prepare(const Cell& cell) {
-  const std::string key = inputs_key(cell);
-  if (!prepared_.contains(key) && prepared_.size() == kMostPrepared) prepared_.clear();
-  Prepared& prepared = prepared_[key];
-  if (prepared.is_light && prepared.inputs == nullptr) {
-    prepared.inputs = std::make_unique<Inputs>(load_inputs(manifest_, cell));
-    host_.reset();
-  }
-  return prepared;
-}
 
 /// The host's side: one cell after another, until one leaves what the next might notice.
 void CellRunner::serve(int orders, const FrameSender& sender) const {
@@ -159,9 +140,7 @@ void CellRunner::serve(int orders, const FrameSender& sender) const {
   while (const auto order = is_last ? std::nullopt : read_order(orders)) {
     const StudyCell& cell = manifest_.cells[*order];
     set_alarm(manifest_.limits.time);
-    const auto prepared = prepared_.find(inputs_key(cell.cell));
-    const RowLine row = row_line(
-        row_of(manifest_, cell, prepared == prepared_.end() ? nullptr : prepared->second.inputs.get(), sender));
+    const RowLine row = row_line(row_of(manifest_, cell, inputs_, sender));
     set_alarm(Seconds(0));
     is_last = has_lasting_state() || row.status == CellStatus::Crashed;
     sender.send(static_cast<std::uint32_t>(is_last ? CellFrame::LastRow : CellFrame::Row), encode(row));
@@ -180,14 +159,14 @@ void CellRunner::start_host() {
 }
 
 /// With its row a cell is done, however long its process would take to end.
-RowLine CellRunner::ask_host(std::size_t position, Prepared& prepared) {
+RowLine CellRunner::ask_host(std::size_t position) {
   const StudyCell& cell = manifest_.cells[position];
   host_->is_used = true;
   send(host_->ours, &position, sizeof position, MSG_NOSIGNAL);  // where that fails, no row comes
   while (const std::optional<Frame> frame = host_->process->receive()) {
     const auto kind = static_cast<CellFrame>(frame->kind);
     if (kind == CellFrame::LightInputs) {
-      prepared.is_light = true;
+      inputs_.mark_light(cell.cell);
       continue;
     }
     if (kind == CellFrame::LastRow) host_.reset();
@@ -200,13 +179,13 @@ RowLine CellRunner::ask_host(std::size_t position, Prepared& prepared) {
 
 /// What kills a cell may be what those before it have left, in memory above all: then it has a process of its own.
 RowLine CellRunner::run(std::size_t position) {
-  Prepared& prepared = prepare(manifest_.cells[position].cell);
+  if (inputs_.keep(manifest_.cells[position].cell)) host_.reset();
   if (host_ == nullptr) start_host();
   const bool was_used = host_->is_used;
-  RowLine row = ask_host(position, prepared);
+  RowLine row = ask_host(position);
   if (was_used && row.status == CellStatus::Crashed) {
     start_host();
-    row = ask_host(position, prepared);
+    row = ask_host(position);
   }
   return row;
 }

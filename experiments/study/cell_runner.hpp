@@ -1,14 +1,12 @@
 #pragma once
 
-#include "experiments/inputs.hpp"
+#include "experiments/study/kept_inputs.hpp"
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/row.hpp"
 #include "sim/base/child_process.hpp"
 
 #include <cstddef>
-#include <map>
 #include <memory>
-#include <string>
 
 namespace stagecraft {
 
@@ -30,19 +28,14 @@ class CellRunner {
   [[nodiscard]] RowLine run(std::size_t position);
 
  private:
-  struct Prepared {
-    bool is_light = false;  ///< a cell has loaded these inputs in little time
-    std::unique_ptr<Inputs> inputs;
-  };
   struct Host;
-  Prepared& prepare(const Cell& cell);
   void start_host();
   void serve(int orders, const FrameSender& sender) const;
-  [[nodiscard]] RowLine ask_host(std::size_t position, Prepared& prepared);
+  [[nodiscard]] RowLine ask_host(std::size_t position);
 
   const Manifest& manifest_;
-  std::map<std::string, Prepared> prepared_;  ///< by `inputs_key`
-  std::unique_ptr<Host> host_;                ///< waits for the next cell; none if the last one left it otherwise
+  KeptInputs inputs_;           ///< of the cells that follow, which are forked with them
+  std::unique_ptr<Host> host_;  ///< waits for the next cell; none if the last one left it otherwise
 };
 
 }  // namespace stagecraft

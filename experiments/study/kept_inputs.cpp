@@ -1,0 +1,58 @@
+#include "experiments/study/kept_inputs.hpp"
+
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long what is kept may have taken to load: that tells, roughly, how much memory it takes.
+constexpr std::chrono::seconds kMostLoad(4);
+
+/// What is kept under a key; null if nothing is.
+template <class Inputs>
+auto find_kept(const Inputs& inputs, const std::string& key) {
+  const auto found = inputs.find(key);
+  return found == inputs.end() || !found->second ? nullptr : &*found->second;
+}
+
+}  // namespace
+
+Inputs KeptInputs::inputs_of(const Cell& cell) const {
+  const auto* kept_model = find_kept(models_, input_key(cell, "model"));
+  const auto* kept_platform = find_kept(platforms_, input_key(cell, "platform"));
+  HashedInput<Model> model = kept_model == nullptr ? load_model(manifest_, cell) : *kept_model;
+  HashedInput<Platform> platform = kept_platform == nullptr ? load_platform(manifest_, cell) : *kept_platform;
+  return {std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash)};
+}
+
+bool KeptInputs::has(const Cell& cell) const {
+  return find_kept(models_, input_key(cell, "model")) != nullptr &&
+         find_kept(platforms_, input_key(cell, "platform")) != nullptr;
+}
+
+void KeptInputs::mark_light(const Cell& cell) {
+  models_.try_emplace(input_key(cell, "model"));
+  platforms_.try_emplace(input_key(cell, "platform"));
+}
+
+bool KeptInputs::keep(const Cell& cell) {
+  const auto model = models_.find(input_key(cell, "model"));
+  const auto platform = platforms_.find(input_key(cell, "platform"));
+  const bool lacks_model = model != models_.end() && !model->second;
+  const bool lacks_platform = platform != platforms_.end() && !platform->second;
+  if (!lacks_model && !lacks_platform) return false;
+  if (load_time_ > kMostLoad) {
+    for (auto& [key, kept] : models_) kept.reset();
+    for (auto& [key, kept] : platforms_) kept.reset();
+    load_time_ = {};
+  }
+  const Clock::time_point start = Clock::now();
+  if (lacks_model) model->second = load_model(manifest_, cell);
+  if (lacks_platform) platform->second = load_platform(manifest_, cell);
+  load_time_ += Clock::now() - start;
+  return true;
+}
+
+}  // namespace stagecraft
