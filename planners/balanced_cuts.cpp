@@ -5,16 +5,31 @@
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <string>
 
 namespace stagecraft {
+
+namespace {
+
+void require_entries(std::size_t items, std::size_t pieces) {
+  constexpr std::size_t kMost = 250'000'000;  // of 4 bytes
+  if (items * pieces <= kMost) return;
+  throw InputError("the table of " + std::to_string(items) + " layers in " + std::to_string(pieces) +
+                       " stages would have " + std::to_string(items * pieces) + " entries",
+                   {}, "this planner takes on 2.5e8: plan fewer stages, or with blocks for layers");
+}
+
+}  // namespace
 
 // NOLINTNEXTLINE(readability-function-size): the recurrence is three loops and a comparison
 std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const std::vector<double>& factors) {
   const std::size_t items = prefix.size() - 1;
   const std::size_t pieces = factors.size();
   STAGECRAFT_CHECK(pieces > 0 && pieces <= items, "at least one item for each piece");
-  std::vector<std::vector<std::size_t>> cut(pieces, std::vector<std::size_t>(items + 1));
+  require_entries(items, pieces);
+  std::vector<std::vector<std::uint32_t>> cut(pieces, std::vector<std::uint32_t>(items + 1));
   std::vector<double> best(items + 1);
   for (std::size_t j = 0; j <= items; ++j) best[j] = factors[0] * prefix[j];
   for (std::size_t p = 1; p < pieces; ++p) {
@@ -25,7 +40,7 @@ std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const 
         if (piece >= next[j]) break;
         if (best[i] < next[j]) {
           next[j] = std::max(best[i], piece);
-          cut[p][j] = i;
+          cut[p][j] = static_cast<std::uint32_t>(i);
         }
       }
     }

@@ -18,13 +18,15 @@ namespace stagecraft {
 /// The second term never falls as i goes down, so the scan from i = j - 1 stops once it reaches the best value found.
 /// (best(p - 1, i) need not be monotone in i: pieces are non-empty and factors differ.) The witness is the stored i.
 /// **Shape** `prefix` has one entry more than there are items; the result holds the first item of every piece.
-/// **Requires** at least as many items as factors. **Cost** O(pieces · items²) at worst.
+/// **Requires** at least as many items as factors, and fewer than 2^32. **Throws** InputError for more than 2.5e8 items
+/// times factors. **Cost** O(pieces · items²) time at worst, 4 bytes × pieces · items.
 [[nodiscard]] std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix,
                                                      const std::vector<double>& factors);
 
 /// Contiguous stages of the canonical order, one for each run of devices, with the least largest forward + backward
 /// time of a stage on its slowest device; with `recomputes` every forward counts twice.
-/// **Requires** at least as many layers as runs. **Throws** InputError where a device's speed is not known.
+/// **Requires** at least as many layers as runs. **Throws** InputError where a device's speed is not known, and as
+/// `balanced_cuts`.
 [[nodiscard]] std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform,
                                                  const std::vector<std::vector<DeviceId>>& runs, bool recomputes);
 

@@ -1,6 +1,7 @@
 #include "planners/balanced_cuts.hpp"
 #include "planners/registry.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <doctest/doctest.h>
@@ -79,6 +80,11 @@ TEST_CASE("gpipe: the cut equals the best of all cuts on 400 random chains, zero
 TEST_CASE("gpipe: of equal cuts the last piece is the smallest") {
   // 2 and 2 either way for [1 1] [0 2] and [1 1 0] [2]: the later cut.
   CHECK(balanced_cuts({0, 1, 2, 2, 4}, {1, 1}) == std::vector<std::size_t>{0, 3});
+}
+
+TEST_CASE("gpipe: a table of cuts that no machine should hold is refused") {
+  CHECK_THROWS_WITH_AS((void)balanced_cuts(std::vector<double>(20001), std::vector<double>(20000, 1.0)),
+                       doctest::Contains("20000 layers in 20000 stages would have 400000000 entries"), InputError);
 }
 
 TEST_CASE("gpipe: one device, more devices than layers, layers without cost") {
