@@ -5,6 +5,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/spp_pe.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -70,6 +71,51 @@ Plan capped(Plan plan, std::int64_t cap) {
   return plan;
 }
 
+/// Judged with at most `cap` microbatches in flight on a stage.
+PlanResult judged_with(const PlanRequest& request, const Planned& planned, std::int64_t cap) {
+  Planned lower{capped(planned.plan, cap), planned.details, planned.notes};
+  lower.details.emplace_back("in_flight_cap", cap);
+  lower.notes.push_back("memory allows no more than " + std::to_string(cap) +
+                        " microbatches in flight on a stage, so the iteration takes longer than predicted");
+  return judged(request, std::move(lower));
+}
+
+/// Whether no stage has fewer microbatches in flight with a larger cap. In a strict order of `spp-pe` a cap shifts what
+/// comes after, and nothing tells.
+bool grows_with_cap(const ScheduleChoice& schedule) {
+  return schedule.name != spp_pe_schedule.name || !processing_settings(schedule).strict;
+}
+
+/// The largest cap below `most` with which the plan fits, by bisection, or the least there is.
+PlanResult bisected(const PlanRequest& request, const Planned& planned, std::int64_t most) {
+  PlanResult best = judged_with(request, planned, 1);
+  if (std::holds_alternative<Infeasible>(best)) return best;
+  std::int64_t fits = 1;
+  while (fits + 1 < most) {
+    const std::int64_t middle = fits + (most - fits) / 2;
+    PlanResult result = judged_with(request, planned, middle);
+    if (std::holds_alternative<Planned>(result)) {
+      fits = middle;
+      best = std::move(result);
+    } else {
+      most = middle;
+    }
+  }
+  return best;
+}
+
+/// The first cap below `most` with which the plan fits, by steps of one, from 128 on of a 64th.
+PlanResult stepped(const PlanRequest& request, const Planned& planned, std::int64_t most) {
+  const auto below = [](std::int64_t cap) { return cap - std::max<std::int64_t>(1, cap / 64); };
+  std::int64_t cap = below(most);
+  PlanResult result = judged_with(request, planned, cap);
+  while (std::holds_alternative<Infeasible>(result) && cap > 1) {
+    cap = below(cap);
+    result = judged_with(request, planned, cap);
+  }
+  return result;
+}
+
 /// The largest cap with which the plan fits, DAPPLE's D; infeasible if not even one microbatch at a time does.
 PlanResult within_memory(const PlanRequest& request, const Planned& planned) {
   PlanResult result = judged(request, planned);
@@ -78,15 +124,8 @@ PlanResult within_memory(const PlanRequest& request, const Planned& planned) {
   for (std::size_t s = 0; s < planned.plan.stages.size(); ++s) {
     most = std::max(most, in_flight(planned.plan, StageId(s)));
   }
-  for (std::int64_t cap = most - 1; cap >= 1; --cap) {
-    Planned lower{capped(planned.plan, cap), planned.details};
-    lower.details.emplace_back("in_flight_cap", cap);
-    lower.notes = {"memory allows no more than " + std::to_string(cap) +
-                   " microbatches in flight on a stage, so the iteration takes longer than predicted"};
-    result = judged(request, std::move(lower));
-    if (std::holds_alternative<Planned>(result)) return result;
-  }
-  return result;
+  if (most == 1) return result;
+  return (grows_with_cap(planned.plan.schedule) ? bisected : stepped)(request, planned, most);
 }
 
 /// Policy B where communication is not small and memory allows it, else policy A.
@@ -115,6 +154,10 @@ PlanResult plan_dapple(const PlanRequest& request) {
                    {"communication_ratio", ratio},
                    {"cuts", static_cast<std::int64_t>(answer.cuts)},
                    {"latencies", answer.work}}};
+  if (answer.ended_early) {
+    planned.notes.emplace_back(
+        "the search ended before all sets of devices were tried; option max_work allows it to go on");
+  }
   if (schedule.empty()) return with_warmup(request, std::move(planned), ratio);
   planned.plan.schedule.name = schedule;
   return within_memory(request, planned);

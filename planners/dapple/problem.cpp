@@ -3,6 +3,8 @@
 #include "planners/chain.hpp"
 #include "planners/cost_model.hpp"
 #include "planners/spp/bandwidths.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/workers.hpp"
 
@@ -13,6 +15,7 @@ namespace stagecraft::dapple {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kMostDevices = 8192;  // 1 GiB for their pairs
 constexpr Bytes kGigabyte{1'000'000'000};
 
 void add_layers(const LayerGraph& graph, Problem& problem) {
@@ -27,45 +30,75 @@ void add_layers(const LayerGraph& graph, Problem& problem) {
   for (Bytes bytes : crossing_bytes(graph, order)) problem.crossing.push_back(static_cast<double>(bytes.value()));
 }
 
-}  // namespace
+void require_pairs(const Platform& platform) {
+  if (platform.devices.size() <= kMostDevices) return;
+  throw InputError("planner 'dapple' keeps the bandwidth of every two devices, of at most " +
+                       std::to_string(kMostDevices) + "; platform " + quote(platform.spec.name) + " has " +
+                       std::to_string(platform.devices.size()) + " devices",
+                   {}, "plan for fewer devices");
+}
 
-DeviceSet Problem::device_set(std::vector<DeviceId> chosen) const {
-  DeviceSet set;
-  double slowest = kInfinity;
-  double factor = 0.0;
-  for (DeviceId a : chosen) {
-    factor = std::max(factor, factors[a.value()]);
-    set.update = std::max(set.update, update[a.value()]);
-    for (DeviceId b : chosen) {
-      if (a != b) slowest = std::min(slowest, bandwidth[a.value() * devices() + b.value()]);
+void add_bandwidths(const Platform& platform, Problem& problem) {
+  const spp::PairBandwidths pairs = spp::pair_bandwidths(platform);
+  const std::size_t devices = platform.devices.size();
+  std::vector<double>& all = problem.bandwidth;
+  all.reserve(devices * devices);
+  for (DeviceId a : indices(platform.devices)) {
+    for (DeviceId b : indices(platform.devices)) all.push_back(a == b ? kInfinity : pairs.between(a, b).value());
+  }
+  problem.least_bandwidth = *std::ranges::min_element(all);
+  problem.is_ordered = true;
+  for (std::size_t a = 0; a < devices; ++a) {
+    for (std::size_t b = a + 1; b < devices; ++b) {
+      const double shorter = std::min(all[a * devices + b - 1], all[(a + 1) * devices + b]);
+      if (all[a * devices + b] > shorter) problem.is_ordered = false;
     }
   }
+}
+
+}  // namespace
+
+double Problem::slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to, double& steps) const {
+  const auto between = [this](DeviceId a, DeviceId b) { return bandwidth[a.value() * devices() + b.value()]; };
+  // Of every pair one of these two is as far apart and lies around it.
+  if (is_ordered) return std::min(between(from.front(), to.back()), between(from.back(), to.front()));
+  double slowest = kInfinity;
+  for (DeviceId a : from) {
+    for (DeviceId b : to) slowest = std::min(slowest, between(a, b));
+    steps += static_cast<double>(to.size());
+    if (slowest <= least_bandwidth) break;
+  }
+  return slowest;
+}
+
+DeviceSet Problem::device_set(std::vector<DeviceId> chosen, double& steps) const {
+  DeviceSet set;
+  double factor = 0.0;
+  for (DeviceId device : chosen) {
+    factor = std::max(factor, factors[device.value()]);
+    set.update = std::max(set.update, update[device.value()]);
+  }
   const auto count = static_cast<double>(chosen.size());
+  steps += count;
   set.share = factor / count;
-  set.ring = 2.0 * (count - 1.0) / count / slowest;
+  set.ring = 2.0 * (count - 1.0) / count / slowest_pair(chosen, chosen, steps);
   set.devices = std::move(chosen);
   return set;
 }
 
-double Problem::speed(const DeviceSet& from, const DeviceSet& to) const {
-  double slowest = kInfinity;
-  for (DeviceId a : from.devices) {
-    for (DeviceId b : to.devices) slowest = std::min(slowest, bandwidth[a.value() * devices() + b.value()]);
-  }
-  return slowest * static_cast<double>(from.devices.size() * to.devices.size());
+double Problem::speed(const DeviceSet& from, const DeviceSet& to, double& steps) const {
+  return slowest_pair(from.devices, to.devices, steps) * static_cast<double>(from.devices.size() * to.devices.size());
 }
 
 Problem problem_of(const PlanRequest& request) {
+  require_pairs(request.platform);
   Problem problem;
   add_layers(request.graph, problem);
-  const spp::PairBandwidths pairs = spp::pair_bandwidths(request.platform);
+  add_bandwidths(request.platform, problem);
   for (DeviceId a : indices(request.platform.devices)) {
     problem.factors.push_back(slowest_factor(request.graph, request.platform, {a}));
     const Seconds update = update_time(request.platform.kind(a), request.training, kGigabyte);
     problem.update.push_back(update.value() / static_cast<double>(kGigabyte.value()));
-    for (DeviceId b : indices(request.platform.devices)) {
-      problem.bandwidth.push_back(a == b ? kInfinity : pairs.between(a, b).value());
-    }
   }
   problem.nodes = nodes_of(request.platform);
   problem.microbatches = request.microbatches;
@@ -76,9 +109,10 @@ Problem problem_of(const PlanRequest& request) {
 std::vector<Block> blocks_of(const Problem& problem, const std::vector<PlacedStage>& stages) {
   std::vector<Block> blocks;
   DeviceSet before;
+  double steps = 0.0;  // few: each stage once
   for (const PlacedStage& stage : stages) {
-    DeviceSet set = problem.device_set(stage.devices);
-    if (!blocks.empty()) blocks.push_back(problem.channel(stage.begin, problem.speed(before, set)));
+    DeviceSet set = problem.device_set(stage.devices, steps);
+    if (!blocks.empty()) blocks.push_back(problem.channel(stage.begin, problem.speed(before, set, steps)));
     blocks.push_back(problem.stage(stage.begin, stage.end, set));
     before = std::move(set);
   }

@@ -12,10 +12,10 @@ namespace stagecraft::dapple {
 
 /// The devices of a stage, with what its times depend on.
 struct DeviceSet {
-  std::vector<DeviceId> devices;
-  double share = 1.0;   ///< the slowest device's factor over the number of devices
-  double ring = 0.0;    ///< seconds of all-reduce for each byte of parameters
-  double update = 0.0;  ///< seconds of the optimizer's step for each byte of parameters
+  std::vector<DeviceId> devices;  ///< ascending
+  double share = 1.0;             ///< the slowest device's factor over the number of devices
+  double ring = 0.0;              ///< seconds of all-reduce for each byte of parameters
+  double update = 0.0;            ///< seconds of the optimizer's step for each byte of parameters
 };
 
 /// What the latency of a plan depends on. Layers by position in the canonical order.
@@ -29,6 +29,8 @@ struct Problem {
   std::vector<double> factors;    ///< by device, on the profile's times
   std::vector<double> update;     ///< by device: seconds of the optimizer's step for each byte of parameters
   std::vector<double> bandwidth;  ///< of a pair, bytes per second: [a * devices + b]
+  double least_bandwidth = 0.0;   ///< of all pairs
+  bool is_ordered = false;        ///< no pair has more than one that lies between the two, in platform order
   std::vector<Node> nodes;
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
@@ -36,8 +38,12 @@ struct Problem {
   [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
 
-  /// **Cost** O(devices of the set, squared).
-  [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen) const;
+  /// The least bandwidth between a device of one list and another of the other, both ascending. What that takes is
+  /// added to `steps`. **Cost** O(1) where bandwidths are ordered, else up to the product of the sizes.
+  [[nodiscard]] double slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
+                                    double& steps) const;
+  /// **Requires** ascending devices. **Cost** O(devices of the set) and that of `slowest_pair`, added to `steps`.
+  [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
   /// Layers [begin, end), each microbatch divided evenly over the devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
     const double bytes = parameters[end] - parameters[begin];
@@ -45,13 +51,15 @@ struct Problem {
             bytes * (on.ring + on.update)};
   }
   /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.
-  [[nodiscard]] double speed(const DeviceSet& from, const DeviceSet& to) const;
+  /// **Cost** as `slowest_pair`, added to `steps`.
+  [[nodiscard]] double speed(const DeviceSet& from, const DeviceSet& to, double& steps) const;
   [[nodiscard]] Block channel(std::size_t cut, double speed) const {
     return {crossing[cut] / speed, crossing[cut] / speed, 0.0};
   }
 };
 
-/// **Throws** InputError where devices are not connected or a speed is not known.
+/// **Throws** InputError where devices are not connected, a speed is not known or devices are more than 8,192.
+/// **Cost** O(devices² · links on a route), 16 bytes of memory for each ordered pair.
 [[nodiscard]] Problem problem_of(const PlanRequest& request);
 
 struct PlacedStage {

@@ -9,6 +9,11 @@
 namespace stagecraft::dapple {
 namespace {
 
+/// Steps, of a nanosecond or two, that the search may take for each latency that it may compute.
+constexpr double kStepsPerLatency = 1000.0;
+/// Steps of placing a stage, for each device of the platform.
+constexpr double kStepsPerDevice = 16.0;
+
 /// A next stage's devices and those that are left then.
 struct Move {
   DeviceSet set;
@@ -60,7 +65,10 @@ double most_cuts(const Problem& problem, const SearchLimits& limits) {
 class Search {
  public:
   Search(const Problem& problem, const SearchLimits& limits)
-      : problem_(problem), width_(limits.width), cuts_(chosen_cuts(problem, most_cuts(problem, limits))) {
+      : problem_(problem),
+        width_(limits.width),
+        most_steps_(limits.work * kStepsPerLatency),
+        cuts_(chosen_cuts(problem, most_cuts(problem, limits))) {
     for (double factor : problem.factors) fastest_ = std::min(fastest_, factor);
   }
 
@@ -69,20 +77,22 @@ class Search {
     states_.resize((cuts_.size() + 1) * (devices + 1));
     states_[0].emplace_back();
     // Layers count by cuts: 0 is the start of the chain, c the cut cuts_[c - 1].
-    for (std::size_t c = 0; c < cuts_.size(); ++c) {
-      for (std::size_t used = 0; used < devices; ++used) {
+    for (std::size_t c = 0; c < cuts_.size() && !is_spent(); ++c) {
+      for (std::size_t used = 0; used < devices && !is_spent(); ++used) {
         const std::vector<Prefix> prefixes = std::move(states_[c * (devices + 1) + used]);
         if (is_out_of_reach(at(c), devices - used)) continue;
         for (const Prefix& prefix : prefixes) extend(prefix, c);
       }
     }
     answer_.cuts = cuts_.size() - 1;
+    answer_.ended_early = is_spent();
     return std::move(answer_);
   }
 
  private:
   [[nodiscard]] std::size_t at(std::size_t c) const { return c == 0 ? 0 : cuts_[c - 1]; }
   [[nodiscard]] double microbatches() const { return static_cast<double>(problem_.microbatches); }
+  [[nodiscard]] bool is_spent() const { return steps_ > most_steps_; }
   [[nodiscard]] bool is_hopeless(const Block& block) const { return microbatches() * block.both() >= best_; }
   /// Even if all devices left shared the layers from `begin` on without loss.
   [[nodiscard]] bool is_out_of_reach(std::size_t begin, std::size_t left) const {
@@ -92,15 +102,19 @@ class Search {
     return microbatches() * work * fastest_ / static_cast<double>(left) >= best_;
   }
 
-  /// What the policies make of the devices that are not used: by increasing number, each set once.
+  /// What the policies make of the devices that are not used: by increasing number, each set once. With all steps spent
+  /// those of the largest number come next, so that there is a plan.
   const std::vector<Move>& moves(const Used& used) {
     const auto [found, is_new] = moves_.try_emplace(used);
     if (!is_new) return found->second;
     const auto left = static_cast<std::size_t>(std::ranges::count(used, false));
-    for (std::size_t count = 1; count <= std::min(left, problem_.most_replicas); ++count) {
+    const std::size_t most = std::min(left, problem_.most_replicas);
+    for (std::size_t count = 1; count <= most; ++count) {
+      if (is_spent()) count = most;
       std::vector<std::vector<DeviceId>> tried;
       for (Policy policy : kPolicies) {
         std::vector<DeviceId> devices = place(policy, problem_.nodes, used, count);
+        steps_ += kStepsPerDevice * static_cast<double>(problem_.devices());
         if (std::ranges::find(tried, devices) != tried.end()) continue;
         found->second.push_back(move_to(used, devices, left - count));
         tried.push_back(std::move(devices));
@@ -109,26 +123,31 @@ class Search {
     return found->second;
   }
 
-  [[nodiscard]] Move move_to(const Used& used, const std::vector<DeviceId>& devices, std::size_t left) const {
-    Move move{problem_.device_set(devices), used, left, {}, 0.0};
+  Move move_to(const Used& used, const std::vector<DeviceId>& devices, std::size_t left) {
+    Move move{problem_.device_set(devices, steps_), used, left, {}, 0.0};
     for (DeviceId device : devices) move.used[device.value()] = true;
     if (left == 0) return move;
     const std::size_t count = std::min(left, problem_.most_replicas);
-    move.rest = problem_.device_set(place(Policy::AppendFirst, problem_.nodes, move.used, count));
-    move.speed = problem_.speed(move.set, move.rest);
+    move.rest = problem_.device_set(place(Policy::AppendFirst, problem_.nodes, move.used, count), steps_);
+    steps_ += kStepsPerDevice * static_cast<double>(problem_.devices());
+    move.speed = problem_.speed(move.set, move.rest, steps_);
     return move;
   }
 
   void extend(const Prefix& prefix, std::size_t c) {
     const Used none(problem_.devices(), false);
-    for (const Move& move : moves(prefix.last == nullptr ? none : prefix.last->used)) extend_by(prefix, c, move);
+    for (const Move& move : moves(prefix.last == nullptr ? none : prefix.last->used)) {
+      if (prefix.last != nullptr && is_spent()) return;
+      extend_by(prefix, c, move);
+    }
   }
 
   /// Ends the next stage at each later cut.
   void extend_by(const Prefix& prefix, std::size_t c, const Move& move) {
     blocks_ = prefix.blocks;
+    steps_ += static_cast<double>(blocks_.size() + 1);
     if (!blocks_.empty()) {
-      blocks_.push_back(problem_.channel(at(c), problem_.speed(prefix.last->set, move.set)));
+      blocks_.push_back(problem_.channel(at(c), problem_.speed(prefix.last->set, move.set, steps_)));
       if (is_hopeless(blocks_.back())) return;
     }
     const std::size_t own = blocks_.size();
@@ -149,6 +168,7 @@ class Search {
   /// The blocks at hand are a whole plan: the prefix, layers [begin, end), and the rest of them.
   double judge(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move) {
     ++answer_.work;
+    steps_ += static_cast<double>(blocks_.size());
     const Latency latency = pipeline_latency(blocks_, problem_.microbatches);
     if (latency.total() < best_) {
       best_ = latency.total();
@@ -162,6 +182,8 @@ class Search {
 
   void keep(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move, std::vector<Prefix>& kept) {
     const double value = judge(prefix, begin, end, move);
+    const std::size_t words = 1 + problem_.devices() / 64;
+    steps_ += static_cast<double>(kept.size() * words);
     const auto same = std::ranges::find_if(kept, [&](const Prefix& other) { return other.last->used == move.used; });
     if (same != kept.end()) {
       if (same->value <= value) return;
@@ -170,6 +192,7 @@ class Search {
       if (kept.back().value <= value) return;
       kept.pop_back();
     }
+    steps_ += static_cast<double>(problem_.devices());
     Prefix longer{prefix.stages, prefix.blocks, &move, value};
     longer.stages.push_back({begin, end, move.set.devices});
     longer.blocks.assign(blocks_.begin(), blocks_.end() - 2);
@@ -178,6 +201,8 @@ class Search {
 
   const Problem& problem_;
   std::size_t width_;
+  double most_steps_;
+  double steps_ = 0.0;
   std::vector<std::size_t> cuts_;
   double fastest_ = std::numeric_limits<double>::infinity();
   double best_ = std::numeric_limits<double>::infinity();

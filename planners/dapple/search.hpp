@@ -17,8 +17,9 @@ struct SearchLimits {
 struct Answer {
   std::vector<PlacedStage> stages;
   Latency latency;
-  std::size_t cuts = 0;   ///< places where a stage may end, of `layers` - 1
-  std::int64_t work = 0;  ///< latencies computed
+  std::size_t cuts = 0;      ///< places where a stage may end, of `layers` - 1
+  std::int64_t work = 0;     ///< latencies computed
+  bool ended_early = false;  ///< all steps were spent
 };
 
 /// DAPPLE's search over (layers placed, devices placed). A prefix of stages is continued by one more stage on devices
@@ -29,7 +30,10 @@ struct Answer {
 ///
 /// Where that could be more than `limits.work`, only so many cuts are tried that it is not: of equal parts of the
 /// chain's work, in each the cut that the fewest bytes cross.
-/// **Cost** O(limits.work) latencies.
+///
+/// On thousands of devices to place a stage takes longer than its latency. The search ends with the best plan so far
+/// when it has taken 1,000 steps for each latency of `limits.work`: looked at a device or at the bandwidth of a pair.
+/// **Cost** O(limits.work) latencies and steps, but at least one stage placed by each policy.
 [[nodiscard]] Answer search(const Problem& problem, const SearchLimits& limits);
 
 }  // namespace stagecraft::dapple

@@ -272,6 +272,56 @@ TEST_CASE("dapple: fewer cuts where the work would be too much") {
   CHECK(few.latency.total() < 1.3 * all.latency.total());
 }
 
+TEST_CASE("dapple: on very many devices the search ends early, with a plan of all of them and a note") {
+  LayerGraph graph = chain({1, 2, 3, 4, 5, 6, 7, 8});
+  graph.microbatch_size = 512;
+  const Platform platform = cluster(64, 8, 1000, 100, Bytes(1'000'000'000));
+  const PlanResult result =
+      planner().plan({graph, platform, {"", {}}, 8, {}, parse_options(planner(), {{"max_work", "1000"}})});
+  std::size_t devices = 0;
+  for (const Stage& stage : plan_of(result).stages) devices += stage.devices.size();
+  CHECK(devices == 512);
+  CHECK(std::get<Planned>(result).notes.size() == 1);
+  // No more than the first stages are placed: one for each number of devices, by each policy, with the rest behind.
+  const Problem problem = dapple::problem_of({graph, platform, {"", {}}, 8, {}, parse_options(planner(), {})});
+  const Answer answer = dapple::search(problem, {2, 1000});
+  CHECK(answer.ended_early);
+  CHECK(answer.work <= 3 * 512 * 8);
+}
+
+TEST_CASE("dapple: the slowest pair of two sets, with and without bandwidths that fall with distance") {
+  std::mt19937 random(3);
+  Problem ordered = dapple::problem_of(request_of(chain({1, 1}), cluster(3, 4, 1000, 100), 4));
+  REQUIRE(ordered.is_ordered);
+  Problem plain = ordered;
+  plain.is_ordered = false;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<DeviceId> from;
+    std::vector<DeviceId> to;
+    for (std::uint32_t device = 0; device < 12; ++device) {
+      if (random() % 3 != 0) (random() % 2 == 0 ? from : to).emplace_back(device);
+    }
+    if (from.empty() || to.empty()) continue;
+    double steps = 0.0;
+    CHECK(ordered.slowest_pair(from, to, steps) == plain.slowest_pair(from, to, steps));
+    CHECK(ordered.slowest_pair(from, from, steps) == plain.slowest_pair(from, from, steps));
+  }
+  std::swap(plain.bandwidth[1], plain.bandwidth[11]);
+  double steps = 0.0;
+  CHECK(plain.slowest_pair(ids({0}), ids({1, 11}), steps) == 100.0);
+  CHECK(steps == 2.0);
+}
+
+TEST_CASE("dapple: the largest cap of a million microbatches that fits is found at once") {
+  // As above: copies 400 B, a stash of 10 B for each microbatch in flight of the first stage, of which 1e6 are tried.
+  const LayerGraph graph = chain({1, 1, 1, 1});
+  const Platform platform = flat_platform(4, 40, Bytes(5'000'420));
+  const ScheduleChoice list{"spp-pe", {{"pe_exec", Detail(std::string("list"))}}};
+  const Plan plan = plan_of(planner().plan({graph, platform, list, 1'000'000, {}, parse_options(planner(), {})}));
+  const std::int64_t cap = plan.stages.front().in_flight.value_or(0);
+  CHECK(cap == 499'998);  // the second stage has buffers of 40 B
+}
+
 TEST_CASE("dapple: what it does not plan for is refused") {
   const LayerGraph graph = chain({1, 1});
   const Platform platform = flat_platform(2);
