@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMostComputations = 1e9;
 constexpr double kMostBytes = 0x1p60;
-constexpr std::int64_t kMostAtOnce = 20'000'000;   // computations: each takes some 200 bytes, its transfers included
+constexpr std::int64_t kMostAtOnce = 4'000'000;    // computations: each takes some 900 bytes, its transfers included
 constexpr std::int64_t kMostPending = 10'000'000;  // each takes some 200 bytes of ours while it is in flight
 
 std::vector<std::string> schedule_names() {
@@ -56,14 +56,7 @@ std::optional<Plan> prepare(const LayerGraph& graph, const Platform& platform, c
 
 /// Of what a run keeps in memory at one time.
 void judge_size(const Plan& plan, std::vector<Finding>& findings) {
-  const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
-  const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
-  if (schedule.builds_at_once != nullptr && schedule.builds_at_once(plan) && computations > kMostAtOnce) {
-    findings.push_back({"size", std::nullopt,
-                        "the schedule makes the order of all " + std::to_string(computations) +
-                            " computations at once, since stages share devices or times decide; at most " +
-                            std::to_string(kMostAtOnce) + " are taken on"});
-  }
+  if (const auto problem = at_once_problem(plan)) findings.push_back({"size", std::nullopt, *problem});
   std::int64_t pending = 0;
   for (StageId stage : indices<StageId>(plan.stages.size())) pending += in_flight(plan, stage);
   if (pending > kMostPending) {
@@ -107,6 +100,16 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
                        static_cast<double>(plan.training.boundary_buffers + 1) * boundaries;
   if (bytes > kMostBytes) return "the memory that this run might need exceeds 1 EiB, the most that is counted";
   return std::nullopt;
+}
+
+std::optional<std::string> at_once_problem(const Plan& plan) {
+  const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
+  const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
+  const bool is_at_once = schedule.builds_at_once != nullptr && schedule.builds_at_once(plan);
+  if (!is_at_once || computations <= kMostAtOnce) return std::nullopt;
+  return "the schedule makes the order of all " + std::to_string(computations) +
+         " computations at once, since stages share devices or times decide; at most " + std::to_string(kMostAtOnce) +
+         " are taken on";
 }
 
 std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {
