@@ -56,7 +56,14 @@ std::optional<Plan> prepare(const LayerGraph& graph, const Platform& platform, c
 
 /// Of what a run keeps in memory at one time.
 void judge_size(const Plan& plan, std::vector<Finding>& findings) {
-  if (const auto problem = at_once_problem(plan)) findings.push_back({"size", std::nullopt, *problem});
+  const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
+  const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
+  if (schedule.builds_at_once != nullptr && schedule.builds_at_once(plan) && computations > kMostAtOnce) {
+    findings.push_back({"size", std::nullopt,
+                        "the schedule makes the order of all " + std::to_string(computations) +
+                            " computations at once, since stages share devices or times decide; at most " +
+                            std::to_string(kMostAtOnce) + " are taken on"});
+  }
   std::int64_t pending = 0;
   for (StageId stage : indices<StageId>(plan.stages.size())) pending += in_flight(plan, stage);
   if (pending > kMostPending) {
@@ -100,16 +107,6 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
                        static_cast<double>(plan.training.boundary_buffers + 1) * boundaries;
   if (bytes > kMostBytes) return "the memory that this run might need exceeds 1 EiB, the most that is counted";
   return std::nullopt;
-}
-
-std::optional<std::string> at_once_problem(const Plan& plan) {
-  const ScheduleInfo& schedule = *find_schedule(plan.schedule.name);
-  const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
-  const bool is_at_once = schedule.builds_at_once != nullptr && schedule.builds_at_once(plan);
-  if (!is_at_once || computations <= kMostAtOnce) return std::nullopt;
-  return "the schedule makes the order of all " + std::to_string(computations) +
-         " computations at once, since stages share devices or times decide; at most " + std::to_string(kMostAtOnce) +
-         " are taken on";
 }
 
 std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {

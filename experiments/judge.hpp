@@ -44,8 +44,4 @@ void refuse_findings(const std::string& path, const std::string& what, const std
 [[nodiscard]] std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& plan,
                                                       std::int64_t iterations);
 
-/// Why the memory for a plan's orders goes beyond reason, if so: its schedule makes them all at once, of more than
-/// 4 × 10^6 computations. **Requires** a plan that can be carried out.
-[[nodiscard]] std::optional<std::string> at_once_problem(const Plan& plan);
-
 }  // namespace stagecraft

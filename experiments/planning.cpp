@@ -126,7 +126,6 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
     plan = prepared(planning.graph, inputs.platform, std::move(plan));
     lengthen(plan, choices);
     verify(planning.graph, inputs.platform, plan);
-    if (const auto problem = at_once_problem(plan)) throw InputError(*problem, {}, "plan for fewer microbatches");
     planning.evaluated = evaluate_plan(planning.graph, inputs.platform, plan);
     for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
   } else {
