@@ -1,5 +1,5 @@
-#include "planners/cost_model.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   plan.stages.emplace_back();
   Stage& stage = plan.stages.back();
   stage.layers = canonical_order(request.graph);
-  stage.devices = all_devices(request.platform);
+  stage.replicas = groups_of_one(all_devices(request.platform));
 
-  const auto replicas = static_cast<std::int64_t>(stage.devices.size());
+  const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
   const bool is_split = request.options.word("replication") == "split";
   if (is_split && request.graph.microbatch_size < replicas) {
     return Infeasible{"a microbatch of " + std::to_string(request.graph.microbatch_size) +
@@ -34,8 +34,8 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   if (is_split) time = {time.forward / static_cast<double>(replicas), time.backward / static_cast<double>(replicas)};
   const std::int64_t in_round = is_split ? 1 : replicas;  // microbatches
   const Bytes parameters = totals(request.graph).parameters;
-  const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
-  const Seconds update = slowest_update(request.platform, request.training, stage.devices, parameters);
+  const Seconds all_reduce = ring_all_reduce(request.platform, devices_of(stage), parameters);
+  const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
   if (is_asynchronous(request.schedule)) {
     const Seconds round = time.backward + std::max(time.forward, all_reduce) + update;
     plan.predicted.period = round / static_cast<double>(in_round);

@@ -1,6 +1,8 @@
-#include "planners/balanced_cuts.hpp"
-#include "planners/cost_model.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/balanced_cuts.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 
 #include <algorithm>
 #include <string>
@@ -12,22 +14,25 @@ extern const PlannerInfo gpipe_planner;
 namespace {
 
 PlanResult plan_gpipe(const PlanRequest& request) {
-  const std::size_t count = std::min(request.platform.devices.size(), request.graph.layers.size());
-  std::vector<std::vector<DeviceId>> devices;
-  for (std::size_t i = 0; i < count; ++i) devices.push_back({DeviceId(i)});
+  const std::size_t device_count = request.platform.devices.size();
+  const Placement placement = largest_placement(request.schedule, device_count, request.graph.layers.size());
+  if (placement.empty()) {
+    throw InputError("planner 'gpipe': schedule " + quote(request.schedule.name) +
+                     " needs more stages than the model has layers");
+  }
   Plan plan = empty_plan(gpipe_planner, request);
   const bool recomputes = request.options.word("recompute") == "stage";
-  plan.stages = balanced_stages(request.graph, request.platform, devices, recomputes);
+  plan.stages = placed_stages(request.graph, request.platform, placement, device_runs(device_count, 1), recomputes);
   Seconds largest{0};
   Seconds sum{0};
   for (Stage& stage : plan.stages) {
-    if (recomputes) stage.recompute = {stage.layers};
+    if (recomputes) stage.memory = {Recompute{stage.layers}};
     const Seconds time = stage_time(request.graph, request.platform, stage).total();
     largest = std::max(largest, time);
     sum += time;
   }
-  plan.predicted = claimed_figures(plan, largest, 1);
-  const double mean = sum.value() / static_cast<double>(count);
+  plan.predicted = claimed_figures(plan, largest_device_time(request.graph, request.platform, plan), 1);
+  const double mean = sum.value() / static_cast<double>(plan.stages.size());
   const Detail::Record details = {{"stage_time_s", largest.value()},
                                   {"imbalance", largest.value() > 0.0 ? largest.value() / mean : 1.0}};
   return judged(request, {std::move(plan), details});

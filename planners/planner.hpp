@@ -4,13 +4,13 @@
 #include "sim/base/quantity.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/options.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,39 +18,6 @@
 #include <vector>
 
 namespace stagecraft {
-
-/// A flag, a count, a number or a word.
-using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
-
-/// One row of a planner's option table; the default's alternative is the option's type.
-struct OptionInfo {
-  std::string name;
-  OptionValue default_value;
-  std::string description;
-  /// Of a word; the default is one of them. None: any word, which the planner judges.
-  std::vector<std::string> choices = {};
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-};
-/// `true|false`, `count`, `number`, `word`, or the choices joined by `|`.
-[[nodiscard]] std::string type_name(const OptionInfo& option);
-[[nodiscard]] std::string to_string(const OptionValue& value);
-
-/// A value for every option of one planner's table. Made by `parse_options`.
-class Options {
- public:
-  explicit Options(std::map<std::string, OptionValue> values) : values_(std::move(values)) {}
-
-  /// **Requires** an option of that name and type in the planner's table.
-  [[nodiscard]] bool flag(const std::string& name) const;
-  [[nodiscard]] std::int64_t count(const std::string& name) const;
-  [[nodiscard]] double number(const std::string& name) const;
-  [[nodiscard]] const std::string& word(const std::string& name) const;
-  [[nodiscard]] const std::map<std::string, OptionValue>& values() const { return values_; }
-
- private:
-  std::map<std::string, OptionValue> values_;
-};
 
 /// What a planner is asked. It outlives neither the graph nor the platform.
 struct PlanRequest {
@@ -60,13 +27,20 @@ struct PlanRequest {
   std::int64_t microbatches = 1;
   Training training;
   Options options;
-  bool explain = true;  ///< whether an infeasible answer may cost extra work to say what would do
 };
 
 struct Planned {
   Plan plan;
   Detail::Record details;               ///< figures of this planner alone, documented on its page
   std::vector<std::string> notes = {};  ///< what the user should know of the plan, a sentence each
+};
+
+/// How the least memory with which a planner finds a plan is searched for, where the planner does not know it: by
+/// asking again on devices with more memory (`plan_explained`). What is reserved counts.
+struct MemorySearch {
+  Bytes start;  ///< of every device: asked first, then twice as much, and so on
+  /// Whether there is a plan for a request, where the planner can tell more quickly than by planning.
+  std::function<bool(const PlanRequest&)> finds = {};
 };
 
 /// No plan: an answer, not an error.
@@ -78,6 +52,9 @@ struct Infeasible {
   std::string hint;                    ///< what else might help, where the planner can tell
   /// The least memory (what is reserved included) with which the planner finds a plan if no device has less.
   std::optional<Bytes> smallest_memory = std::nullopt;
+  /// Where the planner does not know the least memory, but more memory may help and planning again takes no time to
+  /// speak of.
+  std::optional<MemorySearch> search = std::nullopt;
   /// The request took so much work that asking again for other sizes would keep the user waiting. Depends on the
   /// request alone, never on a clock.
   bool is_costly = false;
@@ -100,11 +77,11 @@ struct PlannerInfo {
   bool takes_any_option = false;
 };
 
-/// The table's defaults, overwritten by `given`, in which a later value replaces an earlier one.
-/// **Throws** InputError for an unknown name (listing the known ones and the nearest) and for a value of the wrong type
-/// or out of bounds.
-[[nodiscard]] Options parse_options(const PlannerInfo& planner,
-                                    const std::vector<std::pair<std::string, std::string>>& given);
+/// The options given to the planner, with the defaults of its table. **Throws** as its namesake for a table.
+[[nodiscard]] Options parse_options(const PlannerInfo& planner, const GivenOptions& given);
+
+/// Layers [begin, end) of an order.
+[[nodiscard]] std::vector<LayerId> layers_in(const std::vector<LayerId>& order, std::size_t begin, std::size_t end);
 
 /// A plan without stages, filled in from the request.
 [[nodiscard]] Plan empty_plan(const PlannerInfo& planner, const PlanRequest& request);

@@ -1,7 +1,8 @@
-#include "planners/balanced_cuts.hpp"
-#include "planners/cost_model.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/balanced_cuts.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 
 #include <algorithm>
 
@@ -11,14 +12,19 @@ extern const PlannerInfo uniform_planner;
 
 namespace {
 
-/// Which devices each stage gets: runs of `replicas` in platform order.
-std::vector<std::vector<DeviceId>> device_runs(std::size_t stage_count, std::size_t replicas) {
-  std::vector<std::vector<DeviceId>> runs(stage_count);
-  for (std::size_t i = 0; i < stage_count * replicas; ++i) runs[i / replicas].emplace_back(i);
-  return runs;
+[[noreturn]] void refuse_stages(const PlanRequest& request, std::size_t wanted, std::size_t replicas) {
+  const std::string found = std::to_string(request.platform.devices.size());
+  if (require_family(request.schedule.name).placement == straight_placement) {
+    throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages of " + std::to_string(replicas) +
+                     " replicas need " + std::to_string(wanted * replicas) + " devices, the platform has " + found);
+  }
+  throw InputError("planner 'uniform': schedule " + quote(request.schedule.name) + " has no place for " +
+                   std::to_string(wanted) + " stages of " + std::to_string(replicas) + " replicas on " + found +
+                   " devices");
 }
 
-std::size_t stage_count(const PlanRequest& request, std::size_t replicas) {
+/// Where the stages go: as many as are asked for, else as many as devices and layers allow.
+Placement place(const PlanRequest& request, std::size_t replicas) {
   const std::size_t device_count = request.platform.devices.size();
   const std::size_t layer_count = request.graph.layers.size();
   const auto wanted = static_cast<std::size_t>(request.options.count("stages"));
@@ -26,43 +32,47 @@ std::size_t stage_count(const PlanRequest& request, std::size_t replicas) {
     throw InputError("planner 'uniform': " + std::to_string(replicas) + " replicas on " + std::to_string(device_count) +
                      " devices");
   }
-  if (wanted == 0) return std::min(device_count / replicas, layer_count);
-  if (wanted * replicas > device_count) {
-    throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages of " + std::to_string(replicas) +
-                     " replicas need " + std::to_string(wanted * replicas) + " devices, the platform has " +
-                     std::to_string(device_count));
-  }
+  const std::size_t most = wanted == 0 ? layer_count : wanted;
+  Placement placement = largest_placement(request.schedule, device_count / replicas, most);
+  if (wanted != 0 && pipeline_stages(placement) != wanted) refuse_stages(request, wanted, replicas);
   if (wanted > layer_count) {
     throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages, but the model has only " +
                      std::to_string(layer_count) + " layers");
   }
-  return wanted;
+  if (placement.empty()) {
+    throw InputError("planner 'uniform': schedule " + quote(request.schedule.name) +
+                     " needs more stages than the model has layers");
+  }
+  return placement;
 }
 
-std::vector<std::vector<LayerId>> recompute_segments(const std::vector<LayerId>& layers, const std::string& what) {
+std::vector<MemoryAction> recomputes(const std::vector<LayerId>& layers, const std::string& what) {
   if (what == "none") return {};
-  if (what == "stage") return {layers};
-  std::vector<std::vector<LayerId>> segments;
-  for (LayerId layer : layers) segments.push_back({layer});
-  return segments;
+  if (what == "stage") return {Recompute{layers}};
+  std::vector<MemoryAction> actions;
+  for (LayerId layer : layers) actions.emplace_back(Recompute{{layer}});
+  return actions;
 }
 
-std::vector<Stage> cut_stages(const PlanRequest& request, const std::vector<std::vector<DeviceId>>& runs) {
+std::vector<Stage> cut_stages(const PlanRequest& request, std::size_t replicas) {
+  const Placement placement = place(request, replicas);
   const std::string& recompute = request.options.word("recompute");
-  std::vector<Stage> stages = balanced_stages(request.graph, request.platform, runs, recompute != "none");
-  for (Stage& stage : stages) stage.recompute = recompute_segments(stage.layers, recompute);
+  const auto runs = device_runs(request.platform.devices.size() / replicas, replicas);
+  std::vector<Stage> stages = placed_stages(request.graph, request.platform, placement, runs, recompute != "none");
+  for (Stage& stage : stages) stage.memory = recomputes(stage.layers, recompute);
   return stages;
 }
 
 PlanResult plan_uniform(const PlanRequest& request) {
   const auto replicas = static_cast<std::size_t>(request.options.count("replicas"));
   Plan plan = empty_plan(uniform_planner, request);
-  plan.stages = cut_stages(request, device_runs(stage_count(request, replicas), replicas));
+  plan.stages = cut_stages(request, replicas);
   Seconds largest{0};
   for (const Stage& stage : plan.stages) {
     largest = std::max(largest, stage_time(request.graph, request.platform, stage).total());
   }
-  plan.predicted = claimed_figures(plan, largest, static_cast<std::int64_t>(replicas));
+  const Seconds device_time = largest_device_time(request.graph, request.platform, plan);
+  plan.predicted = claimed_figures(plan, device_time, static_cast<std::int64_t>(replicas));
   return judged(request, {std::move(plan), {{"stage_time_s", largest.value()}}});
 }
 

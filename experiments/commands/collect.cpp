@@ -1,6 +1,6 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/collection.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/report/collection.hpp"
 #include "experiments/study/result_files.hpp"
 #include "experiments/study/results.hpp"
 #include "sim/base/error.hpp"

@@ -1,12 +1,13 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/external_planner.hpp"
-#include "experiments/option_text.hpp"
-#include "experiments/planning.hpp"
-#include "experiments/report/comparison.hpp"
-#include "experiments/simulation.hpp"
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/run/simulation.hpp"
+#include "experiments/view/comparison.hpp"
 #include "planners/registry.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -106,11 +107,16 @@ Choices read_choices(const Options& options) {
 /// A planner that does not take the request does not end the comparison.
 ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, const Choices& choices,
                           const Settings& settings) {
-  ComparisonRow row{.planner = &planner, .planning = std::nullopt, .simulation = std::nullopt, .refusal = std::nullopt};
+  ComparisonRow row;
+  row.planner = &planner;
   try {
     row.planning = make_plan(planner, inputs, choices_for(planner, choices), settings.say);
     if (const Plan* plan = row.plan()) {
-      row.simulation = simulate_plan(row.planning->graph, inputs.platform, *plan, choices.simulation, settings);
+      const LayerGraph& graph = row.planning->graph;
+      row.simulation = simulate_plan(graph, inputs.platform, *plan, choices.simulation, settings);
+      const bool is_same_run =
+          choices.simulation.network == NetworkModel::Platform && choices.simulation.iterations == 1;
+      row.evaluated = is_same_run ? row.simulation->evaluated : evaluate_plan(graph, inputs.platform, *plan).figures();
     }
   } catch (const InputError& error) {
     row.planning.reset();

@@ -1,8 +1,7 @@
-#include "experiments/report/completion.hpp"
-
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/completion_script.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/option_text.hpp"
+#include "experiments/run/option_text.hpp"
 #include "sim/io/json.hpp"
 
 #include <memory>

@@ -1,11 +1,10 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/inputs.hpp"
-#include "experiments/judge.hpp"
-#include "experiments/option_text.hpp"
-#include "experiments/plan_input.hpp"
-#include "experiments/report/description.hpp"
-#include "sim/analytic/evaluate_plan.hpp"
+#include "experiments/run/inputs.hpp"
+#include "experiments/run/judge.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/plan_input.hpp"
+#include "experiments/view/description.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
@@ -15,7 +14,7 @@
 #include "sim/io/platform_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
-#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -87,12 +86,13 @@ Description describe_plan_source(const Source& source, const Options& options, c
   const PlanInput input = parse_plan_input(source.text, source.path, inputs, settings.say);
   refuse_findings(source.path, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
-  if (input.reading.plan.schedule.name == literal_schedule.name) {
+  if (input.reading.plan.schedule.name == "literal") {
     throw InputError("schedule 'literal' needs the file that gives each device's order, which describe does not take",
                      {source.path, 0, 0, ""}, "stagecraft simulate PLAN --schedule-file FILE runs it");
   }
-  const Plan plan = prepared(input.graph, inputs.platform, input.reading.plan);
-  return describe_plan(input.graph, inputs.platform, plan, evaluate_plan(input.graph, inputs.platform, plan));
+  Plan plan = input.reading.plan;
+  plan.pattern = require_schedule(input.graph, inputs.platform, plan).pattern;
+  return describe_plan(input.graph, inputs.platform, plan, evaluate_traffic(input.graph, inputs.platform, plan));
 }
 
 /// Options of a plan that would say nothing about another file.

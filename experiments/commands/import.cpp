@@ -1,8 +1,9 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/model_answer.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/option_text.hpp"
-#include "experiments/report/model_answer.hpp"
-#include "experiments/written_file.hpp"
+#include "experiments/run/limits.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/written_file.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/text_file.hpp"
 
@@ -10,8 +11,6 @@
 
 namespace stagecraft {
 namespace {
-
-constexpr std::int64_t kMostSamples = 1'000'000'000;
 
 struct Options {
   std::string format;
@@ -30,7 +29,7 @@ VerbAction configure(CLI::App& command) {
   add_option(command, "-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
   return [options](const Settings&) {
     static_cast<void>(read_choice_option("FORMAT", options->format, {"pipedream"}));
-    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
+    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
     const std::string device = read_name_option("--device", options->device);
     refuse_overwriting(options->output, {options->file});
     const std::string text = read_text_file(options->file);

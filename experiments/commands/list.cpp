@@ -1,6 +1,6 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/catalogue.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/report/catalogue.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"

@@ -1,6 +1,6 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/man_page.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/report/man_page.hpp"
 #include "sim/io/json.hpp"
 
 namespace stagecraft {

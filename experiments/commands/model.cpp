@@ -1,8 +1,9 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/model_answer.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/option_text.hpp"
-#include "experiments/report/model_answer.hpp"
-#include "experiments/written_file.hpp"
+#include "experiments/run/limits.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/written_file.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
@@ -16,8 +17,6 @@
 
 namespace stagecraft {
 namespace {
-
-constexpr std::int64_t kMostSamples = 1'000'000'000;
 
 struct Options {
   std::string architecture;
@@ -78,7 +77,7 @@ VerbAction configure(CLI::App& command) {
   add_option(command, "--image", options->image, "pixels along an edge, for a network for images known by name");
   add_option(command, "-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
   return [options](const Settings&) {
-    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, kMostSamples);
+    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
     const Granularity granularity = read_granularity(options->granularity);
     refuse_overwriting(options->output, {options->architecture, options->device});
     const Architecture architecture = options->image ? load_architecture_at(options->architecture, *options->image)

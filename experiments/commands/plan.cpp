@@ -1,11 +1,12 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/external_planner.hpp"
-#include "experiments/option_text.hpp"
-#include "experiments/planning.hpp"
-#include "experiments/report/plan_view.hpp"
-#include "experiments/written_file.hpp"
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/run/written_file.hpp"
+#include "experiments/view/plan_view.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
 
@@ -36,13 +37,15 @@ Answer run(const Options& options, const Settings& settings) {
   refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs);
   const Planning planning = make_plan(*planner, inputs, choices, settings.say);
-  const bool is_planned = planning.planned() != nullptr;
-  if (is_planned && options.output) {
+  const Planned* planned = planning.planned();
+  Report evaluated;
+  if (planned != nullptr) evaluated = evaluate_plan(planning.graph, inputs.platform, planned->plan);
+  if (planned != nullptr && options.output) {
     write_file_atomically(*options.output, plan_file_text(planning, inputs.platform, *options.output));
   }
-  return {.text = planning_text(planning, inputs.platform, settings.timings),
-          .json = to_json(planning_record(planning, inputs.platform, settings.timings)),
-          .code = is_planned ? ExitCode::Done : ExitCode::No};
+  return {.text = planning_text(planning, evaluated, inputs.platform, settings.timings),
+          .json = to_json(planning_record(planning, evaluated.figures(), inputs.platform, settings.timings)),
+          .code = planned != nullptr ? ExitCode::Done : ExitCode::No};
 }
 
 VerbAction configure(CLI::App& command) {

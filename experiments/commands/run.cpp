@@ -1,12 +1,13 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/inputs.hpp"
-#include "experiments/option_text.hpp"
-#include "experiments/report/study_text.hpp"
+#include "experiments/run/inputs.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/study/limits.hpp"
 #include "experiments/study/run_study.hpp"
 #include "experiments/study/slurm.hpp"
 #include "experiments/study/study_file.hpp"
 #include "experiments/study/study_folder.hpp"
+#include "experiments/study_report/study_text.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -18,9 +19,6 @@
 
 namespace stagecraft {
 namespace {
-
-constexpr std::int64_t kMostWorkers = 4096;
-constexpr std::int64_t kMostShards = 100'000;
 
 struct Options {
   std::string study;
@@ -41,7 +39,7 @@ ShardChoice read_shard(const std::string& text) {
   if (slash == std::string::npos) {
     throw InputError("expected I/N, such as 1/4, found " + quote(text), {"", 0, 0, "--shard"});
   }
-  const std::int64_t parts = read_count_option("--shard", text.substr(slash + 1), 1, kMostShards);
+  const std::int64_t parts = read_count_option("--shard", text.substr(slash + 1), 1, study_limits::kMostParts);
   const std::int64_t part = read_count_option("--shard", text.substr(0, slash), 1, parts);
   return {static_cast<std::size_t>(part), static_cast<std::size_t>(parts)};
 }
@@ -65,9 +63,9 @@ RunChoices read_choices(const Options& options, const std::string& study_name) {
   check_sbatch_options(options.sbatch);
   choices.sbatch = options.sbatch;
   choices.cells_per_task = static_cast<std::size_t>(
-      read_count_option("--cells-per-task", options.cells_per_task, 1, kMostShards).value_or(50));
-  choices.workers =
-      static_cast<int>(read_count_option("--workers", options.workers, 1, kMostWorkers).value_or(default_workers()));
+      read_count_option("--cells-per-task", options.cells_per_task, 1, study_limits::kMostParts).value_or(50));
+  choices.workers = static_cast<int>(
+      read_count_option("--workers", options.workers, 1, study_limits::kMostWorkers).value_or(default_workers()));
   if (options.shard) choices.shard = read_shard(*options.shard);
   for (const std::string& text : options.filters) choices.filters.push_back(parse_filter(text));
   return choices;

@@ -1,18 +1,11 @@
 #include "experiments/commands/shared_options.hpp"
 
 #include "experiments/commands/add_option.hpp"
-#include "experiments/option_text.hpp"
+#include "experiments/run/limits.hpp"
+#include "experiments/run/option_text.hpp"
 #include "sim/base/error.hpp"
 
 namespace stagecraft {
-namespace {
-
-constexpr std::int64_t kMostMicrobatches = 1'000'000'000;  // as in plan files
-constexpr std::int64_t kMostIterations = 1'000'000;
-constexpr Seconds kLongestPlanning(864000);  // ten days
-
-}  // namespace
-
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
   add_required(command, "--platform", options.platform, "the platform: a file, or the name of a shipped one");
   add_repeated(command, "--speed", options.speeds,
@@ -50,9 +43,10 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
     throw InputError("give --microbatches or --global-batch, not both");
   }
   if (options.schedule) choices.schedule = read_schedule_option("--schedule", *options.schedule);
-  choices.microbatches = read_count_option("--microbatches", options.microbatches, 1, kMostMicrobatches);
-  choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, kMostMicrobatches);
-  choices.microbatch_size = read_count_option("--microbatch-size", options.microbatch_size, 1, kMostMicrobatches);
+  choices.microbatches = read_count_option("--microbatches", options.microbatches, 1, run_limits::kMostMicrobatches);
+  choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, run_limits::kMostSamples);
+  choices.microbatch_size =
+      read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
   choices.training = read_training_option(options.training);
   return choices;
 }
@@ -60,7 +54,8 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
 ExternalCalls read_external_options(const PlanningOptions& options) {
   ExternalCalls calls;
   if (options.planner_time_limit) {
-    calls.time_limit = read_time_option("--planner-time-limit", *options.planner_time_limit, kLongestPlanning);
+    calls.time_limit =
+        read_time_option("--planner-time-limit", *options.planner_time_limit, run_limits::kLongestPlanning);
   }
   return calls;
 }
@@ -78,7 +73,8 @@ SimulationChoices read_simulation_choices(const SimulationOptions& options) {
   choices.engine = replays ? EngineChoice::Replay : EngineChoice::Evaluate;
   const bool is_real = read_choice_option("--network", options.network, {"platform", "analytic"}) == "platform";
   choices.network = is_real ? NetworkModel::Platform : NetworkModel::Analytic;
-  choices.iterations = read_count_option("--iterations", options.iterations, 1, kMostIterations);
+  choices.iterations = read_count_option("--iterations", options.iterations, 1, run_limits::kMostIterations);
+  choices.traffic = true;
   return choices;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "experiments/external_planner.hpp"
-#include "experiments/inputs.hpp"
-#include "experiments/planning.hpp"
-#include "experiments/simulation.hpp"
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/inputs.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/run/simulation.hpp"
 
 #include <optional>
 #include <string>

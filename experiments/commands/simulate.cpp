@@ -1,20 +1,20 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/judge.hpp"
-#include "experiments/option_text.hpp"
-#include "experiments/plan_input.hpp"
-#include "experiments/report/ascii_timeline.hpp"
-#include "experiments/report/simulation_record.hpp"
-#include "experiments/report/simulation_text.hpp"
-#include "experiments/simulation.hpp"
+#include "experiments/run/judge.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/plan_input.hpp"
+#include "experiments/run/simulation.hpp"
+#include "experiments/view/ascii_timeline.hpp"
+#include "experiments/view/simulation_record.hpp"
+#include "experiments/view/simulation_text.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
-#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <limits>
 #include <memory>
@@ -72,9 +72,9 @@ Answer run(const Options& options, const Settings& settings) {
                     judge_orders(input.graph, inputs.platform, plan, *choices.literal),
                     "each replica runs one forward and one backward of each of its microbatches");
   }
-  plan = prepared(input.graph, inputs.platform, std::move(plan));
+  plan.pattern = require_schedule(input.graph, inputs.platform, plan).pattern;
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
-  const Explanation explanation = explain(inputs, input.graph, plan, simulation.report);
+  const Explanation explanation = explain(inputs, input.graph, plan, simulation);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (choices.timeline) {
     text += "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers});

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/command.hpp"
+#include "experiments/commands/verb.hpp"
 
 #include <vector>
 

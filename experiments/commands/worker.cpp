@@ -1,7 +1,8 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/option_text.hpp"
+#include "experiments/run/option_text.hpp"
 #include "experiments/study/cell_inputs.hpp"
+#include "experiments/study/limits.hpp"
 #include "experiments/study/local_executor.hpp"
 #include "experiments/study/slurm_study.hpp"
 #include "experiments/study/study_folder.hpp"
@@ -14,8 +15,6 @@
 
 namespace stagecraft {
 namespace {
-
-constexpr std::int64_t kMostWorkers = 4096;
 
 struct Options {
   std::string folder;
@@ -53,8 +52,8 @@ Answer run(const Options& options, const Settings&) {
                      "start the study anew with another --out");
   }
   LocalChoices choices;
-  choices.workers = static_cast<int>(
-      read_count_option("SLURM_CPUS_PER_TASK", variable("SLURM_CPUS_PER_TASK").value_or("1"), 1, kMostWorkers));
+  choices.workers = static_cast<int>(read_count_option(
+      "SLURM_CPUS_PER_TASK", variable("SLURM_CPUS_PER_TASK").value_or("1"), 1, study_limits::kMostWorkers));
   choices.shard_prefix = shard_prefix();
   static_cast<void>(run_locally(options.folder, manifest, missing, choices));
   return {.text = std::to_string(missing.size()) + " cells\n",

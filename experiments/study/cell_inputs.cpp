@@ -15,15 +15,6 @@
 namespace stagecraft {
 namespace {
 
-/// The keys of a cell that change a file's content, without `prefix`.
-Keys overrides_of(const Cell& cell, const std::string& prefix) {
-  Keys overrides;
-  for (const auto& [name, value] : cell.keys) {
-    if (name.starts_with(prefix)) overrides.emplace_back(name.substr(prefix.size()), value);
-  }
-  return overrides;
-}
-
 /// The content of a file after overrides, as JSON, which every reader of YAML takes.
 std::string overridden(const std::string& text, const std::string& path, const Keys& overrides) {
   Detail content = read_detail(parse_yaml(text, path));
@@ -33,10 +24,8 @@ std::string overridden(const std::string& text, const std::string& path, const K
 
 /// Reads a file of the cell. What is wrong after an override has no line in the file, so it is told by its key alone.
 template <class Parse>
-auto load(const Manifest& manifest, const Cell& cell, const std::string& kind, std::string& hash, const Parse& parse) {
-  const StudyFile& file = find_file(manifest, kind, std::get<std::string>(find_key(cell.keys, kind)->value));
+auto load(const StudyFile& file, const Keys& overrides, std::string& hash, const Parse& parse) {
   const std::string text = read_text_file(file.path);
-  const Keys overrides = overrides_of(cell, kind + ".");
   if (overrides.empty()) {
     hash = sha256(text);
     return parse(text, file.name);
@@ -46,34 +35,38 @@ auto load(const Manifest& manifest, const Cell& cell, const std::string& kind, s
     hash = sha256(changed);
     return parse(changed, file.name);
   } catch (const InputError& error) {
-    const std::string what = kind + " " + quote(file.name) + " with " + to_json(overrides, -1) + ": ";
+    const std::string what = file.kind + " " + quote(file.name) + " with " + to_json(overrides, -1) + ": ";
     throw InputError(what + error.message(), {"", 0, 0, error.place().key}, error.hint());
   }
 }
 
+std::string input_key(const std::string& file, const Keys& overrides) {
+  return to_json(Detail::Record{{"file", file}, {"with", overrides}}, -1);
+}
+
 }  // namespace
 
-HashedInput<Model> load_model(const Manifest& manifest, const Cell& cell) {
+HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell) {
   HashedInput<Model> model;
-  model.input = load(manifest, cell, "model", model.hash, parse_model);
+  model.input = load(find_file(manifest, "model", cell.model), cell.model_values, model.hash, parse_model);
   return model;
 }
 
-HashedInput<Platform> load_platform(const Manifest& manifest, const Cell& cell) {
+HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& cell) {
   HashedInput<Platform> platform;
-  platform.input = build_platform(load(manifest, cell, "platform", platform.hash, parse_platform));
+  platform.input = build_platform(
+      load(find_file(manifest, "platform", cell.platform), cell.platform_values, platform.hash, parse_platform));
   return platform;
 }
 
-Inputs load_inputs(const Manifest& manifest, const Cell& cell) {
+Inputs load_inputs(const Manifest& manifest, const CellSpec& cell) {
   HashedInput<Model> model = load_model(manifest, cell);
   HashedInput<Platform> platform = load_platform(manifest, cell);
   return {std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash)};
 }
 
-std::string input_key(const Cell& cell, const std::string& kind) {
-  return to_json(Detail::Record{{"file", *find_key(cell.keys, kind)}, {"with", overrides_of(cell, kind + ".")}}, -1);
-}
+std::string model_key(const CellSpec& cell) { return input_key(cell.model, cell.model_values); }
+std::string platform_key(const CellSpec& cell) { return input_key(cell.platform, cell.platform_values); }
 
 void check_files(const Manifest& manifest) {
   for (const StudyFile& file : manifest.files) {

@@ -1,6 +1,5 @@
 #include "experiments/study/cell_runner.hpp"
 
-#include "experiments/study/large_pages.hpp"
 #include "experiments/study/run_cell.hpp"
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
@@ -59,17 +58,18 @@ std::string out_of_memory_text(const StudyLimits& limits) {
 Row row_of(const Manifest& manifest, const StudyCell& cell, const KeptInputs& kept, const FrameSender& sender) {
   try {
     const auto start = std::chrono::steady_clock::now();
-    const Inputs inputs = kept.inputs_of(cell.cell);
-    if (!kept.has(cell.cell) && std::chrono::steady_clock::now() - start < kLightLoad) {
+    const CellSpec spec = read_cell(cell.cell);
+    const Inputs inputs = kept.inputs_of(spec);
+    if (!kept.has(spec) && std::chrono::steady_clock::now() - start < kLightLoad) {
       sender.send(static_cast<std::uint32_t>(CellFrame::LightInputs), "");
     }
-    return run_cell(manifest, cell, inputs);
+    return run_cell(manifest, cell.key, spec, inputs);
   } catch (const InputError& error) {
-    return failed_row(cell, CellStatus::Invalid, error.what());
+    return failed_row(cell.key, CellStatus::Invalid, error.what());
   } catch (const std::bad_alloc&) {
-    return failed_row(cell, CellStatus::Crashed, out_of_memory_text(manifest.limits));
+    return failed_row(cell.key, CellStatus::Crashed, out_of_memory_text(manifest.limits));
   } catch (const std::exception& error) {
-    return failed_row(cell, CellStatus::Crashed, error.what());
+    return failed_row(cell.key, CellStatus::Crashed, error.what());
   }
 }
 
@@ -82,22 +82,14 @@ std::optional<std::size_t> read_order(int orders) {
 /// What the end of a child without a row means.
 Row row_of_end(const StudyCell& cell, const StudyLimits& limits, const ChildEnd& end) {
   if (end.signal == SIGALRM) {
-    return failed_row(cell, CellStatus::Timeout, "was not done after " + format_seconds(limits.time));
+    return failed_row(cell.key, CellStatus::Timeout, "was not done after " + format_seconds(limits.time));
   }
   std::string message = "left with exit code " + std::to_string(end.exit_code);
   if (end.signal != 0) {
     message = "died of signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
     if (end.signal == SIGKILL) message += ", as when the machine runs out of memory";
   }
-  return failed_row(cell, CellStatus::Crashed, std::move(message));
-}
-
-/// The first exception of a process looks up some twenty functions, which each cell would do anew.
-void throw_once() {
-  try {
-    throw InternalError("");
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): that was all
-  }
+  return failed_row(cell.key, CellStatus::Crashed, std::move(message));
 }
 
 }  // namespace
@@ -125,10 +117,7 @@ struct CellRunner::Host {
   std::unique_ptr<ChildProcess> process;
 };
 
-CellRunner::CellRunner(const Manifest& manifest) : manifest_(manifest), inputs_(manifest) {
-  throw_once();
-  use_large_pages();
-}
+CellRunner::CellRunner(const Manifest& manifest) : manifest_(manifest), inputs_(manifest) {}
 
 CellRunner::~CellRunner() = default;
 
@@ -166,7 +155,7 @@ RowLine CellRunner::ask_host(std::size_t position) {
   while (const std::optional<Frame> frame = host_->process->receive()) {
     const auto kind = static_cast<CellFrame>(frame->kind);
     if (kind == CellFrame::LightInputs) {
-      inputs_.mark_light(cell.cell);
+      inputs_.mark_light(read_cell(cell.cell));
       continue;
     }
     if (kind == CellFrame::LastRow) host_.reset();
@@ -179,7 +168,7 @@ RowLine CellRunner::ask_host(std::size_t position) {
 
 /// What kills a cell may be what those before it have left, in memory above all: then it has a process of its own.
 RowLine CellRunner::run(std::size_t position) {
-  if (inputs_.keep(manifest_.cells[position].cell)) host_.reset();
+  if (inputs_.keep(read_cell(manifest_.cells[position].cell))) host_.reset();
   if (host_ == nullptr) start_host();
   const bool was_used = host_->is_used;
   RowLine row = ask_host(position);

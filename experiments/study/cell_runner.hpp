@@ -10,8 +10,9 @@
 
 namespace stagecraft {
 
-/// Runs cells one after another in child processes under the study's limits: whatever a cell does, it costs one row. A
-/// cell gets a process of its own unless all cells before it in the child left that as it was.
+/// Runs cells one after another in child processes under the study's limits: whatever a cell does, it costs one row.
+/// Cells share one child until one of them leaves process-wide state behind (SimGrid, CBC) or crashes; the next cell
+/// then gets a fresh child.
 class CellRunner {
  public:
   /// **Requires** a manifest that outlives the runner.

@@ -19,27 +19,26 @@ auto find_kept(const Inputs& inputs, const std::string& key) {
 
 }  // namespace
 
-Inputs KeptInputs::inputs_of(const Cell& cell) const {
-  const auto* kept_model = find_kept(models_, input_key(cell, "model"));
-  const auto* kept_platform = find_kept(platforms_, input_key(cell, "platform"));
+Inputs KeptInputs::inputs_of(const CellSpec& cell) const {
+  const auto* kept_model = find_kept(models_, model_key(cell));
+  const auto* kept_platform = find_kept(platforms_, platform_key(cell));
   HashedInput<Model> model = kept_model == nullptr ? load_model(manifest_, cell) : *kept_model;
   HashedInput<Platform> platform = kept_platform == nullptr ? load_platform(manifest_, cell) : *kept_platform;
   return {std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash)};
 }
 
-bool KeptInputs::has(const Cell& cell) const {
-  return find_kept(models_, input_key(cell, "model")) != nullptr &&
-         find_kept(platforms_, input_key(cell, "platform")) != nullptr;
+bool KeptInputs::has(const CellSpec& cell) const {
+  return find_kept(models_, model_key(cell)) != nullptr && find_kept(platforms_, platform_key(cell)) != nullptr;
 }
 
-void KeptInputs::mark_light(const Cell& cell) {
-  models_.try_emplace(input_key(cell, "model"));
-  platforms_.try_emplace(input_key(cell, "platform"));
+void KeptInputs::mark_light(const CellSpec& cell) {
+  models_.try_emplace(model_key(cell));
+  platforms_.try_emplace(platform_key(cell));
 }
 
-bool KeptInputs::keep(const Cell& cell) {
-  const auto model = models_.find(input_key(cell, "model"));
-  const auto platform = platforms_.find(input_key(cell, "platform"));
+bool KeptInputs::keep(const CellSpec& cell) {
+  const auto model = models_.find(model_key(cell));
+  const auto platform = platforms_.find(platform_key(cell));
   const bool lacks_model = model != models_.end() && !model->second;
   const bool lacks_platform = platform != platforms_.end() && !platform->second;
   if (!lacks_model && !lacks_platform) return false;

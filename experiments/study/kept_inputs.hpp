@@ -17,17 +17,18 @@ class KeptInputs {
   explicit KeptInputs(const Manifest& manifest) : manifest_(manifest) {}
 
   /// Both inputs of a cell: copies of what is kept, and the rest loaded. **Throws** as `load_inputs`.
-  [[nodiscard]] Inputs inputs_of(const Cell& cell) const;
+  [[nodiscard]] Inputs inputs_of(const CellSpec& cell) const;
   /// Whether both are kept.
-  [[nodiscard]] bool has(const Cell& cell) const;
+  [[nodiscard]] bool has(const CellSpec& cell) const;
   /// From now on both inputs of this cell are known to be light.
-  void mark_light(const Cell& cell);
+  void mark_light(const CellSpec& cell);
   /// Keeps the inputs of this cell that are light; whether any had to be loaded for it.
-  bool keep(const Cell& cell);
+  bool keep(const CellSpec& cell);
 
  private:
   template <class Input>
-  using LightInputs = std::map<std::string, std::optional<HashedInput<Input>>>;  ///< by `input_key`; none: not loaded
+  using LightInputs =
+      std::map<std::string, std::optional<HashedInput<Input>>>;  ///< by `model_key` or `platform_key`; none: not loaded
 
   const Manifest& manifest_;
   LightInputs<Model> models_;

@@ -183,7 +183,7 @@ class Supervisor {
       }
       const StudyCell& cell = pass_.manifest.cells[pass_.cells[i]];
       ShardWriter(pass_.folder, pass_.choices.shard_prefix)
-          .append(to_line(failed_row(cell, CellStatus::Crashed, "the worker that ran it was killed")));
+          .append(to_line(failed_row(cell.key, CellStatus::Crashed, "the worker that ran it was killed")));
       count(true);
     }
   }

@@ -1,7 +1,7 @@
 #include "experiments/study/manifest.hpp"
 
-#include "experiments/external_planner.hpp"
-#include "experiments/inputs.hpp"
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/inputs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -21,12 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using NamedFile = std::pair<std::string, std::string>;  ///< kind, name
-
-std::string word_of(const Keys& keys, std::string_view name) {
-  const Detail* value = find_key(keys, name);
-  const auto* word = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
-  return word == nullptr ? std::string() : *word;
-}
 
 std::vector<NamedFile> files_of(const Cell& cell) {
   std::vector<NamedFile> files{{"model", word_of(cell.keys, "model")}, {"platform", word_of(cell.keys, "platform")}};

@@ -1,5 +1,7 @@
 #include "experiments/study/result_columns.hpp"
 
+#include "experiments/view/figures.hpp"
+
 #include <algorithm>
 
 namespace stagecraft {
@@ -35,43 +37,28 @@ ColumnType join(ColumnType a, ColumnType b) {
   return ColumnType::Any;
 }
 
+ColumnType column_type(FigureKind kind) {
+  switch (kind) {
+    case FigureKind::Time:
+    case FigureKind::Rate:
+    case FigureKind::Ratio:
+    case FigureKind::Number: return ColumnType::Real;
+    case FigureKind::Size:
+    case FigureKind::Count: return ColumnType::Whole;
+    case FigureKind::Word: return ColumnType::Text;
+    case FigureKind::Record: break;
+  }
+  return ColumnType::Json;
+}
+
 }  // namespace
 
 const std::vector<ResultColumn>& figure_columns() {
-  static const std::vector<ResultColumn> columns = {
-      {"iteration_time_s", ColumnType::Real},
-      {"load_s", ColumnType::Real},
-      {"period_s", ColumnType::Real},
-      {"throughput_samples_per_s", ColumnType::Real},
-      {"bubble_ratio", ColumnType::Real},
-      {"span_bubble_ratio", ColumnType::Real},
-      {"ideal_bubble_ratio", ColumnType::Real},
-      {"recompute_time_s", ColumnType::Real},
-      {"exposed_communication_s", ColumnType::Real},
-      {"peak_memory_bytes", ColumnType::Whole},
-      {"peak_memory_device", ColumnType::Text},
-      {"prediction_error", ColumnType::Real},
-      {"predicted_iteration_time_s", ColumnType::Real},
-      {"predicted_period_s", ColumnType::Real},
-      {"predicted_peak_memory_bytes", ColumnType::Whole},
-      {"evaluated_iteration_time_s", ColumnType::Real},
-      {"evaluated_period_s", ColumnType::Real},
-      {"evaluated_peak_memory_bytes", ColumnType::Whole},
-      {"overflow_bytes", ColumnType::Whole},
-      {"overflow_device", ColumnType::Text},
-      {"stages", ColumnType::Whole},
-      {"devices_used", ColumnType::Whole},
-      {"configuration", ColumnType::Text},
-      {"bottleneck", ColumnType::Text},
-      {"resolved_schedule", ColumnType::Text},
-      {"resolved_microbatches", ColumnType::Whole},
-      {"resolved_microbatch_size", ColumnType::Whole},
-      {"simulated_ops", ColumnType::Whole},
-      {"smallest_memory_bytes", ColumnType::Whole},
-      {"largest_microbatch_size", ColumnType::Whole},
-      {"device_peak_memory_bytes", ColumnType::Json},
-      {"details", ColumnType::Json},
-  };
+  static const std::vector<ResultColumn> columns = [] {
+    std::vector<ResultColumn> list;
+    for (const FigureInfo& figure : all_figures()) list.push_back({std::string(figure.name), column_type(figure.kind)});
+    return list;
+  }();
   return columns;
 }
 

@@ -1,9 +1,9 @@
 #include "experiments/study/result_files.hpp"
 
+#include "experiments/run/written_file.hpp"
 #include "experiments/study/csv.hpp"
 #include "experiments/study/database.hpp"
 #include "experiments/study/result_table.hpp"
-#include "experiments/written_file.hpp"
 #include "sim/base/error.hpp"
 
 #include <filesystem>

@@ -1,13 +1,14 @@
 #include "experiments/study/row_figures.hpp"
 
 #include "experiments/study/study.hpp"
+#include "experiments/view/figures.hpp"
 
 namespace stagecraft {
 namespace {
 
 Detail load_ratio(const Row& row) {
-  const auto time = number_of(row, "iteration_time_s");
-  const auto load = number_of(row, "load_s");
+  const auto time = number_of(row, name_of(FigureId::IterationTime));
+  const auto load = number_of(row, name_of(FigureId::Load));
   return time && load && *load > 0.0 ? Detail(*time / *load) : Detail();
 }
 

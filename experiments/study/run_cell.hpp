@@ -1,16 +1,20 @@
 #pragma once
 
-#include "experiments/inputs.hpp"
+#include "experiments/run/inputs.hpp"
+#include "experiments/study/cell_spec.hpp"
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/row.hpp"
+
+#include <string>
 
 namespace stagecraft {
 
 /// Plans, evaluates and replays one cell in this process, which can do so once in its life. What the cell's user would
 /// be told as an error becomes an `invalid` row.
-[[nodiscard]] Row run_cell(const Manifest& manifest, const StudyCell& cell, const Inputs& inputs);
+[[nodiscard]] Row run_cell(const Manifest& manifest, const std::string& key, const CellSpec& cell,
+                           const Inputs& inputs);
 
 /// A row without figures.
-[[nodiscard]] Row failed_row(const StudyCell& cell, CellStatus status, std::string message);
+[[nodiscard]] Row failed_row(const std::string& key, CellStatus status, std::string message);
 
 }  // namespace stagecraft

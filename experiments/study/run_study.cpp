@@ -1,9 +1,9 @@
 #include "experiments/study/run_study.hpp"
 
-#include "experiments/interrupt_watch.hpp"
-#include "experiments/report/progress.hpp"
+#include "experiments/run/progress.hpp"
 #include "experiments/study/cell_inputs.hpp"
 #include "experiments/study/cell_runner.hpp"
+#include "experiments/study/interrupt_watch.hpp"
 #include "experiments/study/local_executor.hpp"
 #include "experiments/study/result_files.hpp"
 #include "experiments/study/slurm_study.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/command.hpp"
+#include "experiments/run/settings.hpp"
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/results.hpp"
 

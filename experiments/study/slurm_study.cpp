@@ -1,9 +1,9 @@
 #include "experiments/study/slurm_study.hpp"
 
+#include "experiments/run/written_file.hpp"
 #include "experiments/study/run_cell.hpp"
 #include "experiments/study/shard.hpp"
 #include "experiments/study/study_folder.hpp"
-#include "experiments/written_file.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/sha256.hpp"
@@ -54,7 +54,7 @@ void mark_lost(const std::string& folder, const Manifest& manifest, const std::v
   ShardWriter shard(folder, "lost");
   for (const std::size_t cell : lost) {
     shard.append(
-        to_line(failed_row(manifest.cells[cell], CellStatus::Crashed, "no task of Slurm brought it to an end")));
+        to_line(failed_row(manifest.cells[cell].key, CellStatus::Crashed, "no task of Slurm brought it to an end")));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "experiments/study/study.hpp"
 
+#include "experiments/study/limits.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -10,9 +11,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::uint64_t kMostCells = 100'000;
-constexpr std::uint64_t kMostValues = 2'000'000;  ///< of all cells together
-constexpr std::uint64_t kShortText = 64;          ///< bytes
+constexpr std::uint64_t kShortText = 64;  ///< bytes
 
 void set_all(Keys& keys, const Keys& values) {
   for (const auto& [name, value] : values) set_key(keys, name, value);
@@ -22,7 +21,7 @@ void check_count(const Study& study) {
   std::uint64_t count = study.seeds.size();
   for (const Axis& axis : study.axes) {
     count *= axis.size();
-    if (count <= kMostCells) continue;
+    if (count <= study_limits::kMostCells) continue;
     throw InputError("the study has more than 100000 cells", {study.file, 0, 0, "matrix"}, "split it into several");
   }
 }
@@ -54,7 +53,7 @@ void check_weight(const Study& study) {
     for (const Keys& values : axis) sum += count / axis.size() * weight(values);
   }
   for (const Keys& values : study.include) sum += weight(values);
-  if (sum <= kMostValues / std::max<std::size_t>(study.seeds.size(), 1)) return;
+  if (sum <= study_limits::kMostValues / std::max<std::size_t>(study.seeds.size(), 1)) return;
   throw InputError("the cells of the study have more than two million values together", {study.file, 0, 0, ""},
                    "split it into several, or put what is common to many cells into their files");
 }
@@ -94,12 +93,6 @@ std::vector<Keys> combinations(const Study& study, std::vector<std::string>& war
   for (const Keys& values : study.include) set_all(result.emplace_back(study.base), values);
   for (Keys& keys : result) set_all(keys, study.fixed);
   return result;
-}
-
-std::string word_of(const Keys& keys, std::string_view name) {
-  const Detail* value = find_key(keys, name);
-  const auto* word = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
-  return word == nullptr ? std::string() : *word;
 }
 
 /// What other planners are asked for does not make cells differ.
@@ -167,6 +160,12 @@ const Detail* find_key(const Keys& keys, std::string_view name) {
   return found == keys.end() ? nullptr : &found->second;
 }
 
+std::string word_of(const Keys& keys, std::string_view name) {
+  const Detail* value = find_key(keys, name);
+  const auto* word = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
+  return word == nullptr ? std::string() : *word;
+}
+
 void set_key(Keys& keys, const std::string& name, const Detail& value) {
   const auto found = std::ranges::find(keys, name, &Keys::value_type::first);
   if (found == keys.end()) {
@@ -198,7 +197,7 @@ Expansion expand(const Study& study) {
   Expansion expansion;
   const std::vector<Keys> all = distinct(study, combinations(study, expansion.warnings), expansion.repeated);
   if (all.empty()) throw InputError("the study has no cells", {study.file, 0, 0, ""}, "'exclude' leaves none");
-  if (all.size() * study.seeds.size() > kMostCells) {
+  if (all.size() * study.seeds.size() > study_limits::kMostCells) {
     throw InputError("the study has more than 100000 cells", {study.file, 0, 0, ""}, "split it into several");
   }
   const auto is_baseline = [&](const Keys& keys) { return matches(keys, *study.baseline); };

@@ -61,6 +61,9 @@ struct Expansion {
 /// The value of a key; none if it is not there.
 [[nodiscard]] const Detail* find_key(const Keys& keys, std::string_view name);
 
+/// The same of a word; empty if it is not there or no word.
+[[nodiscard]] std::string word_of(const Keys& keys, std::string_view name);
+
 /// Sets a key, replacing its value where it is there already.
 void set_key(Keys& keys, const std::string& name, const Detail& value);
 

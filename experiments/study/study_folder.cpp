@@ -1,7 +1,7 @@
 #include "experiments/study/study_folder.hpp"
 
+#include "experiments/run/written_file.hpp"
 #include "experiments/study/shard.hpp"
-#include "experiments/written_file.hpp"
 #include "sim/base/error.hpp"
 
 #include <fcntl.h>

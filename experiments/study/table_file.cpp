@@ -1,54 +1,23 @@
 // The part of a study file that says what its report shows.
 #include "experiments/study/table_file.hpp"
 
+#include "experiments/study/cell_keys.hpp"
 #include "experiments/study/result_columns.hpp"
 #include "experiments/study/row_figures.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/yaml_values.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace stagecraft {
 namespace {
 
-/// A key that tells cells apart, by the name that cells have it under.
-std::string read_cell_key(const YamlNode& node) {
-  static const std::vector<std::string> known = {"model",
-                                                 "platform",
-                                                 "planner",
-                                                 "schedule",
-                                                 "microbatches",
-                                                 "microbatch_size",
-                                                 "global_batch",
-                                                 "nodes",
-                                                 "engine",
-                                                 "network",
-                                                 "events",
-                                                 "iterations",
-                                                 "training.KEY",
-                                                 "platform.PATH",
-                                                 "model.PATH",
-                                                 "tag.NAME",
-                                                 "options.PLANNER.OPTION"};
-  std::string name = read_name(node);
-  if (name == "nodes") return "platform.nodes.count";
-  const std::size_t point = name.find('.');
-  const bool is_path = point != std::string::npos && point + 1 < name.size();
-  const std::string first = name.substr(0, point);
-  constexpr std::array<std::string_view, 5> kFirst = {"training", "platform", "model", "tag", "options"};
-  if (is_path ? std::ranges::find(kFirst, first) != kFirst.end() : std::ranges::find(known, name) != known.end()) {
-    return name;
-  }
-  node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
-}
-
 std::vector<std::string> read_cell_keys(const YamlNode& node) {
-  if (node.kind() == YamlKind::Text) return {read_cell_key(node)};
+  if (node.kind() == YamlKind::Text) return {read_cell_key_name(node)};
   std::vector<std::string> keys;
   for (const YamlNode& item : node.items()) {
-    std::string key = read_cell_key(item);
+    std::string key = read_cell_key_name(item);
     if (std::ranges::find(keys, key) != keys.end()) item.fail("the key " + quote(key) + " stands here twice");
     keys.push_back(std::move(key));
   }

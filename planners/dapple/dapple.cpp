@@ -1,11 +1,12 @@
-#include "planners/cost_model.hpp"
 #include "planners/dapple/search.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/limits.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/schedule_info.hpp"
-#include "sim/schedule/spp_pe.hpp"
+#include "sim/schedule/families/spp_pe/spp_pe.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -56,9 +57,8 @@ Plan plan_of(const PlanRequest& request, const Answer& answer) {
   const std::vector<LayerId> order = canonical_order(request.graph);
   for (const PlacedStage& placed : answer.stages) {
     Stage& stage = plan.stages.emplace_back();
-    stage.layers.assign(order.begin() + static_cast<std::ptrdiff_t>(placed.begin),
-                        order.begin() + static_cast<std::ptrdiff_t>(placed.end));
-    stage.devices = placed.devices;
+    stage.layers = layers_in(order, placed.begin, placed.end);
+    stage.replicas = groups_of_one(placed.devices);
     stage.replication = Replication::Split;
   }
   plan.predicted.iteration_time = Seconds(answer.latency.total());
@@ -83,7 +83,7 @@ PlanResult judged_with(const PlanRequest& request, const Planned& planned, std::
 /// Whether no stage has fewer microbatches in flight with a larger cap. In a strict order of `spp-pe` a cap shifts what
 /// comes after, and nothing tells.
 bool grows_with_cap(const ScheduleChoice& schedule) {
-  return schedule.name != spp_pe_schedule.name || !processing_settings(schedule).strict;
+  return schedule.name != family_spp_pe.name || !processing_settings(schedule).strict;
 }
 
 /// The largest cap below `most` with which the plan fits, by bisection, or the least there is.
@@ -120,10 +120,8 @@ PlanResult stepped(const PlanRequest& request, const Planned& planned, std::int6
 PlanResult within_memory(const PlanRequest& request, const Planned& planned) {
   PlanResult result = judged(request, planned);
   if (std::holds_alternative<Planned>(result) || planned.plan.schedule.name == "gpipe") return result;
-  std::int64_t most = 1;
-  for (std::size_t s = 0; s < planned.plan.stages.size(); ++s) {
-    most = std::max(most, in_flight(planned.plan, StageId(s)));
-  }
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
+  const std::int64_t most = std::ranges::max(program.in_flight);
   if (most == 1) return result;
   return (grows_with_cap(planned.plan.schedule) ? bisected : stepped)(request, planned, most);
 }
@@ -175,7 +173,11 @@ const PlannerInfo dapple_planner{
                  "forwards before the first backward: as 1f1b, twice as many, or what communication suggests",
                  {"auto", "a", "b"}},
                 {"width", std::int64_t{2}, "prefixes kept for each number of layers and devices placed", {}, 1, 1000},
-                {"max_work", 2e6, "latencies that may be computed; fewer cuts are tried on larger problems", {}, 1}},
+                {"max_work",
+                 kMostLatencies,
+                 "latencies that may be computed; fewer cuts are tried on larger problems",
+                 {},
+                 1}},
     .plan = plan_dapple,
 };
 

@@ -1,7 +1,6 @@
 #include "planners/dapple/placement.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace stagecraft::dapple {
 namespace {
@@ -40,14 +39,6 @@ void take_in_turn(const std::vector<Node>& nodes, std::size_t count, std::vector
 }
 
 }  // namespace
-
-std::vector<Node> nodes_of(const Platform& platform) {
-  std::map<NodeId, Node> members;
-  for (DeviceId device : indices(platform.devices)) members[platform.devices[device].node].push_back(device);
-  std::vector<Node> nodes;
-  for (auto& [id, devices] : members) nodes.push_back(std::move(devices));
-  return nodes;
-}
 
 std::vector<DeviceId> place(Policy policy, const std::vector<Node>& nodes, const Used& used, std::size_t count) {
   const std::vector<Node> fresh = free_devices(nodes, used, false);

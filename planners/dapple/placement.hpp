@@ -19,9 +19,6 @@ inline constexpr std::array kPolicies = {Policy::FreshFirst, Policy::AppendFirst
 
 using Node = std::vector<DeviceId>;
 
-/// The devices of each node, in platform order; an explicit platform is one node.
-[[nodiscard]] std::vector<Node> nodes_of(const Platform& platform);
-
 /// Which devices are taken, by device.
 using Used = std::vector<bool>;
 

@@ -1,12 +1,14 @@
 #include "planners/dapple/problem.hpp"
 
-#include "planners/chain.hpp"
-#include "planners/cost_model.hpp"
-#include "planners/spp/bandwidths.hpp"
+#include "planners/shared/chain.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -15,7 +17,6 @@ namespace stagecraft::dapple {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostDevices = 8192;  // 1 GiB for their pairs
 constexpr Bytes kGigabyte{1'000'000'000};
 
 void add_layers(const LayerGraph& graph, Problem& problem) {
@@ -31,15 +32,14 @@ void add_layers(const LayerGraph& graph, Problem& problem) {
 }
 
 void require_pairs(const Platform& platform) {
-  if (platform.devices.size() <= kMostDevices) return;
-  throw InputError("planner 'dapple' keeps the bandwidth of every two devices, of at most " +
-                       std::to_string(kMostDevices) + "; platform " + quote(platform.spec.name) + " has " +
-                       std::to_string(platform.devices.size()) + " devices",
-                   {}, "plan for fewer devices");
+  const auto devices = static_cast<double>(platform.devices.size());
+  require_affordable({.what = "the bandwidth of every two of " + std::to_string(platform.devices.size()) + " devices",
+                      .bytes = 2.0 * sizeof(double) * devices * devices,
+                      .remedy = "plan for fewer devices"});
 }
 
 void add_bandwidths(const Platform& platform, Problem& problem) {
-  const spp::PairBandwidths pairs = spp::pair_bandwidths(platform);
+  const PairBandwidths pairs = pair_bandwidths(platform);
   const std::size_t devices = platform.devices.size();
   std::vector<double>& all = problem.bandwidth;
   all.reserve(devices * devices);

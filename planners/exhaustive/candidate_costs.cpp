@@ -1,33 +1,25 @@
 #include "planners/exhaustive/candidate_costs.hpp"
 
-#include "planners/cost_model.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 
 namespace stagecraft::exhaustive {
 namespace {
 
-/// The narrowest way between a device of one stage and a device of the other.
-BytesPerSecond narrowest(const Platform& platform, const Stage& from, const Stage& to) {
-  BytesPerSecond least(kNever.value());
-  for (DeviceId a : from.devices) {
-    for (DeviceId b : to.devices) {
-      const auto bandwidth = pair_bandwidth(platform, a, b);
-      if (bandwidth) least = std::min(least, *bandwidth);
-    }
-  }
-  return least;
-}
-
 Seconds largest_transfer(const PlanRequest& request, const Plan& plan) {
   Seconds largest{0};
   for (const Boundary& boundary : boundaries(request.graph, plan)) {
     const Stage& from = plan.stages[boundary.from.value()];
     const Stage& to = plan.stages[boundary.to.value()];
-    const auto lanes = static_cast<double>(std::min(from.devices.size(), to.devices.size()));
-    largest = std::max(largest, boundary.bytes / narrowest(request.platform, from, to) / lanes);
+    const auto lanes = static_cast<double>(std::min(from.replicas.size(), to.replicas.size()));
+    const std::optional<BytesPerSecond> narrowest =
+        smallest_bandwidth(request.platform, devices_of(from), devices_of(to)).bandwidth;
+    largest = std::max(largest, boundary.bytes / narrowest.value_or(BytesPerSecond(kNever.value())) / lanes);
   }
   return largest;
 }
@@ -48,9 +40,9 @@ Figures claim(const PlanRequest& request, const Plan& plan) {
   for (const Stage& stage : plan.stages) {
     const StageTime time = stage_time(request.graph, request.platform, stage);
     const Bytes parameters = parameters_of(request.graph, stage);
-    const Seconds all_reduce = ring_all_reduce(request.platform, stage.devices, parameters);
-    const Seconds update = slowest_update(request.platform, request.training, stage.devices, parameters);
-    const auto replicas = static_cast<std::int64_t>(stage.devices.size());
+    const Seconds all_reduce = ring_all_reduce(request.platform, devices_of(stage), parameters);
+    const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
+    const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     const double share = 1.0 / static_cast<double>(replicas);
     const bool split = stage.replication == Replication::Split;
     const Seconds once = time.total() * (split ? share : 1.0);
@@ -96,8 +88,7 @@ double LeastCosts::time(const Piece& piece, std::size_t first_device) const {
   double busiest = 0.0;
   for (std::size_t replica = 0; replica < piece.replicas; ++replica) {
     const auto replicas = static_cast<std::int64_t>(piece.replicas);
-    const std::int64_t own =
-        (microbatches_ + replicas - 1 - static_cast<std::int64_t>(replica)) / replicas;  // k ≡ replica mod r
+    const std::int64_t own = turns_taken(static_cast<std::int64_t>(replica), replicas, microbatches_);
     const double rounds =
         piece.split ? static_cast<double>(microbatches_) / static_cast<double>(replicas) : static_cast<double>(own);
     busiest = std::max(busiest, rounds * seconds * factors_[first_device + replica]);

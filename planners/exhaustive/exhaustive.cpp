@@ -1,9 +1,10 @@
-#include "planners/cost_model.hpp"
 #include "planners/exhaustive/candidate_costs.hpp"
 #include "planners/exhaustive/search.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/limits.hpp"
 #include "sim/base/text.hpp"
-#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 namespace stagecraft {
 namespace {
@@ -12,8 +13,6 @@ using exhaustive::Candidate;
 using exhaustive::Found;
 using exhaustive::Objective;
 using exhaustive::SearchSettings;
-
-constexpr double kMostToRepeat = 2000;  ///< candidates of a search that may be asked again for other sizes
 
 SearchSettings settings_of(const Options& options) {
   SearchSettings settings;
@@ -31,7 +30,7 @@ Detail runner_up(const std::optional<Candidate>& candidate) {
   Detail::List stages;
   for (const Stage& stage : candidate->stages) {
     stages.emplace_back(Detail::Record{{"layers", static_cast<std::int64_t>(stage.layers.size())},
-                                       {"replicas", static_cast<std::int64_t>(stage.devices.size())},
+                                       {"replicas", static_cast<std::int64_t>(stage.replicas.size())},
                                        {"split", stage.replication == Replication::Split}});
   }
   return Detail::Record{{"time_s", candidate->time}, {"stages", std::move(stages)}};
@@ -40,10 +39,12 @@ Detail runner_up(const std::optional<Candidate>& candidate) {
 Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
   const std::string all = "none of the " + std::to_string(static_cast<std::int64_t>(found.candidates)) + " plans ";
   if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "other devices or another schedule"};
-  const Plan plan = prepared(request.graph, request.platform, exhaustive::plan_of(request, found.smallest->stages));
-  Infeasible none = *memory_overflow(request.platform, plan, ledger_peaks(request.graph, plan));
+  const Plan plan = exhaustive::plan_of(request, found.smallest->stages);
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
+  Infeasible none =
+      *memory_overflow(request.platform, plan, ledger_peaks(request.graph, request.platform, plan, program));
   none.reason = all + "fits; in the one that needs least memory " + none.reason;
-  none.is_costly = found.candidates > kMostToRepeat;
+  none.is_costly = found.candidates > kMostCandidatesToRepeat;
   return none;
 }
 
@@ -80,7 +81,7 @@ const PlannerInfo exhaustive_planner{
                  {"round-robin", "split", "either"}},
                 {"use_fewer", true, "devices at the end of the platform may be left idle"},
                 {"prune", true, "skip plans that can be neither the best nor the runner-up"},
-                {"max_candidates", std::int64_t{100000}, "refuse spaces of more plans", {}, 1, 1e12}},
+                {"max_candidates", kMostCandidates, "refuse spaces of more plans", {}, 1, 1e12}},
     .plan = plan_exhaustive,
     .only_by_name = true,
 };

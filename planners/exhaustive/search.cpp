@@ -1,15 +1,16 @@
 #include "planners/exhaustive/search.hpp"
 
-#include "planners/cost_model.hpp"
 #include "planners/exhaustive/candidate_costs.hpp"
 #include "planners/exhaustive/space.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/work.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/lower.hpp"
-#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -31,11 +32,6 @@ Space space_of(const PlanRequest& request, const SearchSettings& settings) {
   return space;
 }
 
-std::string count_text(double count) {
-  if (count > SpaceCount::kMost) return "more than " + format_number(SpaceCount::kMost);
-  return std::to_string(static_cast<std::int64_t>(count));
-}
-
 class Search {
  public:
   Search(const PlanRequest& request, const SearchSettings& settings)
@@ -46,11 +42,15 @@ class Search {
         least_(request),
         order_(canonical_order(request.graph)),
         plan_(plan_of(request, {})),
-        schedule_(find_schedule(request.schedule.name)),
         synchronous_(!is_asynchronous(request.schedule)),
         connected_(space_.devices == 1 || smallest_pair_bandwidth(request.platform).has_value()) {
     found_.candidates = count_.total();
-    if (found_.candidates > settings.max_candidates) refuse();
+    require_affordable({.what = "the search of " + std::to_string(space_.layers) + " layers on " +
+                                std::to_string(space_.devices) + " devices",
+                        .steps = found_.candidates,
+                        .unit = "plans",
+                        .remedy = "merge layers, plan for fewer devices"},
+                       {.steps = settings.max_candidates, .option = "max_candidates"});
   }
 
   Found run() {
@@ -65,13 +65,6 @@ class Search {
   }
 
  private:
-  [[noreturn]] void refuse() const {
-    throw InputError("planner 'exhaustive': there are " + count_text(found_.candidates) + " plans of " +
-                         std::to_string(space_.layers) + " layers on " + std::to_string(space_.devices) +
-                         " devices, more than " + count_text(settings_.max_candidates) + " (option max_candidates)",
-                     {}, "merge layers, plan for fewer devices, or raise max_candidates");
-  }
-
   /// Adds all pieces that `stages` more stages can begin with, from layer `begin` on, on `devices` devices from `first`
   /// on, and goes on with each.
   void extend(std::size_t stages, std::size_t begin, std::size_t devices, std::size_t first) {
@@ -96,9 +89,8 @@ class Search {
     const double rest = count_.completions(stages - 1, space_.layers - piece.end, devices - piece.replicas);
     if (rest == 0.0 || (settings_.prune && is_hopeless(piece, first, rest))) return;
     Stage stage;
-    stage.layers.assign(order_.begin() + static_cast<std::ptrdiff_t>(piece.begin),
-                        order_.begin() + static_cast<std::ptrdiff_t>(piece.end));
-    for (std::size_t i = 0; i < piece.replicas; ++i) stage.devices.emplace_back(first + i);
+    stage.layers = layers_in(order_, piece.begin, piece.end);
+    for (std::size_t i = 0; i < piece.replicas; ++i) stage.replicas.emplace_back(DeviceId(first + i));
     stage.replication = piece.split ? Replication::Split : Replication::RoundRobin;
     plan_.stages.push_back(std::move(stage));
     extend(stages - 1, piece.end, devices - piece.replicas, first + piece.replicas);
@@ -124,7 +116,6 @@ class Search {
   }
 
   [[nodiscard]] bool is_applicable() const {
-    if (schedule_->problem != nullptr && schedule_->problem(plan_)) return false;
     return connected_ || check_plan(request_.graph, request_.platform, plan_).empty();
   }
 
@@ -133,17 +124,16 @@ class Search {
       ++found_.not_applicable;
       return;
     }
-    try {
-      judge(prepared(request_.graph, request_.platform, plan_));
-    } catch (const InputError&) {  // what is asked of the schedule is impossible with these stages
+    const Compilation compiled = compile_schedule(request_.graph, request_.platform, plan_);
+    const auto* program = std::get_if<ScheduleProgram>(&compiled);
+    if (program == nullptr) {  // the schedule cannot run these stages
       ++found_.not_applicable;
+      return;
     }
-  }
-
-  void judge(const Plan& plan) {
-    const Bytes needed = memory_needed(request_.platform, ledger_peaks(request_.graph, plan));
+    const Bytes needed =
+        memory_needed(request_.platform, ledger_peaks(request_.graph, request_.platform, plan_, *program));
     if (needed == Bytes(0)) {
-      rank({plan_.stages, objective(plan)});
+      rank({plan_.stages, objective(*program)});
       return;
     }
     ++found_.too_large;
@@ -152,9 +142,11 @@ class Search {
     found_.least_memory = needed;
   }
 
-  [[nodiscard]] double objective(Plan plan) const {
-    if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan));
-    plan.microbatches = std::max(plan.microbatches, least_microbatches(plan));
+  [[nodiscard]] double objective(const ScheduleProgram& program) const {
+    if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan_));
+    Plan plan = plan_;
+    plan.pattern = program.pattern;
+    plan.microbatches = std::max(plan.microbatches, least_microbatches(program, Replicas(plan)));
     return headline(evaluate_plan(request_.graph, request_.platform, plan).figures());
   }
 
@@ -181,7 +173,6 @@ class Search {
   LeastCosts least_;
   std::vector<LayerId> order_;
   Plan plan_;
-  const ScheduleInfo* schedule_;
   bool synchronous_;
   bool connected_;
   Found found_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "planners/shared/limits.hpp"
 #include "sim/base/quantity.hpp"
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct SearchSettings {
   bool round_robin = true;
   bool split = false;
   bool prune = true;  ///< skip what can be neither the best plan nor the runner-up
-  double max_candidates = 1e5;
+  double max_candidates = static_cast<double>(kMostCandidates);
 };
 
 struct Candidate {

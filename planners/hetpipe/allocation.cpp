@@ -1,24 +1,15 @@
 #include "planners/hetpipe/allocation.hpp"
 
-#include "planners/cost_model.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace stagecraft::hetpipe {
 namespace {
 
 using Node = std::vector<DeviceId>;
-
-std::vector<Node> nodes_of(const Platform& platform) {
-  std::map<NodeId, Node> members;  // in the explicit form all are of no node
-  for (DeviceId device : indices(platform.devices)) members[platform.devices[device].node].push_back(device);
-  std::vector<Node> nodes;
-  for (auto& [id, devices] : members) nodes.push_back(std::move(devices));
-  return nodes;
-}
 
 /// Of all nodes. **Throws** InputError if they differ.
 std::size_t node_size(const std::vector<Node>& nodes, const std::string& allocation) {

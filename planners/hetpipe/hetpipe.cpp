@@ -1,12 +1,15 @@
-#include "planners/chain.hpp"
-#include "planners/cost_model.hpp"
 #include "planners/hetpipe/allocation.hpp"
 #include "planners/hetpipe/worker_cut.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/chain.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 
@@ -22,18 +25,13 @@ using hetpipe::WorkerCut;
 
 /// The smallest bandwidth between the devices of two consecutive stages, over all virtual workers.
 BytesPerSecond link_bandwidth(const Platform& platform, const std::vector<Worker>& workers, std::size_t s) {
-  BytesPerSecond slowest(kNever.value());
-  for (const Worker& worker : workers) {
-    const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform, worker[s], worker[s + 1]);
-    if (!bandwidth) {
-      throw InputError("planner 'hetpipe': devices " + quote(platform.devices[worker[s]].name) + " and " +
-                           quote(platform.devices[worker[s + 1]].name) +
-                           " are neighbours in a virtual worker and not connected",
-                       {}, "give the pair a link or a route, or choose another allocation or worker_size");
-    }
-    slowest = std::min(slowest, *bandwidth);
-  }
-  return slowest;
+  SmallestBandwidth slowest;
+  for (const Worker& worker : workers) slowest.add(platform, worker[s], worker[s + 1]);
+  if (!slowest.apart) return slowest.bandwidth.value();
+  throw InputError("planner 'hetpipe': devices " + quote(platform.devices[slowest.apart->first].name) + " and " +
+                       quote(platform.devices[slowest.apart->second].name) +
+                       " are neighbours in a virtual worker and not connected",
+                   {}, "give the pair a link or a route, or choose another allocation or worker_size");
 }
 
 std::vector<DeviceId> members(const std::vector<Worker>& workers, std::size_t s) {
@@ -67,9 +65,8 @@ std::vector<Stage> stages_of(const std::vector<LayerId>& order, const std::vecto
   std::vector<Stage> stages(cut.first.size());
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const std::size_t end = s + 1 < stages.size() ? cut.first[s + 1] : order.size();
-    stages[s].layers.assign(order.begin() + static_cast<std::ptrdiff_t>(cut.first[s]),
-                            order.begin() + static_cast<std::ptrdiff_t>(end));
-    stages[s].devices = members(workers, s);
+    stages[s].layers = layers_in(order, cut.first[s], end);
+    stages[s].replicas = groups_of_one(members(workers, s));
   }
   return stages;
 }
@@ -78,9 +75,9 @@ std::vector<Stage> stages_of(const std::vector<LayerId>& order, const std::vecto
 Seconds synchronisation(const PlanRequest& request, const Plan& plan) {
   Seconds longest{0};
   for (const Stage& stage : plan.stages) {
-    const Bytes parameters = stage_work(request.graph, stage).parameters;
-    longest = std::max(longest, ring_all_reduce(request.platform, stage.devices, parameters) +
-                                    slowest_update(request.platform, request.training, stage.devices, parameters));
+    const Bytes parameters = stage_program(request.graph, stage).parameters;
+    longest = std::max(longest, ring_all_reduce(request.platform, devices_of(stage), parameters) +
+                                    slowest_update(request.platform, request.training, devices_of(stage), parameters));
   }
   return longest;
 }
@@ -95,6 +92,13 @@ Detail::List names_of(const Platform& platform, const std::vector<Worker>& worke
   return lists;
 }
 
+void require_table(std::size_t layers, std::size_t stages) {
+  require_affordable(
+      {.what = "the table of " + std::to_string(layers) + " layers in " + std::to_string(stages) + " stages",
+       .bytes = (sizeof(double) + sizeof(std::size_t)) * static_cast<double>(layers + 1) * static_cast<double>(stages),
+       .remedy = "form smaller workers (option worker_size), or plan with blocks for layers"});
+}
+
 PlanResult plan_hetpipe(const PlanRequest& request) {
   const std::string& allocation = request.options.word("allocation");
   const auto size = static_cast<std::size_t>(request.options.count("worker_size"));
@@ -102,6 +106,7 @@ PlanResult plan_hetpipe(const PlanRequest& request) {
       hetpipe::virtual_workers(request.graph, request.platform, hetpipe::allocation_of(allocation), size);
   const std::vector<LayerId> order = canonical_order(request.graph);
   const std::size_t stages = std::min(workers[0].size(), order.size());
+  require_table(order.size(), stages);
   const WorkerCut cut = hetpipe::cut_worker(costs_of(request, order, workers, stages));
 
   Plan plan = empty_plan(hetpipe_planner, request);

@@ -1,10 +1,12 @@
-#include "planners/chain.hpp"
-#include "planners/contiguous/pipedream_cut.hpp"
-#include "planners/contiguous/star_plan.hpp"
-#include "planners/cost_model.hpp"
+#include "planners/madpipe/pipedream_cut.hpp"
 #include "planners/madpipe/settings.hpp"
 #include "planners/madpipe/special_plan.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/chain.hpp"
+#include "planners/shared/contiguous_plan.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/limits.hpp"
+#include "planners/shared/star_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
@@ -16,17 +18,12 @@
 
 namespace stagecraft {
 
-extern const PlannerInfo contiguous_planner;
 extern const PlannerInfo madpipe_planner;
 
 namespace {
 
 using madpipe::Settings;
 using madpipe::SpecialPlan;
-
-constexpr std::size_t kLayersToRepeat = 32;  ///< of a chain whose smallest memory is searched by planning again
-
-constexpr Bytes kMostMemory{std::int64_t{1} << 60};  ///< that is tried
 
 Detail seconds(const std::optional<Ticks>& period) { return period ? Detail(to_seconds(*period).value()) : Detail(); }
 
@@ -41,7 +38,7 @@ struct Answers {
 };
 
 Answers answers_to(const PlanRequest& request, const Chain& chain, const Settings& settings) {
-  Answers answers{{}, contiguous_planner.plan(request), std::nullopt};
+  Answers answers{{}, contiguous_plan(madpipe_planner, request), std::nullopt};
   Ticks longest = madpipe::longest_period(chain);
   if (const auto* planned = std::get_if<Planned>(&answers.contiguous)) {
     answers.contiguous_period = ticks_up(*planned->plan.predicted.period);
@@ -52,7 +49,7 @@ Answers answers_to(const PlanRequest& request, const Chain& chain, const Setting
 }
 
 Detail::Record details_of(const PlanRequest& request, const Chain& chain, const Answers& answers, bool is_fallback) {
-  const std::optional<PipedreamCut> pipedream = pipedream_cut(chain);
+  const std::optional<madpipe::PipedreamCut> pipedream = madpipe::pipedream_cut(chain);
   const Ticks achieved = is_fallback ? *answers.contiguous_period : answers.special.period;
   Detail::Record details = {
       {"dp_period_s", seconds(answers.special.dp_period)},
@@ -74,7 +71,6 @@ std::vector<std::string> notes_of(const Answers& answers, const Settings& settin
           " nodes (ilp_node_limit): there may be a better pattern"};
 }
 
-/// Without the smallest memory.
 PlanResult plan_once(const PlanRequest& request, const Chain& chain, const Settings& settings) {
   Answers answers = answers_to(request, chain, settings);
   if (answers.is_special_best() || (!settings.fallback && answers.special.plan)) {
@@ -82,7 +78,6 @@ PlanResult plan_once(const PlanRequest& request, const Chain& chain, const Setti
   }
   auto* planned = std::get_if<Planned>(&answers.contiguous);
   if (planned != nullptr && settings.fallback) {
-    planned->plan.planner = madpipe_planner.name;
     return Planned{planned->plan, details_of(request, chain, answers, true), notes_of(answers, settings)};
   }
   if (planned == nullptr) {
@@ -100,19 +95,18 @@ PlanResult plan_once(const PlanRequest& request, const Chain& chain, const Setti
                         std::string(answers.special.limit_struck ? "; or raise ilp_node_limit, which struck" : "")};
 }
 
-/// The least memory with which there is a plan, by bisection below one that is enough.
-std::optional<Bytes> smallest_memory(const PlanRequest& request, const Settings& settings, const Chain& chain,
-                                     const Infeasible& none) {
-  if (chain.size() > kLayersToRepeat) return settings.fallback ? none.smallest_memory : std::nullopt;
-  const auto finds = [&](const Platform& platform) {
-    const PlanRequest again = on_platform(request, platform);
-    return std::holds_alternative<Planned>(plan_once(again, Chain(again, kPeriodicWeightVersions), settings));
-  };
-  Bytes enough = none.smallest_memory.value_or(std::max(Bytes(1), smallest_capacity(request.platform)));
-  for (int doublings = 0; doublings < 20 && enough < kMostMemory; ++doublings, enough = enough * 2) {
-    if (finds(with_memory(request.platform, enough))) return least_memory(request.platform, enough, finds);
-  }
-  return std::nullopt;
+bool fits_contiguously(const PlanRequest& request) {
+  return std::holds_alternative<Planned>(contiguous_plan(madpipe_planner, request));
+}
+
+/// How the least memory is searched for. Where planning again takes long, the search asks for contiguous stages alone.
+std::optional<MemorySearch> search_of(const PlanRequest& request, const Settings& settings,
+                                      const std::optional<MemorySearch>& contiguous) {
+  const bool takes_long = request.graph.layers.size() > kMostLayersToRepeat;
+  if (takes_long && (!settings.fallback || !contiguous)) return std::nullopt;
+  if (takes_long) return MemorySearch{contiguous->start, fits_contiguously};
+  if (contiguous) return MemorySearch{contiguous->start};
+  return MemorySearch{std::max(Bytes(1), smallest_capacity(request.platform))};
 }
 
 PlanResult plan_madpipe(const PlanRequest& request) {
@@ -124,7 +118,7 @@ PlanResult plan_madpipe(const PlanRequest& request) {
   const Chain chain(request, kPeriodicWeightVersions);
   PlanResult result = plan_once(request, chain, settings);
   auto* none = std::get_if<Infeasible>(&result);
-  if (none != nullptr && request.explain) none->smallest_memory = smallest_memory(request, settings, chain, *none);
+  if (none != nullptr) none->search = search_of(request, settings, none->search);
   return result;
 }
 

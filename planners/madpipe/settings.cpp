@@ -1,5 +1,6 @@
 #include "planners/madpipe/settings.hpp"
 
+#include "planners/shared/limits.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
@@ -11,11 +12,9 @@
 namespace stagecraft::madpipe {
 namespace {
 
-constexpr std::int64_t kMostPoints = 10'000;  // on one axis
-
 std::optional<int> points(std::string_view text) {
   const Parsed<std::int64_t> count = parse_count(text);
-  if (!count || *count.value < 2 || *count.value > kMostPoints) return std::nullopt;
+  if (!count || *count.value < 2 || *count.value > kMostGridPoints) return std::nullopt;
   return static_cast<int>(*count.value);
 }
 
@@ -27,7 +26,7 @@ std::array<int, 3> grid_of(const std::string& text) {
     const std::optional<int> count = slash == std::string_view::npos ? std::nullopt : points(rest.substr(0, slash));
     if (!count) {
       throw InputError("option 'grid' of planner 'madpipe': expected three numbers of points from 2 to " +
-                           std::to_string(kMostPoints) + ", found " + quote(text),
+                           std::to_string(kMostGridPoints) + ", found " + quote(text),
                        {}, "of the load, the memory and the delay: 101/11/51");
     }
     grid.at(axis) = *count;

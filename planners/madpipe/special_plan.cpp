@@ -1,8 +1,10 @@
 #include "planners/madpipe/special_plan.hpp"
 
-#include "planners/cost_model.hpp"
 #include "planners/madpipe/allocation_search.hpp"
 #include "planners/madpipe/pattern_search.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/least_memory.hpp"
+#include "planners/shared/star_plan.hpp"
 
 #include <algorithm>
 #include <span>
@@ -18,19 +20,6 @@ Ticks sequential_period(const Chain& chain, std::span<const ChainStage> stages) 
   Ticks sum = chain.load(0, chain.size());
   for (const ChainStage& stage : stages) sum += chain.cut_load(stage.begin);
   return std::max<Ticks>(1, sum);
-}
-
-Plan plan_of(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain,
-             std::span<const ChainStage> stages, const TickPattern& pattern) {
-  Plan plan = empty_plan(planner, request);
-  for (const ChainStage& range : stages) {
-    Stage& stage = plan.stages.emplace_back();
-    for (std::size_t l = range.begin; l < range.end; ++l) stage.layers.push_back(chain.order()[l]);
-    stage.devices = {DeviceId(range.device)};
-  }
-  plan.pattern = to_pattern(pattern, true);
-  plan.predicted.period = to_seconds(pattern.period);
-  return plan;
 }
 
 /// The platform on which planners see at most that capacity.
@@ -52,7 +41,7 @@ Bytes try_once(const PlannerInfo& planner, const PlanRequest& request, const Cha
   result.nodes += answer.nodes;
   result.limit_struck = result.limit_struck || !answer.is_proven;
   if (!answer.pattern) return Bytes(0);
-  PlanResult verdict = judged(request, {plan_of(planner, request, chain, stages, *answer.pattern), {}});
+  PlanResult verdict = judged(request, {pattern_plan(planner, request, chain, stages, *answer.pattern), {}});
   if (const auto* none = std::get_if<Infeasible>(&verdict)) return none->excess;
   result.plan = std::move(std::get<Planned>(verdict).plan);
   result.period = answer.pattern->period;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "planners/chain.hpp"
 #include "planners/madpipe/settings.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/chain.hpp"
 #include "sim/base/ticks.hpp"
 
 #include <cstdint>

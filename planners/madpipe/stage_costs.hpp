@@ -1,7 +1,7 @@
 #pragma once
 
-#include "planners/chain.hpp"
 #include "planners/madpipe/allocation.hpp"
+#include "planners/shared/chain.hpp"
 #include "sim/base/ticks.hpp"
 
 #include <cstddef>

@@ -1,9 +1,11 @@
 #include "planners/pipedream/memory_test.hpp"
 
-#include "planners/cost_model.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"
-#include "sim/schedule/schedule_info.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/periodic.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 
@@ -53,7 +55,7 @@ Bytes crossing_bytes(const DownSets& states, const std::vector<BitEdge>& edges, 
 /// What the ledger says of the stage apart from weights and stashes.
 double fixed_bytes(const PlanRequest& request, const DownSets& states, const std::vector<BitEdge>& edges,
                    std::size_t start, std::size_t end, Consumers consumers) {
-  StageWork work;
+  StageProgram work;
   for (LayerId id : layers_between(states, start, end)) {
     const Layer& layer = request.graph.layers[id];
     work.parameters += layer.parameters;
@@ -61,21 +63,28 @@ double fixed_bytes(const PlanRequest& request, const DownSets& states, const std
   }
   const Bytes boundary = crossing_bytes(states, edges, start, end, consumers);
   const StaticMemory held = static_memory(request.training, work, 0, boundary, {});
-  return static_cast<double>(peak_memory(held, work, 0, 0, {}).value());
+  return static_cast<double>(peak_memory(held, work, 0, {}).value());
 }
 
-/// Weight versions and microbatches in flight, as the schedule says of a stage of that many replicas.
+/// Weight versions and microbatches in flight, as the schedule says of a stage of that many replicas with all replicas
+/// downstream as one more stage. What a pattern keeps depends on the times of the stages, which are not known yet: it
+/// is counted as PipeDream's order, with the two versions of a periodic schedule.
 Copies schedule_copies(const PlanRequest& request, std::int64_t replicas, std::int64_t downstream) {
+  const bool is_periodic = request.schedule.name == "1f1b-star";
   Plan plan;
-  plan.schedule = request.schedule;
+  plan.schedule = is_periodic ? ScheduleChoice{"pipedream", {}} : request.schedule;
   plan.microbatches = request.microbatches;
-  plan.stages.emplace_back();
-  plan.stages[0].devices.resize(static_cast<std::size_t>(replicas));
-  if (downstream > 0) {
-    plan.stages.emplace_back();
-    plan.stages[1].devices.resize(static_cast<std::size_t>(downstream));
-  }
-  return {static_cast<double>(weight_versions(plan, StageId(0))), static_cast<double>(in_flight(plan, StageId(0)))};
+  std::uint32_t next_device = 0;
+  const auto add_stage = [&](std::int64_t count) {
+    Stage& stage = plan.stages.emplace_back();
+    stage.layers.emplace_back(plan.stages.size() - 1);  // of its own: stages of the same layers would be one ring
+    for (std::int64_t i = 0; i < count; ++i) stage.replicas.emplace_back(DeviceId(next_device++));
+  };
+  add_stage(replicas);
+  if (downstream > 0) add_stage(downstream);
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
+  const std::int64_t versions = is_periodic ? kPeriodicWeightVersions : program.weight_versions.front();
+  return {static_cast<double>(versions), static_cast<double>(program.in_flight.front())};
 }
 
 }  // namespace

@@ -1,15 +1,19 @@
-#include "planners/cost_model.hpp"
 #include "planners/pipedream/down_sets.hpp"
 #include "planners/pipedream/memory_test.hpp"
 #include "planners/pipedream/options.hpp"
 #include "planners/pipedream/recurrence.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/limits.hpp"
+#include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <functional>
+#include <optional>
+#include <utility>
 
 namespace stagecraft {
 
@@ -24,24 +28,22 @@ using pipedream::MemoryTest;
 using pipedream::Segment;
 using pipedream::Settings;
 
-std::string rounded(double count) { return format_number(count < 1e15 ? std::ceil(count) : count); }
-
 DownSets require_states(const PlanRequest& request, const Settings& settings) {
   const auto max_states = static_cast<std::size_t>(request.options.count("max_states"));
   std::optional<DownSets> states = pipedream::enumerate_down_sets(request.graph, max_states);
   if (states) return std::move(*states);
   throw InputError("the graph has more than " + std::to_string(max_states) +
                        " states (option max_states), whose tables would need more than " +
-                       rounded(pipedream::transitions(max_states, settings)) + " transitions",
+                       format_number(std::ceil(pipedream::transitions(max_states, settings))) + " transitions",
                    {}, "merge parallel branches into one layer each, or raise max_states and max_work");
 }
 
 void require_work(const PlanRequest& request, std::size_t states, double work) {
-  const double most = request.options.number("max_work");
-  if (work <= most) return;
-  throw InputError(std::to_string(states) + " states need " + rounded(work) + " transitions, more than " +
-                       rounded(most) + " (option max_work)",
-                   {}, "merge parallel branches into one layer each, plan for fewer devices, or raise max_work");
+  require_affordable({.what = "the tables of " + std::to_string(states) + " states",
+                      .steps = work,
+                      .unit = "transitions",
+                      .remedy = "merge parallel branches into one layer each, plan for fewer devices"},
+                     {.steps = request.options.number("max_work"), .option = "max_work"});
 }
 
 /// Gives each segment its devices: the next `replicas` members of its level, in every place where the level stands.
@@ -63,7 +65,7 @@ void place(const DownSets& states, const std::vector<Segment>& segments, const s
     }
     stages.emplace_back();
     stages.back().layers = pipedream::layers_between(states, segment.from, segment.to);
-    for (std::size_t device : members) stages.back().devices.emplace_back(device);
+    for (std::size_t device : members) stages.back().replicas.emplace_back(DeviceId(device));
   }
 }
 
@@ -87,31 +89,43 @@ Planned planned(const PlanRequest& request, const DownSets& states, const Settin
   return result;
 }
 
-constexpr double kMostToRepeat = 2e7;  ///< transitions of a request that may be asked again for other sizes
+/// Whether planning again, down-sets included, would keep the user waiting.
+bool takes_long(const DownSets& states, const Settings& settings) {
+  const double enumerated = static_cast<double>(states.count) * static_cast<double>(states.order.size());
+  return pipedream::transitions(states.count, settings) + enumerated > kMostTransitionsToRepeat;
+}
 
-Infeasible nothing_found(const Settings& settings) {
-  if (settings.memory != nullptr) {
-    const Bytes limit(static_cast<std::int64_t>(settings.memory->capacity));
-    return {"no pipeline passes the original's memory test of " + format_human_bytes(limit) + " per device",
+Infeasible nothing_found(const PlanRequest& request, const DownSets& states, const Settings& settings) {
+  if (settings.memory == nullptr) {
+    return {"the model has too few states for a straight pipeline over all devices",
             {},
             {},
             Bytes(0),
-            "memory_test=none plans without it"};
+            "use fewer devices, or set use_fewer=true"};
   }
-  return {"the model has too few states for a straight pipeline over all devices",
-          {},
-          {},
-          Bytes(0),
-          "use fewer devices, or set use_fewer=true"};
+  const Bytes limit(static_cast<std::int64_t>(settings.memory->capacity));
+  Infeasible none{"no pipeline passes the original's memory test of " + format_human_bytes(limit) + " per device",
+                  {},
+                  {},
+                  Bytes(0),
+                  "memory_test=none plans without it"};
+  if (takes_long(states, settings)) return none;
+  Bytes largest(1);
+  for (DeviceId device : indices(request.platform.devices)) {
+    largest = std::max(largest, request.platform.kind(device).memory);
+  }
+  none.search = MemorySearch{largest * 2};
+  return none;
 }
 
 /// As the original decides; `check` tells whether the plan fits.
 PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Settings& settings) {
   const Answer answer = pipedream::optimize(states, settings);
-  if (answer.segments.empty()) return nothing_found(settings);
+  if (answer.segments.empty()) return nothing_found(request, states, settings);
   Planned result = planned(request, states, settings, answer);
-  result.plan = prepared(request.graph, request.platform, std::move(result.plan));
-  result.plan.predicted.peak_memory = ledger_peaks(request.graph, result.plan);
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, result.plan);
+  result.plan.pattern = program.pattern;
+  result.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, result.plan, program);
   return result;
 }
 
@@ -120,9 +134,10 @@ PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Set
 /// passed the ledger of the whole plan.
 PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states, Settings settings) {
   const Answer free = pipedream::optimize(states, settings);
-  if (free.segments.empty()) return nothing_found(settings);
+  if (free.segments.empty()) return nothing_found(request, states, settings);
   PlanResult first = judged(request, planned(request, states, settings, free));
   if (std::holds_alternative<Planned>(first)) return first;
+  const bool is_long = takes_long(states, settings);
   for (const Consumers consumers : {Consumers::One, Consumers::Every}) {
     MemoryTest test;
     test.whole_pipeline = true;
@@ -137,6 +152,12 @@ PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states
   }
   Infeasible none = std::get<Infeasible>(first);
   none.reason = "no pipeline fits; in the fastest one " + none.reason;
+  const Bytes enough = *std::exchange(none.smallest_memory, std::nullopt);
+  if (is_long) {
+    none.hint = "the fastest pipeline needs " + format_human_bytes(enough) + " on every device";
+  } else {
+    none.search = MemorySearch{enough};
+  }
   return none;
 }
 
@@ -146,41 +167,6 @@ PlanResult plan_with_test(const PlanRequest& request, const DownSets& states, Se
   const MemoryTest original = pipedream::original_memory_test(smallest_capacity(request.platform));
   if (memory == "original") settings.memory = &original;
   return plan_by(request, states, settings);
-}
-
-/// Memory with which a plan is found: what the fastest pipeline needs, or else twice what the devices have, and so on.
-std::optional<Bytes> enough_memory(const PlanRequest& request, const Infeasible& none,
-                                   const std::function<bool(const Platform&)>& finds) {
-  if (none.smallest_memory) return none.smallest_memory;
-  constexpr Bytes kMost{std::int64_t{1} << 50};
-  Bytes memory(1);
-  for (DeviceId device : indices(request.platform.devices)) {
-    memory = std::max(memory, request.platform.kind(device).memory);
-  }
-  while (memory < kMost) {
-    memory = memory * 2;
-    if (finds(with_memory(request.platform, memory))) return memory;
-  }
-  return std::nullopt;
-}
-
-/// Says with how much memory there would be a plan, by planning again.
-Infeasible with_remedy(const PlanRequest& request, const DownSets& states, const Settings& settings, Infeasible none) {
-  none.is_costly = pipedream::transitions(states.count, settings) > kMostToRepeat;
-  if (none.is_costly) {
-    if (none.smallest_memory) {
-      none.hint = "the fastest pipeline needs " + format_human_bytes(*none.smallest_memory) + " on every device";
-    }
-    none.smallest_memory.reset();
-    return none;
-  }
-  const auto finds = [&](const Platform& platform) {
-    const PlanRequest again = on_platform(request, platform);
-    return std::holds_alternative<Planned>(plan_with_test(again, states, settings));
-  };
-  const std::optional<Bytes> enough = enough_memory(request, none, finds);
-  none.smallest_memory = enough ? std::optional(least_memory(request.platform, *enough, finds)) : std::nullopt;
-  return none;
 }
 
 PlanResult plan_pipedream(const PlanRequest& request) {
@@ -193,9 +179,9 @@ PlanResult plan_pipedream(const PlanRequest& request) {
   settings.use_fewer = request.options.flag("use_fewer");
   const DownSets states = require_states(request, settings);
   require_work(request, states.count, pipedream::transitions(states.count, settings));
-  const PlanResult result = plan_with_test(request, states, settings);
-  const auto* none = std::get_if<Infeasible>(&result);
-  return none == nullptr || !request.explain ? result : with_remedy(request, states, settings, *none);
+  PlanResult result = plan_with_test(request, states, settings);
+  if (auto* none = std::get_if<Infeasible>(&result)) none->is_costly = takes_long(states, settings);
+  return result;
 }
 
 }  // namespace
@@ -208,8 +194,8 @@ std::vector<OptionInfo> pipedream::options() {
            "what a stage must fit: the shared ledger, the original's formula, or nothing",
            {"ledger", "original", "none"}},
           {"use_fewer", false, "devices may be left idle where that is faster"},
-          {"max_states", std::int64_t{200000}, "refuse graphs with more down-sets", {}, 1, 1e9},
-          {"max_work", 2e10, "refuse problems with more transitions", {}, 1}};
+          {"max_states", kMostDownSets, "refuse graphs with more down-sets", {}, 1, 1e9},
+          {"max_work", kMostTransitions, "refuse problems with more transitions", {}, 1}};
 }
 
 const PlannerInfo pipedream_planner{

@@ -1,11 +1,11 @@
 #include "planners/spp/candidates.hpp"
 
-#include "planners/cost_model.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/families/spp_pe/processing_run.hpp"
+#include "sim/schedule/families/spp_pe/spp_pe.hpp"
 #include "sim/schedule/lower.hpp"
-#include "sim/schedule/processing_run.hpp"
-#include "sim/schedule/schedule_info.hpp"
-#include "sim/schedule/spp_pe.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 
@@ -21,10 +21,15 @@ std::vector<std::int64_t> caps_of(const Plan& plan) {
   return caps;
 }
 
+/// Whether the schedule keeps the plan's caps; `gpipe` keeps none.
+bool can_run(const PlanRequest& request, const Plan& plan) {
+  return std::holds_alternative<ScheduleProgram>(compile_schedule(request.graph, request.platform, plan));
+}
+
 /// Fills in what executing the plan shows.
 void execute(const PlanRequest& request, Candidate& candidate) {
   const Plan& plan = candidate.plan;
-  if (plan.schedule.name != spp_pe_schedule.name) {
+  if (plan.schedule.name != family_spp_pe.name) {
     LowerOptions options;
     options.network = NetworkModel::Analytic;
     candidate.time = evaluate_plan(request.graph, request.platform, plan, options).iterations.back();
@@ -45,17 +50,13 @@ void execute(const PlanRequest& request, Candidate& candidate) {
 
 Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, const Partition& partition,
                     const std::vector<LayerId>& layers, const std::vector<DeviceId>& devices) {
-  const auto slice = [](const auto& all, std::size_t begin, std::size_t end) {
-    const auto at = [&](std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
-    return std::vector(at(begin), at(end));
-  };
   Candidate result;
   result.plan = empty_plan(planner, request);
   result.load = partition.load;
   for (const PartitionStage& part : partition.stages) {
     Stage& stage = result.plan.stages.emplace_back();
-    stage.layers = slice(layers, part.begin, part.end);
-    stage.devices = slice(devices, part.first, part.first + part.replicas);
+    stage.layers = layers_in(layers, part.begin, part.end);
+    for (std::size_t i = 0; i < part.replicas; ++i) stage.replicas.emplace_back(devices[part.first + i]);
     if (part.replicas > 1) stage.replication = Replication::Split;
   }
   execute(request, result);
@@ -64,21 +65,27 @@ Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, cons
 
 std::optional<Candidate> capped(const PlanRequest& request, const Candidate& free) {
   Candidate result{free.plan, free.load, {}, {}, false};
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, free.plan);
   for (StageId id : indices<StageId>(free.plan.stages.size())) {
-    const std::int64_t asked = in_flight(free.plan, id);
-    const std::int64_t most = most_in_flight(request.graph, request.platform, free.plan, id, asked);
+    const std::int64_t most = most_in_flight(request.graph, request.platform, free.plan, program, id);
     if (most == 0) return std::nullopt;
-    if (most < asked) result.plan.stages[id.value()].in_flight = most;
+    if (most < program.in_flight[id.value()]) result.plan.stages[id.value()].in_flight = most;
   }
+  if (!can_run(request, result.plan)) return std::nullopt;
   execute(request, result);
   return result;
 }
 
-Bytes least_memory_of(const PlanRequest& request, const Candidate& free) {
+Plan lowest_plan(const PlanRequest& request, const Candidate& free) {
   Plan plan = free.plan;
   for (Stage& stage : plan.stages) stage.in_flight = 1;
-  plan = prepared(request.graph, request.platform, std::move(plan));
-  return memory_needed(request.platform, ledger_peaks(request.graph, plan));
+  return can_run(request, plan) ? plan : free.plan;
+}
+
+Bytes least_memory_of(const PlanRequest& request, const Candidate& free) {
+  const Plan plan = lowest_plan(request, free);
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
+  return memory_needed(request.platform, ledger_peaks(request.graph, request.platform, plan, program));
 }
 
 }  // namespace stagecraft::spp

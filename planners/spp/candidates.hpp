@@ -27,11 +27,13 @@ struct Candidate {
                                   const std::vector<LayerId>& layers, const std::vector<DeviceId>& devices);
 
 /// The candidate with each stage's microbatches in flight limited to what its devices can hold, and executed again;
-/// none if some stage cannot hold a single one.
+/// none if some stage cannot hold a single one, or if the schedule keeps no caps.
 [[nodiscard]] std::optional<Candidate> capped(const PlanRequest& request, const Candidate& free);
 
-/// The memory (what is reserved included) with which the candidate fits if no device has less, at one microbatch in
-/// flight on every stage; 0 if it fits.
+/// The candidate's plan with one microbatch in flight on every stage; as it is if the schedule keeps no caps.
+[[nodiscard]] Plan lowest_plan(const PlanRequest& request, const Candidate& free);
+
+/// The memory (what is reserved included) with which `lowest_plan` fits if no device has less; 0 if it fits.
 [[nodiscard]] Bytes least_memory_of(const PlanRequest& request, const Candidate& free);
 
 }  // namespace stagecraft::spp

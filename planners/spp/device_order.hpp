@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/spp/bandwidths.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
 #include "sim/base/index.hpp"
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "planners/spp/partition.hpp"
 
+#include "planners/shared/work.hpp"
 #include "planners/spp/partition_costs.hpp"
 #include "planners/spp/partition_sums.hpp"
 #include "planners/spp/partition_tables.hpp"
@@ -138,35 +139,33 @@ Partition Program::first_found(const LeastLoad& target) {
   std::size_t last = 1;
   while (loads_.at(target.stages, last, target.devices) > target.load) ++last;
   double value = target.load;
-  return follow_back(target, layers_, last, [&](std::size_t c, std::size_t p, std::size_t l, std::size_t r) {
-    const double* before = table_.row(c, p, r);
-    StepBack back{c, 1};
-    while (before[back.begin] > value || costs_.stage(back.begin, l, p, p + r) > value) ++back.begin;
-    for (;; ++back.replicas) {
-      if (costs_.channel(back.begin, p, back.replicas, r) > value) continue;
-      const double load_before = load(back.begin, c, back.replicas, p);
-      if (load_before > value) continue;
-      value = load_before;
-      return back;
-    }
-  });
+  return follow_back(
+      target, layers_, last,
+      [&](std::size_t c, std::size_t p, std::size_t end, std::size_t r, std::size_t begin) {
+        return table_.row(c, p, r)[begin] <= value && costs_.stage(begin, end, p, p + r) <= value;
+      },
+      [&](std::size_t c, std::size_t p, std::size_t begin, std::size_t r, std::size_t before) {
+        if (costs_.channel(begin, p, before, r) > value) return false;
+        const double load_before = load(begin, c, before, p);
+        if (load_before > value) return false;
+        value = load_before;
+        return true;
+      });
 }
 
 }  // namespace
 
 void require_partition_size(std::size_t layers, std::size_t devices) {
-  constexpr double kMostEntries = 1 << 27;  // 1 GiB
-  constexpr double kMostSteps = 5e11;       // of less than a nanosecond, most of them skipped
   const auto count = static_cast<double>(devices);
   double entries = std::ceil(count * count * count / 6.0);  // bandwidths between ranges
   for (std::size_t p = 1; p < devices; ++p) {
     entries += static_cast<double>((devices - p) * std::min(p, layers - 1)) * static_cast<double>(layers);
   }
-  if (entries <= kMostEntries && entries * static_cast<double>(layers + devices) <= kMostSteps) return;
-  throw InputError(
-      "the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) + " devices would have " +
-          format_number(entries) + " entries",
-      {}, "this planner takes on 1.3e8 entries of 5e11 steps in all: plan with blocks for layers, or fewer devices");
+  require_affordable(
+      {.what = "the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) + " devices",
+       .bytes = sizeof(double) * entries,
+       .steps = entries * static_cast<double>(layers + devices),
+       .remedy = "plan with blocks for layers, or for fewer devices"});
 }
 
 std::vector<Partition> best_partitions(const PartitionProblem& problem) {

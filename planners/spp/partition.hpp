@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
-#include "planners/spp/bandwidths.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 

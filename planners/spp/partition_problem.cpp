@@ -1,7 +1,5 @@
-#include "planners/chain.hpp"
+#include "planners/shared/chain.hpp"
 #include "planners/spp/partition.hpp"
-#include "sim/base/error.hpp"
-#include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>
@@ -24,20 +22,12 @@ std::vector<Seconds> exact_sums(const std::vector<Seconds>& layers) {
   return sums;
 }
 
-void require_countable(const LayerGraph& graph) {
-  const LayerTotals sums = totals(graph);
-  const Seconds all = sums.forward + sums.backward;
-  if (all < to_seconds(kLongestChain)) return;
-  throw InputError(
-      "a microbatch of model " + quote(graph.name) + " takes " + format_number(all.value()) + " s on one device", {},
-      "this planner takes on less than 52 days");
-}
-
 }  // namespace
 
 PartitionProblem partition_problem(const PlanRequest& request, const PairBandwidths& bandwidths,
                                    const std::vector<DeviceId>& order) {
-  require_countable(request.graph);
+  const LayerTotals sums = totals(request.graph);
+  require_countable(request.graph, sums.forward + sums.backward);
   const std::vector<LayerId> layers = canonical_order(request.graph);
   std::vector<Seconds> compute;
   std::vector<Bytes> parameters(1);

@@ -168,15 +168,18 @@ Partition SumProgram::best(const LeastLoad& target) {
   }
   double value = sum_of(last);
   STAGECRAFT_CHECK(value < kInfinity, "a partition reaches the least load");
-  return follow_back(target, layers_, last, [&](std::size_t c, std::size_t p, std::size_t l, std::size_t r) {
-    const double* before = table_.row(c, p, r);
-    StepBack back{std::max(c, ranges_[p].first), 1};
-    while (counted(costs_.stage(back.begin, l, p, p + r)) + before[back.begin] != value) ++back.begin;
-    for (;; ++back.replicas) {
-      value = sum(back.begin, c, back.replicas, p);
-      if (value + counted(costs_.channel(back.begin, p, back.replicas, r)) == before[back.begin]) return back;
-    }
-  });
+  return follow_back(
+      target, layers_, last,
+      [&](std::size_t c, std::size_t p, std::size_t end, std::size_t r, std::size_t begin) {
+        return begin >= ranges_[p].first &&
+               counted(costs_.stage(begin, end, p, p + r)) + table_.row(c, p, r)[begin] == value;
+      },
+      [&](std::size_t c, std::size_t p, std::size_t begin, std::size_t r, std::size_t before) {
+        const double own = sum(begin, c, before, p);
+        if (own + counted(costs_.channel(begin, p, before, r)) != table_.row(c, p, r)[begin]) return false;
+        value = own;
+        return true;
+      });
 }
 
 }  // namespace

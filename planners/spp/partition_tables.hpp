@@ -58,25 +58,25 @@ struct LeastLoad {
   double load = 0.0;
 };
 
-/// Where a stage begins, and the replicas of the stage before it.
-struct StepBack {
-  std::size_t begin = 0;
-  std::size_t replicas = 1;
-};
-
-/// The partition that ends with a stage on `replicas` devices, followed back from there: `step(c, p, l, r)` says where
-/// the stage on r devices that ends at layer l begins, with c stages on p devices before it.
-template <class Step>
-Partition follow_back(const LeastLoad& target, std::size_t layers, std::size_t replicas, Step step) {
+/// The partition that ends with a stage on `replicas` devices, followed back from there. Of a stage on r devices that
+/// ends at layer `end`, with c stages on p devices before it, `begins(c, p, end, r, begin)` says whether it begins at a
+/// layer, and then `follows(c, p, begin, r, before)` whether it follows a stage on `before` devices. The first that
+/// hold are taken.
+template <class Begins, class Follows>
+Partition follow_back(const LeastLoad& target, std::size_t layers, std::size_t replicas, Begins begins,
+                      Follows follows) {
   Partition partition{Seconds(target.load), {}};
   std::size_t end = layers;
   std::size_t first = target.devices;
   for (std::size_t before = target.stages; before-- > 1;) {
     first -= replicas;
-    const StepBack back = step(before, first, end, replicas);
-    partition.stages.push_back({back.begin, end, first, replicas});
-    end = back.begin;
-    replicas = back.replicas;
+    std::size_t begin = before;
+    while (!begins(before, first, end, replicas, begin)) ++begin;
+    std::size_t replicas_before = 1;
+    while (!follows(before, first, begin, replicas, replicas_before)) ++replicas_before;
+    partition.stages.push_back({begin, end, first, replicas});
+    end = begin;
+    replicas = replicas_before;
   }
   partition.stages.push_back({0, end, 0, first});
   std::ranges::reverse(partition.stages);

@@ -1,13 +1,15 @@
-#include "planners/cost_model.hpp"
 #include "planners/planner.hpp"
-#include "planners/spp/bandwidths.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/work.hpp"
 #include "planners/spp/candidates.hpp"
 #include "planners/spp/device_order.hpp"
 #include "planners/spp/partition.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/schedule_info.hpp"
+#include "sim/schedule/families/spp_pe/spp_pe.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <array>
@@ -46,13 +48,13 @@ ScheduleChoice schedule_of(const PlanRequest& request) {
   for (const char* name : kOfSchedule) {
     const std::string& asked = request.options.word(name);
     if (asked == default_word(name)) continue;
-    if (schedule.name != spp_pe_schedule.name) {
+    if (schedule.name != family_spp_pe.name) {
       if (std::string_view(name) == "duplex") continue;  // the partition counts with it, whatever the schedule
       throw InputError("planner 'spp': " + std::string(name) + " is a matter of schedule 'spp-pe', not of " +
                        quote(schedule.name));
     }
     if (const Detail* given = find_parameter(schedule, name); given != nullptr && *given != Detail(asked)) {
-      const std::string other = parameter(schedule, name);
+      const std::string other = schedule_parameters(schedule).word(name);
       throw InputError("planner 'spp': " + std::string(name) + " is " + quote(asked) + " as an option and " +
                        quote(other) + " in the schedule");
     }
@@ -62,33 +64,31 @@ ScheduleChoice schedule_of(const PlanRequest& request) {
 }
 
 bool is_full_duplex(const PlanRequest& request) {
-  if (request.schedule.name == spp_pe_schedule.name) return parameter(request.schedule, "duplex") == "full";
+  if (request.schedule.name == family_spp_pe.name) return processing_settings(request.schedule).full_duplex;
   return request.options.word("duplex") == "full";
 }
 
-std::vector<DeviceId> order_devices(const PlanRequest& request, const spp::PairBandwidths& bandwidths) {
+std::vector<DeviceId> order_devices(const PlanRequest& request, const PairBandwidths& bandwidths) {
   if (request.options.word("device_order") == "rdo") return spp::device_order(bandwidths);
   return all_devices(request.platform);
 }
 
-/// Of all counts of stages together: every microbatch goes forward and back over stages and channels. Where times
-/// decide the order, they are all in memory.
+/// Every microbatch goes forward and back over stages and channels, for all counts of stages together.
 void require_executable(const PlanRequest& request, const std::vector<spp::Partition>& partitions) {
-  const bool is_listed =
-      request.schedule.name == spp_pe_schedule.name && parameter(request.schedule, "pe_exec") == "list";
-  const double most = is_listed ? 1e8 : 1e9;
+  const bool is_listed = request.schedule.name == family_spp_pe.name && !processing_settings(request.schedule).strict;
   double blocks = 0.0;
   for (const spp::Partition& each : partitions) blocks += 4.0 * static_cast<double>(each.stages.size()) - 2.0;
   blocks *= static_cast<double>(request.microbatches);
-  if (blocks <= most) return;
-  throw InputError("planner 'spp' would execute " + format_number(blocks) + " forwards, backwards and transfers of " +
-                       std::to_string(request.microbatches) + " microbatches",
-                   {}, "it takes on " + format_number(most) + ": plan with fewer microbatches");
+  require_affordable({.what = "executing " + std::to_string(request.microbatches) + " microbatches",
+                      .steps = blocks,
+                      .unit = "forwards, backwards and transfers",
+                      .remedy = "plan with fewer microbatches"},
+                     {.steps = is_listed ? kMostListedBlocks : kMostBlocks});
 }
 
 /// The plan of least load for each count of stages, executed.
 std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<DeviceId>& devices,
-                                  const spp::PairBandwidths& bandwidths) {
+                                  const PairBandwidths& bandwidths) {
   spp::PartitionProblem problem = spp::partition_problem(request, bandwidths, devices);
   problem.most_replicas = request.graph.microbatch_size;
   problem.full_duplex = is_full_duplex(request);
@@ -165,7 +165,7 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
     least_memory = needed;
   }
   Candidate lowest = *least;
-  for (Stage& stage : lowest.plan.stages) stage.in_flight = 1;
+  lowest.plan = spp::lowest_plan(request, *least);
   const PlanResult result = judged(request, {lowest.plan, {}});
   Infeasible none = std::get<Infeasible>(result);
   none.reason = "no count of stages fits; with " + std::to_string(lowest.plan.stages.size()) +
@@ -189,10 +189,9 @@ PlanResult plan_spp(const PlanRequest& asked) {
                             .schedule = schedule_of(asked),
                             .microbatches = asked.microbatches,
                             .training = asked.training,
-                            .options = asked.options,
-                            .explain = asked.explain};
+                            .options = asked.options};
   spp::require_partition_size(request.graph.layers.size(), request.platform.devices.size());
-  const spp::PairBandwidths bandwidths = spp::pair_bandwidths(request.platform);
+  const PairBandwidths bandwidths = pair_bandwidths(request.platform);
   const std::vector<DeviceId> devices = order_devices(request, bandwidths);
   const std::vector<Candidate> all = candidates(request, devices, bandwidths);
   if (all.empty()) return no_way_to_use_all(request);

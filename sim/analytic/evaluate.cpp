@@ -4,6 +4,7 @@
 #include "sim/analytic/one_pass.hpp"
 #include "sim/analytic/transfer_cost.hpp"
 #include "sim/base/error.hpp"
+#include "sim/model/bandwidths.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -20,8 +21,7 @@ const TransferCost::Entry& TransferCost::look_up(std::uint64_t key, const Op& op
   Entry& entry = slot(key);
   entry.key = key;
   entry.latency = route_.latency;
-  entry.bandwidth = platform_.links[route_.links.front()].bandwidth;
-  for (LinkId link : route_.links) entry.bandwidth = std::min(entry.bandwidth, platform_.links[link].bandwidth);
+  entry.bandwidth = *narrowest_bandwidth(platform_, route_);
   return entry;
 }
 

@@ -8,13 +8,13 @@
 namespace stagecraft {
 
 Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
-                     const Events& events, Timeline* timeline) {
+                     const Events& events, const SpanSink& watch) {
   LoweredRun run = lower(graph, platform, plan, options);
-  Summary summary(platform, run.use, run.measurement, evaluates_in_start_order(platform, run.source, events));
-  evaluate(platform, std::move(run.source), events,
+  Summary summary(platform, run.measurement, evaluates_in_start_order(platform, run.source, events));
+  evaluate(platform, announced_to(summary, std::move(run.source)), events,
            [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
              summary.add(span, op, deltas);
-             if (timeline != nullptr) timeline->push_back(timeline_entry(span, op));
+             if (watch) watch(span, op, deltas);
            });
   return summary.finish();
 }

@@ -10,10 +10,10 @@
 
 namespace stagecraft {
 
-/// Lowers and evaluates a plan: the figures it would have without contention. `timeline`, if given, takes all spans.
+/// Lowers and evaluates a plan: the figures it would have without contention. `watch`, if given, gets all spans too.
 /// **Requires** and **Throws** as `lower`.
 [[nodiscard]] Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                    const LowerOptions& options = {}, const Events& events = {},
-                                   Timeline* timeline = nullptr);
+                                   const SpanSink& watch = {});
 
 }  // namespace stagecraft

@@ -124,6 +124,7 @@ using HostId = Index<struct HostTag>;
 using PlaceId = Index<struct PlaceTag>;
 using LinkId = Index<struct LinkTag>;
 using StageId = Index<struct StageTag>;
+using ReplicaId = Index<struct ReplicaTag>;
 using LaneId = Index<struct LaneTag>;
 /// Global and increasing over all windows of a run.
 using OpId = Index<struct OpTag, std::uint64_t>;

@@ -4,20 +4,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::uint32_t kUnused = std::numeric_limits<std::uint32_t>::max();
-
-std::uint32_t highest_stage(const std::vector<DeviceUse>& use) {
-  std::uint32_t count = 0;
-  for (const DeviceUse& device : use) {
-    for (StageId stage : device.stages) count = std::max(count, stage.value() + 1);
-  }
-  return count;
-}
 
 /// Length of the part of [begin, end) that the spans cover together.
 Seconds covered(std::vector<std::pair<Seconds, Seconds>> spans, Seconds begin, Seconds end) {
@@ -35,20 +28,44 @@ Seconds covered(std::vector<std::pair<Seconds, Seconds>> spans, Seconds begin, S
 
 }  // namespace
 
-Summary::Summary(const Platform& platform, std::vector<DeviceUse> use, const Measurement& measurement,
-                 bool in_start_order)
+Summary::Summary(const Platform& platform, const Measurement& measurement, bool in_start_order)
     : platform_(platform),
-      use_(std::move(use)),
       measurement_(measurement),
       in_start_order_(in_start_order),
-      use_of_(platform.devices.size(), kUnused),
-      devices_(use_.size()),
-      memory_(platform),
-      extents_(use_.size()),
-      stage_count_(highest_stage(use_)) {
-  for (std::uint32_t i = 0; i < use_.size(); ++i) use_of_[use_[i].device.value()] = i;
-  pair_base_ = static_cast<std::uint32_t>(use_.size()) * kAccounts + stage_count_;
-  sums_.resize(pair_base_);
+      position_of_(platform.devices.size(), kUnused),
+      sums_(measurement.synchronous),
+      memory_(platform) {}
+
+Summary::DeviceState& Summary::join(DeviceId device) {
+  std::uint32_t& position = position_of_[device.value()];
+  if (position == kUnused) {
+    position = static_cast<std::uint32_t>(devices_.size());
+    DeviceState& state = devices_.emplace_back();
+    state.device = device;
+    state.accounts = sums_.open_accounts(kAccounts);
+    state.last_end = iteration_begin_;
+  }
+  return devices_[position];
+}
+
+void Summary::announce(const OpGraph& window) {
+  for (const Lane& lane : window.new_lanes) {
+    if (!lane.device.is_none()) join(lane.device);
+  }
+  for (const RunStage& stage : window.new_stages) {
+    const StageId id(stage_account_.size());
+    stage_account_.push_back(sums_.open_accounts(1));
+    for (DeviceId device : stage.devices) join(device).stages.push_back(id);
+  }
+}
+
+OpSource announced_to(Summary& summary, OpSource source) {
+  auto next = [&summary, inner = std::move(source.next)](const Observation& observation) {
+    std::optional<OpGraph> window = inner(observation);
+    if (window) summary.announce(*window);
+    return window;
+  };
+  return {std::move(next), source.one_pass};
 }
 
 void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
@@ -57,30 +74,23 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
     last_counted_ = span.id;
   }
   if (!deltas.empty()) memory_.add(span, deltas);
-  if (in_start_order_) end_bound_ = span.start;
+  if (in_start_order_) sums_.bound_end(span.start);
   if (is_compute(op.kind)) {
     add_computation(span, op);
   } else if (is_transfer(op.kind)) {
     add_transfer(span, op);
   } else if (op.kind == OpKind::Barrier) {
     add_barrier(span.end);
-  }
-}
-
-void Summary::add_piece(std::uint32_t account, Seconds begin, Seconds end, double amount) {
-  if (measurement_.synchronous) {
-    if (account >= sums_.size()) sums_.resize(account + 1);
-    sums_[account] += amount;
-  } else {
-    window_.add({account, begin, end, amount}, end_bound_);
+  } else if (op.kind == OpKind::Setup && op.microbatch > 0) {
+    replans_.push_back({op.microbatch, span.start});
   }
 }
 
 void Summary::add_computation(const Span& span, const Op& op) {
-  const std::uint32_t index = use_of_[op.from.value()];
-  STAGECRAFT_CHECK(index != kUnused, "a computation runs on a device in use");
-  DeviceState& device = devices_[index];
-  if (span.start > device.last_end) add_gap(index, span);
+  const std::uint32_t position = position_of_[op.from.value()];
+  STAGECRAFT_CHECK(position != kUnused, "a computation runs on a device that a window has announced");
+  DeviceState& device = devices_[position];
+  if (span.start > device.last_end) add_gap(device, span);
   device.first_start = std::min(device.first_start, span.start);
   device.last_end = span.end;
   if (!device.all_reduces.empty()) {
@@ -88,9 +98,10 @@ void Summary::add_computation(const Span& span, const Op& op) {
   }
   const Account kind = op.kind == OpKind::Recompute ? kRecompute : op.kind == OpKind::Update ? kUpdate : kCompute;
   const double seconds = (span.end - span.start).value();
-  add_piece(index * kAccounts + kind, span.start, span.end, seconds);
+  sums_.add({device.accounts + kind, span.start, span.end, seconds});
   if (!op.stage.is_none()) {
-    add_piece(static_cast<std::uint32_t>(use_.size()) * kAccounts + op.stage.value(), span.start, span.end, seconds);
+    STAGECRAFT_CHECK(op.stage.value() < stage_account_.size(), "a window has announced the stage");
+    sums_.add({stage_account_[op.stage.value()], span.start, span.end, seconds});
   }
   if (span.aborted) return;
   if (op.kind == OpKind::Forward || op.kind == OpKind::ForwardBackward) {
@@ -101,75 +112,52 @@ void Summary::add_computation(const Span& span, const Op& op) {
   // Of two microbatches a stride apart the later one runs where the earlier ran, and after it.
   const std::int64_t distance = measurement_.last - std::int64_t{op.microbatch};
   if (!in_start_order_ && distance >= 0 && distance % measurement_.stride == 0) {
-    end_bound_ = std::max(end_bound_, span.end);
+    sums_.bound_end(std::max(sums_.end_bound(), span.end));
   }
 }
 
 /// The idle time before a computation, by what it waited for last.
-void Summary::add_gap(std::uint32_t device, const Span& span) {
+void Summary::add_gap(const DeviceState& device, const Span& span) {
   if (!is_transfer(span.cause)) return;
-  const Seconds begin = std::max(devices_[device].last_end, span.cause_start);
+  const Seconds begin = std::max(device.last_end, span.cause_start);
   const Seconds end = std::min(span.start, span.cause_end);
   if (begin >= end) return;
   const Account account = span.cause == OpKind::AllReduce ? kAllReduce : kExposed;
-  add_piece(device * kAccounts + account, begin, end, (end - begin).value());
-}
-
-std::uint32_t Summary::pair_of(PlaceId from, PlaceId to) {
-  const std::uint64_t key = (std::uint64_t{from.value()} << 32) | to.value();
-  if (key == last_pair_key_) return last_pair_;
-  const auto [found, is_new] = pair_index_.try_emplace(key, static_cast<std::uint32_t>(pairs_.size()));
-  if (is_new) pairs_.push_back({from, to});
-  last_pair_key_ = key;
-  last_pair_ = found->second;
-  return last_pair_;
+  sums_.add({device.accounts + account, begin, end, (end - begin).value()});
 }
 
 void Summary::add_transfer(const Span& span, const Op& op) {
   if (op.kind == OpKind::AllReduce && platform_.is_device(op.from)) {
-    const std::uint32_t index = use_of_[op.from.value()];
-    if (index != kUnused) devices_[index].all_reduces.emplace_back(span.start, span.end);
+    const std::uint32_t position = position_of_[op.from.value()];
+    if (position != kUnused) devices_[position].all_reduces.emplace_back(span.start, span.end);
   }
-  if (!crosses_links(op) || span.aborted) return;
-  add_piece(pair_base_ + pair_of(op.from, op.to), span.start, span.end, static_cast<double>(op.bytes.value()));
+  if (span.aborted) return;
+  if (op.kind == OpKind::Migration) migrations_.push_back({op.stage, op.from, op.to, op.bytes, span.start, span.end});
+  if (!crosses_links(op)) return;
+  const std::uint32_t pair = pairs_.number_of(op.from, op.to);
+  if (pair == pair_account_.size()) pair_account_.push_back(sums_.open_accounts(1));
+  sums_.add({pair_account_[pair], span.start, span.end, static_cast<double>(op.bytes.value())});
 }
 
 void Summary::add_barrier(Seconds at) {
-  if (!measurement_.synchronous) {
-    if (window_.is_open()) {
-      window_.close(at);
-    } else {
-      window_.open(at);
+  if (measurement_.synchronous) {
+    for (DeviceState& device : devices_) add_tail(device, at);
+    iterations_.push_back(at - iteration_begin_);
+    iteration_begin_ = at;
+    for (DeviceState& device : devices_) {
+      device.extent = std::max(device.last_end - device.first_start, Seconds(0));
+      device.first_start = kNever;
+      device.last_end = at;
+      device.all_reduces.clear();
     }
-    return;
   }
-  add_tails(at);
-  iterations_.push_back(at - iteration_begin_);
-  iteration_begin_ = at;
-  measured_ = std::exchange(sums_, std::vector<double>(pair_base_));
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    extents_[i] = {devices_[i].first_start, devices_[i].last_end};
-    devices_[i].first_start = kNever;
-    devices_[i].last_end = at;
-    devices_[i].all_reduces.clear();
-  }
+  sums_.pass_barrier(at);
 }
 
 /// The idle time between a device's last computation and the end of the iteration.
-void Summary::add_tails(Seconds end) {
-  for (std::uint32_t i = 0; i < devices_.size(); ++i) {
-    const Seconds reduced = covered(devices_[i].all_reduces, devices_[i].last_end, end);
-    if (reduced > Seconds(0)) add_piece(i * kAccounts + kAllReduce, devices_[i].last_end, end, reduced.value());
-  }
-}
-
-double Summary::sum(std::uint32_t account) const {
-  if (!measurement_.synchronous) return window_.sum(account);
-  return account < measured_.size() ? measured_[account] : 0.0;
-}
-
-double Summary::sum(std::size_t device, Account account) const {
-  return sum(static_cast<std::uint32_t>(device) * kAccounts + account);
+void Summary::add_tail(const DeviceState& device, Seconds end) {
+  const Seconds reduced = covered(device.all_reduces, device.last_end, end);
+  if (reduced > Seconds(0)) sums_.add({device.accounts + kAllReduce, device.last_end, end, reduced.value()});
 }
 
 }  // namespace stagecraft

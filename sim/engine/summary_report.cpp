@@ -7,17 +7,22 @@
 namespace stagecraft {
 
 Report Summary::finish() {
-  STAGECRAFT_CHECK(measurement_.synchronous ? !iterations_.empty() : window_.is_closed(),
+  STAGECRAFT_CHECK(measurement_.synchronous ? !iterations_.empty() : sums_.window().is_closed(),
                    "the measured part is complete");
   Report report;
   report.operations = operations_;
   report.iterations = iterations_;
-  Seconds window = iterations_.empty() ? window_.end() - window_.begin() : iterations_.back();
+  report.replans = replans_;
+  report.migrations = migrations_;
+  const TimeWindow& steady = sums_.window();
+  const Seconds window = iterations_.empty() ? steady.end() - steady.begin() : iterations_.back();
   const double samples = static_cast<double>(measurement_.microbatch_size * measurement_.microbatches);
   report.throughput = window > Seconds(0) ? samples / window.value() : 0.0;
   if (!measurement_.synchronous) report.period = window / static_cast<double>(measurement_.microbatches);
-  for (std::size_t i = 0; i < use_.size(); ++i) {
-    report.devices.push_back(device_report(i, window));
+  for (DeviceId device : indices(platform_.devices)) {  // whenever they joined
+    const std::uint32_t position = position_of_[device.value()];
+    if (position >= devices_.size()) continue;
+    report.devices.push_back(device_report(devices_[position], window));
     report.recompute_time += report.devices.back().time.recompute;
     report.exposed_communication += report.devices.back().time.exposed_communication;
   }
@@ -28,21 +33,22 @@ Report Summary::finish() {
   return report;
 }
 
-DeviceReport Summary::device_report(std::size_t index, Seconds window) const {
+DeviceReport Summary::device_report(const DeviceState& device, Seconds window) const {
+  const auto time = [&](Account account) { return Seconds(sums_.sum(device.accounts + account)); };
   DeviceReport report;
-  report.device = use_[index].device;
-  report.stages = use_[index].stages;
-  report.time.compute = Seconds(sum(index, kCompute));
-  report.time.recompute = Seconds(sum(index, kRecompute));
-  report.time.update = Seconds(sum(index, kUpdate));
-  report.time.exposed_communication = Seconds(sum(index, kExposed));
-  report.time.all_reduce = Seconds(sum(index, kAllReduce));
+  report.device = device.device;
+  report.stages = device.stages;
+  report.time.compute = time(kCompute);
+  report.time.recompute = time(kRecompute);
+  report.time.update = time(kUpdate);
+  report.time.exposed_communication = time(kExposed);
+  report.time.all_reduce = time(kAllReduce);
   report.busy = report.time.compute + report.time.recompute + report.time.update;
   const Seconds idle = window - report.busy - report.time.exposed_communication - report.time.all_reduce;
   report.time.bubble = std::max(idle, Seconds(0));  // rounding may leave -1e-17
   if (window > Seconds(0)) report.bubble_ratio = std::max(0.0, 1.0 - report.busy / window);
   report.memory = memory_.peak(platform_.place(report.device));
-  report.in_flight_peak = devices_[index].in_flight_peak;
+  report.in_flight_peak = device.in_flight_peak;
   return report;
 }
 
@@ -52,14 +58,13 @@ void Summary::add_ratios(Report& report, Seconds window) const {
   Seconds largest;
   Seconds longest_span;
   Seconds longest_idle;
-  for (std::size_t i = 0; i < report.devices.size(); ++i) {
-    const Seconds device_busy = report.devices[i].busy;
-    busy += device_busy;
-    largest = std::max(largest, device_busy);
-    const Seconds extent =
-        measurement_.synchronous ? std::max(extents_[i].second - extents_[i].first, Seconds(0)) : window;
+  for (const DeviceReport& device : report.devices) {
+    busy += device.busy;
+    largest = std::max(largest, device.busy);
+    const DeviceState& state = devices_[position_of_[device.device.value()]];
+    const Seconds extent = measurement_.synchronous ? state.extent : window;
     longest_span = std::max(longest_span, extent);
-    longest_idle = std::max(longest_idle, extent - device_busy);
+    longest_idle = std::max(longest_idle, extent - device.busy);
   }
   const auto devices = static_cast<double>(report.devices.size());
   report.bubble_ratio = std::max(0.0, 1.0 - busy / (window * devices));
@@ -70,9 +75,10 @@ void Summary::add_ratios(Report& report, Seconds window) const {
 void Summary::add_links(Report& report, Seconds window) const {
   std::vector<double> bytes(platform_.links.size());
   Route route;
-  for (std::uint32_t i = 0; i < pairs_.size(); ++i) {
-    const double amount = sum(pair_base_ + i);
-    if (amount <= 0.0 || !find_route(platform_, pairs_[i].from, pairs_[i].to, route)) continue;
+  for (std::size_t i = 0; i < pair_account_.size(); ++i) {
+    const double amount = sums_.sum(pair_account_[i]);
+    const auto& [from, to] = pairs_.items()[i];
+    if (amount <= 0.0 || !find_route(platform_, from, to, route)) continue;
     for (LinkId link : route.links) bytes[link.value()] += amount;
   }
   for (LinkId link : indices(platform_.links)) {
@@ -90,7 +96,7 @@ void Summary::add_bottleneck(Report& report) const {
   bottleneck.utilisation = 1.0 - busiest->bubble_ratio;
   double longest = -1.0;
   for (StageId stage : busiest->stages) {
-    const double time = sum(static_cast<std::uint32_t>(use_.size()) * kAccounts + stage.value());
+    const double time = sums_.sum(stage_account_[stage.value()]);
     if (time > longest) bottleneck.stage = stage;
     longest = std::max(longest, time);
   }

@@ -97,8 +97,7 @@ std::vector<LayerId> read_layer_range(Resolver& names, const YamlNode& node) {
   return {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last) + 1};
 }
 
-std::vector<std::vector<LayerId>> read_segments(Resolver& names, const YamlNode& node) {
-  std::vector<std::vector<LayerId>> segments;
+void read_recompute(Resolver& names, const YamlNode& node, std::vector<MemoryAction>& memory) {
   for (const YamlNode& item : node.items()) {
     std::vector<LayerId> segment;
     if (item.kind() == YamlKind::Text) {
@@ -107,9 +106,50 @@ std::vector<std::vector<LayerId>> read_segments(Resolver& names, const YamlNode&
       segment = read_layer_list(names, item);
       if (item.items().empty()) item.fail("expected at least one layer, found none");
     }
-    if (!segment.empty()) segments.push_back(std::move(segment));
+    if (!segment.empty()) memory.emplace_back(Recompute{std::move(segment)});
   }
-  return segments;
+}
+
+/// A plain name is a swap of one layer.
+Swap read_swap(Resolver& names, const YamlNode& node) {
+  Swap swap;
+  if (node.kind() == YamlKind::Text) {
+    if (const auto layer = find_layer(names, node)) swap.layers.push_back(*layer);
+    return swap;
+  }
+  node.allow_keys({"layers", "prefetch"});
+  const YamlNode layers = node.at("layers");
+  swap.layers = read_layer_list(names, layers);
+  if (layers.items().empty()) layers.fail("expected at least one layer, found none");
+  if (const auto prefetch = node.find("prefetch")) swap.prefetch = read_bool(*prefetch);
+  return swap;
+}
+
+void read_swaps(Resolver& names, const YamlNode& node, std::vector<MemoryAction>& memory) {
+  std::vector<Swap> swaps;
+  for (const YamlNode& item : node.items()) {
+    Swap swap = read_swap(names, item);
+    if (!swap.layers.empty()) swaps.push_back(std::move(swap));
+  }
+  std::ranges::stable_sort(swaps, {}, [&](const Swap& swap) { return names.position[swap.layers.front()]; });
+  memory.insert(memory.end(), swaps.begin(), swaps.end());
+}
+
+/// The ring names devices of the stage; whether it names each once is for the judge of plans to say.
+std::vector<std::uint32_t> read_ring(Resolver& names, const YamlNode& node, const Stage& stage) {
+  std::vector<std::uint32_t> ring;
+  for (const YamlNode& item : node.items()) {
+    const std::string name = read_name(item);
+    const auto device = find_device(names, item.place(), name);
+    if (!device) continue;
+    const auto found = std::ranges::find(stage.replicas, Group(*device));
+    if (found != stage.replicas.end()) {
+      ring.push_back(static_cast<std::uint32_t>(found - stage.replicas.begin()));
+    } else if (!has_told_enough(names)) {
+      add_problem(names, item.place(), "the ring names " + quote(name) + ", which is not among the stage's devices");
+    }
+  }
+  return ring;
 }
 
 std::optional<std::int64_t> read_optional_count(const YamlNode& node, std::string_view key, std::int64_t most) {
@@ -119,21 +159,22 @@ std::optional<std::int64_t> read_optional_count(const YamlNode& node, std::strin
 
 Stage read_stage(Resolver& names, const YamlNode& node) {
   node.allow_keys(
-      {"layers", "devices", "replication", "recompute", "swap", "weight_versions", "in_flight", "pipeline"});
+      {"layers", "devices", "ring", "replication", "recompute", "swap", "weight_versions", "in_flight", "pipeline"});
   Stage stage;
   const YamlNode layers = node.at("layers");
   stage.layers = layers.kind() == YamlKind::Map ? read_layer_range(names, layers) : read_layer_list(names, layers);
   if (const auto devices = node.find("devices")) {
     for (const YamlNode& item : devices->items()) {
-      if (const auto device = find_device(names, item.place(), read_name(item))) stage.devices.push_back(*device);
+      if (const auto device = find_device(names, item.place(), read_name(item))) stage.replicas.emplace_back(*device);
     }
   }
+  if (const auto ring = node.find("ring")) stage.ring = read_ring(names, *ring, stage);
   if (const auto replication = node.find("replication")) {
     stage.replication = read_choice<Replication>(
         *replication, {{"round-robin", Replication::RoundRobin}, {"split", Replication::Split}});
   }
-  if (const auto recompute = node.find("recompute")) stage.recompute = read_segments(names, *recompute);
-  if (const auto swap = node.find("swap")) stage.swap = read_layer_list(names, *swap);
+  if (const auto recompute = node.find("recompute")) read_recompute(names, *recompute, stage.memory);
+  if (const auto swap = node.find("swap")) read_swaps(names, *swap, stage.memory);
   stage.weight_versions = read_optional_count(node, "weight_versions", kMostCopies);
   stage.in_flight = read_optional_count(node, "in_flight", kMostMicrobatches);
   if (const auto pipeline = node.find("pipeline")) {

@@ -12,16 +12,28 @@ Detail layer_list(const std::vector<LayerId>& layers, const LayerGraph& graph) {
   return list;
 }
 
+Detail swap_item(const Swap& swap, const LayerGraph& graph) {
+  if (swap.layers.size() == 1 && swap.prefetch) return graph.layers[swap.layers.front()].name;
+  Detail::Record record = {{"layers", layer_list(swap.layers, graph)}};
+  if (!swap.prefetch) record.emplace_back("prefetch", false);
+  return record;
+}
+
 Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform& platform) {
   Detail::List devices;
-  for (DeviceId device : stage.devices) devices.emplace_back(platform.devices[device].name);
+  for (DeviceId device : devices_of(stage)) devices.emplace_back(platform.devices[device].name);
+  Detail::List ring;
+  for (std::uint32_t turn : stage.ring) ring.emplace_back(platform.devices[stage.replicas[turn].lead()].name);
   Detail::List recompute;
-  for (const auto& segment : stage.recompute) recompute.push_back(layer_list(segment, graph));
+  for (const Recompute& segment : actions_of<Recompute>(stage)) recompute.push_back(layer_list(segment.layers, graph));
+  Detail::List swap;
+  for (const Swap& each : actions_of<Swap>(stage)) swap.push_back(swap_item(each, graph));
   Detail::Record record = {{"layers", layer_list(stage.layers, graph)},
                            {"devices", std::move(devices)},
                            {"replication", stage.replication == Replication::Split ? "split" : "round-robin"},
                            {"recompute", std::move(recompute)},
-                           {"swap", layer_list(stage.swap, graph)}};
+                           {"swap", std::move(swap)}};
+  if (!ring.empty()) record.emplace(record.begin() + 2, "ring", std::move(ring));
   if (stage.weight_versions) record.emplace_back("weight_versions", *stage.weight_versions);
   if (stage.in_flight) record.emplace_back("in_flight", *stage.in_flight);
   if (stage.pipeline != 0) record.emplace_back("pipeline", std::int64_t{stage.pipeline});

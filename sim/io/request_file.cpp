@@ -4,6 +4,7 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>
@@ -18,12 +19,8 @@ struct Way {
 };
 std::optional<Way> find_way(const Platform& platform, PlaceId from, PlaceId to, Route& route) {
   if (!find_route(platform, from, to, route)) return std::nullopt;
-  Way way{std::nullopt, route.latency.value()};
-  for (LinkId link : route.links) {
-    const double bandwidth = platform.links[link].bandwidth.value();
-    way.bandwidth = std::min(way.bandwidth.value_or(bandwidth), bandwidth);
-  }
-  return way;
+  const std::optional<BytesPerSecond> bandwidth = narrowest_bandwidth(platform, route);
+  return Way{bandwidth ? std::optional(bandwidth->value()) : std::nullopt, route.latency.value()};
 }
 
 Detail or_null(const std::optional<double>& value) { return value ? Detail(*value) : Detail(); }

@@ -22,8 +22,7 @@ class Judge {
     check_coverage();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       check_devices(s);
-      check_recompute(s);
-      check_swap(s);
+      check_memory(s);
     }
     for (const std::vector<Member>& ring : rings()) check_ring(ring);
     check_edges();
@@ -95,12 +94,22 @@ class Judge {
 
   void check_devices(std::size_t s) {
     const Stage& stage = plan_.stages[s];
-    if (stage.devices.empty()) add(Rule::Devices, id(s), called(s) + " has no devices");
+    if (stage.replicas.empty()) add(Rule::Devices, id(s), called(s) + " has no devices");
     std::set<DeviceId> seen;
-    for (DeviceId device : stage.devices) {
+    for (DeviceId device : devices_of(stage)) {
       if (!seen.insert(device).second) add(Rule::Devices, id(s), called(s) + " names " + name(device) + " twice");
     }
-    const auto replicas = static_cast<std::int64_t>(stage.devices.size());
+    for (const Group& group : stage.replicas) {
+      if (group.devices.size() != 1) {
+        add(Rule::Devices, id(s),
+            called(s) + " has a replica of " + std::to_string(group.devices.size()) +
+                " devices; a replica runs on one device");
+      }
+    }
+    if (!has_sound_ring(stage)) {
+      add(Rule::Devices, id(s), called(s) + ": the ring of the all-reduce does not name each replica once");
+    }
+    const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     if (stage.replication == Replication::Split && replicas > plan_.microbatch_size) {
       add(Rule::Replication, id(s),
           called(s) + " divides microbatches of " + std::to_string(plan_.microbatch_size) + " samples over " +
@@ -108,48 +117,52 @@ class Judge {
     }
   }
 
-  void check_recompute(std::size_t s) {
+  void check_memory(std::size_t s) {
     const Stage& stage = plan_.stages[s];
-    std::set<LayerId> seen;
-    for (const std::vector<LayerId>& segment : stage.recompute) {
-      if (segment.empty()) {
-        add(Rule::Recompute, id(s), called(s) + " has an empty recompute segment");
-        continue;
-      }
-      for (LayerId layer : segment) {
-        if (!seen.insert(layer).second) {
-          add(Rule::Recompute, id(s), called(s) + " recomputes layer '" + name(layer) + "' twice");
-        }
-      }
-      const auto first = std::ranges::find(stage.layers, segment.front());
-      const auto left = static_cast<std::size_t>(stage.layers.end() - first);
-      if (left < segment.size() || !std::equal(segment.begin(), segment.end(), first)) {
-        add(Rule::Recompute, id(s),
-            called(s) + ": the recompute segment from '" + name(segment.front()) + "' to '" + name(segment.back()) +
-                "' is not a run of consecutive layers of the stage");
-      }
-    }
-    for (LayerId layer : stage.swap) {
-      if (seen.contains(layer)) {
-        add(Rule::Swap, id(s), called(s) + " both recomputes and swaps layer '" + name(layer) + "'");
+    std::set<LayerId> recomputed;
+    for (const Recompute& segment : actions_of<Recompute>(stage)) check_recompute(s, segment, recomputed);
+    std::set<LayerId> swapped;
+    for (const Swap& swap : actions_of<Swap>(stage)) check_swap(s, swap, recomputed, swapped);
+    if (swapped.empty()) return;
+    for (DeviceId device : devices_of(stage)) {
+      if (platform_.devices[device].host.is_none()) {
+        add(Rule::Swap, id(s), called(s) + " swaps on " + name(device) + ", which has no host");
       }
     }
   }
 
-  void check_swap(std::size_t s) {
+  void check_recompute(std::size_t s, const Recompute& segment, std::set<LayerId>& seen) {
     const Stage& stage = plan_.stages[s];
-    std::set<LayerId> seen;
-    for (LayerId layer : stage.swap) {
+    const std::vector<LayerId>& layers = segment.layers;
+    if (layers.empty()) {
+      add(Rule::Recompute, id(s), called(s) + " has an empty recompute segment");
+      return;
+    }
+    for (LayerId layer : layers) {
+      if (!seen.insert(layer).second) {
+        add(Rule::Recompute, id(s), called(s) + " recomputes layer '" + name(layer) + "' twice");
+      }
+    }
+    const auto first = std::ranges::find(stage.layers, layers.front());
+    const auto left = static_cast<std::size_t>(stage.layers.end() - first);
+    if (left < layers.size() || !std::equal(layers.begin(), layers.end(), first)) {
+      add(Rule::Recompute, id(s),
+          called(s) + ": the recompute segment from '" + name(layers.front()) + "' to '" + name(layers.back()) +
+              "' is not a run of consecutive layers of the stage");
+    }
+  }
+
+  void check_swap(std::size_t s, const Swap& swap, const std::set<LayerId>& recomputed, std::set<LayerId>& seen) {
+    const Stage& stage = plan_.stages[s];
+    if (swap.layers.empty()) add(Rule::Swap, id(s), called(s) + " has a swap of no layer");
+    for (LayerId layer : swap.layers) {
+      if (recomputed.contains(layer)) {
+        add(Rule::Swap, id(s), called(s) + " both recomputes and swaps layer '" + name(layer) + "'");
+      }
       if (!seen.insert(layer).second) {
         add(Rule::Swap, id(s), called(s) + " swaps layer '" + name(layer) + "' twice");
       } else if (std::ranges::find(stage.layers, layer) == stage.layers.end()) {
         add(Rule::Swap, id(s), called(s) + " swaps layer '" + name(layer) + "', which it does not hold");
-      }
-    }
-    if (stage.swap.empty()) return;
-    for (DeviceId device : stage.devices) {
-      if (platform_.devices[device].host.is_none()) {
-        add(Rule::Swap, id(s), called(s) + " swaps on " + name(device) + ", which has no host");
       }
     }
   }
@@ -159,6 +172,13 @@ class Judge {
     add(Rule::Connection, stage, what + " " + name(from) + " to " + name(to) + ", which are not connected");
   }
 
+  static bool has_sound_ring(const Stage& stage) {
+    if (stage.ring.empty()) return true;
+    const std::set<std::uint32_t> named(stage.ring.begin(), stage.ring.end());
+    return stage.ring.size() == stage.replicas.size() && named.size() == stage.ring.size() &&
+           *named.rbegin() < stage.replicas.size();
+  }
+
   /// Stages with the same layers, in different pipelines, hold the same parameters: one ring joins all their replicas.
   [[nodiscard]] std::vector<std::vector<Member>> rings() const {
     std::vector<std::vector<Member>> result;
@@ -166,7 +186,11 @@ class Judge {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const auto [found, is_new] = ring_of.try_emplace(plan_.stages[s].layers, result.size());
       if (is_new) result.emplace_back();
-      for (DeviceId device : plan_.stages[s].devices) result[found->second].emplace_back(s, device);
+      const Stage& stage = plan_.stages[s];
+      const bool by_turns = stage.ring.empty() || !has_sound_ring(stage);
+      for (std::size_t i = 0; i < stage.replicas.size(); ++i) {
+        result[found->second].emplace_back(s, stage.replicas[by_turns ? i : stage.ring[i]].lead());
+      }
     }
     return result;
   }
@@ -212,12 +236,12 @@ class Judge {
     const Stage& a = plan_.stages[from];
     const Stage& b = plan_.stages[to];
     const bool alternate = a.replication == Replication::RoundRobin && b.replication == Replication::RoundRobin;
-    const std::size_t stride = alternate ? std::gcd(a.devices.size(), b.devices.size()) : 1;
-    for (std::size_t i = 0; i < a.devices.size(); ++i) {
-      for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.devices.size(); j += stride) {
+    const std::size_t stride = alternate ? std::gcd(a.replicas.size(), b.replicas.size()) : 1;
+    for (std::size_t i = 0; i < a.replicas.size(); ++i) {
+      for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.replicas.size(); j += stride) {
         const std::string what = "the boundary of " + called(from) + " and " + called(to) + " goes from";
-        check_connection(a.devices[i], b.devices[j], id(from), what);
-        check_connection(b.devices[j], a.devices[i], id(from), what);
+        check_connection(a.replicas[i].lead(), b.replicas[j].lead(), id(from), what);
+        check_connection(b.replicas[j].lead(), a.replicas[i].lead(), id(from), what);
       }
     }
   }

@@ -31,7 +31,7 @@ struct Violation {
 [[nodiscard]] const char* to_string(Violation::Rule rule);
 
 /// Judges a plan, whoever made it, without trusting what made it: every rule it breaks, by stage. Memory is judged by
-/// running the plan (`Report::overflows`), and the schedule by its family (`ScheduleInfo::problem`).
+/// running the plan (`Report::overflows`), and the schedule by its family (`compile_schedule`).
 /// **Requires** layer and device indices of `graph` and `platform`.
 /// **Cost** O(layers + edges + devices exchanging with each other).
 [[nodiscard]] std::vector<Violation> check_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan);

@@ -1,10 +1,6 @@
 #pragma once
 
-#include "sim/base/index.hpp"
-#include "sim/base/quantity.hpp"
-
 #include <cstdint>
-#include <vector>
 
 namespace stagecraft {
 
@@ -19,13 +15,6 @@ struct Measurement {
   std::int64_t last = 0;          ///< asynchronous: j
   std::int64_t stride = 1;  ///< asynchronous: a multiple of all replica counts, so that j - stride ran where j ran
   friend bool operator==(const Measurement&, const Measurement&) = default;
-};
-
-/// Which devices a run uses, and for which stages.
-struct DeviceUse {
-  DeviceId device;
-  std::vector<StageId> stages;
-  friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
 };
 
 }  // namespace stagecraft

@@ -20,8 +20,8 @@ struct StageObservation {
 /// What an online planner may know when the next window is made: measurements up to now, nothing of the future.
 struct Observation {
   Seconds now;
-  std::uint32_t microbatches_injected = 0;  ///< forwards of the first stage that have started
-  IndexVector<StageId, StageObservation> stages;
+  std::uint32_t microbatches_injected = 0;        ///< forwards of the first stage that have started
+  IndexVector<StageId, StageObservation> stages;  ///< that windows have announced so far
   friend bool operator==(const Observation&, const Observation&) = default;
 };
 

@@ -59,6 +59,13 @@ struct Lane {
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
+/// A stage of a run. Stages are numbered over the whole run in the order in which windows announce them: a plan that
+/// follows another brings stages of its own.
+struct RunStage {
+  std::vector<DeviceId> devices;  ///< that execute it, in the order of its replicas
+  friend bool operator==(const RunStage&, const RunStage&) = default;
+};
+
 /// One operation. Its dependencies, memory deltas and further lanes stand beside it in the window's flat arrays.
 struct Op {
   OpKind kind = OpKind::Delay;
@@ -67,10 +74,12 @@ struct Op {
   bool literal = false;  ///< a transfer that takes `seconds` and crosses no link: an analytic channel
   bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
   std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
-  std::uint16_t chunk = 0;       ///< of a computation: which of its device's stages this is, in the plan's order
+  /// Of a computation, which of its device's stages this is, in the plan's order; of an activation or a gradient, which
+  /// stage of the device it goes to.
+  std::uint16_t chunk = 0;
   std::int32_t priority = 0;     ///< on lanes with `Discipline::Ready`: smaller first
   LaneId lane;                   ///< none: starts as soon as it is ready
-  StageId stage;                 ///< none where no stage is meant
+  StageId stage;                 ///< of the run; none where no stage is meant
   std::uint32_t microbatch = 0;  ///< counted over the whole run; of an update: how many came before it on its stage
   PlaceId from;                  ///< the device of a computation; where a transfer starts
   PlaceId to;
@@ -103,6 +112,7 @@ struct OpGraph {
   OpId first_id{0};
   OpId retired{0};                   ///< neither this window nor a later one depends on an operation below this one
   std::vector<Lane> new_lanes;       ///< lanes that join those of earlier windows
+  std::vector<RunStage> new_stages;  ///< stages that join those of earlier windows; lanes have announced their devices
   std::vector<LaneId> closed_lanes;  ///< lanes for which no later window has an operation; each is told once
   std::vector<Op> ops;
   std::vector<std::uint32_t> dependency_end;  ///< of each operation, in `dependencies`; its begin is the end before

@@ -8,23 +8,56 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace stagecraft {
 
 /// How the replicas of a stage share the work.
 enum class Replication {
-  RoundRobin,  ///< whole microbatches alternate: replica j runs microbatches k with k mod r = j
+  RoundRobin,  ///< whole microbatches alternate in turn: see `Replicas`
   Split,       ///< each microbatch is divided: replica j runs the j-th r-th of its samples
 };
 
+/// The devices that run one replica of a stage together. Today exactly one: `check_plan` refuses more.
+struct Group {
+  std::vector<DeviceId> devices;
+
+  Group() = default;
+  Group(DeviceId device) : devices{device} {}  // NOLINT(google-explicit-constructor): a device is a group of one
+  /// The device that stands for the group where one is meant. **Requires** at least one device.
+  [[nodiscard]] DeviceId lead() const { return devices.front(); }
+  friend bool operator==(const Group&, const Group&) = default;
+};
+/// A replica on each of the devices, in their order.
+[[nodiscard]] std::vector<Group> groups_of_one(const std::vector<DeviceId>& devices);
+
+/// Layers of a stage whose stash is not kept but made again before their backward.
+struct Recompute {
+  std::vector<LayerId> layers;  ///< consecutive layers of the stage: one segment
+  friend bool operator==(const Recompute&, const Recompute&) = default;
+};
+
+/// Layers of a stage whose stash leaves for the host after the forward and comes back for their backward, in one
+/// transfer each way.
+struct Swap {
+  std::vector<LayerId> layers;
+  /// The copy back may start as soon as the stage's backward before begins; else it starts when its own is next.
+  bool prefetch = true;
+  friend bool operator==(const Swap&, const Swap&) = default;
+};
+
+/// What is done with the stash of some layers instead of keeping it. A layer is in at most one action of its stage.
+using MemoryAction = std::variant<Recompute, Swap>;
+
 /// Layers executed together on one device, or on several replicas.
 struct Stage {
-  std::vector<LayerId> layers;    ///< in canonical order
-  std::vector<DeviceId> devices;  ///< replicas, in the order of the all-reduce ring
+  std::vector<LayerId> layers;  ///< in canonical order
+  std::vector<Group> replicas;  ///< in the order of turns
+  /// The all-reduce ring: positions in `replicas`, each once. Empty: the order of turns.
+  std::vector<std::uint32_t> ring;
   Replication replication = Replication::RoundRobin;
-  std::vector<std::vector<LayerId>> recompute;  ///< segments of consecutive layers
-  std::vector<LayerId> swap;                    ///< layers whose stash is swapped to the host
+  std::vector<MemoryAction> memory;             ///< layers without one keep their stash
   std::optional<std::int64_t> weight_versions;  ///< per replica; absent: what the schedule implies
   std::optional<std::int64_t> in_flight;        ///< per replica; a cap
   /// Which copy of the model the stage belongs to. A schedule with several pipelines over the same devices (Chimera,
@@ -32,6 +65,19 @@ struct Stage {
   std::uint32_t pipeline = 0;
   friend bool operator==(const Stage&, const Stage&) = default;
 };
+
+/// The devices of a stage, replica by replica in the order of turns.
+[[nodiscard]] std::vector<DeviceId> devices_of(const Stage& stage);
+
+/// The actions of one kind, in the stage's order.
+template <class Action>
+[[nodiscard]] std::vector<Action> actions_of(const Stage& stage) {
+  std::vector<Action> found;
+  for (const MemoryAction& action : stage.memory) {
+    if (const auto* of_kind = std::get_if<Action>(&action)) found.push_back(*of_kind);
+  }
+  return found;
+}
 
 /// A schedule by its name (contract, section 7), with the parameters of its family.
 struct ScheduleChoice {

@@ -1,4 +1,5 @@
 #include "sim/base/error.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/interconnect.hpp"
 #include "sim/model/network.hpp"
 #include "sim/model/platform.hpp"
@@ -13,16 +14,12 @@ namespace {
 using Smallest = std::optional<BytesPerSecond>;
 
 Smallest smallest_among(const Platform& platform) {
-  Smallest smallest;
+  SmallestBandwidth smallest;
   for (DeviceId a : indices(platform.devices)) {
-    for (DeviceId b : indices(platform.devices)) {
-      if (a == b) continue;
-      const Smallest bandwidth = pair_bandwidth(platform, a, b);
-      if (!bandwidth) return std::nullopt;
-      smallest = smallest ? std::min(*smallest, *bandwidth) : *bandwidth;
-    }
+    for (DeviceId b : indices(platform.devices)) smallest.add(platform, a, b);
+    if (smallest.apart) return std::nullopt;
   }
-  return smallest;
+  return smallest.bandwidth;
 }
 
 std::set<NodeKindId> kinds_present(const NodeForm& form) {
@@ -74,10 +71,8 @@ bool is_uniform_cluster(const Platform& platform) {
 
 std::optional<BytesPerSecond> pair_bandwidth(const Platform& platform, DeviceId a, DeviceId b) {
   Route route;
-  if (!find_route(platform, platform.place(a), platform.place(b), route) || route.links.empty()) return std::nullopt;
-  BytesPerSecond smallest = platform.links[route.links.front()].bandwidth;
-  for (LinkId link : route.links) smallest = std::min(smallest, platform.links[link].bandwidth);
-  return smallest;
+  if (!find_route(platform, platform.place(a), platform.place(b), route)) return std::nullopt;
+  return narrowest_bandwidth(platform, route);
 }
 
 std::optional<BytesPerSecond> smallest_pair_bandwidth(const Platform& platform) {

@@ -37,8 +37,8 @@ struct MemoryPeak {
 
 struct DeviceReport {
   DeviceId device;
-  std::vector<StageId> stages;
-  Seconds busy;  ///< forwards, backwards, recomputes, updates
+  std::vector<StageId> stages;  ///< of the run, of every plan that it has had
+  Seconds busy;                 ///< forwards, backwards, recomputes, updates
   double bubble_ratio = 0.0;
   TimeSplit time;
   MemoryPeak memory;
@@ -76,7 +76,26 @@ struct MemoryOverflow {
   friend bool operator==(const MemoryOverflow&, const MemoryOverflow&) = default;
 };
 
-/// What one run showed (contract, sections 6 and 9). Devices without work do not appear.
+/// A change of the plan while training ran.
+struct Replan {
+  std::uint32_t microbatch = 0;  ///< the first that runs under the new plan
+  Seconds at;                    ///< when the new plan was asked for work
+  friend bool operator==(const Replan&, const Replan&) = default;
+};
+
+/// Weights and other state of a stage that moved from one place to another, for a re-plan.
+struct Migration {
+  StageId stage;
+  PlaceId from;
+  PlaceId to;
+  Bytes bytes;
+  Seconds start;
+  Seconds end;
+  friend bool operator==(const Migration&, const Migration&) = default;
+};
+
+/// What one run showed (contract, sections 6 and 9). Devices for which no window has brought a lane do not
+/// appear.
 struct Report {
   std::vector<Seconds> iterations;  ///< synchronous schedules: every iteration; the figures are the last one's
   std::optional<Seconds> period;    ///< asynchronous schedules: time per microbatch in the steady state
@@ -91,6 +110,8 @@ struct Report {
   std::vector<LinkReport> links;  ///< those that carried something
   std::optional<Bottleneck> bottleneck;
   std::vector<MemoryOverflow> overflows;
+  std::vector<Replan> replans;        ///< in order of time
+  std::vector<Migration> migrations;  ///< in the order of their starts
   std::uint64_t operations = 0;
   friend bool operator==(const Report&, const Report&) = default;
 

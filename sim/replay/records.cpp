@@ -105,6 +105,8 @@ void report_fields(Archive& archive, Whole& report) {
   list(archive, report.links);
   archive.raw(report.bottleneck);
   list(archive, report.overflows);
+  list(archive, report.replans);
+  list(archive, report.migrations);
   archive.raw(report.operations);
 }
 

@@ -22,11 +22,12 @@ constexpr std::chrono::milliseconds kProgressInterval(100);
 class Reporter {
  public:
   Reporter(const Platform& platform, const ReplayOptions& options, FrameSender& sender)
-      : summary_(platform, options.use, options.measurement, true),
+      : summary_(platform, options.measurement, true),
         wants_timeline_(options.timeline),
         wants_progress_(options.progress != nullptr),
         sender_(sender) {}
 
+  [[nodiscard]] Summary& summary() { return summary_; }
   void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
     summary_.add(span, op, deltas);
     if (wants_timeline_) {
@@ -68,7 +69,7 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
   try {
     Reporter reporter(platform, options, sender);
     replay_here(
-        platform, make_source(), events,
+        platform, announced_to(reporter.summary(), make_source()), events,
         [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) { reporter.add(span, op, deltas); });
     reporter.finish();
   } catch (const std::exception& error) {
@@ -89,8 +90,8 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
 ReplayOutcome replay_in_place(const Platform& platform, const std::function<OpSource()>& make_source,
                               const Events& events, const ReplayOptions& options) {
   ReplayOutcome outcome;
-  Summary summary(platform, options.use, options.measurement, true);
-  replay_here(platform, make_source(), events,
+  Summary summary(platform, options.measurement, true);
+  replay_here(platform, announced_to(summary, make_source()), events,
               [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
                 summary.add(span, op, deltas);
                 if (options.timeline) outcome.timeline.push_back(timeline_entry(span, op));

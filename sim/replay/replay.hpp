@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 namespace stagecraft {
 
@@ -21,7 +20,6 @@ struct ReplayProgress {
 };
 
 struct ReplayOptions {
-  std::vector<DeviceUse> use;  ///< the devices at which anything happens
   Measurement measurement;
   bool timeline = false;  ///< whether the whole timeline is wanted too
   /// In this process instead of a child, without progress. SimGrid, which runs from the first transfer on that meets

@@ -1,13 +1,10 @@
 #include "sim/replay/replay_plan.hpp"
 
-#include <utility>
-
 namespace stagecraft {
 
 ReplayOutcome replay_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                           const LowerOptions& options, const Events& events, ReplayOptions replay_options) {
-  LoweredRun run = lower(graph, platform, plan, options);
-  replay_options.use = std::move(run.use);
+  const LoweredRun run = lower(graph, platform, plan, options);
   replay_options.measurement = run.measurement;
   // The child has a copy of the lowering and draws the windows from it; here it is never asked.
   return replay(platform, [&] { return run.source; }, events, replay_options);

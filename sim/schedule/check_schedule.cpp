@@ -1,7 +1,7 @@
 #include "sim/schedule/check_schedule.hpp"
 
-#include "sim/schedule/ranks.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,9 +25,9 @@ struct Mentions {
 };
 
 /// What the orders say of one replica.
-struct Replica {
+struct Told {
+  ReplicaId id;
   StageId stage;
-  std::size_t number = 0;
   std::map<std::uint32_t, Mentions> microbatches;
   bool strict = true;
 };
@@ -37,10 +37,15 @@ struct Judge {
   const Plan& plan;
   const Schedule& schedule;
   std::vector<Boundary> boundaries;
-  std::map<std::pair<DeviceId, StageId>, Replica> replicas;
+  Replicas replicas;
+  std::map<std::pair<DeviceId, StageId>, Told> told;
   std::vector<std::string> sentences;
 
   [[nodiscard]] const Stage& stage(StageId id) const { return plan.stages[id.value()]; }
+  /// The device of the stage that runs the microbatch, or the first of those that divide it.
+  [[nodiscard]] DeviceId runner(StageId id, std::uint32_t microbatch) const {
+    return replicas[replicas.runners(id, microbatch).front()].device;
+  }
   [[nodiscard]] const std::string& name(DeviceId device) const { return platform.devices[device].name; }
 };
 
@@ -51,12 +56,6 @@ std::string work_name(ActionKind kind, std::uint32_t microbatch, StageId stage) 
 
 bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivation; }
 
-/// Whether the replica runs the microbatch at all.
-bool owns(const Stage& stage, std::size_t replica, std::uint32_t microbatch) {
-  const std::int64_t replicas = alternating_replicas(stage);
-  return replicas == 1 || microbatch % replicas == static_cast<std::int64_t>(replica);
-}
-
 /// One action on its own: does the plan put it there? The sentence says why not.
 std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Action& action) {
   const std::string work = work_name(action.kind, action.microbatch, action.stage);
@@ -64,16 +63,15 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
     return judge.name(device) + " has the " + work + ", but the plan has only " +
            std::to_string(judge.plan.stages.size()) + " stages, counted from 0";
   }
-  const auto replica = judge.replicas.find({device, action.stage});
-  if (replica == judge.replicas.end()) return judge.name(device) + " has the " + work + ", which is not on it";
+  const auto replica = judge.told.find({device, action.stage});
+  if (replica == judge.told.end()) return judge.name(device) + " has the " + work + ", which is not on it";
   if (action.microbatch >= judge.plan.microbatches) {
     return judge.name(device) + " has the " + work + ", but the plan has only " +
            std::to_string(judge.plan.microbatches) + " microbatches, counted from 0";
   }
-  const Stage& stage = judge.stage(action.stage);
-  if (!owns(stage, replica->second.number, action.microbatch)) {
-    const std::size_t owner = action.microbatch % stage.devices.size();
-    return judge.name(device) + " has the " + work + ", which alternates to " + judge.name(stage.devices[owner]);
+  if (!judge.replicas.runs(replica->second.id, action.microbatch)) {
+    return judge.name(device) + " has the " + work + ", which alternates to " +
+           judge.name(judge.runner(action.stage, action.microbatch));
   }
   return std::nullopt;
 }
@@ -101,7 +99,7 @@ void take_order(Judge& judge, const DeviceOrder& order) {
       judge.sentences.push_back(*sentence);
       continue;
     }
-    Replica& replica = judge.replicas.at({order.device, action.stage});
+    Told& replica = judge.told.at({order.device, action.stage});
     replica.strict = order.discipline == Discipline::Strict;
     Mentions& mentions = replica.microbatches[action.microbatch];
     if (mentions.count[index_of(action.kind)]++ == 0) {
@@ -125,7 +123,7 @@ void take_orders(Judge& judge) {
 }
 
 /// What one replica lacks or has too much of for one microbatch it runs.
-void check_microbatch(Judge& judge, DeviceId device, const Replica& replica, std::uint32_t microbatch,
+void check_microbatch(Judge& judge, DeviceId device, const Told& replica, std::uint32_t microbatch,
                       const Mentions& mentions) {
   const auto work = [&](ActionKind kind) { return work_name(kind, microbatch, replica.stage); };
   const auto say = [&](const std::string& text) { judge.sentences.push_back(judge.name(device) + " " + text); };
@@ -154,21 +152,19 @@ void check_microbatch(Judge& judge, DeviceId device, const Replica& replica, std
 }
 
 /// The first microbatch that the replica runs and its order does not name, and how many there are.
-void check_complete(Judge& judge, DeviceId device, const Replica& replica) {
-  const Stage& stage = judge.stage(replica.stage);
-  const std::int64_t step = alternating_replicas(stage);
-  const std::int64_t wanted =
-      microbatches_of(stage, static_cast<std::int64_t>(replica.number), judge.plan.microbatches);
+void check_complete(Judge& judge, DeviceId device, const Told& replica) {
+  const std::int64_t wanted = judge.replicas.count(replica.id, judge.plan.microbatches);
   const std::int64_t missing = wanted - static_cast<std::int64_t>(replica.microbatches.size());
   if (missing <= 0) return;
-  std::int64_t first = step > 1 ? static_cast<std::int64_t>(replica.number) : 0;
+  std::int64_t first = 0;
   for (const auto& [microbatch, mentions] : replica.microbatches) {
-    if (std::int64_t{microbatch} != first) break;
-    first += step;
+    if (microbatch != judge.replicas.microbatch(replica.id, first)) break;
+    ++first;
   }
   const std::string others = missing > 1 ? ", and of " + std::to_string(missing - 1) + " more" : "";
   judge.sentences.push_back(judge.name(device) + " lacks the forward and the backward of microbatch " +
-                            std::to_string(first) + " of stage " + std::to_string(replica.stage.value()) + others);
+                            std::to_string(judge.replicas.microbatch(replica.id, first)) + " of stage " +
+                            std::to_string(replica.stage.value()) + others);
 }
 
 /// The largest number of microbatches between their forward and the end of their backward, in the order's own terms.
@@ -186,7 +182,7 @@ std::int64_t in_flight_of(const DeviceOrder& order, StageId stage) {
 void check_caps(Judge& judge) {
   for (const DeviceOrder& order : judge.schedule.devices) {
     if (order.discipline != Discipline::Strict) continue;
-    for (const auto& [key, replica] : judge.replicas) {
+    for (const auto& [key, replica] : judge.told) {
       const std::optional<std::int64_t> cap = judge.stage(replica.stage).in_flight;
       if (key.first != order.device || !cap) continue;
       const std::int64_t peak = in_flight_of(order, replica.stage);
@@ -198,18 +194,13 @@ void check_caps(Judge& judge) {
   }
 }
 
-/// The replica of a stage that runs a microbatch. **Requires** a stage that does not divide microbatches.
-DeviceId device_of(const Stage& stage, std::uint32_t microbatch) {
-  return stage.devices[stage.devices.size() == 1 ? 0 : microbatch % stage.devices.size()];
-}
-
 /// Which marks explicit transfers need around one microbatch of a stage.
 std::array<bool, kKinds> needed_marks(const Judge& judge, StageId stage, std::uint32_t microbatch) {
   std::array<bool, kKinds> needed{};
   for (const Boundary& boundary : judge.boundaries) {
     if (boundary.from != stage && boundary.to != stage) continue;
-    const DeviceId from = device_of(judge.stage(boundary.from), microbatch);
-    const DeviceId to = device_of(judge.stage(boundary.to), microbatch);
+    const DeviceId from = judge.runner(boundary.from, microbatch);
+    const DeviceId to = judge.runner(boundary.to, microbatch);
     if (from == to) continue;
     needed[index_of(boundary.from == stage ? ActionKind::SendActivation : ActionKind::ReceiveActivation)] = true;
     needed[index_of(boundary.from == stage ? ActionKind::ReceiveGradient : ActionKind::SendGradient)] = true;
@@ -219,11 +210,11 @@ std::array<bool, kKinds> needed_marks(const Judge& judge, StageId stage, std::ui
 
 void check_explicit(Judge& judge) {
   for (const Stage& stage : judge.plan.stages) {
-    if (stage.replication != Replication::Split || stage.devices.size() == 1) continue;
+    if (stage.replication != Replication::Split || stage.replicas.size() == 1) continue;
     judge.sentences.emplace_back("explicit transfers are not possible with stages that divide their microbatches");
     return;
   }
-  for (const auto& [key, replica] : judge.replicas) {
+  for (const auto& [key, replica] : judge.told) {
     if (!replica.strict) {
       judge.sentences.push_back(judge.name(key.first) +
                                 " has the discipline 'ready': explicit transfers need 'strict'");
@@ -250,8 +241,7 @@ void refuse_marks(Judge& judge) {
 }
 
 bool share_a_device(const Stage& a, const Stage& b) {
-  return std::ranges::any_of(a.devices,
-                             [&](DeviceId device) { return std::ranges::find(b.devices, device) != b.devices.end(); });
+  return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
 }
 
 /// The transfers that a channel lists, each at most once, and on a strict one all of them.
@@ -314,17 +304,16 @@ void check_channels(Judge& judge) {
 
 std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                         const Schedule& schedule) {
-  Judge judge{platform, plan, schedule, boundaries(graph, plan), {}, {}};
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    for (std::size_t r = 0; r < plan.stages[s].devices.size(); ++r) {
-      judge.replicas[{plan.stages[s].devices[r], StageId(s)}] = {StageId(s), r, {}, true};
-    }
+  Judge judge{platform, plan, schedule, boundaries(graph, plan), Replicas(plan), {}, {}};
+  for (ReplicaId id : judge.replicas.all()) {
+    const Replica& replica = judge.replicas[id];
+    judge.told[{replica.device, replica.stage}] = {id, replica.stage, {}, true};
   }
   if (schedule.explicit_transfers && schedule.rendezvous) {
     judge.sentences.emplace_back("transfers are either explicit or rendezvous");
   }
   take_orders(judge);
-  for (const auto& [key, replica] : judge.replicas) {
+  for (const auto& [key, replica] : judge.told) {
     for (const auto& [microbatch, mentions] : replica.microbatches) {
       check_microbatch(judge, key.first, replica, microbatch, mentions);
     }

@@ -4,7 +4,7 @@
 
 namespace stagecraft {
 
-StaticMemory static_memory(const Training& training, const StageWork& work, std::int64_t weight_versions,
+StaticMemory static_memory(const Training& training, const StageProgram& work, std::int64_t weight_versions,
                            Bytes boundary_bytes, const Share& share) {
   StaticMemory memory;
   memory.weights = work.parameters * weight_versions;
@@ -14,9 +14,18 @@ StaticMemory static_memory(const Training& training, const StageWork& work, std:
   return memory;
 }
 
+StaticMemory& StaticMemory::operator+=(const StaticMemory& other) {
+  weights += other.weights;
+  gradients += other.gradients;
+  optimizer += other.optimizer;
+  buffers += other.buffers;
+  return *this;
+}
+
 Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, StageId stage, DeviceId replica) {
   const auto is_elsewhere = [&](StageId other) {
-    return std::ranges::any_of(plan.stages[other.value()].devices, [&](DeviceId device) { return device != replica; });
+    return std::ranges::any_of(plan.stages[other.value()].replicas,
+                               [&](const Group& group) { return group.lead() != replica; });
   };
   Bytes sum;
   for (const Boundary& boundary : boundaries) {
@@ -26,14 +35,9 @@ Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, 
   return sum;
 }
 
-Bytes peak_memory(const StaticMemory& held, const StageWork& work, std::int64_t in_flight,
-                  std::int64_t resident_swapped, const Share& share) {
-  Bytes workspace = share * work.workspace;
-  for (const BackwardPiece& piece : work.backward) {
-    workspace = std::max(workspace, share * piece.rematerialised + share * piece.workspace);
-  }
-  const Bytes stash = (share * work.stash) * in_flight + (share * work.swapped) * std::min(resident_swapped, in_flight);
-  return held.total() + stash + workspace;
+Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight, const Share& share) {
+  const StageProgram own = scaled(work, 1.0, share);
+  return held.total() + own.stash() * in_flight + std::max(own.workspace, own.backward_workspace());
 }
 
 }  // namespace stagecraft

@@ -18,39 +18,50 @@ void MicrobatchBoard::grow(std::int64_t index) {
   if (needed > entries_.size()) {
     std::size_t capacity = std::max<std::size_t>(entries_.size(), 8);
     while (capacity < needed) capacity *= 2;
-    MicrobatchBoard larger(forward_inputs_, backward_inputs_);
+    MicrobatchBoard larger(widths_);
+    larger.begin_ = begin_;
+    larger.end_ = end_;
     larger.entries_.resize(capacity);
-    larger.forward_ops_.resize(capacity * forward_inputs_);
-    larger.backward_ops_.resize(capacity * backward_inputs_);
+    larger.forward_ops_.resize(capacity * widths_.forward_inputs);
+    larger.backward_ops_.resize(capacity * widths_.backward_inputs);
+    larger.swap_outs_.resize(capacity * widths_.swapped);
+    larger.swap_ins_.resize(capacity * widths_.swapped);
     for (std::int64_t i = begin_; i < end_; ++i) {
       larger.entries_[larger.slot(i)] = entries_[slot(i)];
       std::ranges::copy(forward_inputs(i), larger.forward_inputs(i).begin());
       std::ranges::copy(backward_inputs(i), larger.backward_inputs(i).begin());
+      std::ranges::copy(swap_outs(i), larger.swap_outs(i).begin());
+      std::ranges::copy(swap_ins(i), larger.swap_ins(i).begin());
     }
-    entries_ = std::move(larger.entries_);
-    forward_ops_ = std::move(larger.forward_ops_);
-    backward_ops_ = std::move(larger.backward_ops_);
+    *this = std::move(larger);
   }
-  for (; end_ <= index; ++end_) entries_[slot(end_)] = Entry{};
+  for (; end_ <= index; ++end_) {
+    entries_[slot(end_)] = Entry{};
+    std::ranges::fill(swap_outs(end_), OpId::none());
+    std::ranges::fill(swap_ins(end_), OpId::none());
+  }
 }
 
 std::span<OpId> MicrobatchBoard::forward_inputs(std::int64_t index) {
-  return std::span(forward_ops_).subspan(slot(index) * forward_inputs_, forward_inputs_);
+  return part(forward_ops_, index, widths_.forward_inputs);
 }
 
 std::span<OpId> MicrobatchBoard::backward_inputs(std::int64_t index) {
-  return std::span(backward_ops_).subspan(slot(index) * backward_inputs_, backward_inputs_);
+  return part(backward_ops_, index, widths_.backward_inputs);
 }
+
+std::span<OpId> MicrobatchBoard::swap_outs(std::int64_t index) { return part(swap_outs_, index, widths_.swapped); }
+std::span<OpId> MicrobatchBoard::swap_ins(std::int64_t index) { return part(swap_ins_, index, widths_.swapped); }
 
 void MicrobatchBoard::arrive_forward(std::int64_t index, OpId op) {
   Entry& entry = at(index);
-  STAGECRAFT_CHECK(entry.forward_arrived < forward_inputs_, "an input arrives once");
+  STAGECRAFT_CHECK(entry.forward_arrived < widths_.forward_inputs, "an input arrives once");
   forward_inputs(index)[entry.forward_arrived++] = op;
 }
 
 void MicrobatchBoard::arrive_backward(std::int64_t index, OpId op) {
   Entry& entry = at(index);
-  STAGECRAFT_CHECK(entry.backward_arrived < backward_inputs_, "a gradient arrives once");
+  STAGECRAFT_CHECK(entry.backward_arrived < widths_.backward_inputs, "a gradient arrives once");
   backward_inputs(index)[entry.backward_arrived++] = op;
 }
 
@@ -68,12 +79,16 @@ OpId MicrobatchBoard::oldest() const {
   OpId oldest = OpId::none();
   for (std::int64_t i = begin_; i < end_; ++i) {
     const Entry& entry = entries_[slot(i)];
-    for (OpId op : {entry.forward, entry.input, entry.swap_out, entry.swap_in}) oldest = std::min(oldest, op);
+    oldest = std::min({oldest, entry.forward, entry.input});
     for (std::uint32_t k = 0; k < entry.forward_arrived; ++k) {
-      oldest = std::min(oldest, forward_ops_[slot(i) * forward_inputs_ + k]);
+      oldest = std::min(oldest, forward_ops_[slot(i) * widths_.forward_inputs + k]);
     }
     for (std::uint32_t k = 0; k < entry.backward_arrived; ++k) {
-      oldest = std::min(oldest, backward_ops_[slot(i) * backward_inputs_ + k]);
+      oldest = std::min(oldest, backward_ops_[slot(i) * widths_.backward_inputs + k]);
+    }
+    for (std::uint32_t k = 0; k < widths_.swapped; ++k) {
+      const std::size_t at = slot(i) * widths_.swapped + k;
+      oldest = std::min({oldest, swap_outs_[at], swap_ins_[at]});
     }
   }
   return oldest;

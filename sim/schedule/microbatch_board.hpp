@@ -8,6 +8,13 @@
 
 namespace stagecraft {
 
+/// How many operations bring a forward's inputs and a backward's, and how many parts of the stash are swapped.
+struct BoardWidths {
+  std::uint32_t forward_inputs = 0;
+  std::uint32_t backward_inputs = 0;
+  std::uint32_t swapped = 0;
+};
+
 /// What has reached one replica for each of its live microbatches: which operations bring its inputs, and which ones it
 /// has run itself. Microbatches are numbered as the replica runs them.
 class MicrobatchBoard {
@@ -17,21 +24,26 @@ class MicrobatchBoard {
     std::uint32_t backward_arrived = 0;
     OpId forward;  ///< none: not emitted
     OpId input;    ///< the input-gradient half
-    OpId swap_out;
-    OpId swap_in;
     bool finished = false;
   };
 
-  MicrobatchBoard(std::uint32_t forward_inputs, std::uint32_t backward_inputs)
-      : forward_inputs_(forward_inputs), backward_inputs_(backward_inputs) {}
+  MicrobatchBoard() = default;
+  explicit MicrobatchBoard(const BoardWidths& widths) : widths_(widths) {}
 
   [[nodiscard]] Entry& at(std::int64_t index);
   void arrive_forward(std::int64_t index, OpId op);
   void arrive_backward(std::int64_t index, OpId op);
-  [[nodiscard]] bool has_forward_inputs(std::int64_t index) { return at(index).forward_arrived >= forward_inputs_; }
-  [[nodiscard]] bool has_backward_inputs(std::int64_t index) { return at(index).backward_arrived >= backward_inputs_; }
+  [[nodiscard]] bool has_forward_inputs(std::int64_t index) {
+    return at(index).forward_arrived >= widths_.forward_inputs;
+  }
+  [[nodiscard]] bool has_backward_inputs(std::int64_t index) {
+    return at(index).backward_arrived >= widths_.backward_inputs;
+  }
   [[nodiscard]] std::span<OpId> forward_inputs(std::int64_t index);
   [[nodiscard]] std::span<OpId> backward_inputs(std::int64_t index);
+  /// Part by part of the swapped stash: the copy to the host, and the copy back; none until they are appended.
+  [[nodiscard]] std::span<OpId> swap_outs(std::int64_t index);
+  [[nodiscard]] std::span<OpId> swap_ins(std::int64_t index);
   /// The microbatch's backward is over.
   void finish(std::int64_t index);
   /// An iteration is over: entries below `index` are forgotten, those of microbatches that the replica never ran
@@ -48,13 +60,19 @@ class MicrobatchBoard {
     return static_cast<std::size_t>(index) & (entries_.size() - 1);
   }
 
-  std::uint32_t forward_inputs_;
-  std::uint32_t backward_inputs_;
+  /// Those that belong to one entry, of `width` for each.
+  [[nodiscard]] std::span<OpId> part(std::vector<OpId>& ops, std::int64_t index, std::uint32_t width) const {
+    return std::span(ops).subspan(slot(index) * width, width);
+  }
+
+  BoardWidths widths_;
   std::int64_t begin_ = 0;  ///< entries before it are finished
   std::int64_t end_ = 0;
   std::vector<Entry> entries_;
-  std::vector<OpId> forward_ops_;  ///< forward_inputs_ for each entry
+  std::vector<OpId> forward_ops_;  ///< of each entry as many as `widths_` says, likewise below
   std::vector<OpId> backward_ops_;
+  std::vector<OpId> swap_outs_;
+  std::vector<OpId> swap_ins_;
 };
 
 }  // namespace stagecraft

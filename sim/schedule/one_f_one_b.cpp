@@ -1,43 +1,27 @@
 #include "sim/schedule/one_f_one_b.hpp"
 
-#include "sim/schedule/ranks.hpp"
 #include "sim/schedule/rounds.hpp"
-#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace stagecraft {
 namespace {
 
-std::int64_t one_weight_version(const Plan& /*plan*/, StageId /*stage*/) { return 1; }
-
-/// Local microbatches of a replica whose global numbers are below `end`.
-std::int64_t local_count(const Stage& stage, std::int64_t replica, std::int64_t end) {
-  return std::max<std::int64_t>(0, microbatches_of(stage, replica, end));
-}
-
-constexpr std::int64_t kPlain = 1;
-constexpr std::int64_t kEager = 2;
-
-std::int64_t pending(const Plan& plan, StageId stage, std::int64_t eagerness) {
-  const std::int64_t count = microbatches_of(plan.stages[stage.value()], 0, plan.microbatches);
-  return std::min(warmup(plan, stage, eagerness) + 1, count);
-}
-
-void add_worker(const Plan& plan, StageId id, std::int64_t replica, Segment segment, std::int64_t eagerness,
-                std::vector<Action>& actions) {
-  const Stage& stage = plan.stages[id.value()];
-  const std::int64_t replicas = alternating_replicas(stage);
-  const std::int64_t count = microbatches_of(stage, replica, plan.microbatches);
-  const std::int64_t warm = std::min(warmup(plan, id, eagerness), count);
-  const std::int64_t begin = local_count(stage, replica, segment.begin);
-  const std::int64_t end = local_count(stage, replica, segment.end);
+/// A replica's part of a segment.
+void add_replica(const KeptPlan& kept, ReplicaId id, std::int64_t warmup, Segment segment,
+                 std::vector<Action>& actions) {
+  const Replicas& replicas = kept.replicas;
+  const std::int64_t count = replicas.count(id, kept.plan.microbatches);
+  const std::int64_t warm = std::min(warmup, count);
+  const std::int64_t begin = replicas.count(id, segment.begin);
+  const std::int64_t end = replicas.count(id, segment.end);
   actions.reserve(static_cast<std::size_t>(2 * (end - begin) + warm));
   const auto add = [&](ActionKind kind, std::int64_t local) {
     Action action;
     action.kind = kind;
-    action.stage = id;
-    action.microbatch = static_cast<std::uint32_t>(replicas == 1 ? local : local * replicas + replica);
+    action.stage = replicas[id].stage;
+    action.microbatch = replicas.microbatch(id, local);
     actions.push_back(action);
   };
   if (segment.begin == 0) {
@@ -49,56 +33,64 @@ void add_worker(const Plan& plan, StageId id, std::int64_t replica, Segment segm
   }
 }
 
-using InFlight = std::int64_t (*)(const Plan& plan, StageId stage);
-
-Schedule build(const Plan& plan, Segment segment, std::int64_t eagerness, InFlight in_flight_of) {
-  if (shares_devices(plan)) {
-    if (segment.begin > 0) return {};
-    return order_by_rounds(plan, Preference::BackwardsFirst, in_flight_of);
-  }
+Schedule orders_of(const KeptPlan& kept, Segment segment, const std::vector<std::int64_t>& warmup) {
   Schedule schedule;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    for (std::size_t r = 0; r < plan.stages[s].devices.size(); ++r) {
-      schedule.devices.push_back({plan.stages[s].devices[r], Discipline::Strict, {}});
-      add_worker(plan, StageId(s), static_cast<std::int64_t>(r), segment, eagerness, schedule.devices.back().actions);
-    }
+  for (ReplicaId id : kept.replicas.all()) {
+    schedule.devices.push_back({kept.replicas[id].device, Discipline::Strict, {}});
+    add_replica(kept, id, warmup[kept.replicas[id].stage.value()], segment, schedule.devices.back().actions);
   }
   return schedule;
 }
 
-std::int64_t eager_in_flight(const Plan& plan, StageId stage) { return pending(plan, stage, kEager); }
-Schedule build_eager(const Plan& plan, Segment segment) { return build(plan, segment, kEager, &eager_in_flight); }
-
 }  // namespace
 
-std::int64_t one_f_one_b_in_flight(const Plan& plan, StageId stage) { return pending(plan, stage, kPlain); }
-
-Schedule build_one_f_one_b(const Plan& plan, Segment segment) {
-  return build(plan, segment, kPlain, &one_f_one_b_in_flight);
+std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness) {
+  // A stage must not wait for more forwards than any stage before it gives out ahead of its own first backward: a cap
+  // is passed on downstream, past stages with more replicas too.
+  struct Pipeline {
+    std::int64_t upstream = -1;  // microbatches that all stages before have forwarded by the first backward
+    std::int64_t ranks = 0;      // from the stage at hand on
+  };
+  std::map<std::uint32_t, Pipeline> pipelines;
+  for (const Stage& stage : plan.stages) pipelines[stage.pipeline].ranks += alternating_replicas(stage);
+  std::vector<std::int64_t> counts;
+  for (const Stage& stage : plan.stages) {
+    auto& [upstream, ranks] = pipelines[stage.pipeline];
+    const std::int64_t replicas = alternating_replicas(stage);
+    std::int64_t count = (ranks - 1) / replicas * eagerness;
+    if (stage.in_flight) count = std::min(count, *stage.in_flight - 1);
+    if (upstream >= 0) count = std::min(count, (upstream - 1) / replicas);
+    const std::int64_t given_out = (count + 1) * replicas;
+    upstream = upstream < 0 ? given_out : std::min(upstream, given_out);
+    ranks -= replicas;
+    counts.push_back(count);
+  }
+  return counts;
 }
 
-const ScheduleInfo one_f_one_b_schedule = {
-    "1f1b",
-    "one forward, one backward in turn after a warm-up; flushed at the end of the iteration",
-    "PipeDream-Flush (Narayanan et al., ICML 2021); DAPPLE policy A (Fan et al., PPoPP 2021)",
-    true,
-    {},
-    nullptr,
-    &one_weight_version,
-    &one_f_one_b_in_flight,
-    &build_one_f_one_b,
-    &shares_devices};
-
-const ScheduleInfo eager_one_f_one_b_schedule = {
-    "eager-1f1b",
-    "as 1f1b with twice the warm-up, which hides the time of transfers; flushed at the end of the iteration",
-    "DAPPLE policy B (Fan et al., PPoPP 2021)",
-    true,
-    {},
-    nullptr,
-    &one_weight_version,
-    &eager_in_flight,
-    &build_eager,
-    &shares_devices};
+ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness) {
+  ScheduleProgram program;
+  program.synchronous = synchronous;
+  program.at_once = context.replicas.share_devices();
+  program.reaches_in_flight = !program.at_once;
+  const std::vector<std::int64_t> warmup = warmups(context.plan, eagerness);
+  for (StageId id : indices<StageId>(context.plan.stages.size())) {
+    const std::int64_t most = warmup[id.value()] + 1;
+    const std::int64_t count = context.replicas.count(context.replicas.of(id).front(), context.plan.microbatches);
+    program.in_flight.push_back(std::min(most, count));
+    program.steady_in_flight = std::max(program.steady_in_flight, most);
+  }
+  program.weight_versions.assign(context.plan.stages.size(), 1);
+  const auto kept = keep(context);
+  if (program.at_once) {
+    program.orders = [kept, synchronous, in_flight = program.in_flight](Segment segment) {
+      if (segment.begin > 0) return Schedule{};
+      return order_by_rounds(*kept, Preference::BackwardsFirst, in_flight, synchronous);
+    };
+  } else {
+    program.orders = [kept, warmup](Segment segment) { return orders_of(*kept, segment, warmup); };
+  }
+  return program;
+}
 
 }  // namespace stagecraft

@@ -95,7 +95,7 @@ const PatternOperation& find_operation(const Pattern& pattern, StageId stage, bo
 }  // namespace
 
 bool has_cut(const Plan& plan, std::size_t stage) {
-  return plan.stages[stage].devices.front() != plan.stages[stage + 1].devices.front();
+  return plan.stages[stage].replicas.front().lead() != plan.stages[stage + 1].replicas.front().lead();
 }
 
 std::optional<std::string> pattern_problem(const Plan& plan) {
@@ -124,9 +124,9 @@ std::vector<PatternOperation> in_start_order(const Pattern& pattern) {
   return operations;
 }
 
-std::int64_t pattern_in_flight(const Plan& plan, StageId stage) {
-  const PatternOperation& forward = find_operation(*plan.pattern, stage, false);
-  const PatternOperation& backward = find_operation(*plan.pattern, stage, true);
+std::int64_t pattern_in_flight(const Pattern& pattern, StageId stage) {
+  const PatternOperation& forward = find_operation(pattern, stage, false);
+  const PatternOperation& backward = find_operation(pattern, stage, true);
   const bool forward_first =
       std::tuple(forward.start, &forward) < std::tuple(backward.start, &backward);  // of one vector
   return backward.shift - forward.shift + (forward_first ? 1 : 0);

@@ -2,6 +2,7 @@
 
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -30,12 +31,13 @@ namespace stagecraft {
 
 /// Microbatches whose forward on the stage has started and whose backward has not ended, at most, in a long run.
 /// **Requires** a sound pattern.
-[[nodiscard]] std::int64_t pattern_in_flight(const Plan& plan, StageId stage);
+[[nodiscard]] std::int64_t pattern_in_flight(const Pattern& pattern, StageId stage);
 
-/// What the ledger holds at most on every device in a long run of the plan's pattern (contract, section 5): exact,
+/// What the ledger holds at most on every device in a long run of the program's pattern (contract, section 5): exact,
 /// since memory depends only on each device's order.
 /// **Shape** by increasing device. **Requires** a sound pattern; no swapped layers. **Cost** O(operations × stages of a
 /// device).
-[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Plan& plan);
+[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Plan& plan,
+                                                                    const ScheduleProgram& program);
 
 }  // namespace stagecraft

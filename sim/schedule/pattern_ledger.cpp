@@ -1,7 +1,7 @@
+#include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
-#include "sim/schedule/schedule_info.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 #include <map>
@@ -11,17 +11,9 @@ namespace {
 
 /// What a stage holds at the present point of a period.
 struct StageLoad {
-  StageWork work;
+  StageProgram work;
   std::int64_t in_flight = 0;
 };
-
-/// Bytes on top of the stashes while the operation runs.
-Bytes workspace_of(const StageWork& work, bool backward) {
-  if (!backward) return work.workspace;
-  Bytes largest;
-  for (const BackwardPiece& piece : work.backward) largest = std::max(largest, piece.rematerialised + piece.workspace);
-  return largest;
-}
 
 /// The most that stashes and workspace take on a device, in one period of a run that has long begun. Before the period
 /// the microbatches in flight at a stage are those between the shifts of its forward and its backward.
@@ -35,8 +27,8 @@ Bytes moving_peak(const std::vector<PatternOperation>& operations, std::map<std:
     if (operation.is_cut || !stages.contains(operation.index)) continue;
     StageLoad& own = stages[operation.index];
     if (!operation.backward) ++own.in_flight;
-    Bytes held = workspace_of(own.work, operation.backward);
-    for (const auto& [index, stage] : stages) held += stage.work.stash * stage.in_flight;
+    Bytes held = operation.backward ? own.work.backward_workspace() : own.work.workspace;
+    for (const auto& [index, stage] : stages) held += stage.work.kept * stage.in_flight;
     peak = std::max(peak, held);
     if (operation.backward) --own.in_flight;
   }
@@ -45,17 +37,18 @@ Bytes moving_peak(const std::vector<PatternOperation>& operations, std::map<std:
 
 }  // namespace
 
-std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Plan& plan) {
+std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Plan& plan,
+                                                      const ScheduleProgram& program) {
   const std::vector<Boundary> all = boundaries(graph, plan);
-  const std::vector<PatternOperation> operations = in_start_order(*plan.pattern);
+  const std::vector<PatternOperation> operations = in_start_order(*program.pattern);
   std::map<DeviceId, std::map<std::uint32_t, StageLoad>> stages_on;
   std::map<DeviceId, Bytes> peaks;
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const Stage& stage = plan.stages[id.value()];
-    const DeviceId device = stage.devices.front();
-    const StageWork work = stage_work(graph, stage);
+    const DeviceId device = stage.replicas.front().lead();
+    const StageProgram work = stage_program(graph, stage);
     const Bytes boundary = boundary_bytes(plan, all, id, device);
-    peaks[device] += static_memory(plan.training, work, weight_versions(plan, id), boundary, {}).total();
+    peaks[device] += static_memory(plan.training, work, program.weight_versions[id.value()], boundary, {}).total();
     stages_on[device][id.value()] = {work, 0};
   }
   for (auto& [device, stages] : stages_on) peaks[device] += moving_peak(operations, stages);

@@ -4,7 +4,8 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/stage_program.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -45,10 +46,6 @@ struct PipelineTimes {
 /// with `full_duplex` each by itself.
 /// **Source** the load W of SPP (Luo et al., INFOCOM 2022).
 [[nodiscard]] Seconds pipeline_load(const PipelineTimes& times, std::int64_t microbatches, bool full_duplex);
-
-/// What crosses each cut between stages of a pipeline that follow each other: tensors that skip stages are passed on.
-/// The gradient has the same size. **Requires** a plan that covers the graph.
-[[nodiscard]] std::vector<Boundary> chain_boundaries(const LayerGraph& graph, const Plan& plan);
 
 /// One way, without latency: as many flows as there are pairs of parts, the slowest of them over the smallest bandwidth
 /// between the two stages.

@@ -1,67 +1,48 @@
 #include "sim/schedule/rounds.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/schedule/ranks.hpp"
-#include "sim/schedule/schedule_info.hpp"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <vector>
+#include <utility>
 
 namespace stagecraft {
 namespace {
 
 /// A replica's progress: it runs its microbatches in order, forwards and backwards alike.
 struct Progress {
+  ReplicaId id;
   StageId stage;
-  std::int64_t replica = 0;
-  std::int64_t replicas = 1;  ///< alternating
-  std::int64_t count = 0;     ///< its microbatches
+  std::int64_t count = 0;  ///< its microbatches
   std::int64_t cap = 0;
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;
   std::size_t order = 0;  ///< position in Schedule::devices
-  std::size_t group = 0;  ///< position in `groups_`; of asynchronous schedules
-
-  [[nodiscard]] std::int64_t microbatch(std::int64_t local) const {
-    return replicas == 1 ? local : local * replicas + replica;
-  }
-};
-
-/// Replicas that hold the same layers.
-struct Group {
-  std::int64_t replicas = 0;
-  std::vector<std::int64_t> ended = {};  ///< replicas that are through with their k-th microbatch
 };
 
 class Rounds {
  public:
-  Rounds(const Plan& plan, Preference preference, std::int64_t (*in_flight)(const Plan&, StageId))
-      : plan_(plan), preference_(preference) {
+  Rounds(const KeptPlan& kept, Preference preference, const std::vector<std::int64_t>& in_flight, bool synchronous)
+      : plan_(kept.plan), replicas_(kept.replicas), preference_(preference) {
     std::map<DeviceId, std::size_t> order_of;
-    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-      const Stage& stage = plan.stages[s];
-      first_of_.push_back(workers_.size());
-      for (std::size_t r = 0; r < stage.devices.size(); ++r) {
-        const auto [found, is_new] = order_of.try_emplace(stage.devices[r], schedule_.devices.size());
-        if (is_new) schedule_.devices.push_back({stage.devices[r], Discipline::Strict, {}});
-        const auto replica = static_cast<std::int64_t>(r);
-        workers_.push_back({StageId(s), replica, alternating_replicas(stage),
-                            microbatches_of(stage, replica, plan.microbatches), in_flight(plan, StageId(s)), 0, 0,
-                            found->second});
-      }
+    for (ReplicaId id : replicas_.all()) {
+      const Replica& replica = replicas_[id];
+      const auto [found, is_new] = order_of.try_emplace(replica.device, schedule_.devices.size());
+      if (is_new) schedule_.devices.push_back({replica.device, Discipline::Strict, {}});
+      workers_.push_back({id, replica.stage, replicas_.count(id, plan_.microbatches), in_flight[replica.stage.value()],
+                          0, 0, found->second});
     }
     by_order_.resize(schedule_.devices.size());
-    for (std::size_t w = 0; w < workers_.size(); ++w) by_order_[workers_[w].order].push_back(w);
-    find_groups();
+    for (ReplicaId id : replicas_.all()) by_order_[workers_[id].order].push_back(id);
+    if (!synchronous) make_rings();
   }
 
   Schedule run() {
-    std::vector<std::pair<std::size_t, bool>> chosen;
+    std::vector<std::pair<ReplicaId, bool>> chosen;
     for (;;) {
       chosen.clear();
-      for (const std::vector<std::size_t>& workers : by_order_) choose(workers, chosen);
+      for (const std::vector<ReplicaId>& workers : by_order_) choose(workers, chosen);
       if (chosen.empty()) break;
       for (const auto& [worker, backward] : chosen) advance(workers_[worker], backward);
     }
@@ -74,106 +55,96 @@ class Rounds {
   }
 
  private:
-  /// Asynchronous replicas of the same layers wait for one another: see `Lowering::note_round`. Where their rounds
-  /// differ in length nothing runs to its end, whatever the order: such plans are refused before they run.
-  void find_groups() {
-    const ScheduleInfo* schedule = find_schedule(plan_.schedule.name);
-    if (schedule == nullptr || schedule->synchronous) return;
-    std::map<std::pair<std::vector<LayerId>, std::int64_t>, std::size_t> group_of;
-    for (Progress& worker : workers_) {
-      const std::pair key{plan_.stages[worker.stage.value()].layers, worker.replicas};
-      worker.group = group_of.try_emplace(key, groups_.size()).first->second;
-      if (worker.group == groups_.size()) groups_.emplace_back();
-      Group& group = groups_[worker.group];
-      ++group.replicas;
-      if (std::ssize(group.ended) < worker.count) group.ended.resize(static_cast<std::size_t>(worker.count));
+  /// Asynchronous replicas of the same layers wait for one another after each of their microbatches. Where they run
+  /// different numbers of them nothing runs to its end, whatever the order: such plans are refused before they run.
+  void make_rings() {
+    ended_.resize(replicas_.rings().size());
+    for (const Progress& worker : workers_) {
+      std::vector<std::size_t>& ended = ended_[replicas_.ring_of(worker.stage)];
+      ended.resize(std::max(ended.size(), static_cast<std::size_t>(worker.count)));
     }
   }
 
   /// Whether every replica of the stage that runs the microbatch has done so.
-  [[nodiscard]] bool is_done(std::size_t stage, std::int64_t microbatch, bool backward) const {
-    const Stage& other = plan_.stages[stage];
-    const std::int64_t replicas = alternating_replicas(other);
-    for (std::size_t r = 0; r < other.devices.size(); ++r) {
-      if (replicas > 1 && microbatch % replicas != static_cast<std::int64_t>(r)) continue;
-      const Progress& worker = workers_[first_of_[stage] + r];
-      if ((backward ? worker.backwards : worker.forwards) <= microbatch / replicas) return false;
+  [[nodiscard]] bool is_done(StageId stage, std::uint32_t microbatch, bool backward) const {
+    return std::ranges::all_of(replicas_.runners(stage, microbatch), [&](ReplicaId id) {
+      return (backward ? workers_[id].backwards : workers_[id].forwards) > replicas_.local(id, microbatch);
+    });
+  }
+
+  /// Whether every stage of the worker's pipeline from `begin` until before `end` is done with the microbatch.
+  [[nodiscard]] bool are_done(std::size_t begin, std::size_t end, const Progress& worker, bool backward) const {
+    const std::uint32_t microbatch = next_of(worker, backward);
+    for (std::size_t other = begin; other < end; ++other) {
+      if (plan_.stages[other].pipeline != plan_.stages[worker.stage.value()].pipeline) continue;
+      if (!is_done(StageId(other), microbatch, backward)) return false;
     }
     return true;
+  }
+
+  [[nodiscard]] std::uint32_t next_of(const Progress& worker, bool backward) const {
+    return replicas_.microbatch(worker.id, backward ? worker.backwards : worker.forwards);
   }
 
   [[nodiscard]] bool can_forward(const Progress& worker) const {
     if (worker.forwards >= worker.count || worker.forwards - worker.backwards >= worker.cap) return false;
-    const std::size_t stage = worker.stage.value();
-    const std::int64_t microbatch = worker.microbatch(worker.forwards);
-    for (std::size_t earlier = 0; earlier < stage; ++earlier) {
-      if (plan_.stages[earlier].pipeline == plan_.stages[stage].pipeline && !is_done(earlier, microbatch, false)) {
-        return false;
-      }
-    }
-    return true;
+    return are_done(0, worker.stage.value(), worker, false);
   }
 
   [[nodiscard]] bool can_backward(const Progress& worker) const {
     if (worker.backwards >= worker.forwards) return false;
-    const std::size_t stage = worker.stage.value();
-    const std::int64_t microbatch = worker.microbatch(worker.backwards);
-    for (std::size_t later = stage + 1; later < plan_.stages.size(); ++later) {
-      if (plan_.stages[later].pipeline == plan_.stages[stage].pipeline && !is_done(later, microbatch, true)) {
-        return false;
-      }
-    }
-    if (groups_.empty() || worker.backwards == 0) return true;
-    const Group& group = groups_[worker.group];
-    return group.ended[static_cast<std::size_t>(worker.backwards - 1)] == group.replicas;
+    if (!are_done(worker.stage.value() + std::size_t{1}, plan_.stages.size(), worker, true)) return false;
+    if (ended_.empty() || worker.backwards == 0) return true;
+    const std::size_t ring = replicas_.ring_of(worker.stage);
+    return ended_[ring][static_cast<std::size_t>(worker.backwards - 1)] == replicas_.rings()[ring].size();
   }
 
-  void choose(const std::vector<std::size_t>& workers, std::vector<std::pair<std::size_t, bool>>& chosen) const {
-    using Rank = std::tuple<bool, std::int64_t, std::int64_t>;  // smaller is preferred
+  void choose(const std::vector<ReplicaId>& workers, std::vector<std::pair<ReplicaId, bool>>& chosen) const {
+    using Rank = std::tuple<bool, std::uint32_t, std::int64_t>;  // smaller is preferred
     bool found = false;
     Rank best;
-    std::pair<std::size_t, bool> choice;
-    const auto propose = [&](std::size_t index, bool backward) {
-      const Progress& worker = workers_[index];
-      const std::int64_t stage = worker.stage.value();
-      const Rank rank{backward != (preference_ == Preference::BackwardsFirst),
-                      worker.microbatch(backward ? worker.backwards : worker.forwards), backward ? -stage : stage};
+    std::pair<ReplicaId, bool> choice;
+    const auto propose = [&](ReplicaId id, bool backward) {
+      const std::int64_t stage = workers_[id].stage.value();
+      const Rank rank{backward != (preference_ == Preference::BackwardsFirst), next_of(workers_[id], backward),
+                      backward ? -stage : stage};
       if (found && rank >= best) return;
       found = true;
       best = rank;
-      choice = {index, backward};
+      choice = {id, backward};
     };
-    for (std::size_t index : workers) {
-      if (can_forward(workers_[index])) propose(index, false);
-      if (can_backward(workers_[index])) propose(index, true);
+    for (ReplicaId id : workers) {
+      if (can_forward(workers_[id])) propose(id, false);
+      if (can_backward(workers_[id])) propose(id, true);
     }
     if (found) chosen.push_back(choice);
   }
 
   void advance(Progress& worker, bool backward) {
-    std::int64_t& done = backward ? worker.backwards : worker.forwards;
     Action action;
     action.kind = backward ? ActionKind::Backward : ActionKind::Forward;
     action.stage = worker.stage;
-    if (backward && !groups_.empty()) ++groups_[worker.group].ended[static_cast<std::size_t>(done)];
-    action.microbatch = static_cast<std::uint32_t>(worker.microbatch(done++));
+    action.microbatch = next_of(worker, backward);
+    std::int64_t& done = backward ? worker.backwards : worker.forwards;
+    if (backward && !ended_.empty()) ++ended_[replicas_.ring_of(worker.stage)][static_cast<std::size_t>(done)];
+    ++done;
     schedule_.devices[worker.order].actions.push_back(action);
   }
 
   const Plan& plan_;
+  const Replicas& replicas_;
   Preference preference_;
   Schedule schedule_;
-  std::vector<Progress> workers_;
-  std::vector<Group> groups_;                       ///< none if synchronous
-  std::vector<std::size_t> first_of_;               ///< by stage
-  std::vector<std::vector<std::size_t>> by_order_;  ///< workers of each device
+  IndexVector<ReplicaId, Progress> workers_;
+  std::vector<std::vector<std::size_t>> ended_;   ///< by ring: replicas through with their k-th; none if synchronous
+  std::vector<std::vector<ReplicaId>> by_order_;  ///< workers of each device
 };
 
 }  // namespace
 
-Schedule order_by_rounds(const Plan& plan, Preference preference,
-                         std::int64_t (*in_flight)(const Plan& plan, StageId stage)) {
-  return Rounds(plan, preference, in_flight).run();
+Schedule order_by_rounds(const KeptPlan& kept, Preference preference, const std::vector<std::int64_t>& in_flight,
+                         bool synchronous) {
+  return Rounds(kept, preference, in_flight, synchronous).run();
 }
 
 }  // namespace stagecraft

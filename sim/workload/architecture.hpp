@@ -24,6 +24,14 @@ enum class OperatorKind {
   Recurrent,      ///< weighted; one product over the whole sequence, then one small product for each step
 };
 
+/// What a recurrent operator does again and again, each step waiting for the one before.
+struct Recurrence {
+  std::int64_t steps = 0;
+  std::int64_t macs = 0;        ///< of the one product that a step does; those of all steps are part of the operator's
+  std::int64_t parameters = 0;  ///< read anew in each step; part of the operator's
+  friend bool operator==(const Recurrence&, const Recurrence&) = default;
+};
+
 /// One operator of a network as one sample sees it. A network is a list of them in topological order.
 ///
 /// `macs` counts multiply-accumulates of convolutions and matrix products only, as published figures do; one is two
@@ -38,9 +46,7 @@ struct Operator {
   std::int64_t macs = 0;             ///< of the forward
   std::int64_t parameters = 0;       ///< its own
   std::int64_t tied_parameters = 0;  ///< further parameters that are a copy of another operator's
-  std::int64_t steps = 0;            ///< of a recurrent operator, each waiting for the one before
-  std::int64_t step_macs = 0;        ///< of the one product that a step does; steps * step_macs is part of `macs`
-  std::int64_t step_parameters = 0;  ///< read anew in each step; part of `parameters`
+  Recurrence recurrence;             ///< of a recurrent operator
   bool constant_input = false;       ///< nobody wants the gradient of its inputs
   bool saves_input = false;          ///< the backward needs all tensors in `inputs`
   bool saves_output = false;         ///< the backward needs the output tensor

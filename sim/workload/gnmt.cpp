@@ -20,9 +20,9 @@ OperatorId add_lstm(Draft& draft, OperatorId input, Rows from, std::int64_t to, 
   op.inputs = {input};
   op.input_values = from.values();
   op.output_values = directions * from.count * to;
-  op.steps = directions * from.count;
-  op.step_parameters = op.step_macs = kGates * to * to;
-  op.macs = op.steps * (kGates * from.width * to + op.step_macs);
+  op.recurrence.steps = directions * from.count;
+  op.recurrence.parameters = op.recurrence.macs = kGates * to * to;
+  op.macs = op.recurrence.steps * (kGates * from.width * to + op.recurrence.macs);
   op.parameters = directions * (kGates * (from.width + to) + kGateBiases) * to;
   op.saves_input = op.saves_output = true;
   op.saved_values = kKeptPerState * op.output_values;

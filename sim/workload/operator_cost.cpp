@@ -93,17 +93,18 @@ OperatorCost memory_bound_cost(const Work& work, const DeviceDescription& device
 
 /// What one step reads of the sequence's tensors, and of its own.
 Seconds step_time(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
-  const Flops flops(2.0 * samples * static_cast<double>(op.step_macs));
-  const double own = kParameterBytes * static_cast<double>(op.step_parameters);
-  return kernel_time(device, flops, work.rate, own + (work.output + work.kept) / static_cast<double>(op.steps));
+  const Flops flops(2.0 * samples * static_cast<double>(op.recurrence.macs));
+  const double own = kParameterBytes * static_cast<double>(op.recurrence.parameters);
+  return kernel_time(device, flops, work.rate,
+                     own + (work.output + work.kept) / static_cast<double>(op.recurrence.steps));
 }
 
 /// The inputs of all steps in one product; then the steps, one kernel each. The backward walks the steps in reverse,
 /// then forms the gradient of all inputs in one product and that of each weight matrix in one product over all steps.
 OperatorCost recurrent_cost(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
-  const auto steps = static_cast<double>(op.steps);
-  const Flops stepped(2.0 * samples * steps * static_cast<double>(op.step_macs));
-  const double step_weights = kParameterBytes * static_cast<double>(op.step_parameters);
+  const auto steps = static_cast<double>(op.recurrence.steps);
+  const Flops stepped(2.0 * samples * steps * static_cast<double>(op.recurrence.macs));
+  const double step_weights = kParameterBytes * static_cast<double>(op.recurrence.parameters);
   const Seconds all_inputs =
       kernel_time(device, work.flops - stepped, work.rate, work.input + work.kept + (work.parameters - step_weights));
   const Seconds all_states = kernel_time(device, stepped, work.rate, work.output + work.kept + step_weights);

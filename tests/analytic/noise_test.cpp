@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 using namespace stagecraft;
@@ -41,7 +42,7 @@ struct Pipeline {
   Plan plan = testing::straight(2, 8, "1f1b");
   [[nodiscard]] Timeline timeline(const Events& events, const LowerOptions& options = {}) const {
     Timeline spans;
-    static_cast<void>(evaluate_plan(graph, platform, plan, options, events, &spans));
+    static_cast<void>(evaluate_plan(graph, platform, plan, options, events, collect_into(spans)));
     return spans;
   }
   [[nodiscard]] Report report(const Events& events) const { return evaluate_plan(graph, platform, plan, {}, events); }
@@ -164,7 +165,7 @@ TEST_CASE("noise: iterations, chunks of a device and updates have noise of their
   Pipeline pipeline;
   pipeline.graph = testing::chain(4, 0.01, 0.02, 1 << 20, 1 << 20, 1 << 20);
   pipeline.plan = testing::straight(4, 2, "gpipe");
-  for (Stage& stage : pipeline.plan.stages) stage.devices = {DeviceId(stage.layers[0].value() % 2)};
+  for (Stage& stage : pipeline.plan.stages) stage.replicas = {DeviceId(stage.layers[0].value() % 2)};
   PlatformSpec spec = pipeline.platform.spec;
   spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(1e9);
   pipeline.platform = build_platform(spec);

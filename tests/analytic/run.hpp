@@ -21,9 +21,8 @@ struct Run {
 /// Runs `source`, whose operations are those of `draft`, in the way that `evaluate` chooses.
 inline Run run(const Draft& draft, OpSource source, const Events& events = {}) {
   Run result;
-  Summary summary(draft.platform, use_of(draft.graph, draft.platform), draft.measurement,
-                  evaluates_in_start_order(draft.platform, source, events));
-  evaluate(draft.platform, std::move(source), events,
+  Summary summary(draft.platform, draft.measurement, evaluates_in_start_order(draft.platform, source, events));
+  evaluate(draft.platform, announced_to(summary, std::move(source)), events,
            [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
              result.timeline.push_back(timeline_entry(span, op));
              summary.add(span, op, deltas);

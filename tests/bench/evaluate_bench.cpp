@@ -42,8 +42,8 @@ void evaluate_1f1b(benchmark::State& state) {
     state.PauseTiming();
     OpSource source = source_of(windows, one_pass);
     state.ResumeTiming();
-    Summary summary(platform, lowered.use, lowered.measurement, !one_pass);
-    evaluate(platform, std::move(source), {},
+    Summary summary(platform, lowered.measurement, !one_pass);
+    evaluate(platform, announced_to(summary, std::move(source)), {},
              [&summary](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
                summary.add(span, op, deltas);
              });

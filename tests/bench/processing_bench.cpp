@@ -1,7 +1,7 @@
 // Speed of ordering by rounds and of executing the order, which is what a planner does for every number of stages; and
 // of a long run whose order is made piece by piece.
 #include "sim/analytic/evaluate_plan.hpp"
-#include "sim/schedule/processing_run.hpp"
+#include "sim/schedule/families/spp_pe/processing_run.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <benchmark/benchmark.h>

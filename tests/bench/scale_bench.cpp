@@ -52,8 +52,7 @@ void replay_random_exchange(benchmark::State& state) {
   Seconds makespan;
   for (auto _ : state) {
     const double before = bench::cpu_seconds();
-    const ReplayOutcome outcome =
-        replay(platform, [&] { return single_window(graph); }, {}, test::options_for(platform, false));
+    const ReplayOutcome outcome = replay(platform, [&] { return single_window(graph); }, {}, {});
     state.SetIterationTime(bench::cpu_seconds() - before);
     makespan = outcome.report.iterations.back();
   }

@@ -52,7 +52,8 @@ double executor_seconds(benchmark::State& state, const Manifest& manifest) {
 
 void run_all(const Manifest& manifest, std::size_t first, std::size_t last, const Inputs& inputs) {
   for (std::size_t i = first; i < last; ++i) {
-    benchmark::DoNotOptimize(to_line(run_cell(manifest, manifest.cells[i], inputs)));
+    const StudyCell& cell = manifest.cells[i];
+    benchmark::DoNotOptimize(to_line(run_cell(manifest, cell.key, read_cell(cell.cell), inputs)));
   }
 }
 
@@ -82,7 +83,7 @@ enum class Processes { Shared, Own };
 /// 3000 cells. The overhead is what the executor takes besides the cells' own work.
 void run_cells(benchmark::State& state, const std::string& base, Processes processes) {
   const Manifest manifest = manifest_of(study_text(base, 300));
-  const Inputs inputs = load_inputs(manifest, manifest.cells.front().cell);
+  const Inputs inputs = load_inputs(manifest, read_cell(manifest.cells.front().cell));
   double total = 0;
   double own = 0;
   std::size_t count = 0;

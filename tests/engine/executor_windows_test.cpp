@@ -1,5 +1,4 @@
 #include "sim/analytic/heap_clock.hpp"
-#include "sim/engine/summary.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tests/schedule/chains.hpp"
 
@@ -17,7 +16,7 @@ TEST_CASE("executor: a device without work does not bring in all windows") {
   const Platform platform = testing::pairwise(4);
   const LayerGraph graph = testing::chain(2, 0.01, 0.02);
   Plan plan = testing::straight(2, 2, "1f1b");
-  plan.stages[1].devices = {DeviceId(1), DeviceId(2), DeviceId(3)};
+  plan.stages[1].replicas = {DeviceId(1), DeviceId(2), DeviceId(3)};
   LowerOptions options;
   options.iterations = 200;
   options.window_operations = 16;
@@ -33,30 +32,6 @@ TEST_CASE("executor: a device without work does not bring in all windows") {
   const double end = timeline.back().end.value();
   REQUIRE(pulled_at.size() > 100);
   CHECK(pulled_at[pulled_at.size() / 2].value() == doctest::Approx(end / 2).epsilon(0.05));
-}
-
-TEST_CASE("summary: an operation counts once, on however many devices, and not what a failure broke off") {
-  const Platform platform = testing::pairwise(2);
-  Summary summary(platform, {{DeviceId(0), {}}, {DeviceId(1), {}}}, Measurement{true, 1, 1, 0, 1}, true);
-  Op op;
-  op.kind = OpKind::Update;
-  op.from = op.to = PlaceId(0);
-  const auto add = [&](std::uint64_t id, double start, double end, bool aborted) {
-    Span span;
-    span.id = OpId(id);
-    span.start = Seconds(start);
-    span.end = Seconds(end);
-    span.aborted = aborted;
-    summary.add(span, op, {});
-  };
-  add(0, 0.0, 1.0, true);
-  add(0, 1.0, 2.0, false);
-  op.from = op.to = PlaceId(1);
-  add(0, 1.0, 2.0, false);
-  add(1, 2.0, 3.0, false);
-  op.kind = OpKind::Barrier;
-  add(2, 3.0, 3.0, false);
-  CHECK(summary.finish().operations == 3);
 }
 
 }  // namespace

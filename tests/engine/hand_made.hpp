@@ -10,9 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +78,7 @@ struct Draft {
     op.seconds = Seconds(seconds);
     op.microbatch = microbatch;
     op.stage = StageId(stage);
+    announce(op.stage, graph.new_lanes[lane.value()].device);
     return add(name, op, after);
   }
   OpId transfer(const std::string& name, OpKind kind, PlaceId from, PlaceId to, std::int64_t bytes,
@@ -103,6 +102,12 @@ struct Draft {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) all.emplace_back(graph.first_id.value() + i);
     return add("", op, all);
   }
+  /// The graph's stages are those of its computations, on the devices of these.
+  void announce(StageId stage, DeviceId device) {
+    while (graph.new_stages.size() <= stage.value()) graph.new_stages.emplace_back();
+    std::vector<DeviceId>& devices = graph.new_stages[stage.value()].devices;
+    if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
+  }
   /// The operation added last.
   Op& last() { return graph.ops.back(); }
 
@@ -112,25 +117,14 @@ struct Draft {
   }
 };
 
-/// The devices that have lanes, and the stages of the computations there.
-inline std::vector<DeviceUse> use_of(const OpGraph& graph, const Platform& platform) {
-  std::map<DeviceId, std::set<StageId>> stages;
-  for (const Lane& lane : graph.new_lanes) {
-    if (!lane.device.is_none()) stages[lane.device];
-  }
-  for (const Op& op : graph.ops) {
-    if (is_compute(op.kind) && !op.stage.is_none()) stages[platform.device(op.from)].insert(op.stage);
-  }
-  std::vector<DeviceUse> use;
-  for (const auto& [device, on_it] : stages) use.push_back({device, {on_it.begin(), on_it.end()}});
-  return use;
-}
-
-/// Operations [begin, end) of a graph as a window of their own; the first one brings the lanes.
+/// Operations [begin, end) of a graph as a window of their own; the first one brings the lanes and stages.
 inline OpGraph window_of(const OpGraph& graph, std::size_t begin, std::size_t end) {
   OpGraph window;
   window.first_id = OpId(graph.first_id.value() + begin);
-  if (begin == 0) window.new_lanes = graph.new_lanes;
+  if (begin == 0) {
+    window.new_lanes = graph.new_lanes;
+    window.new_stages = graph.new_stages;
+  }
   std::size_t extra = 0;
   for (std::size_t i = 0; i < end; ++i) {
     if (i >= begin) {

@@ -1,6 +1,6 @@
 // The targets that read files.
-#include "experiments/judge.hpp"
-#include "experiments/report/description.hpp"
+#include "experiments/run/judge.hpp"
+#include "experiments/view/description.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
@@ -34,9 +34,9 @@ void follow(const PlanReading& reading) {
   const std::vector<Finding> findings = judge_plan(toy_graph(), toy_platform(), reading);
   if (!findings.empty() || reading.plan.microbatches > kManyMicrobatches) return;
   takes([&] {
-    const Report report = evaluate_plan(toy_graph(), toy_platform(), reading.plan);
-    check_printable(describe_plan(toy_graph(), toy_platform(), reading.plan, report).text);
-    static_cast<void>(memory_findings(report, toy_platform()));
+    const TrafficEvaluation evaluation = evaluate_traffic(toy_graph(), toy_platform(), reading.plan);
+    check_printable(describe_plan(toy_graph(), toy_platform(), reading.plan, evaluation).text);
+    static_cast<void>(memory_findings(evaluation.report, toy_platform()));
   });
 }
 
@@ -49,9 +49,9 @@ const Plan& toy_plan() {
     plan.schedule.name = "literal";
     plan.stages.resize(2);
     plan.stages[0].layers = {LayerId(0), LayerId(1)};
-    plan.stages[0].devices = {DeviceId(0)};
+    plan.stages[0].replicas = {DeviceId(0)};
     plan.stages[1].layers = {LayerId(2), LayerId(3)};
-    plan.stages[1].devices = {DeviceId(1)};
+    plan.stages[1].replicas = {DeviceId(1)};
     return plan;
   }();
   return kPlan;

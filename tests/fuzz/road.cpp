@@ -1,7 +1,7 @@
 #include "tests/fuzz/road.hpp"
 
-#include "experiments/planning.hpp"
-#include "experiments/report/description.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/view/description.hpp"
 #include "planners/registry.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
@@ -49,7 +49,9 @@ void plan_with_all(const Inputs& inputs) {
     const std::string text = write_plan_yaml(planned->plan, planning.graph, inputs.platform);
     const PlanReading reading = parse_plan(text, "written", planning.graph, inputs.platform);
     STAGECRAFT_CHECK(reading.problems.empty() && reading.plan == planned->plan, "a plan reads back");
-    check_printable(describe_plan(planning.graph, inputs.platform, planned->plan, *planning.evaluated).text);
+    check_printable(describe_plan(planning.graph, inputs.platform, planned->plan,
+                                  evaluate_traffic(planning.graph, inputs.platform, planned->plan))
+                        .text);
   }
 }
 

@@ -1,4 +1,5 @@
 // The target that reads studies and what a study's folder holds.
+#include "experiments/study/cell_spec.hpp"
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/overrides.hpp"
 #include "experiments/study/row.hpp"
@@ -37,7 +38,7 @@ void check_manifest(const Study& study, const Expansion& expansion) {
                     .cells = {}};
   for (const Cell& cell : expansion.cells) {
     manifest.cells.push_back({cell, "key"});
-    static_cast<void>(noise_seed(cell));
+    static_cast<void>(read_cell(cell));
   }
   STAGECRAFT_CHECK(parse_manifest(to_text(manifest), "manifest.jsonl") == manifest, "a manifest reads back");
 }

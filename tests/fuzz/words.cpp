@@ -1,5 +1,5 @@
 // The targets that read what stands in one value or behind one option.
-#include "experiments/option_text.hpp"
+#include "experiments/run/option_text.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/text.hpp"
 #include "tests/fuzz/road.hpp"

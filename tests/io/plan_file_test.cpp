@@ -49,7 +49,8 @@ stages:
     devices: [gpu1, gpu0]
     replication: split
     recompute: [[l1], [l2], l0]
-    swap: [l2, l1]
+    swap: [{layers: [l2], prefetch: false}, l1]
+    ring: [gpu0, gpu1]
     weight_versions: 2
     in_flight: 3
     pipeline: 1
@@ -92,10 +93,11 @@ TEST_CASE("plan file: every key") {
   REQUIRE(plan.stages.size() == 2);
   const Stage& first = plan.stages[0];
   CHECK(first.layers == layers({0, 1, 2}));
-  CHECK(first.devices == std::vector<DeviceId>{DeviceId(1), DeviceId(0)});
+  CHECK(first.replicas == std::vector<Group>{DeviceId(1), DeviceId(0)});
   CHECK(first.replication == Replication::Split);
-  CHECK(first.recompute == std::vector<Layers>{layers({1}), layers({2}), layers({0})});
-  CHECK(first.swap == layers({1, 2}));
+  CHECK(first.memory == std::vector<MemoryAction>{Recompute{layers({1})}, Recompute{layers({2})},
+                                                  Recompute{layers({0})}, Swap{layers({1})}, Swap{layers({2}), false}});
+  CHECK(first.ring == std::vector<std::uint32_t>{1, 0});
   CHECK(first.weight_versions == 2);
   CHECK(first.in_flight == 3);
   CHECK(first.pipeline == 1);
@@ -149,7 +151,8 @@ predicted: {peak_memory: {tpu: 1 B}}
   for (const std::string& problem : reading.problems) problems += problem + "\n";
   CHECK(problems ==
         "plan.yaml:6:19: stages[0].layers[1]: the model 'm' has no layer 'layer1' (known: l0, l1, l2, l3, l4)\n"
-        "plan.yaml:6:44: stages[0].devices[1]: the platform 'p' has no device 'gpu9' (did you mean 'gpu0'? known: "
+        "plan.yaml:6:44: stages[0].devices[1]: the platform 'p' has no device 'gpu9' (did you mean 'gpu0'? "
+        "known: "
         "gpu0, gpu1, gpu2, gpu3)\n"
         "plan.yaml:6:63: stages[0].recompute[0]: the model 'm' has no layer 'l7' (did you mean 'l0'? known: l0, l1, "
         "l2, l3, l4)\n"

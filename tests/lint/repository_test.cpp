@@ -1,3 +1,4 @@
+#include "tests/lint/class_size.hpp"
 #include "tests/lint/links.hpp"
 #include "tests/lint/source_tree.hpp"
 #include "tests/lint/text_rules.hpp"
@@ -49,6 +50,11 @@ TEST_CASE("repository: headers start with #pragma once") { check_tree(check_prag
 TEST_CASE("repository: source files stay within 400 lines") { check_tree(check_length); }
 TEST_CASE("repository: words that the house does not use") { check_tree(check_words); }
 TEST_CASE("repository: every data file names its source") { check_tree(check_data); }
+TEST_CASE("repository: classes have at most 25 methods and 20 fields") {
+  const std::vector<std::string> excused = {};
+  const std::vector<Violation> violations = check_class_sizes(tree(), excused);
+  CHECK_MESSAGE(violations.empty(), "\n", to_string(violations));
+}
 TEST_CASE("repository: links of the documents resolve") {
   check_tree([](const SourceFile& file) { return check_links(file, STAGECRAFT_SOURCE_DIR); });
 }

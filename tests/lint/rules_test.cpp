@@ -1,4 +1,5 @@
 // The lints on planted violations: each rule must find them, and must let the clean neighbour pass.
+#include "tests/lint/class_size.hpp"
 #include "tests/lint/links.hpp"
 #include "tests/lint/source_tree.hpp"
 #include "tests/lint/text_rules.hpp"
@@ -16,10 +17,10 @@ namespace {
 
 const std::set<std::string>& known_files() {
   static const std::set<std::string> paths = {
-      "sim/base/error.hpp",   "sim/model/plan.hpp",   "sim/io/plan_yaml.hpp",        "sim/schedule/lower.hpp",
-      "planners/x.hpp",       "sim/engine/lane.hpp",  "sim/analytic/e.hpp",          "sim/replay/replay.hpp",
-      "experiments/m.hpp",    "tests/lint/walls.hpp", "sim/replay/simgrid_zone.hpp", "sim/model/plan.cpp",
-      "planners/table.hpp.in"};
+      "sim/base/error.hpp",     "sim/model/plan.hpp",   "sim/io/plan_yaml.hpp",        "sim/schedule/lower.hpp",
+      "planners/x.hpp",         "sim/engine/lane.hpp",  "sim/analytic/e.hpp",          "sim/replay/replay.hpp",
+      "experiments/view/m.hpp", "tests/lint/walls.hpp", "sim/replay/simgrid_zone.hpp", "sim/model/plan.cpp",
+      "planners/table.hpp.in",  "planners/planner.hpp", "planners/shared/cuts.hpp"};
   return paths;
 }
 
@@ -35,9 +36,10 @@ TEST_CASE("walls: a room may not include what stands to its right") {
   CHECK(wall_stands("sim/analytic/a.cpp", "#include \"sim/replay/replay.hpp\""));
   CHECK(wall_stands("planners/a.cpp", "#include \"sim/io/plan_yaml.hpp\""));
   CHECK(wall_stands("planners/a.cpp", "#include \"sim/replay/replay.hpp\""));
-  CHECK(wall_stands("planners/a.cpp", "#include \"experiments/m.hpp\""));
-  CHECK(wall_stands("experiments/a.cpp", "#include \"tests/lint/walls.hpp\""));
-  CHECK(wall_stands("experiments/a.cpp", "#include <tests/lint/walls.hpp>"));
+  CHECK(wall_stands("planners/a.cpp", "#include \"experiments/view/m.hpp\""));
+  CHECK(wall_stands("experiments/run/a.cpp", "#include \"experiments/view/m.hpp\""));
+  CHECK(wall_stands("experiments/study/a.cpp", "#include \"tests/lint/walls.hpp\""));
+  CHECK(wall_stands("experiments/study/a.cpp", "#include <tests/lint/walls.hpp>"));
 }
 
 TEST_CASE("walls: a room includes itself and what stands to its left") {
@@ -46,14 +48,26 @@ TEST_CASE("walls: a room includes itself and what stands to its left") {
   CHECK_FALSE(wall_stands("sim/analytic/a.cpp", "#include \"sim/engine/lane.hpp\""));
   CHECK_FALSE(wall_stands("sim/replay/a.cpp", "#include \"sim/schedule/lower.hpp\""));
   CHECK_FALSE(wall_stands("planners/a.cpp", "#include \"sim/analytic/e.hpp\""));
-  CHECK_FALSE(wall_stands("experiments/a.cpp", "#include \"planners/x.hpp\""));
-  CHECK_FALSE(wall_stands("tests/io/a_test.cpp", "#include \"experiments/m.hpp\""));
+  CHECK_FALSE(wall_stands("experiments/study/a.cpp", "#include \"planners/x.hpp\""));
+  CHECK_FALSE(wall_stands("experiments/study/a.cpp", "#include \"experiments/view/m.hpp\""));
+  CHECK_FALSE(wall_stands("tests/io/a_test.cpp", "#include \"experiments/view/m.hpp\""));
+}
+
+TEST_CASE("walls: a planner includes nothing of another planner") {
+  CHECK(wall_stands("planners/a.cpp", "#include \"planners/x.hpp\""));
+  CHECK(wall_stands("planners/a/b.cpp", "#include \"planners/x.hpp\""));
+  CHECK(wall_stands("planners/shared/a.cpp", "#include \"planners/x.hpp\""));
+  CHECK(wall_stands("planners/planner.cpp", "#include \"planners/shared/cuts.hpp\""));
+  CHECK_FALSE(wall_stands("planners/x/a.cpp", "#include \"planners/x.hpp\""));
+  CHECK_FALSE(wall_stands("planners/a.cpp", "#include \"planners/planner.hpp\""));
+  CHECK_FALSE(wall_stands("planners/a/b.cpp", "#include \"planners/shared/cuts.hpp\""));
+  CHECK_FALSE(wall_stands("planners/registry.cpp", "#include \"planners/x.hpp\""));
 }
 
 TEST_CASE("walls: includes are full paths of existing headers, from files that lie in a room") {
   CHECK(wall_stands("sim/base/a.cpp", "#include \"error.hpp\""));
   CHECK(wall_stands("sim/base/a.cpp", "#include \"../base/error.hpp\""));
-  CHECK_FALSE(wall_stands("planners/a.cpp", "#include \"planners/table.hpp\""));  // configured from table.hpp.in
+  CHECK_FALSE(wall_stands("planners/registry.cpp", "#include \"planners/table.hpp\""));  // configured from table.hpp.in
   CHECK(wall_stands("sim/base/a.cpp", "#  include \"sim/base/absent.hpp\""));
   CHECK(wall_stands("tests/a.cpp", "#include \"sim/model/plan.cpp\""));
   CHECK(wall_stands("traces/a.cpp", ""));
@@ -105,6 +119,7 @@ TEST_CASE("text: refused words are found in code and not in comments") {
   CHECK(check_words(as_file("sim/a.cpp", "auto b = a | std::views::reverse;\n")).size() == 1);
   CHECK(check_words(as_file("sim/a.hpp", "class PlanManager {};\n")).size() == 1);
   CHECK(check_words(as_file("sim/a.cpp", "using namespace std;\n")).size() == 1);
+  CHECK(check_words(as_file("tests/a.cpp", "  typedef int a;\n")).size() == 1);
   CHECK(check_words(as_file("planners/a.cpp", "std::cout << 1;\n")).size() == 1);
   CHECK(check_words(as_file("sim/a.cpp", "std::exit(1);\n")).size() == 1);
   CHECK(check_words(as_file("experiments/main.cpp", "std::cout << 1;\n")).empty());
@@ -119,6 +134,55 @@ TEST_CASE("text: data says where it comes from") {
   CHECK(check_data(as_file("traces/a.yaml", "source: \"measured by us\"\n")).empty());
   CHECK(check_data(as_file("platforms/a.yaml", "# Sources: the vendor's data sheet\n")).empty());
   CHECK(check_data(as_file("tests/a.yaml", "model: a\n")).empty());
+}
+
+/// "name methods/fields" of each class in `text`.
+std::string sizes(const std::string& text) {
+  std::string list;
+  for (const ClassSize& size : classes_of(as_file("sim/a.hpp", text))) {
+    if (!list.empty()) list += ", ";
+    list += size.name + " " + std::to_string(size.methods) + "/" + std::to_string(size.fields);
+  }
+  return list;
+}
+
+TEST_CASE("classes: fields are what each object has, methods what is declared") {
+  CHECK(sizes("struct A { int a; std::map<int, std::function<void(int)>> b; double c = f(1, 2); };\n") == "A 0/3");
+  CHECK(sizes("class A final : public B {\n public:\n  int a() const { return a_; }\n private:\n  int a_{0};\n};\n") ==
+        "A 1/1");
+  CHECK(sizes("struct A { A() : a{1}, b(2) {} ~A(); int a; int b; static int c; static void d(); };\n") == "A 3/2");
+  CHECK(
+      sizes("struct A { void (*call)(int); int list[3]; using B = int; friend void f(A); A(const A&) = delete; };\n") ==
+      "A 0/2");
+  CHECK(sizes("struct A { bool operator==(const A&) const { return true; } int operator()(int a = 2); int a; };\n") ==
+        "A 2/1");
+  CHECK(sizes("struct A { [[nodiscard]] int f() const; template <class T> void g(T a = {}); };\n") == "A 2/0");
+}
+
+TEST_CASE("classes: nested ones count for themselves, and what is defined with a type counts for the class around it") {
+  CHECK(
+      sizes("namespace n { class A { struct B { int b; } first; enum class C { D, E } second; struct F; B g; }; }\n") ==
+      "B 0/1, A 0/3");
+  CHECK(sizes("enum class A { B };\nint f() { struct C { int d; }; return 0; }\nstruct E {};\n") == "E 0/0");
+}
+
+TEST_CASE("classes: comments, literals and the preprocessor are no code") {
+  CHECK(sizes("#define A struct B { int b; };\n// struct C { int c; };\n/* struct D {\nint d; }; */\n"
+              "struct E { std::string e = \"struct F { int f; };\"; char g = '}'; int h = 1'000'000; };\n") == "E 0/3");
+}
+
+TEST_CASE("classes: 25 methods or 20 fields pass, one more does not, and excuses must be needed") {
+  const auto check = [](int methods, int fields, const std::vector<std::string>& excused) {
+    std::string text = "class A {\n";
+    for (int i = 0; i < methods; ++i) text += "  void m" + std::to_string(i) + "();\n";
+    for (int i = 0; i < fields; ++i) text += "  int f" + std::to_string(i) + ";\n";
+    return check_class_sizes({as_file("sim/a.hpp", text + "};\n")}, excused).size();
+  };
+  CHECK(check(25, 20, {}) == 0);
+  CHECK(check(26, 20, {}) == 1);
+  CHECK(check(25, 21, {}) == 1);
+  CHECK(check(26, 20, {"A"}) == 0);
+  CHECK(check(25, 20, {"A"}) == 1);
 }
 
 std::size_t dead_links(const std::string& text) {

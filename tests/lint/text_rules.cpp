@@ -29,6 +29,7 @@ const std::vector<Word>& refused_words() {
       {R"(\b(class|struct)\s+\w*(Manager|Handler|Helper|Util|Utils|Impl)\b)", R"((?!tests/lint/).*)",
        "name the type after what it is"},
       {R"(\busing\s+namespace\b)", R"((sim|planners|experiments)/.*)", "no using-directives outside tests"},
+      {R"(^\s*typedef\b)", R"(.*)", "using, not typedef"},
       {R"((\bstd::(cout|cerr|clog)\b|\bprintf\s*\(|\bstd::(exit|abort|terminate)\s*\())", R"((sim|planners)/.*)",
        "nothing prints and nothing exits below experiments"},
   };

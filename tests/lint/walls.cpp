@@ -13,6 +13,13 @@ struct Room {
   std::vector<std::string> may_include;  ///< beside itself; "*" is every room
 };
 
+/// `rooms`, and all of `sim` and `planners`.
+std::vector<std::string> with_simulators(std::vector<std::string> rooms) {
+  rooms.insert(rooms.end(), {"planners", "sim/base", "sim/model", "sim/workload", "sim/io", "sim/schedule",
+                             "sim/engine", "sim/analytic", "sim/replay"});
+  return rooms;
+}
+
 /// The table of docs/explanation/architecture.md: change both together, with an ADR.
 const std::vector<Room>& rooms() {
   static const std::vector<Room> table = {
@@ -25,9 +32,13 @@ const std::vector<Room>& rooms() {
       {"sim/analytic", {"sim/base", "sim/model", "sim/schedule", "sim/engine"}},
       {"sim/replay", {"sim/base", "sim/model", "sim/schedule", "sim/engine"}},
       {"planners", {"sim/base", "sim/model", "sim/schedule", "sim/analytic"}},
-      {"experiments",
-       {"planners", "sim/base", "sim/model", "sim/workload", "sim/io", "sim/schedule", "sim/engine", "sim/analytic",
-        "sim/replay"}},
+      {"experiments/run", with_simulators({})},
+      {"experiments/view", with_simulators({"experiments/run"})},
+      {"experiments/study", with_simulators({"experiments/run", "experiments/view"})},
+      {"experiments/study_report", with_simulators({"experiments/run", "experiments/view", "experiments/study"})},
+      {"experiments/commands",
+       with_simulators({"experiments/run", "experiments/view", "experiments/study", "experiments/study_report"})},
+      {"experiments", {"sim/base", "experiments/commands"}},
       {"tests", {"*"}},
   };
   return table;
@@ -42,15 +53,16 @@ struct ThirdParty {
 const std::vector<ThirdParty>& third_parties() {
   static const std::vector<ThirdParty> table = {
       {"yaml-cpp/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
-      {"nlohmann/.*", R"((sim/io|experiments|tests)/.*\.cpp)", "the .cpp files of sim/io, experiments and tests"},
+      {"nlohmann/.*", R"((sim/io|tests)/.*\.cpp)", "the .cpp files of sim/io and tests"},
       {"openssl/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
-      {"fmt/.*", R"((sim/io|experiments)/.*\.cpp)", "the .cpp files of sim/io and experiments"},
+      {"fmt/.*", R"((sim/io|experiments/(view|study_report))/.*\.cpp)",
+       "the .cpp files of sim/io, experiments/view and experiments/study_report"},
       {"(simgrid|xbt)/.*", R"(sim/replay/simgrid_[^/]*\.[ch]pp)", "the files sim/replay/simgrid_*"},
       {"boost/.*", R"((sim/model/graph_order|(tests/)?planners/.*)\.cpp)",
        "sim/model/graph_order.cpp, and .cpp files of planners and their tests"},
       {"coin/.*", R"(planners/.*\.cpp)", "planners' .cpp files"},
-      {R"(sqlite3\.h)", R"((experiments|tests)/.*\.cpp)", "the .cpp files of experiments and tests"},
-      {"CLI/.*", R"(experiments/.*\.cpp)", "the .cpp files of experiments"},
+      {R"(sqlite3\.h)", R"((experiments/study|tests)/.*\.cpp)", "the .cpp files of experiments/study and tests"},
+      {"CLI/.*", R"(experiments/commands/.*\.cpp)", "the .cpp files of experiments/commands"},
       {"doctest/.*", R"(tests/.*)", "tests"},
       {"benchmark/.*", R"(tests/.*\.cpp)", "the .cpp files of tests"},
       {R"(sys/.*|fcntl\.h|unistd\.h|poll\.h|signal\.h)", R"((sim/base|experiments|tests)/.*\.cpp)",
@@ -75,6 +87,19 @@ std::optional<std::string> refuse_room(const std::string& from, const std::strin
   return from + " may not include " + to;
 }
 
+/// What a file of planners belongs to: a planner (its file or its folder), `shared`, `planner` or the registry.
+std::string part_of_planners(const std::string& path) {
+  const std::string inside = path.substr(std::string_view("planners/").size());
+  return inside.substr(0, inside.find_first_of("./"));
+}
+
+/// A planner includes nothing of another one.
+std::optional<std::string> refuse_planner(const std::string& from, const std::string& to) {
+  const bool is_shared = to == "planner" || (to == "shared" && from != "planner");
+  if (from == to || is_shared || from == "registry") return std::nullopt;
+  return "planners/" + from + " may not include planners/" + to + "; what several planners use lies in planners/shared";
+}
+
 std::optional<std::string> refuse_ours(const SourceFile& file, const std::string& name,
                                        const std::set<std::string>& known) {
   const bool generated = known.contains(name + ".in");
@@ -82,6 +107,9 @@ std::optional<std::string> refuse_ours(const SourceFile& file, const std::string
   if (!name.ends_with(".hpp")) return "only headers are included";
   if (std::regex_match(name, simgrid_header()) && !file.path.starts_with("sim/replay/")) {
     return "this header may show SimGrid's names, which never leave sim/replay";
+  }
+  if (file.path.starts_with("planners/") && name.starts_with("planners/")) {
+    return refuse_planner(part_of_planners(file.path), part_of_planners(name));
   }
   return refuse_room(*room_of(file.path), *room_of(name));
 }

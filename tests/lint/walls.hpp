@@ -20,8 +20,8 @@ struct Include {
 /// The room a path lies in (`sim/io`, `planners`, …), or none outside all rooms.
 [[nodiscard]] std::optional<std::string> room_of(const std::string& path);
 
-/// Rooms include only what stands to their left (docs/explanation/architecture.md), by full path from the root, and
-/// third-party headers stay in the files that the table names.
+/// Rooms include only what stands to their left (docs/explanation/architecture.md), by full path from the root; a
+/// planner includes nothing of another planner; third-party headers stay in the files that the table names.
 /// **Requires** `known`: the paths of all files, so that a quoted include of anything else is refused. `x.hpp.in` is
 /// known as `x.hpp`.
 [[nodiscard]] std::vector<Violation> check_walls(const SourceFile& file, const std::set<std::string>& known);

@@ -62,8 +62,8 @@ TEST_CASE("check_plan: a second pipeline covers the model once more") {
 }
 
 TEST_CASE("check_plan: devices are there, once each") {
-  check_one(judged([](Plan& plan) { plan.stages[0].devices.clear(); }), Rule::Devices, "stage 0 has no devices");
-  check_one(judged([](Plan& plan) { plan.stages[0].devices.push_back(DeviceId(0)); }), Rule::Devices,
+  check_one(judged([](Plan& plan) { plan.stages[0].replicas.clear(); }), Rule::Devices, "stage 0 has no devices");
+  check_one(judged([](Plan& plan) { plan.stages[0].replicas.push_back(DeviceId(0)); }), Rule::Devices,
             "stage 0 names gpu0 twice");
 }
 
@@ -75,23 +75,32 @@ TEST_CASE("check_plan: no layer feeds an earlier stage") {
 }
 
 TEST_CASE("check_plan: recompute segments are runs of the stage's layers") {
-  check_one(judged([](Plan& plan) { plan.stages[0].recompute = {{}}; }), Rule::Recompute,
+  check_one(judged([](Plan& plan) { plan.stages[0].memory = {Recompute{}}; }), Rule::Recompute,
             "stage 0 has an empty recompute segment");
-  check_one(judged([](Plan& plan) { plan.stages[0].recompute = {{LayerId(1)}}; }), Rule::Recompute,
+  check_one(judged([](Plan& plan) { plan.stages[0].memory = {Recompute{{LayerId(1)}}}; }), Rule::Recompute,
             "stage 0: the recompute segment from 'l1' to 'l1' is not a run of consecutive layers of the stage");
-  check_one(judged([](Plan& plan) { plan.stages[0].recompute = {{LayerId(0)}, {LayerId(0)}}; }), Rule::Recompute,
-            "stage 0 recomputes layer 'l0' twice");
+  check_one(judged([](Plan& plan) { plan.stages[0].memory = {Recompute{{LayerId(0)}}, Recompute{{LayerId(0)}}}; }),
+            Rule::Recompute, "stage 0 recomputes layer 'l0' twice");
+}
+
+TEST_CASE("check_plan: a ring names each replica once, and a replica is one device") {
+  for (const std::vector<std::uint32_t>& ring : {std::vector<std::uint32_t>{0, 0}, {1}, {0, 1}}) {
+    check_one(judged([&](Plan& plan) { plan.stages[0].ring = ring; }), Rule::Devices,
+              "stage 0: the ring of the all-reduce does not name each replica once");
+  }
+  check_one(judged([](Plan& plan) { plan.stages[0].replicas[0].devices.push_back(DeviceId(1)); }), Rule::Devices,
+            "stage 0 has a replica of 2 devices; a replica runs on one device");
 }
 
 TEST_CASE("check_plan: only kept layers are swapped, where there is a host") {
-  check_one(judged([](Plan& plan) { plan.stages[0].swap = {LayerId(0)}; }), Rule::Swap,
+  check_one(judged([](Plan& plan) { plan.stages[0].memory = {Swap{{LayerId(0)}}}; }), Rule::Swap,
             "stage 0 swaps on gpu0, which has no host");
 }
 
 TEST_CASE("check_plan: replicas that divide a microbatch get a sample each") {
   const auto violations = judged([](Plan& plan) {
     plan.microbatch_size = 1;
-    plan.stages[2].devices = {DeviceId(1), DeviceId(2)};
+    plan.stages[2].replicas = {DeviceId(1), DeviceId(2)};
     plan.stages[2].replication = Replication::Split;
   });
   check_one(violations, Rule::Replication, "stage 2 divides microbatches of 1 samples over 2 replicas");
@@ -113,7 +122,7 @@ TEST_CASE("check_plan: replicas of the same layers in different pipelines are co
   std::get<ExplicitForm>(spec.form).default_link.reset();
   Plan plan = straight(1, 4, "1f1b");
   plan.stages.push_back(plan.stages[0]);
-  plan.stages[1].devices = {DeviceId(1)};
+  plan.stages[1].replicas = {DeviceId(1)};
   plan.stages[1].pipeline = 1;
   const auto violations = check_plan(chain(1, 1, 2), build_platform(std::move(spec)), plan);
   REQUIRE(violations.size() == 2);

@@ -1,6 +1,7 @@
 // What the planner `contiguous` makes of the exact cut: a plan, its pattern, its ledger, or why there is none.
-#include "planners/contiguous/best_contiguous.hpp"
 #include "planners/registry.hpp"
+#include "planners/shared/best_contiguous.hpp"
+#include "planners/shared/least_memory.hpp"
 #include "sim/base/error.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/planners/memory_chains.hpp"
@@ -84,7 +85,7 @@ TEST_CASE("contiguous: the plan carries the pattern of 1F1B*, its period and the
 }
 
 TEST_CASE("contiguous: an infeasible answer names the device and the memory that would do") {
-  const PlanResult result = planner().plan(problem_m1(17).request());
+  const PlanResult result = plan_explained(planner(), problem_m1(17).request());
   REQUIRE(std::holds_alternative<Infeasible>(result));
   const auto& none = std::get<Infeasible>(result);
   CHECK(none.reason.find("no contiguous stages fit") != std::string::npos);
@@ -109,9 +110,10 @@ TEST_CASE("contiguous: more layers on more devices than its table may have are r
   problem.platform.spec.form = test::nodes_of(1, kMany, Interconnect{SwitchedNode{}, test::link_of(1.0)},
                                               SwitchedNetwork{}, NicSpec{test::link_of(1.0), false});
   problem.platform = build_platform(problem.platform.spec);
-  CHECK_THROWS_WITH_AS((void)planner().plan(problem.request()),
-                       doctest::Contains("the table of 7072 layers on 7072 devices would have 50013184 entries"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(
+      (void)planner().plan(problem.request()),
+      doctest::Contains("the table of 7072 layers on 7072 devices would take 1.12 GiB of memory, more than 1 GiB"),
+      InputError);
 }
 
 TEST_CASE("contiguous: times that nanoseconds cannot count are refused") {
@@ -139,7 +141,7 @@ TEST_CASE("contiguous: on random graphs every plan fits, and the smallest memory
   for (unsigned seed = 1; seed <= 150; ++seed) {
     CAPTURE(seed);
     const MemoryProblem problem = random_graph(seed);
-    const PlanResult result = planner().plan(problem.request());
+    const PlanResult result = plan_explained(planner(), problem.request());
     if (const auto* planned = std::get_if<Planned>(&result)) {
       ++plans;
       CHECK_FALSE(exceeds(planned->plan, problem.platform));

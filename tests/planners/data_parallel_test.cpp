@@ -28,7 +28,7 @@ TEST_CASE("data-parallel: an iteration is the rounds of the slowest replica and 
   REQUIRE(std::holds_alternative<Planned>(result));
   const Plan& plan = std::get<Planned>(result).plan;
   REQUIRE(plan.stages.size() == 1);
-  CHECK(plan.stages[0].devices.size() == 4);
+  CHECK(plan.stages[0].replicas.size() == 4);
   CHECK(plan.stages[0].layers == std::vector<LayerId>{LayerId(0), LayerId(1)});
   CHECK(plan.predicted.iteration_time->value() == doctest::Approx(30.0).epsilon(1e-12));
   CHECK_FALSE(plan.predicted.period.has_value());

@@ -1,9 +1,10 @@
-#include "planners/cost_model.hpp"
 #include "planners/registry.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tests/planners/fixtures.hpp"
+#include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
 
@@ -45,7 +46,7 @@ std::int64_t count(const Detail::Record& record, const std::string& name) {
 }
 
 double evaluated_time(const LayerGraph& graph, const Platform& platform, Plan plan) {
-  plan.microbatches = std::max(plan.microbatches, least_microbatches(plan));
+  plan.microbatches = std::max(plan.microbatches, testing::least_length(plan));
   const Figures figures = evaluate_plan(graph, platform, plan).figures();
   return (figures.period ? *figures.period : *figures.iteration_time).value();
 }
@@ -111,7 +112,7 @@ Best brute_force(const PlanRequest& request, bool alternate, bool divide) {
         bool in_space = true;
         for (std::size_t s = 0; s < stages; ++s) {
           const bool split = ((divided >> s) & 1U) != 0;
-          for (std::size_t r = 0; r < replicas[s]; ++r) plan.stages[s].devices.emplace_back(device++);
+          for (std::size_t r = 0; r < replicas[s]; ++r) plan.stages[s].replicas.emplace_back(DeviceId(device++));
           if (split) plan.stages[s].replication = Replication::Split;
           if (replicas[s] == 1) in_space = in_space && !split;
           if (replicas[s] > 1) in_space = in_space && (split ? divide : alternate);
@@ -120,7 +121,7 @@ Best brute_force(const PlanRequest& request, bool alternate, bool divide) {
         if (!in_space) continue;
         ++best.plans;
         Bytes needed{0};
-        for (const auto& [where, peak] : ledger_peaks(request.graph, plan)) {
+        for (const auto& [where, peak] : ledger_peaks(request.graph, request.platform, plan, testing::compiled(plan))) {
           const DeviceKind& kind = request.platform.kind(where);
           if (peak + kind.reserved > kind.memory) needed = std::max(needed, peak + kind.reserved);
         }
@@ -278,7 +279,7 @@ TEST_CASE("exhaustive: of equal plans the one with fewer stages and devices is t
   const Platform three = flat_platform(3);
   const Plan alone = planned(exhaustive().plan(request_for(exhaustive(), graph, three, "1f1b", {}, 1))).plan;
   REQUIRE(alone.stages.size() == 1);
-  CHECK(alone.stages[0].devices.size() == 1);
+  CHECK(alone.stages[0].replicas.size() == 1);
   // On exactly two devices, [l0][l1 l2] and [l0 l1][l2] tie, and both replicas of the whole would take longer.
   const Platform two = flat_platform(2);
   const Given all = {{"use_fewer", "false"}};
@@ -293,7 +294,8 @@ TEST_CASE("exhaustive: a space above the limit is refused with its size") {
   const Platform platform = flat_platform(4);
   CHECK_THROWS_WITH_AS(
       (void)exhaustive().plan(request_for(exhaustive(), graph, platform, "1f1b", {{"max_candidates", "164"}})),
-      doctest::Contains("there are 165 plans of 8 layers on 4 devices, more than 164 (option max_candidates)"),
+      doctest::Contains(
+          "the search of 8 layers on 4 devices would take 165 plans, more than 164 (option max_candidates)"),
       InputError);
   CHECK(
       count(planned(exhaustive().plan(request_for(exhaustive(), graph, platform, "1f1b", {{"max_candidates", "165"}})))
@@ -302,12 +304,12 @@ TEST_CASE("exhaustive: a space above the limit is refused with its size") {
 }
 
 TEST_CASE("exhaustive: a space too large for a number is refused, without counting it to the end") {
-  const LayerGraph graph = chain(std::vector<double>(1000, 1.0));
-  const Platform platform = flat_platform(1024);
+  const LayerGraph graph = chain(std::vector<double>(300, 1.0));
+  const Platform platform = flat_platform(256);
   CHECK_THROWS_WITH_AS(
       (void)exhaustive().plan(
           request_for(exhaustive(), graph, platform, "1f1b", {{"max_candidates", "1000000000000"}})),
-      doctest::Contains("there are more than 1e+15 plans of 1000 layers on 1024 devices, more than 1000000000000 "),
+      doctest::Contains("the search of 300 layers on 256 devices would take more than 1e+15 plans, more than 1e+12 "),
       InputError);
 }
 

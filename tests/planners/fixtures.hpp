@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "planners/shared/least_memory.hpp"
 
 #include <cstdint>
 #include <string>
@@ -45,7 +46,8 @@ inline Platform flat_platform(std::size_t count, double bandwidth = 100.0, Bytes
 inline PlanResult run_planner(const PlannerInfo& planner, const LayerGraph& graph, const Platform& platform,
                               const std::vector<std::pair<std::string, std::string>>& options = {},
                               std::int64_t microbatches = 8, const Training& training = {}) {
-  return planner.plan(
+  return plan_explained(
+      planner,
       {graph, platform, {planner.default_schedule, {}}, microbatches, training, parse_options(planner, options)});
 }
 

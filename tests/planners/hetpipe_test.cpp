@@ -1,7 +1,7 @@
-#include "planners/cost_model.hpp"
 #include "planners/hetpipe/allocation.hpp"
 #include "planners/hetpipe/worker_cut.hpp"
 #include "planners/registry.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "tests/model/topologies.hpp"
@@ -133,7 +133,7 @@ TEST_CASE("hetpipe: each microbatch stays in one virtual worker") {
     const Plan plan = plan_of(run_planner(planner(), graph, platform, {{"allocation", allocation}}, 11));
     const std::vector<Worker> workers = virtual_workers(graph, platform, hetpipe::allocation_of(allocation), 0);
     Timeline timeline;
-    (void)evaluate_plan(graph, platform, plan, {}, {}, &timeline);
+    (void)evaluate_plan(graph, platform, plan, {}, {}, collect_into(timeline));
     std::size_t transfers = 0;
     for (const TimelineEntry& entry : timeline) {
       const bool boundary = entry.kind == OpKind::Activation || entry.kind == OpKind::Gradient;
@@ -154,7 +154,7 @@ TEST_CASE("hetpipe: workers run as so many pipelines of their own, and synchroni
   const Plan both = plan_of(run_planner(planner(), graph, cluster(2, 4), {}, 12));
   const Plan alone = plan_of(run_planner(planner(), graph, cluster(1, 4), {}, 6));
   REQUIRE(both.stages.size() == 4);
-  CHECK(both.stages[1].devices == std::vector<DeviceId>{DeviceId(1), DeviceId(5)});
+  CHECK(both.stages[1].replicas == std::vector<Group>{DeviceId(1), DeviceId(5)});
   for (const NetworkModel network : {NetworkModel::Platform, NetworkModel::Analytic}) {
     const double two = evaluate_plan(graph, cluster(2, 4), both, {.network = network}).iterations.back().value();
     const double one = evaluate_plan(graph, cluster(1, 4), alone, {.network = network}).iterations.back().value();
@@ -198,7 +198,7 @@ TEST_CASE("hetpipe: one device, more devices than layers, fewer microbatches tha
   CHECK(plan_of(run_planner(planner(), chain({1, 2}), flat_platform(1))).stages.size() == 1);
   const Plan few = plan_of(run_planner(planner(), chain({1, 2}), cluster(2, 4)));
   REQUIRE(few.stages.size() == 2);
-  CHECK(few.stages[1].devices == std::vector<DeviceId>{DeviceId(1), DeviceId(5)});
+  CHECK(few.stages[1].replicas == std::vector<Group>{DeviceId(1), DeviceId(5)});
   const LayerGraph graph = chain({1, 1, 1, 1});
   const Plan one = plan_of(run_planner(planner(), graph, cluster(4, 2), {}, 1));
   CHECK(evaluate_plan(graph, cluster(4, 2), one).iterations.back().value() > 0.0);

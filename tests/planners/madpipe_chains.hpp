@@ -1,7 +1,7 @@
 #pragma once
 
-#include "planners/chain.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/chain.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <cstddef>

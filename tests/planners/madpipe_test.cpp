@@ -1,9 +1,10 @@
-#include "planners/cost_model.hpp"
 #include "planners/registry.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/madpipe_chains.hpp"
 #include "tests/planners/pattern_cases.hpp"
+#include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
 
@@ -52,7 +53,8 @@ void check_plan_of(const MadPipeInstance& instance, const Planned& planned) {
   std::vector<ChainStage> stages;
   for (const Stage& stage : planned.plan.stages) {
     const std::size_t begin = stage.layers.front().value();
-    stages.push_back({begin, begin + stage.layers.size(), static_cast<std::uint32_t>(stage.devices.front().value())});
+    stages.push_back(
+        {begin, begin + stage.layers.size(), static_cast<std::uint32_t>(stage.replicas.front().lead().value())});
   }
   REQUIRE(planned.plan.pattern.has_value());
   CHECK(planned.plan.pattern->timed);
@@ -78,7 +80,7 @@ TEST_CASE("madpipe: M2 puts two stages on one device and is faster than any cont
   check_plan_of(instance, result);
   CHECK(stage_names(instance.graph(), result.plan) ==
         std::vector<std::vector<std::string>>{{"l1"}, {"l2", "l3", "l4"}, {"l5"}});
-  CHECK(result.plan.stages[0].devices == result.plan.stages[2].devices);
+  CHECK(result.plan.stages[0].replicas == result.plan.stages[2].replicas);
   CHECK(result.plan.predicted.peak_memory ==
         std::vector<std::pair<DeviceId, Bytes>>{{DeviceId(0), Bytes(47)}, {DeviceId(1), Bytes(55)}});
   CHECK(number(result, "dp_period_s") == 14.0);
@@ -230,7 +232,8 @@ TEST_CASE("madpipe: on a graph with a skipping edge the ledger has the last word
     const PlanResult result = run_planner(find_planner("madpipe"), graph, platform, kExact, 8, kPublished);
     if (std::holds_alternative<Infeasible>(result)) continue;
     for (const auto& [device, peak] : planned(result).plan.predicted.peak_memory) CHECK(peak <= Bytes(memory));
-    CHECK(memory_needed(platform, ledger_peaks(graph, planned(result).plan)) == Bytes(0));
+    CHECK(memory_needed(platform, ledger_peaks(graph, platform, planned(result).plan,
+                                               testing::compiled(planned(result).plan))) == Bytes(0));
   }
 }
 

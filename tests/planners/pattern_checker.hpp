@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/chain.hpp"
+#include "planners/shared/chain.hpp"
 #include "sim/schedule/periodic.hpp"
 
 #include <algorithm>

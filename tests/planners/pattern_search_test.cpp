@@ -4,6 +4,7 @@
 #include "tests/planners/madpipe_optimum.hpp"
 #include "tests/planners/pattern_cases.hpp"
 #include "tests/planners/pattern_checker.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -71,7 +72,8 @@ TEST_CASE("madpipe patterns: the allocations of M4 run at 18 and 13") {
 }
 
 TEST_CASE("madpipe patterns: 1F1B* is as fast as the integer program on 40 random contiguous cuts") {
-  CHECK(compare_with_star(1, 40) > 20);
+  const int cases = random_cases(40);
+  CHECK(compare_with_star(1, static_cast<unsigned>(cases)) > cases / 2);
 }
 
 TEST_CASE("madpipe patterns: no chain of seeds 1 to 20 runs faster than the best over all allocations") {

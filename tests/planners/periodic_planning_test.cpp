@@ -1,11 +1,11 @@
 // Planners that are asked for a periodic schedule: their plans carry its pattern, and the ledger is exact.
-#include "planners/chain.hpp"
-#include "planners/cost_model.hpp"
 #include "planners/registry.hpp"
+#include "planners/shared/chain.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/lower.hpp"
-#include "sim/schedule/schedule_info.hpp"
 #include "tests/planners/fixtures.hpp"
+#include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
 
@@ -32,7 +32,7 @@ Platform exclusive_platform(std::size_t count, double bandwidth, Bytes memory,
 
 void check_as_evaluated(const LayerGraph& graph, const Platform& platform, Plan plan) {
   REQUIRE(plan.pattern.has_value());
-  plan.microbatches = std::max(plan.microbatches, least_microbatches(plan));
+  plan.microbatches = std::max(plan.microbatches, testing::least_length(plan));
   const Figures evaluated = evaluate_plan(graph, platform, plan).figures();
   CHECK(evaluated.period->value() == doctest::Approx(plan.pattern->period.value()).epsilon(1e-9));
   CHECK(evaluated.peak_memory == plan.predicted.peak_memory);

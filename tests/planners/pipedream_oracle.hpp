@@ -1,9 +1,10 @@
 #pragma once
 
-#include "planners/cost_model.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/pipedream_evaluator.hpp"
+#include "tests/schedule/compiled.hpp"
 
 #include <random>
 #include <set>
@@ -173,7 +174,7 @@ inline void add_stages(const std::vector<JudgedStage>& judged, double outer, std
     }
     stages.emplace_back();
     stages.back().layers = each.layers;
-    for (double i = 0; i < outer * each.replicas; i += 1.0) stages.back().devices.emplace_back(devices++);
+    for (double i = 0; i < outer * each.replicas; i += 1.0) stages.back().replicas.emplace_back(DeviceId(devices++));
   }
 }
 
@@ -185,7 +186,7 @@ inline bool fits_ledger(const LayerGraph& graph, const Platform& platform, const
   plan.microbatches = microbatches;
   std::size_t devices = 0;
   add_stages(judged, 1.0, plan.stages, devices);
-  return !memory_overflow(platform, plan, ledger_peaks(graph, plan)).has_value();
+  return !memory_overflow(platform, plan, ledger_peaks(graph, platform, plan, testing::compiled(plan))).has_value();
 }
 
 }  // namespace stagecraft::testing

@@ -1,8 +1,8 @@
 #include "planners/registry.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
-#include "sim/schedule/schedule_info.hpp"
 #include "tests/planners/fixtures.hpp"
+#include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
 
@@ -39,7 +39,7 @@ TEST_CASE("pipedream-sync: stages and replicas are those of pipedream on 100 ran
     CHECK(flushed.plan.schedule.name == "1f1b");
     CHECK(flushed.plan.stages == other.plan.stages);
     CHECK(flushed.details == other.details);
-    for (const Stage& stage : flushed.plan.stages) replicated += stage.devices.size() > 1 ? 1 : 0;
+    for (const Stage& stage : flushed.plan.stages) replicated += stage.replicas.size() > 1 ? 1 : 0;
     several += flushed.plan.stages.size() > 1 ? 1 : 0;
   }
   CHECK(replicated > 10);
@@ -53,9 +53,9 @@ TEST_CASE("pipedream-sync: one version of the weights where pipedream keeps seve
   const Plan flushed = std::get<Planned>(run_planner(planner(), graph, platform, straight)).plan;
   const Plan stashing = std::get<Planned>(run_planner(find_planner("pipedream"), graph, platform, straight)).plan;
   REQUIRE(flushed.stages.size() == 3);
-  CHECK(weight_versions(flushed, StageId(0)) == 1);
-  CHECK(weight_versions(stashing, StageId(0)) == 3);
-  CHECK(in_flight(flushed, StageId(0)) == 3);
+  CHECK(testing::compiled(flushed).weight_versions[0] == 1);
+  CHECK(testing::compiled(stashing).weight_versions[0] == 3);
+  CHECK(testing::compiled(flushed).in_flight[0] == 3);
   // (8 + 3 - 1) · 3 s is the claim; the run has transfers of 0.01 s besides.
   CHECK(flushed.predicted.iteration_time->value() == doctest::Approx(30.0).epsilon(1e-12));
   const double run = evaluate_plan(graph, platform, flushed).iterations.back().value();

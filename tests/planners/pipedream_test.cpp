@@ -1,10 +1,11 @@
-#include "planners/cost_model.hpp"
 #include "planners/pipedream/memory_test.hpp"
 #include "planners/registry.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/pipedream_evaluator.hpp"
 #include "tests/planners/pipedream_oracle.hpp"
+#include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
 
@@ -197,7 +198,9 @@ TEST_CASE("pipedream: the ledger test gives the best pipeline that fits, on chai
     }
     const Planned found = planned(result);
     CHECK(found.plan.predicted.period->value() == doctest::Approx(best_fitting).epsilon(1e-9));
-    CHECK_FALSE(memory_overflow(platform, found.plan, ledger_peaks(graph, found.plan)).has_value());
+    CHECK_FALSE(
+        memory_overflow(platform, found.plan, ledger_peaks(graph, platform, found.plan, testing::compiled(found.plan)))
+            .has_value());
     if (best_fitting > best * (1 + 1e-9)) ++bound;
   }
   CHECK(bound >= 5);
@@ -217,7 +220,9 @@ TEST_CASE("pipedream: what the ledger test returns on a graph fits, and more mem
         continue;
       }
       const Planned found = planned(result);
-      CHECK_FALSE(memory_overflow(platform, found.plan, ledger_peaks(graph, found.plan)).has_value());
+      CHECK_FALSE(memory_overflow(platform, found.plan,
+                                  ledger_peaks(graph, platform, found.plan, testing::compiled(found.plan)))
+                      .has_value());
       CHECK(found.plan.predicted.period->value() <= before * (1 + 1e-9));
       before = found.plan.predicted.period->value();
     }
@@ -232,8 +237,8 @@ TEST_CASE("pipedream: a pipeline inside every node has node-major device lists")
   const Platform platform = clustered_platform(2, 2, 1.0, 1e9, Bytes(1'000'000));
   const Planned found = planned(run_planner(planner(), graph, platform));
   REQUIRE(found.plan.stages.size() == 2);
-  CHECK(found.plan.stages[0].devices == std::vector<DeviceId>{DeviceId(0), DeviceId(2)});
-  CHECK(found.plan.stages[1].devices == std::vector<DeviceId>{DeviceId(1), DeviceId(3)});
+  CHECK(found.plan.stages[0].replicas == std::vector<Group>{DeviceId(0), DeviceId(2)});
+  CHECK(found.plan.stages[1].replicas == std::vector<Group>{DeviceId(1), DeviceId(3)});
 }
 
 TEST_CASE("pipedream: times scaled by k over bandwidths divided by k scale the period, names do not matter") {
@@ -274,8 +279,9 @@ TEST_CASE("pipedream: too many states or transitions are refused with the figure
                        doctest::Contains("more than 4 states (option max_states), whose tables would need more than 6"),
                        InputError);
   // Five states: 10 pairs, one way to split two devices.
-  CHECK_THROWS_WITH_AS((void)run_planner(planner(), graph, flat_platform(2), {{"max_work", "9"}}),
-                       doctest::Contains("5 states need 10 transitions, more than 9"), InputError);
+  CHECK_THROWS_WITH_AS(
+      (void)run_planner(planner(), graph, flat_platform(2), {{"max_work", "9"}}),
+      doctest::Contains("the tables of 5 states would take 10 transitions, more than 9 (option max_work)"), InputError);
   CHECK(planned(run_planner(planner(), graph, flat_platform(2), {{"max_work", "10"}})).plan.stages.size() > 0);
 }
 

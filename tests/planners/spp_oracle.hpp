@@ -232,7 +232,7 @@ inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_
   PartitionProblem problem{.compute = {Seconds(0)},
                            .parameters = {Bytes(0)},
                            .crossing = {Bytes(0)},
-                           .bandwidths = spp::PairBandwidths(devices),
+                           .bandwidths = PairBandwidths(devices),
                            .factors = {},
                            .update_bandwidth = {},
                            .update_copies = 1 + below(4),

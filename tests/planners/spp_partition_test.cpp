@@ -111,7 +111,7 @@ Seconds load_as_run(const PlanRequest& request, const std::vector<DeviceId>& ord
   for (const PartitionStage& each : partition.stages) {
     Stage stage;
     for (std::size_t l = each.begin; l < each.end; ++l) stage.layers.push_back(layers[l]);
-    for (std::size_t u = each.first; u < each.first + each.replicas; ++u) stage.devices.push_back(order[u]);
+    for (std::size_t u = each.first; u < each.first + each.replicas; ++u) stage.replicas.push_back(order[u]);
     stage.replication = Replication::Split;
     plan.stages.push_back(std::move(stage));
   }

@@ -79,8 +79,8 @@ TEST_CASE("spp: the specification's examples I1 and I3 on every count of stages"
   const Planned i1 = planned(run_planner(planner(), graph_i1(), platform_b4(), {}, 4));
   check_counts(i1, {{144, 144}, {30, 33}, {30, 38.8}, {36, 52.8}});
   CHECK(stage_names(graph_i1(), i1.plan) == std::vector<std::vector<std::string>>{{"l0", "l1"}, {"l2", "l3"}});
-  CHECK(i1.plan.stages[0].devices == std::vector<DeviceId>{DeviceId(0), DeviceId(2)});
-  CHECK(i1.plan.stages[1].devices == std::vector<DeviceId>{DeviceId(1), DeviceId(3)});
+  CHECK(i1.plan.stages[0].replicas == std::vector<Group>{DeviceId(0), DeviceId(2)});
+  CHECK(i1.plan.stages[1].replicas == std::vector<Group>{DeviceId(1), DeviceId(3)});
   CHECK(i1.plan.stages[1].replication == Replication::Split);
   CHECK(i1.plan.predicted.iteration_time->value() == doctest::Approx(33).epsilon(1e-12));
   CHECK(detail(i1, "device_order") == Detail(Detail::List{"gpu0", "gpu2", "gpu1", "gpu3"}));
@@ -187,7 +187,7 @@ TEST_CASE("spp: one device, one layer, equal bandwidths, and devices that are no
   LayerGraph one = chain_of({3}, {}, {8});
   const Planned single = planned(run_planner(planner(), one, flat_platform(6, 100), {}, 4));
   CHECK(single.plan.stages.size() == 1);
-  CHECK(single.plan.stages[0].devices.size() == 6);
+  CHECK(single.plan.stages[0].replicas.size() == 6);
 
   const Planned even = planned(run_planner(planner(), graph_i1(), flat_platform(4), {}, 4));
   CHECK(detail(even, "device_order") == Detail(Detail::List{"gpu0", "gpu1", "gpu2", "gpu3"}));
@@ -202,7 +202,7 @@ TEST_CASE("spp: a stage has no more replicas than a microbatch has samples") {
   graph.microbatch_size = 2;
   const Planned answer = planned(run_planner(planner(), graph, platform_b4(), {}, 4));
   CHECK(answer.plan.stages.size() == 2);  // one stage of four replicas would be faster
-  for (const Stage& stage : answer.plan.stages) CHECK(stage.devices.size() <= 2);
+  for (const Stage& stage : answer.plan.stages) CHECK(stage.replicas.size() <= 2);
   graph.microbatch_size = 1;
   CHECK(planned(run_planner(planner(), graph, platform_b4(), {}, 4)).plan.stages.size() == 4);
 
@@ -213,7 +213,7 @@ TEST_CASE("spp: a stage has no more replicas than a microbatch has samples") {
   CHECK(std::get<Infeasible>(none).hint == "allow_fewer=true leaves devices idle");
   CHECK(planned(run_planner(planner(), one, flat_platform(6), {{"allow_fewer", "true"}}, 4))
             .plan.stages[0]
-            .devices.size() == 2);
+            .replicas.size() == 2);
 }
 
 TEST_CASE("spp: the order of the platform may be worse than that of the cuts") {

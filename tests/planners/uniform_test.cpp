@@ -40,7 +40,7 @@ double largest_time(const LayerGraph& graph, const Platform& platform, const Pla
   for (const Stage& stage : plan.stages) {
     double sum = 0.0;
     for (LayerId layer : stage.layers) sum += 3 * graph.layers[layer].forward.value();
-    largest = std::max(largest, sum * require_time_factor(platform, "A", stage.devices[0]));
+    largest = std::max(largest, sum * require_time_factor(platform, "A", stage.replicas[0].lead()));
   }
   return largest;
 }
@@ -52,7 +52,7 @@ TEST_CASE("uniform: cuts a chain where the largest stage time is smallest") {
   const LayerGraph graph = chain({1, 1, 2, 1, 1});
   const Plan plan = plan_of(run_planner(uniform(), graph, flat_platform(3)));
   CHECK(stage_names(graph, plan) == std::vector<std::vector<std::string>>{{"l0", "l1"}, {"l2"}, {"l3", "l4"}});
-  CHECK(plan.stages[2].devices == std::vector<DeviceId>{DeviceId(2)});
+  CHECK(plan.stages[2].replicas == std::vector<Group>{DeviceId(2)});
   // (8 microbatches + 3 stages - 1) x 6 s.
   CHECK(plan.predicted.iteration_time->value() == doctest::Approx(60.0).epsilon(1e-12));
 }
@@ -91,7 +91,7 @@ TEST_CASE("uniform: replicas take consecutive devices and the claim counts round
   const LayerGraph graph = chain({1, 1, 1, 1});
   const Plan plan = plan_of(run_planner(uniform(), graph, flat_platform(5), {{"replicas", "2"}}));
   REQUIRE(plan.stages.size() == 2);
-  CHECK(plan.stages[1].devices == std::vector<DeviceId>{DeviceId(2), DeviceId(3)});
+  CHECK(plan.stages[1].replicas == std::vector<Group>{DeviceId(2), DeviceId(3)});
   // 8 microbatches over 2 replicas are 4 rounds of 6 s stages: (4 + 2 - 1) x 6 s.
   CHECK(plan.predicted.iteration_time->value() == doctest::Approx(30.0).epsilon(1e-12));
 }
@@ -104,9 +104,9 @@ TEST_CASE("uniform: fewer layers than devices leave devices unused") {
 TEST_CASE("uniform: recompute covers every layer, by layer or by stage") {
   const LayerGraph graph = chain({1, 1, 1, 1});
   const Plan by_layer = plan_of(run_planner(uniform(), graph, flat_platform(2), {{"recompute", "layer"}}));
-  CHECK(by_layer.stages[0].recompute == std::vector<std::vector<LayerId>>{{LayerId(0)}, {LayerId(1)}});
+  CHECK(by_layer.stages[0].memory == std::vector<MemoryAction>{Recompute{{LayerId(0)}}, Recompute{{LayerId(1)}}});
   const Plan by_stage = plan_of(run_planner(uniform(), graph, flat_platform(2), {{"recompute", "stage"}}));
-  CHECK(by_stage.stages[0].recompute == std::vector<std::vector<LayerId>>{{LayerId(0), LayerId(1)}});
+  CHECK(by_stage.stages[0].memory == std::vector<MemoryAction>{Recompute{{LayerId(0), LayerId(1)}}});
   // Each stage: forward 2, again 2, backward 4; (8 + 2 - 1) x 8 s.
   CHECK(by_stage.predicted.iteration_time->value() == doctest::Approx(72.0).epsilon(1e-12));
 }

@@ -1,5 +1,5 @@
 // Command lines that are refused, or answered by a clear no (tests/vectors/README.md).
-#include "tests/experiments/command.hpp"
+#include "tests/experiments/commands/command.hpp"
 #include "tests/refusals/corpus.hpp"
 
 #include <doctest/doctest.h>

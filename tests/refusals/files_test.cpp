@@ -62,7 +62,8 @@ void read_study(const std::string& path) {
   if (!expansion.warnings.empty()) throw InputError(expansion.warnings.front());
   const Manifest manifest = make_manifest(study, expansion, {});
   for (const StudyCell& cell : manifest.cells) {
-    const Row row = run_cell(manifest, cell, load_inputs(manifest, cell.cell));
+    const CellSpec spec = read_cell(cell.cell);
+    const Row row = run_cell(manifest, cell.key, spec, load_inputs(manifest, spec));
     if (row.status == CellStatus::Invalid) throw InputError(row.message);
   }
 }

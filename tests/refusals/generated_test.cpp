@@ -8,7 +8,7 @@
 #include "sim/io/platform_file.hpp"
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/text_file.hpp"
-#include "tests/experiments/command.hpp"
+#include "tests/experiments/commands/command.hpp"
 #include "tests/refusals/corpus.hpp"
 
 #include <doctest/doctest.h>

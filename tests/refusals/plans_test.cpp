@@ -1,6 +1,6 @@
 // Plans and orders that can be read and break a rule (tests/vectors/README.md): `check` lists every violation, and
 // `simulate` refuses them.
-#include "tests/experiments/command.hpp"
+#include "tests/experiments/commands/command.hpp"
 #include "tests/refusals/corpus.hpp"
 
 #include <doctest/doctest.h>

@@ -99,8 +99,7 @@ TEST_CASE("replay: what a failure aborts is done again") {
   const OpId untouched = work.compute(1, 3.0);
   const Events events = {at(1.0, Failure{DeviceId(0), Seconds(0.5)})};
   const OpGraph graph = work.finished();
-  const ReplayOutcome outcome =
-      replay(platform, [&] { return single_window(graph); }, events, test::options_for(platform));
+  const ReplayOutcome outcome = replay(platform, [&] { return single_window(graph); }, events, test::with_timeline());
   const Times times = test::times_of(outcome.timeline);
   CHECK(times.at(computed).first == near(1.5));
   CHECK(times.at(computed).second == near(4.5));

@@ -39,8 +39,8 @@ inline Plan replicated(std::uint32_t stages, std::uint32_t replicas, std::int64_
                        const std::string& schedule = "1f1b") {
   Plan plan = testing::straight(stages, replicas * microbatches_each, schedule);
   for (std::uint32_t s = 0; s < stages; ++s) {
-    plan.stages[s].devices.clear();
-    for (std::uint32_t r = 0; r < replicas; ++r) plan.stages[s].devices.emplace_back(s * replicas + r);
+    plan.stages[s].replicas.clear();
+    for (std::uint32_t r = 0; r < replicas; ++r) plan.stages[s].replicas.emplace_back(DeviceId(s * replicas + r));
   }
   return plan;
 }

@@ -123,7 +123,6 @@ TEST_CASE("replay: 1F1B without bytes or latency takes its closed form") {
       const test::OneFOneB pipeline{p, m, Seconds(0.01), Seconds(0.02), Bytes(0)};
       const Platform platform = test::star(p, BytesPerSecond(1e9), Seconds(0));
       ReplayOptions options;
-      options.use = pipeline.use();
       options.measurement = pipeline.measurement();
       const Report report = replay(platform, [&] { return test::source_of(pipeline); }, {}, options).report;
       CAPTURE(p);

@@ -24,7 +24,7 @@ Times times_of(const Timeline& timeline) {
 
 Times evaluated(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Events& events) {
   Timeline timeline;
-  static_cast<void>(evaluate_plan(graph, platform, plan, {}, events, &timeline));
+  static_cast<void>(evaluate_plan(graph, platform, plan, {}, events, collect_into(timeline)));
   return times_of(timeline);
 }
 

@@ -34,11 +34,6 @@ struct OneFOneB {
   Seconds backward{0.02};
   Bytes bytes{1000000};
 
-  [[nodiscard]] std::vector<DeviceUse> use() const {
-    std::vector<DeviceUse> result;
-    for (std::uint32_t s = 0; s < stages; ++s) result.push_back({DeviceId(s), {StageId(s)}});
-    return result;
-  }
   [[nodiscard]] Measurement measurement() const { return {true, 1, microbatches, 0, 1}; }
   /// Computations and transfers, the barrier at the end included.
   [[nodiscard]] std::uint64_t operations() const { return std::uint64_t{2} * microbatches * (2 * stages - 1) + 1; }
@@ -60,7 +55,10 @@ class OneFOneBSource {
     OpGraph graph;
     graph.first_id = next_id_;
     if (next_id_ == OpId(0)) {
-      for (std::uint32_t s = 0; s < pipeline_.stages; ++s) graph.new_lanes.push_back({Discipline::Strict, DeviceId(s)});
+      for (std::uint32_t s = 0; s < pipeline_.stages; ++s) {
+        graph.new_lanes.push_back({Discipline::Strict, DeviceId(s)});
+        graph.new_stages.push_back({{DeviceId(s)}});
+      }
     }
     bool some = true;
     while (some && graph.ops.size() < window_) {

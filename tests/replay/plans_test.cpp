@@ -77,7 +77,7 @@ TEST_CASE("replay: equals evaluate to 1e-9 where no two flows share a link, and 
     const RandomCase random = random_case(seed, {Sharing::Fair, true, true, seed % 4 == 0 ? 1.0 : 0.01});
     CAPTURE(seed);
     Timeline timeline;
-    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, &timeline);
+    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(timeline));
     const Report replayed = replay_plan(random.graph, random.platform, random.plan).report;
     if (shares_links(random.platform, timeline)) {
       CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -26,7 +27,6 @@ Platform platform() { return test::star(kPipeline.stages, BytesPerSecond(1e9), S
 
 ReplayOptions options(bool timeline) {
   ReplayOptions result;
-  result.use = kPipeline.use();
   result.measurement = kPipeline.measurement();
   result.timeline = timeline;
   return result;
@@ -45,13 +45,14 @@ TEST_CASE("replay: the report that comes back equals the one computed in place")
   const Platform target = platform();
   const ReplayOutcome outcome = replay(target, [] { return test::source_of(kPipeline); }, {}, options(true));
   ChildProcess child([&](FrameSender& sender) {
-    Summary summary(target, kPipeline.use(), kPipeline.measurement(), true);
+    Summary summary(target, kPipeline.measurement(), true);
     Timeline timeline;
     const SpanSink collect = collect_into(timeline);
-    replay_here(target, test::source_of(kPipeline), {}, [&](const Span& span, const Op& op, auto deltas) {
-      summary.add(span, op, deltas);
-      collect(span, op, deltas);
-    });
+    replay_here(target, announced_to(summary, test::source_of(kPipeline)), {},
+                [&](const Span& span, const Op& op, auto deltas) {
+                  summary.add(span, op, deltas);
+                  collect(span, op, deltas);
+                });
     sender.send(0, summary.finish() == outcome.report ? "same report" : "another report");
     sender.send(0, timeline == outcome.timeline ? "same timeline" : "another timeline");
   });
@@ -91,7 +92,6 @@ TEST_CASE("replay: a timeline of more than one chunk arrives whole") {
   const test::OneFOneB longer{8, 300, Seconds(0.01), Seconds(0.02), Bytes(1000)};
   const Platform target = test::star(longer.stages, BytesPerSecond(1e9), Seconds(4e-6));
   ReplayOptions wanted;
-  wanted.use = longer.use();
   wanted.measurement = longer.measurement();
   wanted.timeline = true;
   const ReplayOutcome outcome = replay(target, [&] { return test::source_of(longer); }, {}, wanted);
@@ -144,6 +144,19 @@ TEST_CASE("replay: a child that crashes is reported with its signal and its last
   CHECK(message.find("the last words") != std::string::npos);
 }
 
+TEST_CASE("replay: migrations come back in the report") {
+  const LinkSpec link{BytesPerSecond(1e9), Seconds(0), Duplex::Full, Sharing::Fair};
+  const Platform two = Wiring(2).connect(0, 1, link).build();
+  Work work(2);
+  work.send(0, 1, 2000000000);
+  work.graph().ops.back().kind = OpKind::Migration;
+  work.graph().ops.back().stage = StageId(1);
+  const OpGraph graph = work.finished();
+  const Report report = replay(two, [&] { return single_window(graph); }, {}, {}).report;
+  CHECK(report.migrations ==
+        std::vector<Migration>{{StageId(1), PlaceId(0), PlaceId(1), Bytes(2000000000), Seconds(0), Seconds(2)}});
+}
+
 TEST_CASE("replay: operations that can never start are an internal error") {
   Work work(2);
   work.compute(0, 1.0);
@@ -151,7 +164,7 @@ TEST_CASE("replay: operations that can never start are an internal error") {
   const Platform two = Wiring(2).build();
   const Events events = {{Seconds(0.5), std::nullopt, Failure{DeviceId(0), kNever}}};
   CHECK_THROWS_WITH_AS((void)replay(
-                           two, [&] { return single_window(graph); }, events, test::options_for(two)),
+                           two, [&] { return single_window(graph); }, events, test::with_timeline()),
                        "2 operations can never start", InternalError);
 }
 
@@ -172,7 +185,6 @@ TEST_CASE("replay: what a progress callback throws ends the replay") {
   const test::OneFOneB endless{8, 200000, Seconds(0.01), Seconds(0.02), Bytes(1000)};
   const Platform target = test::star(endless.stages, BytesPerSecond(1e9), Seconds(4e-6));
   ReplayOptions wanted;
-  wanted.use = endless.use();
   wanted.measurement = endless.measurement();
   wanted.progress = [](const ReplayProgress& progress) {
     CHECK(progress.operations > 0);

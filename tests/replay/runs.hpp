@@ -102,10 +102,9 @@ class Work {
   OpGraph graph_;
 };
 
-inline ReplayOptions options_for(const Platform& platform, bool timeline = true) {
+inline ReplayOptions with_timeline() {
   ReplayOptions options;
-  for (DeviceId device : indices(platform.devices)) options.use.push_back({device, {}});
-  options.timeline = timeline;
+  options.timeline = true;
   return options;
 }
 
@@ -122,7 +121,7 @@ inline Times times_of(const Timeline& timeline) {
 
 inline Times replayed(const Platform& platform, const Work& work, const Events& events = {}) {
   const OpGraph graph = work.finished();
-  return times_of(replay(platform, [&] { return single_window(graph); }, events, options_for(platform)).timeline);
+  return times_of(replay(platform, [&] { return single_window(graph); }, events, with_timeline()).timeline);
 }
 
 inline Times evaluated(const Platform& platform, const Work& work, const Events& events = {}) {

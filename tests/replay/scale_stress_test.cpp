@@ -53,7 +53,7 @@ Outcome replay_apart(std::uint32_t nodes, const Plan& plan) {
 /// One pipeline of eight stages, each on a node of its own.
 double single_pipeline() {
   Plan plan = test::replicated(8, 1, 16);
-  for (std::uint32_t s = 0; s < 8; ++s) plan.stages[s].devices = {DeviceId(8 * s)};
+  for (std::uint32_t s = 0; s < 8; ++s) plan.stages[s].replicas = {DeviceId(8 * s)};
   return replay_apart(8, plan).time;
 }
 

@@ -77,8 +77,8 @@ double all_reduce(Platform platform, const std::vector<std::uint32_t>& ring, std
   platform.spec.device_kinds[DeviceKindId(0)].name = "K";
   const LayerGraph graph = testing::chain(1, 0, 0, 0, 0, parameters);
   Plan plan = testing::straight(1, static_cast<std::int64_t>(ring.size()), "gpipe");
-  plan.stages[0].devices.clear();
-  for (std::uint32_t device : ring) plan.stages[0].devices.emplace_back(device);
+  plan.stages[0].replicas.clear();
+  for (std::uint32_t device : ring) plan.stages[0].replicas.emplace_back(DeviceId(device));
   const ReplayOutcome outcome = replay_plan(graph, platform, plan);
   return outcome.report.iterations.back().value();
 }

@@ -54,7 +54,7 @@ inline Plan straight(std::size_t stages, std::int64_t microbatches, const std::s
   for (std::size_t i = 0; i < stages; ++i) {
     Stage stage;
     stage.layers = {LayerId(i)};
-    stage.devices = {DeviceId(i)};
+    stage.replicas = {DeviceId(i)};
     plan.stages.push_back(stage);
   }
   return plan;

@@ -88,7 +88,7 @@ TEST_CASE("check schedule: strict orders that run against themselves") {
 TEST_CASE("check schedule: replicas run their own microbatches only") {
   const Platform platform = pairwise(2);
   Plan plan = straight(1, 3, "literal");
-  plan.stages[0].devices = {DeviceId(0), DeviceId(1)};
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(1)};
   const auto judged = [&](const std::string& body) {
     return check_schedule(chain(1, 1, 2), platform, plan, orders(body, platform));
   };

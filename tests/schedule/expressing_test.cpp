@@ -50,7 +50,7 @@ Action not_before(Action what, double seconds) {
 /// One layer a stage; `places` says on which device each stage runs.
 Plan literal_plan(const std::vector<std::uint32_t>& places, std::int64_t microbatches) {
   Plan plan = straight(places.size(), microbatches, "literal");
-  for (std::size_t i = 0; i < places.size(); ++i) plan.stages[i].devices = {DeviceId(places[i])};
+  for (std::size_t i = 0; i < places.size(); ++i) plan.stages[i].replicas = {DeviceId(places[i])};
   plan.training = {0, 0, 0, 0.0};
   return plan;
 }
@@ -82,7 +82,7 @@ Result evaluated(const LayerGraph& graph, const Platform& platform, const Plan& 
   options.literal = schedule;
   Timeline timeline;
   Result result;
-  result.report = evaluate_plan(graph, platform, plan, options, events, &timeline);
+  result.report = evaluate_plan(graph, platform, plan, options, events, collect_into(timeline));
   std::ranges::sort(timeline, {}, [](const TimelineEntry& entry) {
     return std::tuple(entry.start, entry.kind, entry.stage, entry.microbatch);
   });
@@ -150,7 +150,7 @@ TEST_CASE("expressing: a backward in two halves, each with its own releases") {
 TEST_CASE("expressing: a replica without a microbatch still takes part in the all-reduce") {
   // Three replicas, two microbatches; 3 bytes: 2 * 2 / 3 of them over each hop at 4 B/s.
   Plan plan = literal_plan({0}, 2);
-  plan.stages[0].devices = {DeviceId(0), DeviceId(1), DeviceId(2)};
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(1), DeviceId(2)};
   const Schedule schedule = orders({{forward(0, 0), backward(0, 0)}, {forward(0, 1), backward(0, 1)}, {}});
   CHECK(evaluated(chain(1, 1, 2, 0, 0, 3), pairwise(3, 4), plan, schedule).picture ==
         "F0.0 0-1, F0.1 0-1, B0.0 1-3, B0.1 1-3, ar0.0 3-4, ar0.0 3-4, ar0.0 3-4");
@@ -173,12 +173,12 @@ TEST_CASE("expressing: recompute segments and swap") {
       HostSpec{Bytes(100), LinkSpec{BytesPerSecond(8), Seconds(0)}, 1};
   Plan plan = literal_plan({0}, 1);
   plan.stages[0].layers = {LayerId(0), LayerId(1)};
-  plan.stages[0].swap = {LayerId(0)};
-  plan.stages[0].recompute = {{LayerId(1)}};
+  plan.stages[0].memory = {Swap{{LayerId(0)}}, Recompute{{LayerId(1)}}};
   const Result result =
       evaluated(chain(2, 1, 2, 0, 8), build_platform(spec), plan, orders({{forward(0, 0), backward(0, 0)}}));
-  // Forward of both 0-2, out 2-3, in 3-4; recompute 4-5, the backward of the second layer 5-7, of the first 7-9.
-  CHECK(result.picture == "F0.0 0-2, out0.0 2-3, in0.0 3-4, R0.0 4-5, B0.0 5-7, B0.0 7-9");
+  // Forward of both 0-2, out 2-3, in 3-4. The second layer does not wait for it: recompute 2-3, backward 3-5; first
+  // 5-7.
+  CHECK(result.picture == "F0.0 0-2, R0.0 2-3, out0.0 2-3, B0.0 3-5, in0.0 3-4, B0.0 5-7");
   REQUIRE(result.report.hosts.size() == 1);
   CHECK(result.report.hosts[0].memory.peak == Bytes(8));
 }

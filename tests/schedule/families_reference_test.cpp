@@ -39,19 +39,30 @@ std::string order_of(const Timeline& timeline, std::size_t device) {
   return order;
 }
 
+/// A stage of one layer for each virtual stage of the record, round the devices.
+Plan plan_of(const json& record, const char* schedule) {
+  const auto p = record.at("p").get<std::size_t>();
+  const std::size_t stages = record.value("virtual_stages", p);
+  Plan plan = testing::straight(stages, record.at("m").get<std::int64_t>(), schedule);
+  for (std::size_t s = 0; s < stages; ++s) plan.stages[s].replicas = {DeviceId(s % p)};
+  if (stages > p) plan.schedule.parameters = {{"chunks", static_cast<std::int64_t>(stages / p)}};
+  return plan;
+}
+
 void compare(const json& record, const char* schedule) {
   const auto p = record.at("p").get<std::size_t>();
   const auto m = record.at("m").get<std::int64_t>();
   const json& times = record.at("times");
-  LayerGraph graph = testing::chain(p, 0, 0);
-  for (std::size_t s = 0; s < p; ++s) {
+  const Plan plan = plan_of(record, schedule);
+  LayerGraph graph = testing::chain(plan.stages.size(), 0, 0);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     Layer& layer = graph.layers[LayerId(s)];
     layer.forward = duration(times, "F", s);
     layer.backward = duration(times, "B", s) + duration(times, "W", s);
   }
   Timeline timeline;
-  const Report report = evaluate_plan(graph, testing::pairwise(p, 1e9, times.at("tC").get<double>()),
-                                      testing::straight(p, m, schedule), {}, {}, &timeline);
+  const Report report = evaluate_plan(graph, testing::pairwise(p, 1e9, times.at("tC").get<double>()), plan, {}, {},
+                                      collect_into(timeline));
   CAPTURE(record.at("tool").get<std::string>());
   CAPTURE(p);
   CAPTURE(m);

@@ -32,10 +32,10 @@ Plan two_stages(std::size_t first, std::size_t second, std::int64_t microbatches
                 Replication replication = Replication::RoundRobin) {
   Plan plan = straight(2, microbatches, schedule);
   plan.microbatch_size = 64;
-  plan.stages[0].devices.clear();
-  plan.stages[1].devices.clear();
-  for (std::size_t i = 0; i < first; ++i) plan.stages[0].devices.emplace_back(i);
-  for (std::size_t i = 0; i < second; ++i) plan.stages[1].devices.emplace_back(first + i);
+  plan.stages[0].replicas.clear();
+  plan.stages[1].replicas.clear();
+  for (std::size_t i = 0; i < first; ++i) plan.stages[0].replicas.emplace_back(DeviceId(i));
+  for (std::size_t i = 0; i < second; ++i) plan.stages[1].replicas.emplace_back(DeviceId(first + i));
   plan.stages[0].replication = plan.stages[1].replication = replication;
   return plan;
 }
@@ -49,11 +49,11 @@ TEST_CASE("lower: windows of any size give the same run") {
     options.iterations = 2;
     options.window_operations = 1'000'000;
     Timeline whole;
-    const Report expected = evaluate_plan(random.graph, random.platform, random.plan, options, {}, &whole);
+    const Report expected = evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(whole));
     for (std::size_t size : {1U, 7U, 64U}) {
       options.window_operations = size;
       Timeline timeline;
-      CHECK(evaluate_plan(random.graph, random.platform, random.plan, options, {}, &timeline) == expected);
+      CHECK(evaluate_plan(random.graph, random.platform, random.plan, options, {}, collect_into(timeline)) == expected);
       CHECK(timeline == whole);
     }
   }
@@ -81,7 +81,9 @@ TEST_CASE("lower: the parts of each device's time add up to the iteration or the
     const RandomCase random = random_case(seed);
     CAPTURE(seed);
     const Report report = evaluate_plan(random.graph, random.platform, random.plan);
-    const MeasuredPart part = report.period ? measured_part(random.plan) : MeasuredPart{};
+    const MeasuredPart part =
+        report.period ? measured_part(testing::compiled(random.plan), Replicas(random.plan), random.plan.microbatches)
+                      : MeasuredPart{};
     const double window = report.period ? report.period->value() * static_cast<double>(part.last - part.first)
                                         : report.iterations.back().value();
     for (const DeviceReport& device : report.devices) {
@@ -101,7 +103,7 @@ TEST_CASE("lower: alternating replicas share the microbatches") {
   graph.layers[LayerId(1)].forward = Seconds(0.5);
   graph.layers[LayerId(1)].backward = Seconds(1);
   Timeline timeline;
-  const Report report = evaluate_plan(graph, pairwise(3), two_stages(2, 1, 4, "1f1b"), {}, {}, &timeline);
+  const Report report = evaluate_plan(graph, pairwise(3), two_stages(2, 1, 4, "1f1b"), {}, {}, collect_into(timeline));
   for (const TimelineEntry* entry : of_kind(timeline, OpKind::Forward)) {
     if (entry->stage == StageId(0)) CHECK(entry->from.value() == entry->microbatch % 2);
   }
@@ -115,7 +117,7 @@ TEST_CASE("lower: between r and r' dividing replicas there are r + r' - gcd flow
     for (std::size_t s : {1U, 2U, 3U, 4U, 6U}) {
       Timeline timeline;
       const Plan plan = two_stages(r, s, 1, "gpipe", Replication::Split);
-      const auto report = evaluate_plan(chain(2, 1, 2, 1200), pairwise(r + s), plan, {}, {}, &timeline);
+      const auto report = evaluate_plan(chain(2, 1, 2, 1200), pairwise(r + s), plan, {}, {}, collect_into(timeline));
       const auto flows = of_kind(timeline, OpKind::Activation);
       CHECK(flows.size() == r + s - std::gcd(r, s));
       Bytes sum;
@@ -130,7 +132,7 @@ TEST_CASE("lower: between r and r' dividing replicas there are r + r' - gcd flow
 TEST_CASE("lower: the ring all-reduce takes 2(n-1) latencies and 2(n-1)/n of the bytes over its narrowest hop") {
   // One stage, three replicas, one microbatch each: f + b = 3 s, then 2*2*0.01 s + (4/3 * 3e9 B) / 1e9 B/s = 4.04 s.
   Plan plan = straight(1, 3, "gpipe");
-  plan.stages[0].devices = {DeviceId(0), DeviceId(1), DeviceId(2)};
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(1), DeviceId(2)};
   const Report report = evaluate_plan(chain(1, 1, 2, 0, 0, 3'000'000'000), pairwise(3, 1e9, 0.01), plan);
   CHECK(report.iterations.back().value() == doctest::Approx(3.0 + 4.0 + 0.04).epsilon(1e-12));
   for (const DeviceReport& device : report.devices) {
@@ -154,7 +156,7 @@ TEST_CASE("lower: recompute costs the segment's forward and keeps its checkpoint
   graph.layers[LayerId(1)].checkpoint = Bytes(10);
   Plan plan = straight(1, 2, "gpipe");
   plan.stages[0].layers = {LayerId(0), LayerId(1), LayerId(2)};
-  plan.stages[0].recompute = {{LayerId(1), LayerId(2)}};
+  plan.stages[0].memory = {Recompute{{LayerId(1), LayerId(2)}}};
   const Report report = evaluate_plan(graph, pairwise(1), plan);
   CHECK(report.iterations.back() == Seconds(2 * (3 + 2 + 6)));
   CHECK(report.recompute_time == Seconds(4));
@@ -169,10 +171,10 @@ TEST_CASE("lower: a swapped stash leaves after its forward and is back before it
   std::get<ExplicitForm>(spec.form).devices[DeviceId(0)].host =
       HostSpec{Bytes(1'000'000), LinkSpec{BytesPerSecond(1000.0), Seconds(0)}, 1};
   Plan plan = straight(1, 3, "gpipe");
-  plan.stages[0].swap = {LayerId(0)};
+  plan.stages[0].memory = {Swap{{LayerId(0)}}};
   Timeline timeline;
   const Report report =
-      evaluate_plan(chain(1, 1, 2, 0, 1000), build_platform(std::move(spec)), plan, {}, {}, &timeline);
+      evaluate_plan(chain(1, 1, 2, 0, 1000), build_platform(std::move(spec)), plan, {}, {}, collect_into(timeline));
   // Forwards 0-1, 1-2, 2-3; copies out 1-2, 2-3, 3-4. In again: microbatch 0 at once (2-3), so its backward runs 3-5;
   // microbatch 1 from when backward 0 could begin (3-4), microbatch 2 likewise from 5 (5-6). Backwards 3-5, 5-7, 7-9.
   CHECK(report.iterations.back() == Seconds(9));
@@ -200,8 +202,8 @@ TEST_CASE("lower: an all-reduce begins on time when a replica gets no microbatch
     CAPTURE(size);
     options.window_operations = size;
     Timeline timeline;
-    const Report report =
-        evaluate_plan(graph, pairwise(5, 1e9, 0.0), two_stages(1, 4, 3, "gpipe"), options, events, &timeline);
+    const Report report = evaluate_plan(graph, pairwise(5, 1e9, 0.0), two_stages(1, 4, 3, "gpipe"), options, events,
+                                        collect_into(timeline));
     const auto flows = of_kind(timeline, OpKind::AllReduce);
     CHECK(flows.size() == 4);
     for (const TimelineEntry* flow : flows) {
@@ -214,7 +216,7 @@ TEST_CASE("lower: an all-reduce begins on time when a replica gets no microbatch
 
 TEST_CASE("lower: an asynchronous run that is too short names the least number of microbatches") {
   const Plan plan = straight(4, 10, "pipedream");
-  CHECK(least_microbatches(plan) == 2 * 10 + 1 + 1);
+  CHECK(testing::least_length(plan) == 2 * 10 + 1 + 1);
   CHECK_THROWS_WITH_AS(static_cast<void>(lower(chain(4, 1, 2), pairwise(4), plan)),
                        doctest::Contains("at least 22 microbatches"), InputError);
 }
@@ -223,7 +225,7 @@ TEST_CASE("lower: asynchronous replicas exchange gradients after each round") {
   // Two replicas, f = 1, b = 2, all-reduce 2 s: the next backward waits for it, a forward overlaps it. Warm-up 0, so
   // each round is forward (1) and backward (2); the all-reduce ends 1 s after the next forward: a round takes 4 s.
   Plan plan = straight(1, 60, "pipedream");
-  plan.stages[0].devices = {DeviceId(0), DeviceId(1)};
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(1)};
   const Report report = evaluate_plan(chain(1, 1, 2, 0, 0, 2'000'000'000), pairwise(2, 1e9, 0.0), plan);
   REQUIRE(report.period.has_value());
   CHECK(report.period->value() == doctest::Approx(2.0).epsilon(1e-12));
@@ -237,7 +239,7 @@ TEST_CASE("lower: an analytic boundary carries one transfer at a time in either 
   options.network = NetworkModel::Analytic;
   Timeline timeline;
   const Report report =
-      evaluate_plan(chain(2, 1, 1, 2'000'000'000), pairwise(2, 1e9, 0.5), plan, options, {}, &timeline);
+      evaluate_plan(chain(2, 1, 1, 2'000'000'000), pairwise(2, 1e9, 0.5), plan, options, {}, collect_into(timeline));
   // Activations 1-3, 3-5, 5-7; forwards of stage 1 3-4, 5-6, 7-8; its backwards 8-9, 9-10, 10-11; gradients 9-11,
   // 11-13, 13-15; last backward of stage 0 ends at 16. The latency is no part of the model.
   CHECK(report.iterations.back() == Seconds(16));
@@ -247,7 +249,7 @@ TEST_CASE("lower: an analytic boundary carries one transfer at a time in either 
 TEST_CASE("lower: several stages of one device run in one feasible order") {
   // Stages 0, 1, 2 on devices 0, 1, 0.
   Plan plan = straight(3, 6, "1f1b");
-  plan.stages[2].devices = {DeviceId(0)};
+  plan.stages[2].replicas = {DeviceId(0)};
   for (const char* schedule : {"1f1b", "gpipe"}) {
     plan.schedule.name = schedule;
     const Report report = evaluate_plan(chain(3, 1, 2, 100, 10), pairwise(2), plan);

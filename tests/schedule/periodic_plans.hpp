@@ -1,11 +1,12 @@
 #pragma once
 
 #include "sim/base/ticks.hpp"
+#include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/periodic.hpp"
-#include "sim/schedule/schedule_info.hpp"
-#include "sim/schedule/workers.hpp"
+#include "sim/schedule/stage_program.hpp"
 #include "tests/schedule/chains.hpp"
+#include "tests/schedule/compiled.hpp"
 #include "tests/schedule/random_plans.hpp"
 
 #include <algorithm>
@@ -64,7 +65,7 @@ inline Plan star_plan(std::size_t layers, const std::vector<std::size_t>& first,
     Stage stage;
     const std::size_t end = s + 1 < first.size() ? first[s + 1] : layers;
     for (std::size_t layer = first[s]; layer < end; ++layer) stage.layers.emplace_back(layer);
-    stage.devices = {DeviceId(devices[s])};
+    stage.replicas = {DeviceId(devices[s])};
     plan.stages.push_back(std::move(stage));
   }
   return plan;
@@ -106,7 +107,7 @@ class PeriodicPlans {
       period += static_cast<Ticks>(number(1, 30)) * kUnit;
       result.plan.pattern = pattern(result.graph, result.plan, period);
     } while (!result.plan.pattern);
-    result.plan.microbatches = least_microbatches(result.plan) + static_cast<std::int64_t>(number(0, 20));
+    result.plan.microbatches = least_length(result.plan) + static_cast<std::int64_t>(number(0, 20));
     return result;
   }
 
@@ -142,8 +143,8 @@ class PeriodicPlans {
     for (std::size_t s = 0; s < stages; ++s) where.push_back(static_cast<std::uint32_t>(number(0, devices - 1)));
     Plan plan = star_plan(layers, first, where);
     for (Stage& stage : plan.stages) {
-      if (number(0, 3) == 0) stage.recompute = {stage.layers};
-      if (number(0, 3) == 0) stage.recompute = {{stage.layers.back()}};
+      if (number(0, 3) == 0) stage.memory = {Recompute{stage.layers}};
+      if (number(0, 3) == 0) stage.memory = {Recompute{{stage.layers.back()}}};
       if (number(0, 3) == 0) stage.weight_versions = static_cast<std::int64_t>(number(1, 4));
     }
     return plan;
@@ -170,8 +171,8 @@ class PeriodicPlans {
     std::map<std::size_t, Ticks> durations;
     Ticks now = 0;
     const auto place = [&](bool is_cut, std::size_t index, bool backward, Ticks duration) {
-      const DeviceId a = plan.stages[index].devices.front();
-      const DeviceId b = is_cut ? plan.stages[index + 1].devices.front() : a;
+      const DeviceId a = plan.stages[index].replicas.front().lead();
+      const DeviceId b = is_cut ? plan.stages[index + 1].replicas.front().lead() : a;
       Taken& slots = taken[std::minmax(a, b)];
       if (!result.operations.empty() && number(0, 4) == 0) now += kUnit;
       const std::optional<Ticks> start = find_start(slots, now, duration, period);
@@ -186,14 +187,14 @@ class PeriodicPlans {
     const auto cut_ticks = [&](std::size_t cut) {
       return ticks_up(cut_bytes_of(graph, plan, cut) / BytesPerSecond(1e9));
     };
-    const auto is_cut = [&](std::size_t s) { return plan.stages[s].devices != plan.stages[s + 1].devices; };
+    const auto is_cut = [&](std::size_t s) { return plan.stages[s].replicas != plan.stages[s + 1].replicas; };
     const std::size_t stages = plan.stages.size();
     for (std::size_t s = 0; s < stages; ++s) {
-      if (!place(false, s, false, ticks_up(stage_work(graph, plan.stages[s]).forward))) return std::nullopt;
+      if (!place(false, s, false, ticks_up(stage_program(graph, plan.stages[s]).forward))) return std::nullopt;
       if (s + 1 < stages && is_cut(s) && !place(true, s, false, cut_ticks(s))) return std::nullopt;
     }
     for (std::size_t s = stages; s-- > 0;) {
-      if (!place(false, s, true, ticks_up(stage_work(graph, plan.stages[s]).backward_total()))) return std::nullopt;
+      if (!place(false, s, true, ticks_up(stage_program(graph, plan.stages[s]).backward_total()))) return std::nullopt;
       if (s > 0 && is_cut(s - 1) && !place(true, s - 1, true, cut_ticks(s - 1))) return std::nullopt;
     }
     list_in_order(result.operations, [&](const TickOperation& o) { return durations.at(key(o)); });

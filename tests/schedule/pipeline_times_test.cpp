@@ -32,7 +32,7 @@ TEST_CASE("pipeline times: a cut carries all that crosses it, shared among the p
   CHECK(pipeline_load(straight_times, 4, false) == Seconds(40));
   CHECK(pipeline_load(straight_times, 4, true) == Seconds(20));
 
-  plan.stages[1].devices = {DeviceId(1), DeviceId(3)};
+  plan.stages[1].replicas = {DeviceId(1), DeviceId(3)};
   plan.stages[1].replication = Replication::Split;
   const PipelineTimes split = pipeline_times(skipping(), platform, plan);
   CHECK(split.resources[1] == BlockTimes{Seconds(1.5), Seconds(1.5)});
@@ -65,7 +65,7 @@ TEST_CASE("pipeline times: the run passes tensors on, and an all-reduce goes at 
 
   plan.stages = {plan.stages[0]};
   plan.stages[0].layers = {LayerId(0), LayerId(1), LayerId(2)};
-  plan.stages[0].devices = {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)};
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)};
   plan.microbatches = 4;
   PlatformSpec spec = pairwise(4, 2).spec;
   const Platform even = build_platform(spec);

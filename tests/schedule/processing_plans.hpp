@@ -1,7 +1,6 @@
 #pragma once
 
-#include "sim/schedule/processing_run.hpp"
-#include "sim/schedule/ranks.hpp"
+#include "sim/schedule/families/spp_pe/processing_run.hpp"
 #include "tests/schedule/random_plans.hpp"
 
 #include <random>

@@ -3,6 +3,7 @@
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tests/schedule/chains.hpp"
+#include "tests/schedule/compiled.hpp"
 
 #include <algorithm>
 #include <random>
@@ -97,14 +98,14 @@ class RandomPlans {
       const std::int64_t replicas = options_.allow_replicas && chance(0.4) ? number(1, devices_left - left) : 1;
       Stage stage;
       for (std::int64_t i = 0; i < layer_count; ++i) stage.layers.emplace_back(layer++);
-      for (std::int64_t i = 0; i < replicas; ++i) stage.devices.emplace_back(device++);
+      for (std::int64_t i = 0; i < replicas; ++i) stage.replicas.emplace_back(DeviceId(device++));
       devices_left -= replicas;
       if (chance(0.3)) stage.replication = Replication::Split;
       add_actions(stage);
       if (plan.schedule.name != "gpipe" && chance(0.3)) stage.in_flight = number(1, 4);
       plan.stages.push_back(std::move(stage));
     }
-    plan.microbatches = std::max(number(1, 24), least_microbatches(plan));
+    plan.microbatches = std::max(number(1, 24), least_length(plan));
     return plan;
   }
 
@@ -116,10 +117,10 @@ class RandomPlans {
         segment.push_back(layer);
         continue;
       }
-      if (!segment.empty()) stage.recompute.push_back(std::exchange(segment, {}));
-      if (options_.allow_swap && draw > 0.8) stage.swap.push_back(layer);
+      if (!segment.empty()) stage.memory.emplace_back(Recompute{std::exchange(segment, {})});
+      if (options_.allow_swap && draw > 0.8) stage.memory.emplace_back(Swap{{layer}});
     }
-    if (!segment.empty()) stage.recompute.push_back(segment);
+    if (!segment.empty()) stage.memory.emplace_back(Recompute{segment});
   }
 
   std::mt19937 generator_;

@@ -107,10 +107,10 @@ TEST_CASE("operator_cost: an LSTM is one product for all inputs and one small pr
   lstm.kind = OperatorKind::Recurrent;
   lstm.inputs = {OperatorId(0)};
   lstm.input_values = lstm.output_values = 5'000;
-  lstm.steps = 10;
-  lstm.step_macs = lstm.step_parameters = 1'000'000;
-  lstm.macs = 20 * lstm.step_macs;
-  lstm.parameters = 2 * lstm.step_parameters + 4'000;
+  lstm.recurrence.steps = 10;
+  lstm.recurrence.macs = lstm.recurrence.parameters = 1'000'000;
+  lstm.macs = 20 * lstm.recurrence.macs;
+  lstm.parameters = 2 * lstm.recurrence.parameters + 4'000;
   lstm.saved_values = 5 * lstm.output_values;
   const OperatorCost cost = operator_cost(lstm, round_device(), Precision::Fp32, 4);
   CHECK(cost.forward.value() == doctest::Approx(17e-6 + 10 * 9.096e-6).epsilon(1e-9));

@@ -1,0 +1,195 @@
+#include "experiments/commands/command_line.hpp"
+
+#include "experiments/commands/verb.hpp"
+#include "experiments/commands/verbs.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <memory>
+#include <new>
+
+namespace stagecraft {
+namespace {
+
+/// The parser of the whole command line, and each verb's action.
+struct Program {
+  CLI::App app{"Simulates pipeline-parallel training of neural networks: plans, replays and compares.", "stagecraft"};
+  Settings settings;
+  bool no_timings = false;
+  std::map<const CLI::App*, VerbAction> actions;
+};
+
+void add_common_options(CLI::App& app, Program& program) {
+  app.add_flag("--json", program.settings.json, "print one JSON document, also for errors")->disable_flag_override();
+  app.add_flag("--no-timings", program.no_timings, "leave out how long planning and replaying took")
+      ->disable_flag_override();
+}
+
+std::unique_ptr<Program> make_program() {
+  auto program = std::make_unique<Program>();
+  CLI::App& app = program->app;
+  app.set_version_flag("--version", std::string("stagecraft ") + STAGECRAFT_VERSION, "print the version and leave");
+  app.set_help_flag("-h,--help", "print this help and leave");
+  app.require_subcommand(0, 1);  // none is refused by us, in our words
+  add_common_options(app, *program);
+  for (const Verb* verb : all_verbs()) {
+    CLI::App* command = app.add_subcommand(verb->name, verb->summary);
+    program->actions[command] = verb->configure(*command);
+    add_common_options(*command, *program);
+  }
+  return program;
+}
+
+const CLI::App* chosen_verb(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  return chosen.empty() ? nullptr : chosen.front();
+}
+
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Verb* verb : all_verbs()) names.push_back(verb->name);
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// An argument that nothing took.
+[[noreturn]] void refuse_argument(const CLI::App& app, const std::string& argument) {
+  const CLI::App* verb = chosen_verb(app);
+  const bool is_option = argument.size() > 1 && argument.starts_with("-");
+  if (is_option) {
+    const std::string name = argument.substr(0, argument.find('='));
+    const std::vector<std::string> known = option_names(verb == nullptr ? app : *verb);
+    throw InputError("unknown option " + quote(name), {}, suggest_name(name, known));
+  }
+  if (verb == nullptr) throw InputError("unknown verb " + quote(argument), {}, suggest_name(argument, verb_names()));
+  throw InputError("unexpected argument " + quote(argument), {}, "see stagecraft " + verb->get_name() + " --help");
+}
+
+/// An option with no value, or with more than one; a flag with one.
+[[noreturn]] void refuse_value_count(const CLI::ParseError& error, const std::string& help) {
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  const std::size_t flag = text.find(" was given a disallowed flag override");
+  if (flag != std::string::npos) throw InputError("--" + text.substr(0, flag) + " takes no value", {}, "see " + help);
+  const bool is_missing = text.ends_with("missing");
+  throw InputError(option + (is_missing ? " needs a value" : " takes one value and is given more"), {}, "see " + help);
+}
+
+/// What the parser refused, in the words of all our refusals.
+[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> extras = app.remaining(true);
+  if (!extras.empty()) refuse_argument(app, extras.front());
+  const CLI::App* verb = chosen_verb(app);
+  const std::string help = verb == nullptr ? "stagecraft --help" : "stagecraft " + verb->get_name() + " --help";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) refuse_value_count(error, help);
+  throw InputError(error.what(), {}, "see " + help);
+}
+
+Answer help_answer(const std::string& key, std::string text) {
+  Detail::Record record{{key, text}};
+  if (!text.ends_with('\n')) text += '\n';
+  return {.text = std::move(text), .json = to_json(std::move(record))};
+}
+
+void parse(CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as the parser wants them
+  app.parse(std::move(reversed));
+}
+
+Answer answer(Program& program, const std::vector<std::string>& arguments) {
+  CLI::App& app = program.app;
+  try {
+    parse(app, arguments);
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* verb = chosen_verb(app);
+    return help_answer("help", verb == nullptr ? app.help() : verb->help("stagecraft"));
+  } catch (const CLI::CallForVersion& version) {
+    return help_answer("version", version.what());
+  } catch (const CLI::ParseError& error) {
+    refuse(app, error);
+  }
+  const CLI::App* verb = chosen_verb(app);
+  if (verb == nullptr) throw InputError("a verb is expected", {}, suggest_name("", verb_names()));
+  program.settings.timings = !program.no_timings;
+  return program.actions.at(verb)(program.settings);
+}
+
+/// An error for people and for programs (contract, section 8).
+Answer error_answer(ExitCode code, const std::string& message, const InputPlace& place, const std::string& hint) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Detail() : Detail(text); };
+  const auto number_or_null = [](int number) { return number == 0 ? Detail() : Detail(number); };
+  const std::string key = place.key.empty() ? "" : place.key + ": ";
+  Detail::Record record{{"code", static_cast<int>(code)},         {"message", key + message},
+                        {"file", text_or_null(place.file)},       {"line", number_or_null(place.line)},
+                        {"column", number_or_null(place.column)}, {"hint", text_or_null(hint)}};
+  return {.text = {}, .json = to_json(Detail::Record{{"error", std::move(record)}}), .code = code};
+}
+
+Answer error_answer(const Error& error) {
+  Answer result;
+  if (const auto* input = dynamic_cast<const InputError*>(&error)) {
+    result = error_answer(error.code(), input->message(), input->place(), input->hint());
+  } else {
+    result = error_answer(error.code(), error.what(), {}, {});
+  }
+  result.text = error.what();
+  return result;
+}
+
+Answer error_answer(ExitCode code, const std::string& message) {
+  Answer result = error_answer(code, message, {}, {});
+  result.text = message;
+  return result;
+}
+
+/// The answer, or what stood in its way.
+Answer answer_or_error(Program& program, const std::vector<std::string>& arguments, bool& failed) {
+  failed = true;
+  try {
+    Answer result = answer(program, arguments);
+    failed = false;
+    return result;
+  } catch (const Error& error) {
+    return error_answer(error);
+  } catch (const std::bad_alloc&) {
+    return error_answer(ExitCode::Input, "out of memory: the request is too large for this machine");
+  } catch (const std::exception& error) {
+    return error_answer(ExitCode::Internal, std::string("unexpected failure: ") + error.what());
+  }
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  const std::unique_ptr<Program> program = make_program();
+  program->settings.progress = isatty(STDERR_FILENO) == 1;
+  program->settings.say = [&err](const std::string& line) { err << "stagecraft: " << line << '\n' << std::flush; };
+  bool failed = false;
+  const Answer result = answer_or_error(*program, arguments, failed);
+  // What the parser refuses may leave --json unread, hence the second look.
+  const bool json = program->settings.json || std::ranges::find(arguments, "--json") != arguments.end();
+  if (json) {
+    out << result.json << '\n';
+  } else if (failed) {
+    err << "stagecraft: error: " << result.text << '\n' << std::flush;
+  } else {
+    out << result.text;
+  }
+  return static_cast<int>(result.code);
+}
+
+}  // namespace stagecraft

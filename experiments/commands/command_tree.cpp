@@ -1,0 +1,113 @@
+#include "experiments/commands/command_tree.hpp"
+
+#include "experiments/commands/catalogue.hpp"
+#include "experiments/run/inputs.hpp"
+#include "planners/registry.hpp"
+#include "sim/io/json_schema.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "sim/workload/catalogue.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <functional>
+
+namespace stagecraft {
+namespace {
+
+using Words = std::vector<std::string>;
+
+template <class Items>
+Words names_of(const Items& items) {
+  Words names;
+  for (const auto& item : items) names.push_back(item.name);
+  return names;
+}
+
+Words planner_names() {
+  Words names;
+  for (const PlannerInfo* planner : all_planners()) names.push_back(planner->name);
+  return names;
+}
+
+Words schedule_names() {
+  Words names;
+  for (const ScheduleFamily* schedule : all_families()) names.push_back(schedule->name);
+  return names;
+}
+
+Words described_names() {
+  Words names = names_of(shipped_files("traces"));
+  for (const ShippedFile& file : shipped_files("platforms")) names.push_back(file.name);
+  return names;
+}
+
+struct Values {
+  std::string verb;      ///< empty: every verb
+  std::string argument;  ///< its first name
+  std::function<Words()> words;
+};
+
+/// What may stand for a value, where that is known. A row of a verb comes before one of every verb.
+const std::vector<Values>& known_values() {
+  static const std::vector<Values> kValues = {
+      {"model", "--device", [] { return names_of(known_devices()); }},
+      {"model", "NAME", [] { return names_of(known_architectures()); }},
+      {"model", "--granularity", [] { return Words{"operator", "layer", "block"}; }},
+      {"import", "FORMAT", [] { return Words{"pipedream"}; }},
+      {"schema", "FORMAT", [] { return schema_names(); }},
+      {"list", "KIND", [] { return catalogue_kinds(); }},
+      {"completion", "SHELL", [] { return Words{"bash", "zsh", "fish"}; }},
+      {"describe", "FILE", described_names},
+      {"run", "STUDY", [] { return names_of(shipped_files("experiments/studies")); }},
+      {"", "--planner", planner_names},
+      {"", "--planners", planner_names},
+      {"", "--schedule", schedule_names},
+      {"", "--engine", [] { return Words{"replay", "evaluate"}; }},
+      {"", "--network", [] { return Words{"platform", "analytic"}; }},
+      {"", "--model", [] { return names_of(shipped_files("traces")); }},
+      {"", "--platform", [] { return names_of(shipped_files("platforms")); }},
+  };
+  return kValues;
+}
+
+Words values_of(const std::string& verb, const std::string& argument) {
+  for (const Values& row : known_values()) {
+    if (row.argument == argument && (row.verb.empty() || row.verb == verb)) return row.words();
+  }
+  return {};
+}
+
+ArgumentInfo argument_info(const CLI::Option& option, const std::string& verb) {
+  ArgumentInfo info;
+  info.positional = option.get_positional();
+  if (info.positional) info.names.push_back(option.get_name(true));
+  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
+  info.description = option.get_description();
+  info.default_value = option.get_default_str();
+  info.takes_value = option.get_items_expected_max() > 0;
+  info.required = option.get_required();
+  if (info.takes_value) info.values = values_of(verb, info.names.front());
+  return info;
+}
+
+std::vector<ArgumentInfo> arguments_of(const CLI::App& app, const std::string& verb) {
+  std::vector<ArgumentInfo> arguments;
+  for (const CLI::Option* option : app.get_options()) arguments.push_back(argument_info(*option, verb));
+  return arguments;
+}
+
+}  // namespace
+
+CommandTree command_tree(const CLI::App& command) {
+  const CLI::App* root = &command;
+  while (root->get_parent() != nullptr) root = root->get_parent();
+  CommandTree tree{root->get_name(), root->get_description(), arguments_of(*root, ""), {}};
+  for (const CLI::App* verb : root->get_subcommands([](const CLI::App*) { return true; })) {
+    tree.verbs.push_back({verb->get_name(), verb->get_description(), arguments_of(*verb, verb->get_name())});
+  }
+  return tree;
+}
+
+}  // namespace stagecraft

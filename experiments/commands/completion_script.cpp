@@ -1,0 +1,170 @@
+#include "experiments/commands/completion_script.hpp"
+
+#include <map>
+
+namespace stagecraft {
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// Each character of `special` after a backslash.
+std::string escaped(const std::string& text, const std::string& special) {
+  std::string result;
+  for (char c : text) {
+    if (special.find(c) != std::string::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+/// In single quotes for the shell.
+std::string in_quotes(const std::string& text) {
+  std::string result = "'";
+  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+/// All that may come next after a verb: options, and the words of its positional arguments.
+std::string words_of(const std::vector<ArgumentInfo>& arguments) {
+  std::vector<std::string> words;
+  for (const ArgumentInfo& argument : arguments) {
+    const std::vector<std::string>& more = argument.positional ? argument.values : argument.names;
+    words.insert(words.end(), more.begin(), more.end());
+  }
+  return joined(words);
+}
+
+/// The lines of bash's `case` that offer an option's values, each option once for each verb it differs in.
+std::string bash_values(const CommandTree& tree) {
+  std::string text;
+  for (const VerbInfo& verb : tree.verbs) {
+    for (const ArgumentInfo& argument : verb.arguments) {
+      if (argument.positional || argument.values.empty()) continue;
+      for (const std::string& name : argument.names) {
+        text += "    '" + verb.name + " " + name + "') values=" + in_quotes(joined(argument.values)) + " ;;\n";
+      }
+    }
+  }
+  return text;
+}
+
+/// The options after which a value stands, as a pattern of `case`.
+std::string options_with_value(const CommandTree& tree) {
+  std::map<std::string, bool> names;
+  for (const VerbInfo& verb : tree.verbs) {
+    for (const ArgumentInfo& argument : verb.arguments) {
+      if (argument.positional || !argument.takes_value) continue;
+      for (const std::string& name : argument.names) names[name] = true;
+    }
+  }
+  std::string pattern;
+  for (const auto& [name, present] : names) pattern += (pattern.empty() ? "" : "|") + name;
+  return pattern;
+}
+
+std::string zsh_argument(const ArgumentInfo& argument) {
+  const std::string special = "[]:\\";
+  const std::string action = argument.values.empty() ? "_files" : "(" + joined(argument.values) + ")";
+  if (argument.positional) {
+    return in_quotes(":" + escaped(argument.names.front(), special) + ":" + action);
+  }
+  std::string text;
+  for (const std::string& name : argument.names) {
+    const std::string value = argument.takes_value ? ":value:" + action : "";
+    if (!text.empty()) text += ' ';
+    std::string specification = "*" + name + "[";
+    specification.append(escaped(argument.description, special)).append("]").append(value);
+    text += in_quotes(specification);
+  }
+  return text;
+}
+
+std::string fish_argument(const std::string& condition, const ArgumentInfo& argument) {
+  std::string line = "complete -c stagecraft -n " + in_quotes(condition);
+  if (!argument.positional) {
+    for (const std::string& name : argument.names) {
+      line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    }
+  }
+  if (argument.takes_value && !argument.positional) line += " -r";
+  if (!argument.values.empty()) line += " -a " + in_quotes(joined(argument.values));
+  return line + " -d " + in_quotes(argument.description) + "\n";
+}
+
+}  // namespace
+
+std::string bash_completion(const CommandTree& tree) {
+  std::string verbs;
+  for (const VerbInfo& verb : tree.verbs) verbs += (verbs.empty() ? "" : " ") + verb.name;
+  std::string text =
+      "# bash completion for " + tree.program + "; load it with: source <(" + tree.program + " completion bash)\n_" +
+      tree.program +
+      "() {\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+      "  local verb='' words='' values='' i\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    [[ ${COMP_WORDS[i]} == -* ]] || { verb=${COMP_WORDS[i]}; break; }\n"
+      "  done\n"
+      "  case \"$verb $previous\" in\n" +
+      bash_values(tree) +
+      "  esac\n"
+      "  case \"$previous\" in\n"
+      "    " +
+      options_with_value(tree) +
+      ")\n"
+      "      mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$current\"; compgen -f -- \"$current\")\n"
+      "      return ;;\n"
+      "  esac\n"
+      "  case \"$verb\" in\n"
+      "    '') words=" +
+      in_quotes(verbs + " " + words_of(tree.arguments)) + " ;;\n";
+  for (const VerbInfo& verb : tree.verbs) {
+    text += "    " + verb.name + ") words=" + in_quotes(words_of(verb.arguments)) + " ;;\n";
+  }
+  return text +
+         "  esac\n"
+         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\"\n"
+         "    [[ -z $verb || $current == -* ]] || compgen -f -- \"$current\")\n"
+         "}\n"
+         "complete -o filenames -F _" +
+         tree.program + " " + tree.program + "\n";
+}
+
+std::string zsh_completion(const CommandTree& tree) {
+  std::string text = "#compdef " + tree.program + "\n# zsh completion; load it with: source <(" + tree.program +
+                     " completion zsh)\n_" + tree.program + "() {\n  local -a verbs\n  verbs=(\n";
+  for (const VerbInfo& verb : tree.verbs) {
+    text += "    " + in_quotes(verb.name + ":" + escaped(verb.summary, ":\\")) + "\n";
+  }
+  text += "  )\n  local context state line\n  _arguments -C";
+  for (const ArgumentInfo& argument : tree.arguments) text += " \\\n    " + zsh_argument(argument);
+  text +=
+      " \\\n    '1:verb:->verb' '*::argument:->rest'\n  case $state in\n    verb) _describe verb verbs ;;\n"
+      "    rest)\n      case $words[1] in\n";
+  for (const VerbInfo& verb : tree.verbs) {
+    text += "        " + verb.name + ") _arguments";
+    for (const ArgumentInfo& argument : verb.arguments) text += " \\\n          " + zsh_argument(argument);
+    text += " ;;\n";
+  }
+  return text + "      esac ;;\n  esac\n}\ncompdef _" + tree.program + " " + tree.program + "\n";
+}
+
+std::string fish_completion(const CommandTree& tree) {
+  std::string text = "# fish completion; load it with: " + tree.program + " completion fish | source\n";
+  for (const ArgumentInfo& argument : tree.arguments) text += fish_argument("__fish_use_subcommand", argument);
+  for (const VerbInfo& verb : tree.verbs) {
+    text +=
+        "complete -c stagecraft -f -n __fish_use_subcommand -a " + verb.name + " -d " + in_quotes(verb.summary) + "\n";
+    for (const ArgumentInfo& argument : verb.arguments) {
+      if (argument.positional && argument.values.empty()) continue;
+      text += fish_argument("__fish_seen_subcommand_from " + verb.name, argument);
+    }
+  }
+  return text;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "experiments/run/settings.hpp"
+#include "sim/base/error.hpp"
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace stagecraft {
+
+/// What a verb found, for people and for programs; the program prints one of the two.
+struct Answer {
+  std::string text;  ///< with a final newline
+  std::string json;  ///< one JSON document, without a final newline
+  ExitCode code = ExitCode::Done;
+};
+
+using VerbAction = std::function<Answer(const Settings&)>;
+
+/// A verb of the program: a function described by a value.
+struct Verb {
+  std::string name;
+  std::string summary;
+  /// Adds the verb's options to `command`. The action it returns runs once they are parsed, reads them, and throws
+  /// InputError for those that make no sense.
+  VerbAction (*configure)(CLI::App& command) = nullptr;
+};
+
+}  // namespace stagecraft

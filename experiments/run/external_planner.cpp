@@ -1,0 +1,212 @@
+#include "experiments/run/external_planner.hpp"
+
+#include "experiments/run/judge.hpp"
+#include "planners/registry.hpp"
+#include "sim/base/foreign_program.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/answer_file.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/request_file.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::string_view kPrefix = "exec:";
+
+/// One program as a planner.
+struct External {
+  std::string name;
+  std::string path;
+  ExternalCalls calls;
+};
+
+void check_program(const External& external) {
+  const InputPlace place{external.name, 0, 0, ""};
+  const std::string hint =
+      "exec: takes the path of an executable file; a relative one starts at the working folder, "
+      "in a study at the study's file";
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(external.path, problem);
+  if (status.type() == std::filesystem::file_type::not_found) throw InputError("no such file", place, hint);
+  if (status.type() == std::filesystem::file_type::none) throw InputError(problem.message(), place, hint);
+  if (status.type() != std::filesystem::file_type::regular) {
+    const bool is_folder = status.type() == std::filesystem::file_type::directory;
+    throw InputError(std::string("expected a program, found ") + (is_folder ? "a directory" : "no regular file"), place,
+                     hint);
+  }
+  if (access(external.path.c_str(), X_OK) != 0) {
+    throw InputError("the file is not executable", place, "chmod +x makes it so");
+  }
+}
+
+/// What the program said of its failure, on lines of their own.
+std::string complaint(const ForeignEnd& end) {
+  if (end.errors.find_first_not_of(" \t\r\n") == std::string::npos) return "";
+  const std::string head = end.are_errors_cut ? "the end of its standard error" : "its standard error";
+  return "; " + head + ":\n" + indented(end.errors, "    ");
+}
+
+std::string start_problem(int code) {
+  if (code == ENOEXEC)
+    return "the system cannot run this file: a script starts with a line such as #!/usr/bin/env python3";
+  if (code == ENOENT) return "the interpreter that its first line names does not exist";
+  return std::string("cannot be started: ") + std::strerror(code);
+}
+
+/// What kept a program from answering; empty if nothing did.
+std::string failure(const ForeignEnd& end, const ForeignProgram& call) {
+  switch (end.how) {
+    case ForeignEnd::How::NotStarted: return start_problem(end.code);
+    case ForeignEnd::How::Killed:
+      return "was killed by signal " + std::to_string(end.code) + " (" + strsignal(end.code) + ")";
+    case ForeignEnd::How::TooMuch:
+      return "answered with more than " + format_whole_bytes(Bytes(static_cast<std::int64_t>(call.most_output)));
+    case ForeignEnd::How::TooSlow:
+      return "gave no answer within its time limit of " + format_human_seconds(call.time_limit);
+    case ForeignEnd::How::Left: break;
+  }
+  if (end.code != 0) return "left with exit code " + std::to_string(end.code);
+  const bool is_empty = end.output.find_first_not_of(" \t\r\n") == std::string::npos;
+  return is_empty ? "left without an answer on its standard output" : "";
+}
+
+Detail::Record option_record(const Options& options) {
+  Detail::Record record;
+  for (const auto& [name, value] : options.values()) {
+    record.emplace_back(name, std::visit([](const auto& each) { return Detail(each); }, value));
+  }
+  return record;
+}
+
+ForeignEnd ask(const External& external, const PlanRequest& request) {
+  const bool is_free = request.schedule.name.empty();
+  const std::string question = write_request({.graph = request.graph,
+                                              .platform = request.platform,
+                                              .schedule = is_free ? std::nullopt : std::optional(request.schedule),
+                                              .microbatches = request.microbatches,
+                                              .training = request.training,
+                                              .options = option_record(request.options),
+                                              .seed = external.calls.seed});
+  const bool has_folder = external.path.find('/') != std::string::npos;
+  const ForeignProgram call{.command = {has_folder ? external.path : "./" + external.path},
+                            .input = question,
+                            .time_limit = external.calls.time_limit};
+  ForeignEnd end = run_foreign_program(call);
+  const InputPlace place{external.name, 0, 0, ""};
+  const std::string problem = failure(end, call);
+  if (end.how == ForeignEnd::How::TooSlow) {
+    throw PlannerTimeout(problem + complaint(end), place);
+  }
+  if (!problem.empty()) throw PlannerFailure(problem + complaint(end), place);
+  return end;
+}
+
+/// What is not as it was asked for.
+std::vector<Finding> deviations(const PlanRequest& request, const PlannerAnswer& answer) {
+  const Plan& plan = answer.reading.plan;
+  std::vector<Finding> findings;
+  const auto compare = [&](const std::string& what, const std::string& found, const std::string& asked) {
+    if (found == asked) return;
+    findings.push_back({"request", std::nullopt, what + ": asked for " + asked + ", found " + found});
+  };
+  const auto text_of = [](const Training& training) { return to_json(training_record(training), -1); };
+  compare("microbatch_size", std::to_string(plan.microbatch_size), std::to_string(request.graph.microbatch_size));
+  compare("microbatches", std::to_string(plan.microbatches), std::to_string(request.microbatches));
+  if (!request.schedule.name.empty()) {
+    const bool is_plain = request.schedule.parameters.empty();
+    compare("schedule", is_plain ? plan.schedule.name : schedule_text(plan.schedule), schedule_text(request.schedule));
+  }
+  if (answer.states_training) compare("training", text_of(plan.training), text_of(request.training));
+  return findings;
+}
+
+/// The rules that the plan breaks. Whether it is long enough for its schedule is judged once its length is settled.
+std::vector<Finding> broken_rules(const PlanRequest& request, const PlanReading& reading) {
+  if (reading.plan.schedule.name == "literal") {
+    return {{"schedule", std::nullopt, "no planner makes the orders of a literal schedule"}};
+  }
+  std::vector<Finding> findings = judge_plan(request.graph, request.platform, reading);
+  std::erase_if(findings, [](const Finding& finding) { return finding.rule == "length"; });
+  return findings;
+}
+
+Planned accept(const External& external, const PlanRequest& request, PlannerAnswer answer, const std::string& place) {
+  Plan& plan = answer.reading.plan;
+  if (!answer.states_training) plan.training = request.training;
+  refuse_findings(place, "the plan is not what was asked for", deviations(request, answer),
+                  "these keys are copied from the request");
+  refuse_findings(place, "the plan breaks a rule", broken_rules(request, answer.reading), "");
+  plan.planner = external.name;
+  plan.model = request.graph.name;
+  plan.platform = request.platform.spec.name;
+  return {std::move(plan), std::move(answer.details)};
+}
+
+/// Reads the answer; one that cannot be read is told with what the program said beside it.
+auto read_answer(const ForeignEnd& end, const std::string& place, const PlanRequest& request) {
+  try {
+    return parse_answer(end.output, place, request.graph, request.platform);
+  } catch (const InputError& error) {
+    throw InputError(error.message() + complaint(end), error.place(), error.hint());
+  }
+}
+
+PlanResult plan_with(const External& external, const PlanRequest& request) {
+  const ForeignEnd end = ask(external, request);
+  const std::string place = "answer of " + external.name;
+  auto answer = read_answer(end, place, request);
+  if (auto* refusal = std::get_if<PlannerRefusal>(&answer)) {
+    return Infeasible{.reason = std::move(refusal->reason),
+                      .device = refusal->device,
+                      .stage = refusal->stage,
+                      .excess = refusal->excess,
+                      .hint = std::move(refusal->hint),
+                      .smallest_memory = refusal->smallest_memory,
+                      .is_costly = true};  // who knows
+  }
+  return accept(external, request, std::get<PlannerAnswer>(std::move(answer)), place);
+}
+
+}  // namespace
+
+bool is_external(const std::string& name) { return name.starts_with(kPrefix); }
+
+PlannerInfo external_planner(const std::string& name, const std::string& path, const ExternalCalls& calls) {
+  External external{name, path, calls};
+  check_program(external);
+  return {.name = name,
+          .summary = "a program of the user's",
+          .source = path,
+          .default_schedule = "",
+          .options = {},
+          .plan = [external = std::move(external)](const PlanRequest& request) { return plan_with(external, request); },
+          .only_by_name = true,
+          .takes_any_option = true};
+}
+
+std::shared_ptr<const PlannerInfo> resolve_planner(const std::string& name, const ExternalCalls& calls,
+                                                   const std::string& folder) {
+  if (!is_external(name) && name.find('/') != std::string::npos) {
+    throw InputError("there is no planner " + quote(name), {}, "a program of yours is " + quote("exec:" + name));
+  }
+  if (!is_external(name)) return {std::shared_ptr<const PlannerInfo>(), &find_planner(name)};
+  if (has_control_characters(name))
+    throw InputError("a planner's name has no control characters, found " + quote(name));
+  const std::string path = name.substr(kPrefix.size());
+  if (path.empty()) throw InputError("expected the path of a program after 'exec:', found none");
+  const std::filesystem::path whole = std::filesystem::path(folder) / path;
+  return std::make_shared<const PlannerInfo>(external_planner(name, whole.string(), calls));
+}
+
+}  // namespace stagecraft

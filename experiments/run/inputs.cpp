@@ -1,0 +1,158 @@
+#include "experiments/run/inputs.hpp"
+
+#include "experiments/run/limits.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/io/sha256.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path data_folder() {
+  const char* given = std::getenv("STAGECRAFT_DATA");  // NOLINT(concurrency-mt-unsafe): no threads
+  return given != nullptr && *given != '\0' ? given : STAGECRAFT_SOURCE_DIR;
+}
+
+struct Shipped {
+  const char* word;
+  const char* folder;
+};
+
+Shipped shipped_as(InputKind kind) {
+  switch (kind) {
+    case InputKind::Model: return {"model", "traces"};
+    case InputKind::Platform: return {"platform", "platforms"};
+    case InputKind::Study: break;
+  }
+  return {"study", "experiments/studies"};
+}
+
+bool looks_like_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
+
+/// A speed that nothing would use is a mistake.
+void check_speeds(const std::map<std::string, double>& speeds, const PlatformSpec& spec, const Model& model) {
+  std::vector<std::string> known{model.profiles.front().device_kind};
+  for (const DeviceKind& kind : spec.device_kinds) {
+    if (kind.name != known.front()) known.push_back(kind.name);
+  }
+  for (const auto& [kind, speed] : speeds) {
+    if (std::ranges::find(known, kind) != known.end()) continue;
+    throw InputError("neither the model nor the platform has devices of the kind " + quote(kind), {"", 0, 0, "--speed"},
+                     suggest_name(kind, known));
+  }
+}
+
+struct InputFile {
+  std::string path;
+  std::string text;
+};
+
+InputFile read_input(const std::string& name, InputKind kind) {
+  InputFile file{find_input(name, kind), {}};
+  file.text = read_text_file(file.path);
+  return file;
+}
+
+/// Sizes grow with the microbatch; they are counted in 64 bits, so what files may hold is the limit here too.
+void check_growth(const Model& model, std::int64_t microbatch_size) {
+  for (const LayerGraph& graph : model.profiles) {
+    double bytes = static_cast<double>(graph.input.value());
+    for (const Layer& layer : graph.layers) {
+      bytes += static_cast<double>((layer.output + layer.stash + layer.workspace).value());
+    }
+    for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
+    const double growth = static_cast<double>(microbatch_size) / static_cast<double>(graph.microbatch_size);
+    if (bytes * growth <= run_limits::kMostModelBytes) continue;
+    throw InputError("with microbatches of " + std::to_string(microbatch_size) + " samples the sizes of the model " +
+                         quote(graph.name) + " exceed 1 PiB",
+                     {}, "take smaller ones");
+  }
+}
+
+}  // namespace
+
+std::string find_input(const std::string& name, InputKind kind, const std::string& base) {
+  const auto [word, folder] = shipped_as(kind);
+  std::string path = (fs::path(base) / name).string();
+  const std::vector<ShippedFile> shipped = shipped_files(folder);
+  const auto found = std::ranges::find(shipped, name, &ShippedFile::name);
+  if (kind == InputKind::Study && found != shipped.end()) return found->path;
+  std::error_code ignored;
+  const bool is_there = fs::exists(path, ignored);
+  if (is_there && !fs::is_directory(path, ignored)) return path;
+  if (found != shipped.end()) return found->path;
+  if (is_there) throw InputError("expected a file, found a directory", {path, 0, 0, ""});
+  std::vector<std::string> names;
+  for (const ShippedFile& file : shipped) names.push_back(file.name);
+  if (looks_like_path(name)) {
+    throw InputError("no such file", {path, 0, 0, ""}, suggest_name(file_stem(name), names));
+  }
+  throw InputError(std::string("no file and no shipped ") + word + " is called " + quote(name), {},
+                   suggest_shipped(name, names));
+}
+
+std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known) {
+  if (!known.empty()) return suggest_name(name, known);
+  return "none is shipped in " + quote(data_folder().string()) +
+         ": STAGECRAFT_DATA may name the folder with traces, platforms and experiments/studies";
+}
+
+std::vector<ShippedFile> shipped_files(const std::string& folder) {
+  std::vector<ShippedFile> files;
+  std::error_code problem;
+  for (const fs::directory_entry& entry : fs::directory_iterator(data_folder() / folder, problem)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".yaml") files.push_back({path.stem().string(), path.string()});
+  }
+  std::ranges::sort(files, {}, &ShippedFile::name);
+  return files;
+}
+
+Inputs load_inputs(const std::string& model, const std::string& platform, const std::map<std::string, double>& speeds) {
+  const InputFile model_file = read_input(model, InputKind::Model);
+  const InputFile platform_file = read_input(platform, InputKind::Platform);
+  Inputs inputs;
+  inputs.model = parse_model(model_file.text, model_file.path);
+  inputs.model_hash = sha256(model_file.text);
+  PlatformSpec spec = parse_platform(platform_file.text, platform_file.path);
+  inputs.platform_hash = sha256(platform_file.text);
+  check_speeds(speeds, spec, inputs.model);
+  spec.speeds = speeds;
+  inputs.platform = build_platform(std::move(spec));
+  return inputs;
+}
+
+Model load_model(const std::string& name) {
+  const InputFile file = read_input(name, InputKind::Model);
+  return parse_model(file.text, file.path);
+}
+
+PlatformSpec load_platform_spec(const std::string& name) {
+  const InputFile file = read_input(name, InputKind::Platform);
+  return parse_platform(file.text, file.path);
+}
+
+LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
+                      const std::function<void(const std::string&)>& say) {
+  if (!microbatch_size) return model.profiles.front();
+  check_growth(model, *microbatch_size);
+  ScaledProfile scaled = at_microbatch_size(model, *microbatch_size);
+  if (scaled.extrapolated) {
+    say("warning: " + std::to_string(*microbatch_size) + " samples per microbatch lie outside the sizes for which " +
+        quote(scaled.graph.name) + " was measured (" + std::to_string(model.profiles.front().microbatch_size) + " to " +
+        std::to_string(model.profiles.back().microbatch_size) + "); times and sizes are extrapolated");
+  }
+  return std::move(scaled.graph);
+}
+
+}  // namespace stagecraft

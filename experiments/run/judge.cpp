@@ -1,0 +1,138 @@
+#include "experiments/run/judge.hpp"
+
+#include "experiments/run/limits.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/check_plan.hpp"
+#include "sim/schedule/check_schedule.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+
+namespace stagecraft {
+namespace {
+
+/// A finding for each reason of the schedule against the plan. A pattern that nothing would run is a mistake.
+void judge_refusals(const ScheduleRefusals& refusals, std::vector<Finding>& findings) {
+  for (const ScheduleRefusal& refusal : refusals) {
+    const std::string hint = refusal.hint.empty() ? "" : " (" + refusal.hint + ")";
+    findings.push_back({"schedule", std::nullopt, refusal.message + hint});
+  }
+}
+
+/// Of what a run keeps in memory at one time.
+void judge_size(const Plan& plan, const ScheduleProgram& program, std::vector<Finding>& findings) {
+  const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
+  if (program.at_once && computations > run_limits::kMostAtOnce) {
+    findings.push_back({"size", std::nullopt,
+                        "the schedule makes the order of all " + std::to_string(computations) +
+                            " computations at once, since stages share devices or times decide; at most " +
+                            std::to_string(run_limits::kMostAtOnce) + " are taken on"});
+  }
+  const std::int64_t pending = std::accumulate(program.in_flight.begin(), program.in_flight.end(), std::int64_t{0});
+  if (pending > run_limits::kMostPending) {
+    findings.push_back({"size", std::nullopt,
+                        "the schedule keeps " + std::to_string(pending) +
+                            " microbatches in flight, all stages together; at most " +
+                            std::to_string(run_limits::kMostPending) + " are taken on"});
+  }
+}
+
+void judge_program(const Plan& plan, const ScheduleProgram& program, std::vector<Finding>& findings) {
+  if (plan.pattern && !program.pattern) {
+    findings.push_back({"schedule", std::nullopt,
+                        "the plan has a pattern, which the schedule " + quote(plan.schedule.name) + " does not run"});
+    return;
+  }
+  const std::int64_t least = least_microbatches(program, Replicas(plan));
+  if (plan.microbatches < least) {
+    findings.push_back({"length", std::nullopt,
+                        "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
+                            " microbatches with this plan to find its period, it has " +
+                            std::to_string(plan.microbatches)});
+  }
+  judge_size(plan, program, findings);
+}
+
+/// **Requires** a plan that breaks no rule.
+void judge_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                    std::vector<Finding>& findings) {
+  const Compilation compiled = compile_schedule(graph, platform, plan);
+  if (const auto* refusals = std::get_if<ScheduleRefusals>(&compiled)) {
+    judge_refusals(*refusals, findings);
+  } else {
+    judge_program(plan, std::get<ScheduleProgram>(compiled), findings);
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& plan, std::int64_t iterations) {
+  const double microbatches = static_cast<double>(plan.microbatches);
+  const double stages = static_cast<double>(std::max<std::size_t>(plan.stages.size(), 1));
+  if (2.0 * microbatches * stages * static_cast<double>(iterations) > run_limits::kMostComputations) {
+    return "the run has more than 10^9 computations (2 x microbatches x stages x iterations), the most that are taken "
+           "on";
+  }
+  const LayerTotals sums = totals(graph);
+  double boundaries = static_cast<double>(graph.input.value());
+  for (const LayerEdge& edge : graph.edges) boundaries += static_cast<double>(edge.bytes.value());
+  std::int64_t versions = 1;
+  for (const Stage& stage : plan.stages) versions = std::max(versions, stage.weight_versions.value_or(1));
+  const double copies =
+      microbatches + static_cast<double>(versions + plan.training.gradient_copies + plan.training.optimizer_copies);
+  const double bytes = copies * static_cast<double>(sums.parameters.value()) +
+                       microbatches * static_cast<double>(sums.stash.value()) +
+                       static_cast<double>(plan.training.boundary_buffers + 1) * boundaries;
+  if (bytes > run_limits::kMostBytes)
+    return "the memory that this run might need exceeds 1 EiB, the most that is counted";
+  return std::nullopt;
+}
+
+std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {
+  const Plan& plan = reading.plan;
+  std::vector<Finding> findings;
+  for (const std::string& problem : reading.problems) findings.push_back({"names", std::nullopt, problem});
+  for (const Violation& violation : check_plan(graph, platform, plan)) {
+    const auto stage = violation.stage.is_none() ? std::nullopt : std::optional(violation.stage.value());
+    findings.push_back({to_string(violation.rule), stage, violation.message});
+  }
+  if (find_family(plan.schedule.name) == nullptr || findings.empty()) judge_schedule(graph, platform, plan, findings);
+  if (const auto problem = size_problem(graph, plan, 1)) findings.push_back({"size", std::nullopt, *problem});
+  return findings;
+}
+
+std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                  const Schedule& orders) {
+  std::vector<Finding> findings;
+  for (const std::string& sentence : check_schedule(graph, platform, plan, orders)) {
+    findings.push_back({"schedule", std::nullopt, sentence});
+  }
+  return findings;
+}
+
+void refuse_findings(const std::string& path, const std::string& what, const std::vector<Finding>& findings,
+                     const std::string& hint) {
+  if (findings.empty()) return;
+  const std::size_t others = findings.size() - 1;
+  const std::string more = others == 0 ? "" : ", and " + std::to_string(others) + " more";
+  const std::string& first = findings.front().message;
+  const std::string prefix = path + ":";  // the place says it already
+  const std::string told = first.starts_with(prefix) ? first.substr(prefix.size()) : first;
+  throw InputError(what + ": " + told + more, {path, 0, 0, ""}, hint);
+}
+
+std::vector<Finding> memory_findings(const Report& report, const Platform& platform) {
+  std::vector<Finding> findings;
+  for (const MemoryOverflow& overflow : report.overflows) {
+    findings.push_back({"memory", std::nullopt,
+                        platform.place_name(overflow.place) + " lacks " + format_human_bytes(overflow.excess) + " (" +
+                            format_bytes(overflow.excess) + "), first after " + format_human_seconds(overflow.at)});
+  }
+  return findings;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,126 @@
+#include "experiments/run/planning.hpp"
+
+#include "experiments/run/judge.hpp"
+#include "experiments/run/limits.hpp"
+#include "planners/shared/least_memory.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/check_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kMicrobatchesPerDevice = 4;
+
+ScheduleChoice schedule_of(const PlannerInfo& planner, const PlanningChoices& choices) {
+  if (!choices.schedule) return {planner.default_schedule, {}};
+  const std::string& name = choices.schedule->name;
+  if (name == "literal") throw InputError("no planner makes the orders of a literal schedule");
+  static_cast<void>(schedule_parameters(*choices.schedule));  // refuses what is wrong with it
+  return *choices.schedule;
+}
+
+std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, const PlanningChoices& choices) {
+  if (choices.microbatches) return *choices.microbatches;
+  if (!choices.global_batch) return kMicrobatchesPerDevice * static_cast<std::int64_t>(inputs.platform.devices.size());
+  if (*choices.global_batch % graph.microbatch_size != 0) {
+    throw InputError("a global batch of " + std::to_string(*choices.global_batch) +
+                         " samples is not a multiple of the " + std::to_string(graph.microbatch_size) +
+                         " samples of a microbatch",
+                     {}, "choose the size of a microbatch with --microbatch-size");
+  }
+  return *choices.global_batch / graph.microbatch_size;
+}
+
+bool has_default_length(const PlanningChoices& choices) { return !choices.microbatches && !choices.global_batch; }
+
+/// Fills in the pattern that the schedule runs, and a default length with which an asynchronous run can be measured.
+void complete(const LayerGraph& graph, const Platform& platform, Plan& plan, const PlanningChoices& choices) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  plan.pattern = program.pattern;
+  const std::int64_t least = least_microbatches(program, Replicas(plan));
+  if (has_default_length(choices)) plan.microbatches = std::max(plan.microbatches, least);
+}
+
+/// A plan of ours that breaks a rule is our bug; one whose schedule or length does not fit is the user's choice, and so
+/// is a platform that lacks the ways a planner takes for granted.
+void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  for (const Violation& violation : check_plan(graph, platform, plan)) {
+    const std::string what = "planner " + quote(plan.planner) + " made a plan that ";
+    if (violation.rule != Violation::Rule::Connection) {
+      throw InternalError(what + "breaks a rule: " + violation.message);
+    }
+    throw InputError(what + "needs a way that the platform does not have: " + violation.message, {},
+                     "give the pair a link or a route, or all pairs a default_link");
+  }
+  const std::vector<Finding> findings = judge_plan(graph, platform, {plan, {}});
+  if (!findings.empty()) throw InputError(findings.front().message);
+}
+
+PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const LayerGraph& graph,
+                         const PlanningChoices& choices) {
+  PlanRequest request{.graph = graph,
+                      .platform = inputs.platform,
+                      .schedule = schedule_of(planner, choices),
+                      .microbatches = microbatch_count(inputs, graph, choices),
+                      .training = choices.training,
+                      .options = parse_options(planner, choices.options)};
+  const Plan whole = empty_plan(planner, request);
+  if (const auto problem = size_problem(graph, whole, choices.iterations)) throw InputError(*problem);
+  return request;
+}
+
+/// Whether there is a plan for microbatches of that size.
+bool has_plan(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size) {
+  choices.microbatch_size = size;
+  try {
+    const LayerGraph graph = profile_at(inputs.model, size, [](const std::string&) {});
+    return std::holds_alternative<Planned>(planner.plan(make_request(planner, inputs, graph, choices)));
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, const Inputs& inputs,
+                                                   const PlanningChoices& choices) {
+  if (std::get<Infeasible>(planning.result).is_costly) return std::nullopt;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = 1; size < std::min(planning.graph.microbatch_size, run_limits::kMostSizes); ++size) {
+    if (!choices.global_batch || *choices.global_batch % size == 0) sizes.push_back(size);
+  }
+  const auto end = std::ranges::partition_point(
+      sizes, [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); });
+  return end == sizes.begin() ? std::nullopt : std::optional(*(end - 1));
+}
+
+}  // namespace
+
+Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                   const std::function<void(const std::string&)>& say) {
+  using Clock = std::chrono::steady_clock;
+  Planning planning;
+  planning.planner = &planner;
+  planning.graph = profile_at(inputs.model, choices.microbatch_size, say);
+  const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
+  const Clock::time_point start = Clock::now();
+  planning.result = plan_explained(planner, request);
+  planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  if (auto* planned = std::get_if<Planned>(&planning.result)) {
+    Plan& plan = planned->plan;
+    plan.model_hash = inputs.model_hash;
+    plan.platform_hash = inputs.platform_hash;
+    complete(planning.graph, inputs.platform, plan, choices);
+    verify(planning.graph, inputs.platform, plan);
+    for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
+  } else {
+    planning.largest_microbatch_size = smaller_size_with_plan(planning, inputs, choices);
+  }
+  return planning;
+}
+
+}  // namespace stagecraft

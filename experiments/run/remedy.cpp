@@ -1,0 +1,115 @@
+#include "experiments/run/remedy.hpp"
+
+#include "experiments/run/judge.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "sim/base/error.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  if (!judge_plan(graph, platform, {plan, {}}).empty()) return false;
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  return memory_needed(platform, ledger_peaks(graph, platform, plan, program)) == Bytes(0);
+}
+
+bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
+  plan.microbatch_size = microbatch_size;
+  try {
+    return fits(profile_at(inputs.model, microbatch_size, [](const std::string&) {}), inputs.platform, plan);
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// The stages on devices that hold more than they have.
+std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, const Report& report) {
+  std::vector<StageId> stages;
+  for (StageId id : indices<StageId>(plan.stages.size())) {
+    const bool lacks = std::ranges::any_of(report.overflows, [&](const MemoryOverflow& overflow) {
+      return platform.is_device(overflow.place) &&
+             std::ranges::count(plan.stages[id.value()].replicas, Group(platform.device(overflow.place))) > 0;
+    });
+    if (lacks) stages.push_back(id);
+  }
+  return stages;
+}
+
+std::optional<Bytes> enough_memory(const Platform& platform, const Report& report) {
+  Bytes most{0};
+  for (const DeviceReport& device : report.devices) {
+    if (device.memory.peak <= device.memory.capacity) continue;
+    most = std::max(most, device.memory.peak + platform.kind(device.device).reserved);
+  }
+  return most > Bytes(0) ? std::optional(most) : std::nullopt;
+}
+
+/// The largest caps: of all lacking stages at once the least that each needs alone.
+std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& graph, const Platform& platform,
+                                                            Plan plan, const std::vector<StageId>& stages) {
+  std::vector<std::pair<StageId, std::int64_t>> caps;
+  if (plan.schedule.name == "literal") return caps;  // its orders are given
+  const ScheduleProgram before = require_schedule(graph, platform, plan);
+  for (StageId id : stages) {
+    Stage& stage = plan.stages[id.value()];
+    const auto cap = largest_below(before.in_flight[id.value()], [&](std::int64_t value) {
+      stage.in_flight = value;
+      const Compilation compiled = compile_schedule(graph, platform, plan);
+      const auto* program = std::get_if<ScheduleProgram>(&compiled);
+      if (program == nullptr) return false;
+      const auto peaks = ledger_peaks(graph, platform, plan, *program);
+      return std::ranges::all_of(devices_of(stage), [&](DeviceId device) {
+        const auto peak = std::ranges::find(peaks, device, &std::pair<DeviceId, Bytes>::first);
+        return peak->second <= platform.capacity(device);
+      });
+    });
+    if (!cap) return {};
+    stage.in_flight = cap;
+    caps.emplace_back(id, *cap);
+  }
+  return fits(graph, platform, plan) ? caps : std::vector<std::pair<StageId, std::int64_t>>{};
+}
+
+bool fits_recomputed(const LayerGraph& graph, const Platform& platform, Plan plan, const std::vector<StageId>& stages,
+                     bool by_layer) {
+  for (StageId id : stages) {
+    Stage& stage = plan.stages[id.value()];
+    stage.memory.clear();
+    if (!by_layer) stage.memory.emplace_back(Recompute{stage.layers});
+    for (LayerId layer : stage.layers) {
+      if (by_layer) stage.memory.emplace_back(Recompute{{layer}});
+    }
+  }
+  return fits(graph, platform, plan);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> largest_below(std::int64_t end, const std::function<bool(std::int64_t)>& holds) {
+  if (end <= 1 || !holds(1)) return std::nullopt;
+  std::int64_t least = 1;
+  while (end - least > 1) {
+    const std::int64_t middle = least + (end - least) / 2;
+    (holds(middle) ? least : end) = middle;
+  }
+  return least;
+}
+
+Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan, const Report& report) {
+  Remedies remedies;
+  const std::vector<StageId> stages = lacking_stages(inputs.platform, plan, report);
+  if (stages.empty()) return remedies;
+  remedies.memory = enough_memory(inputs.platform, report);
+  remedies.microbatch_size =
+      largest_below(plan.microbatch_size, [&](std::int64_t size) { return fits_at(inputs, plan, size); });
+  remedies.in_flight = caps_that_fit(graph, inputs.platform, plan, stages);
+  remedies.recompute_layers = fits_recomputed(graph, inputs.platform, plan, stages, true);
+  remedies.recompute_stages = fits_recomputed(graph, inputs.platform, plan, stages, false);
+  return remedies;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,96 @@
+#include "experiments/run/traffic.hpp"
+
+#include "planners/shared/cost_model.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace stagecraft {
+namespace {
+
+Loads sorted(const std::map<TrafficCause, double>& sums) {
+  Loads loads(sums.begin(), sums.end());
+  std::ranges::stable_sort(loads, std::greater<>(), &Loads::value_type::second);
+  return loads;
+}
+
+}  // namespace
+
+std::size_t TrafficFold::PairHash::operator()(const Pair& pair) const {
+  auto hash = static_cast<std::uint64_t>(pair.cause.kind);
+  for (const std::uint32_t part :
+       {pair.cause.from.value(), pair.cause.to.value(), pair.source.value(), pair.target.value()}) {
+    hash = (hash ^ part) * 0x9E3779B97F4A7C15U;  // Fibonacci hashing
+    hash ^= hash >> 32U;
+  }
+  return hash;
+}
+
+TrafficFold::TrafficFold(const Platform& platform, const Plan& plan, std::int64_t iterations)
+    : platform_(platform), replicas_(plan), synchronous_(!is_asynchronous(plan.schedule)) {
+  const std::int64_t round = replicas_.round();
+  parts_ = synchronous_ ? iterations : plan.microbatches / round * round;
+}
+
+void TrafficFold::add(const Span& span, const Op& op) {
+  if (span.aborted || !crosses_links(op) || op.bytes == Bytes(0)) return;
+  Amount& amount = sums_[{cause_of(op), op.from, op.to}];
+  if (is_counted(op, amount.transfers++)) amount.bytes += static_cast<double>(op.bytes.value());
+}
+
+TrafficCause TrafficFold::cause_of(const Op& op) const {
+  if (op.kind == OpKind::Activation || op.kind == OpKind::Gradient) {
+    const ReplicaId receiver = replicas_.on(platform_.device(op.to))[op.chunk];
+    return {op.kind, op.stage, replicas_[receiver].stage};
+  }
+  if (op.kind != OpKind::AllReduce) return {op.kind, op.stage, op.stage};
+  const ReplicaId first = replicas_.rings()[replicas_.ring_of(op.stage)].front();
+  return {op.kind, replicas_[first].stage, replicas_[first].stage};
+}
+
+/// An all-reduce of an asynchronous run tells no microbatch: the n-th between two replicas ends their n-th round.
+bool TrafficFold::is_counted(const Op& op, std::int64_t transfers_before) const {
+  if (synchronous_) return true;
+  if (op.kind != OpKind::AllReduce) return std::int64_t{op.microbatch} < parts_;
+  const std::int64_t turns = replicas_[replicas_.of(op.stage).front()].turns;
+  return transfers_before * turns < parts_;
+}
+
+Traffic TrafficFold::finish() const {
+  Traffic traffic{{}, parts_};
+  for (const auto& [pair, amount] : sums_) {
+    traffic.flows.push_back({pair.cause, pair.source, pair.target, amount.bytes});
+  }
+  std::ranges::sort(traffic.flows);
+  return traffic;
+}
+
+TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  TrafficFold fold(platform, plan, 1);
+  TrafficEvaluation evaluation;
+  evaluation.report =
+      evaluate_plan(graph, platform, plan, {}, {}, [&](const Span& span, const Op& op, auto) { fold.add(span, op); });
+  evaluation.traffic = fold.finish();
+  return evaluation;
+}
+
+Loads loads_by_cause(const Traffic& traffic) {
+  std::map<TrafficCause, double> sums;
+  for (const Flow& flow : traffic.flows) sums[flow.cause] += flow.bytes;
+  return sorted(sums);
+}
+
+std::map<LinkId, Loads> loads_by_link(const Platform& platform, const Traffic& traffic) {
+  std::map<LinkId, std::map<TrafficCause, double>> sums;
+  Route route;
+  for (const Flow& flow : traffic.flows) {
+    if (!find_route(platform, flow.source, flow.target, route)) continue;
+    for (LinkId link : route.links) sums[link][flow.cause] += flow.bytes;
+  }
+  std::map<LinkId, Loads> loads;
+  for (const auto& [link, by_cause] : sums) loads[link] = sorted(by_cause);
+  return loads;
+}
+
+}  // namespace stagecraft

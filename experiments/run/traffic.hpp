@@ -1,0 +1,96 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/op_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/replicas.hpp"
+#include "sim/model/report.hpp"
+#include "sim/model/timeline.hpp"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// What is moved, and between which stages; of an all-reduce or a swap, the stage itself.
+struct TrafficCause {
+  OpKind kind = OpKind::Activation;
+  StageId from;
+  StageId to;
+  friend auto operator<=>(const TrafficCause&, const TrafficCause&) = default;
+};
+
+/// Bytes that one cause moves from one place to another.
+struct Flow {
+  TrafficCause cause;
+  PlaceId source;
+  PlaceId target;
+  double bytes = 0.0;
+  friend auto operator<=>(const Flow&, const Flow&) = default;
+};
+
+/// All that a run moves between places.
+struct Traffic {
+  std::vector<Flow> flows;  ///< by cause, then by places
+  std::int64_t parts = 1;   ///< iterations, or of an asynchronous run microbatches, that the bytes are of
+};
+
+/// Folds the transfers of a run into what each cause moves between each pair of places. Of an asynchronous run only
+/// whole rounds count: as many microbatches as all numbers of replicas divide, so that the average is exact.
+class TrafficFold {
+ public:
+  /// `platform` must outlive the fold. **Requires** the plan that runs, ready for its schedule, and a run of that many
+  /// iterations if it flushes.
+  TrafficFold(const Platform& platform, const Plan& plan, std::int64_t iterations);
+
+  void add(const Span& span, const Op& op);
+
+  /// **Requires** that the whole run has been added.
+  [[nodiscard]] Traffic finish() const;
+
+ private:
+  struct Pair {
+    TrafficCause cause;
+    PlaceId source;
+    PlaceId target;
+    friend bool operator==(const Pair&, const Pair&) = default;
+  };
+  struct PairHash {
+    std::size_t operator()(const Pair& pair) const;
+  };
+  struct Amount {
+    std::int64_t transfers = 0;
+    double bytes = 0.0;  ///< of those that count; whole up to 2^53
+  };
+
+  [[nodiscard]] TrafficCause cause_of(const Op& op) const;
+  [[nodiscard]] bool is_counted(const Op& op, std::int64_t transfers_before) const;
+
+  const Platform& platform_;
+  Replicas replicas_;
+  bool synchronous_;
+  std::int64_t parts_ = 1;
+  std::unordered_map<Pair, Amount, PairHash> sums_;
+};
+
+/// A plan evaluated on its platform, with what it moves.
+struct TrafficEvaluation {
+  Report report;
+  Traffic traffic;
+};
+/// **Requires** and **Throws** as `evaluate_plan`.
+[[nodiscard]] TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+
+/// Bytes by cause, of all flows or of those over each link: most first, ties by cause.
+using Loads = std::vector<std::pair<TrafficCause, double>>;
+[[nodiscard]] Loads loads_by_cause(const Traffic& traffic);
+[[nodiscard]] std::map<LinkId, Loads> loads_by_link(const Platform& platform, const Traffic& traffic);
+
+}  // namespace stagecraft

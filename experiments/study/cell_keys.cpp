@@ -1,0 +1,334 @@
+// The keys of a cell: how a study file writes each, and what each asks for.
+#include "experiments/study/cell_keys.hpp"
+
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/limits.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/study/cell_spec.hpp"
+#include "experiments/study/limits.hpp"
+#include "experiments/study/manifest.hpp"
+#include "planners/registry.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/yaml_values.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string_view>
+
+namespace stagecraft {
+namespace {
+
+using ReadKey = std::function<void(const YamlNode& node, Keys& into)>;
+using TakeKey = void (*)(const Detail& value, CellSpec& spec);
+
+/// A key by its name: how it is read from a study file, and what it asks for.
+struct CellKey {
+  std::string name;
+  ReadKey read;
+  TakeKey take = nullptr;  ///< null: it asks for nothing
+};
+
+const char* const kNodeCount = "platform.nodes.count";  // what `nodes` stands for
+
+template <class T>
+const T& as(const Detail& value) {
+  const T* found = std::get_if<T>(&value.value);
+  if (found == nullptr) throw InputError("expected a cell as a study file gives it");
+  return *found;
+}
+const std::string& word(const Detail& value) { return as<std::string>(value); }
+std::int64_t whole(const Detail& value) { return as<std::int64_t>(value); }
+
+std::string read_word(const YamlNode& node, const std::vector<std::string>& known) {
+  if (std::ranges::find(known, node.text()) == known.end()) {
+    node.fail("unknown value " + quote(node.text()), suggest_name(node.text(), known));
+  }
+  return node.text();
+}
+
+std::vector<std::string> planner_names() {
+  std::vector<std::string> names;
+  for (const PlannerInfo* planner : all_planners()) names.push_back(planner->name);
+  return names;
+}
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleFamily* schedule : all_families()) {
+    if (schedule->name != "literal") names.push_back(schedule->name);
+  }
+  return names;
+}
+
+/// An option of a planner, checked against its table; an external one has none.
+void read_option(const std::string& planner, const std::string& option, const YamlNode& node, Keys& into) {
+  if (!is_external(planner)) {
+    try {
+      static_cast<void>(parse_options(find_planner(planner), {{option, node.text()}}));
+    } catch (const InputError& error) {
+      node.fail(error.message(), error.hint());
+    }
+  }
+  set_key(into, option_prefix(planner) + option, read_detail(node, study_limits::kMostNodes));
+}
+
+void check_parameter(const YamlNode& node, const ScheduleFamily& schedule, const std::string& name,
+                     const std::string& value) {
+  const ScheduleRefusals refusals = parameter_refusals(schedule, {{name, value}});
+  if (!refusals.empty()) node.fail(refusals.front().message, refusals.front().hint);
+}
+
+ScheduleChoice read_schedule_text(const YamlNode& node) {
+  try {
+    return read_schedule_option("schedule", node.text());
+  } catch (const InputError& error) {
+    node.fail(error.message(), error.hint());
+  }
+}
+
+/// `schedule: NAME`, `NAME,PARAMETER=VALUE,…` or `{name: NAME, PARAMETER: VALUE, …}`: as the command line has it, the
+/// parameters in the order of the schedule's table.
+void read_schedule(const YamlNode& node, Keys& into) {
+  const bool is_map = node.kind() == YamlKind::Map;
+  ScheduleChoice choice = is_map ? ScheduleChoice{read_name(node.at("name")), {}} : read_schedule_text(node);
+  const std::vector<std::string> known = schedule_names();
+  if (std::ranges::find(known, choice.name) == known.end()) {
+    node.fail("unknown value " + quote(choice.name), suggest_name(choice.name, known));
+  }
+  const ScheduleFamily& schedule = *find_family(choice.name);
+  for (const auto& [key, value] : choice.parameters) {
+    check_parameter(node, schedule, key, std::get<std::string>(value.value));
+  }
+  if (is_map) {
+    for (const auto& [key, value] : node.entries()) {
+      if (key == "name") continue;
+      check_parameter(value, schedule, key, value.text());
+      choice.parameters.emplace_back(key, value.text());
+    }
+  }
+  std::ranges::stable_sort(choice.parameters, {}, [&](const auto& each) {
+    return std::ranges::find(schedule.parameters, each.first, &OptionInfo::name) - schedule.parameters.begin();
+  });
+  set_key(into, "schedule", schedule_text(choice));
+}
+
+/// `planner: NAME`, or `planner: {name: NAME, label: …, schedule: …, OPTION: VALUE, …}`. An external planner may have
+/// an option `schedule` of its own.
+void read_planner(const YamlNode& node, Keys& into) {
+  const bool is_map = node.kind() == YamlKind::Map;
+  const YamlNode name_node = is_map ? node.at("name") : node;
+  const std::string name = read_name(name_node);
+  if (name == "exec:") name_node.fail_expected("a program behind exec:");
+  if (!is_external(name)) static_cast<void>(read_word(name_node, planner_names()));
+  set_key(into, "planner", name);
+  if (!is_map) return;
+  for (const auto& [key, value] : node.entries()) {
+    if (key == "name") continue;
+    if (key == "label") {
+      set_key(into, "label", read_name(value));
+    } else if (key == "schedule" && !is_external(name)) {
+      read_schedule(value, into);
+    } else {
+      read_option(name, key, value, into);
+    }
+  }
+}
+
+/// A word of the user's own, which nothing but tables reads.
+void read_tag(const std::string& key, const YamlNode& node, Keys& into) {
+  static_cast<void>(read_name(node));
+  set_key(into, key, read_detail(node));
+}
+
+ReadKey count_key(const std::string& name, std::int64_t least, std::int64_t most) {
+  return [=](const YamlNode& node, Keys& into) { set_key(into, name, read_count(node, least, most)); };
+}
+ReadKey name_key(const std::string& name) {
+  return [=](const YamlNode& node, Keys& into) { set_key(into, name, read_name(node)); };
+}
+ReadKey word_key(const std::string& name, const std::vector<std::string>& known) {
+  return [=](const YamlNode& node, Keys& into) { set_key(into, name, read_word(node, known)); };
+}
+
+/// A key that stands under its own name. `make_read` is one of the functions above, `more` its further arguments.
+template <class MakeRead, class... More>
+CellKey key(const char* name, TakeKey take, MakeRead make_read, const More&... more) {
+  return {name, make_read(name, more...), take};
+}
+
+void read_share(const YamlNode& node, Keys& into) {
+  const double share = read_number(node);
+  if (share > 1.0) node.fail_expected("a number from 0 to 1");
+  set_key(into, "training.input_gradient_release", share);
+}
+
+/// What training keeps in memory: `training.KEY`, or `training: {KEY: VALUE, …}`.
+const std::vector<CellKey>& training_keys() {
+  static const std::vector<CellKey> kKeys = {
+      key(
+          "training.gradient_copies",
+          [](const Detail& value, CellSpec& spec) { spec.planning.training.gradient_copies = whole(value); }, count_key,
+          0, run_limits::kMostCopies),
+      key(
+          "training.optimizer_copies",
+          [](const Detail& value, CellSpec& spec) { spec.planning.training.optimizer_copies = whole(value); },
+          count_key, 0, run_limits::kMostCopies),
+      key(
+          "training.boundary_buffers",
+          [](const Detail& value, CellSpec& spec) { spec.planning.training.boundary_buffers = whole(value); },
+          count_key, 0, run_limits::kMostCopies),
+      {"training.input_gradient_release", read_share,
+       [](const Detail& value, CellSpec& spec) { spec.planning.training.input_gradient_release = as<double>(value); }},
+  };
+  return kKeys;
+}
+
+const CellKey* find_cell_key(const std::vector<CellKey>& keys, std::string_view name) {
+  const auto found = std::ranges::find(keys, name, &CellKey::name);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+void read_training_key(const std::string& name, const YamlNode& node, Keys& into) {
+  const std::string prefix = "training.";
+  if (const CellKey* known = find_cell_key(training_keys(), prefix + name)) {
+    known->read(node, into);
+    return;
+  }
+  std::vector<std::string> names;
+  for (const CellKey& each : training_keys()) names.push_back(each.name.substr(prefix.size()));
+  node.fail("there is no training key " + quote(name), suggest_name(name, names));
+}
+
+void read_training(const YamlNode& node, Keys& into) {
+  for (const auto& [name, value] : node.entries()) read_training_key(name, value, into);
+}
+
+/// The keys that are no path into something else.
+const std::vector<CellKey>& plain_keys() {
+  static const std::vector<CellKey> kKeys = {
+      key(
+          "model", [](const Detail& value, CellSpec& spec) { spec.model = word(value); }, name_key),
+      key(
+          "platform", [](const Detail& value, CellSpec& spec) { spec.platform = word(value); }, name_key),
+      {"planner", read_planner, [](const Detail& value, CellSpec& spec) { spec.planner = word(value); }},
+      key("label", nullptr, name_key),
+      {"schedule", read_schedule,
+       [](const Detail& value, CellSpec& spec) {
+         spec.planning.schedule = read_schedule_option("schedule", word(value));
+       }},
+      key(
+          "microbatches", [](const Detail& value, CellSpec& spec) { spec.planning.microbatches = whole(value); },
+          count_key, 1, run_limits::kMostMicrobatches),
+      key(
+          "microbatch_size", [](const Detail& value, CellSpec& spec) { spec.planning.microbatch_size = whole(value); },
+          count_key, 1, run_limits::kMostSamples),
+      key(
+          "global_batch", [](const Detail& value, CellSpec& spec) { spec.planning.global_batch = whole(value); },
+          count_key, 1, run_limits::kMostSamples),
+      {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
+      key(
+          "engine",
+          [](const Detail& value, CellSpec& spec) {
+            if (word(value) == to_string(EngineChoice::Evaluate)) spec.engine = EngineChoice::Evaluate;
+          },
+          word_key, std::vector<std::string>{"replay", "evaluate"}),
+      key(
+          "network",
+          [](const Detail& value, CellSpec& spec) {
+            if (word(value) == to_string(NetworkModel::Analytic)) spec.network = NetworkModel::Analytic;
+          },
+          word_key, std::vector<std::string>{"platform", "analytic"}),
+      key(
+          "iterations", [](const Detail& value, CellSpec& spec) { spec.planning.iterations = whole(value); }, count_key,
+          1, run_limits::kMostIterations),
+      key(
+          "events", [](const Detail& value, CellSpec& spec) { spec.events = word(value); }, name_key),
+      {"training", read_training},
+  };
+  return kKeys;
+}
+
+/// `options.PLANNER.KEY`; the name of an external planner may itself hold points.
+void read_option_path(const std::string& path, const YamlNode& node, Keys& into) {
+  const std::string rest = path.substr(std::string("options.").size());
+  const std::size_t point = is_external(rest) ? rest.rfind('.') : rest.find('.');
+  if (point == std::string::npos) node.fail("expected a key options.PLANNER.OPTION, found " + quote(path));
+  const std::string planner = rest.substr(0, point);
+  const std::vector<std::string> known = planner_names();
+  if (!is_external(planner) && std::ranges::find(known, planner) == known.end()) {
+    node.fail("unknown planner " + quote(planner), suggest_name(planner, known));
+  }
+  read_option(planner, rest.substr(point + 1), node, into);
+}
+
+/// A value as the command line would give it.
+std::string option_text(const Detail& value) {
+  if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+  if (const auto* flag = std::get_if<bool>(&value.value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&value.value)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value.value)) return format_number(*number);
+  return {};
+}
+
+}  // namespace
+
+void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
+  if (const CellKey* plain = find_cell_key(plain_keys(), name)) {
+    plain->read(node, into);
+  } else if (name.starts_with("options.")) {
+    read_option_path(name, node, into);
+  } else if (name.starts_with("training.")) {
+    read_training_key(name.substr(std::string("training.").size()), node, into);
+  } else if (name.starts_with("tag.") && !name.ends_with('.')) {
+    read_tag(name, node, into);
+  } else if ((name.starts_with("model.") || name.starts_with("platform.")) && !name.ends_with('.')) {
+    set_key(into, name, read_detail(node, study_limits::kMostNodes));  // looked at where the file is read
+  } else {
+    std::vector<std::string> known = {"options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY",
+                                      "tag.NAME"};
+    for (const CellKey& each : plain_keys()) known.push_back(each.name);
+    node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
+  }
+}
+
+std::string read_cell_key_name(const YamlNode& node) {
+  std::string name = read_name(node);
+  if (name == "nodes") return kNodeCount;
+  std::vector<std::string> known;
+  for (const CellKey& plain : plain_keys()) {
+    if (plain.name != "label" && plain.name != "training") known.push_back(plain.name);
+  }
+  if (std::ranges::find(known, name) != known.end()) return name;
+  constexpr std::array<std::string_view, 5> kFirst = {"training", "platform", "model", "tag", "options"};
+  const std::size_t point = name.find('.');
+  const bool is_path = point != std::string::npos && point + 1 < name.size();
+  if (is_path && std::ranges::find(kFirst, name.substr(0, point)) != kFirst.end()) return name;
+  known.insert(known.end(), {"training.KEY", "platform.PATH", "model.PATH", "tag.NAME", "options.PLANNER.OPTION"});
+  node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
+}
+
+CellSpec read_cell(const Cell& cell) {
+  CellSpec spec;
+  spec.noise_seed = noise_seed(cell);
+  if (const Detail* planner = find_key(cell.keys, "planner")) spec.planner = word(*planner);
+  const std::string own_options = option_prefix(spec.planner);
+  for (const auto& [name, value] : cell.keys) {
+    const CellKey* known = find_cell_key(plain_keys(), name);
+    if (known == nullptr) known = find_cell_key(training_keys(), name);
+    if (known != nullptr) {
+      if (known->take != nullptr) known->take(value, spec);
+    } else if (name.starts_with(own_options)) {
+      spec.planning.options.emplace_back(name.substr(own_options.size()), option_text(value));
+    } else if (name.starts_with("model.")) {
+      spec.model_values.emplace_back(name.substr(std::string("model.").size()), value);
+    } else if (name.starts_with("platform.")) {
+      spec.platform_values.emplace_back(name.substr(std::string("platform.").size()), value);
+    }
+  }
+  return spec;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,171 @@
+// A study's report for programs: JSON and comma-separated values.
+#include "experiments/study_report/study_report.hpp"
+#include "experiments/study_report/table_section.hpp"
+#include "experiments/view/figures.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+template <class Figure>
+Detail or_null(const std::optional<Figure>& value) {
+  return value ? Detail(*value) : Detail();
+}
+
+Detail text_or_null(const std::string& text) { return text.empty() ? Detail() : Detail(text); }
+
+Detail whole(std::size_t count) { return static_cast<std::int64_t>(count); }
+
+Detail::Record counts_record(const CellCounts& counts) {
+  Detail::Record record;
+  for (const CellStatus status : all_statuses()) record.emplace_back(to_string(status), whole(counts.of(status)));
+  record.emplace_back("not_run", whole(counts.not_run));
+  return record;
+}
+
+/// `speed_up`, and with what certainty.
+void put_speed_up(Detail::Record& into, const std::optional<MeanRatio>& ratio) {
+  Detail low;
+  Detail high;
+  if (ratio && ratio->interval) {
+    low = ratio->interval->low;
+    high = ratio->interval->high;
+  }
+  into.emplace_back("speed_up", ratio ? Detail(ratio->mean) : Detail());
+  into.emplace_back("speed_up_low", std::move(low));
+  into.emplace_back("speed_up_high", std::move(high));
+  into.emplace_back("speed_up_pairs", whole(ratio ? ratio->pairs : 0));
+}
+
+Detail::Record line_record(const StudySummary& summary, const StudyLine& line) {
+  Detail::Record record{{"cells", whole(line.counts.total())}};
+  for (auto& entry : counts_record(line.counts)) record.push_back(std::move(entry));
+  record.emplace_back("best", line.is_best);
+  put_speed_up(record, line.speed_up);
+  const auto put = [&](FigureId id, Detail value) { record.emplace_back(name_of(id), std::move(value)); };
+  put(FigureId::Throughput, or_null(line.throughput));
+  put(FigureId::IterationTime, or_null(line.iteration_time_s));
+  put(FigureId::Period, or_null(line.period_s));
+  put(FigureId::BubbleRatio, or_null(line.bubble_ratio));
+  put(FigureId::PredictionError, or_null(line.prediction_error));
+  put(FigureId::PeakMemory, or_null(line.peak_memory_bytes));
+  put(FigureId::Overflow, or_null(line.overflow_bytes));
+  put(FigureId::SmallestMemory, or_null(line.smallest_memory_bytes));
+  put(FigureId::LargestMicrobatchSize, or_null(line.largest_microbatch_size));
+  put(FigureId::ResolvedSchedule, text_or_null(line.schedule));
+  put(FigureId::Configuration, text_or_null(line.configuration));
+  for (std::size_t i = 0; i < summary.columns.size(); ++i) record.emplace_back(summary.columns[i], line.extra[i]);
+  return record;
+}
+
+Detail::Record contender_record(const Contender& contender) {
+  return {{"name", contender.name},
+          {"planner", contender.planner},
+          {"label", text_or_null(contender.label)},
+          {"choices", contender.choices}};
+}
+
+Detail::Record overall_record(const StudySummary& summary, const OverallLine& line) {
+  const auto [lowest, highest] = std::ranges::minmax_element(line.speed_ups);
+  const bool any = !line.speed_ups.empty();
+  return {{"name", summary.contenders[line.contender].name},
+          {"speed_up", line.speed_up ? Detail(line.speed_up->mean) : Detail()},
+          {"lowest_speed_up", any ? Detail(*lowest) : Detail()},
+          {"highest_speed_up", any ? Detail(*highest) : Detail()},
+          {"groups_compared", whole(line.speed_ups.size())},
+          {"groups", whole(line.groups)},
+          {"groups_won", whole(line.groups_won)},
+          {"cells", counts_record(line.counts)}};
+}
+
+Detail::Record group_record(const StudySummary& summary, const StudyGroup& group) {
+  Detail::List lines;
+  for (const StudyLine& line : group.lines) {
+    Detail::Record record{{"name", summary.contenders[line.contender].name}};
+    for (auto& entry : line_record(summary, line)) record.push_back(std::move(entry));
+    lines.emplace_back(std::move(record));
+  }
+  return {{"keys", group.keys}, {"lines", std::move(lines)}};
+}
+
+std::string csv_field(const Detail& value) {
+  if (value == Detail()) return "";
+  const auto* word = std::get_if<std::string>(&value.value);
+  std::string text = word == nullptr ? to_json(value, -1) : *word;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+/// What says which cells a line is about: the keys of all cells, those of the group, who plans.
+Detail::Record line_keys(const StudySummary& summary, const StudyGroup& group, const Contender& contender) {
+  Detail::Record record{{"study", summary.study}};
+  record.insert(record.end(), summary.constant.begin(), summary.constant.end());
+  record.insert(record.end(), group.keys.begin(), group.keys.end());
+  for (auto& entry : contender_record(contender)) record.push_back(std::move(entry));
+  return record;
+}
+
+void append_csv(std::string& text, const Detail::Record& record, bool names) {
+  for (std::size_t i = 0; i < record.size(); ++i) {
+    text += (i == 0 ? "" : ",") + csv_field(names ? Detail(record[i].first) : record[i].second);
+  }
+  text += '\n';
+}
+
+}  // namespace
+
+Detail::Record study_record(const StudySummary& summary) {
+  Detail::List contenders;
+  for (const Contender& contender : summary.contenders) contenders.emplace_back(contender_record(contender));
+  Detail::List overall;
+  for (const OverallLine& line : summary.overall) overall.emplace_back(overall_record(summary, line));
+  Detail::List groups;
+  for (const StudyGroup& group : summary.groups) groups.emplace_back(group_record(summary, group));
+  Detail::List tables;
+  for (const CrossTable& table : summary.tables) tables.emplace_back(table_record(table));
+  Detail::List reasons;
+  for (const StudyReason& reason : summary.reasons) {
+    reasons.emplace_back(Detail::Record{
+        {"status", to_string(reason.status)}, {"message", reason.message}, {"cells", whole(reason.count)}});
+  }
+  Detail::List columns;
+  for (const std::string& column : summary.columns) columns.emplace_back(column);
+  Detail::List notes;
+  for (const std::string& note : summary.notes) notes.emplace_back(note);
+  return {{"study", summary.study},
+          {"cells", whole(summary.cells)},
+          {"rows", whole(summary.rows)},
+          {"seeds", whole(summary.seeds)},
+          {"status", counts_record(summary.counts)},
+          {"constant", summary.constant},
+          {"baseline", or_null(summary.baseline)},
+          {"columns", std::move(columns)},
+          {"planners", std::move(contenders)},
+          {"overall", std::move(overall)},
+          {"groups", std::move(groups)},
+          {"tables", std::move(tables)},
+          {"reasons", std::move(reasons)},
+          {"notes", std::move(notes)}};
+}
+
+std::string study_csv(const StudySummary& summary) {
+  std::string text;
+  for (const StudyGroup& group : summary.groups) {
+    for (const StudyLine& line : group.lines) {
+      Detail::Record record = line_keys(summary, group, summary.contenders[line.contender]);
+      for (auto& entry : line_record(summary, line)) record.push_back(std::move(entry));
+      if (text.empty()) append_csv(text, record, true);
+      append_csv(text, record, false);
+    }
+  }
+  return text;
+}
+
+}  // namespace stagecraft

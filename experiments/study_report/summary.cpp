@@ -1,0 +1,249 @@
+#include "experiments/study_report/summary.hpp"
+
+#include "experiments/study/row_figures.hpp"
+#include "experiments/study_report/contenders.hpp"
+#include "experiments/study_report/pairing.hpp"
+#include "experiments/view/figures.hpp"
+#include "sim/io/json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+using RowsByCell = std::vector<const Row*>;  ///< null where a cell has not run
+using CellIndices = std::vector<std::size_t>;
+
+RowsByCell rows_by_cell(const Results& results) {
+  RowsByCell rows(results.manifest.cells.size(), nullptr);
+  for (const CellResult& result : results.rows) rows[result.index] = &result.row;
+  return rows;
+}
+
+std::optional<double> throughput(const Row* row) {
+  if (row == nullptr || row->status != CellStatus::Ok) return std::nullopt;
+  const auto value = number_of(*row, name_of(FigureId::Throughput));
+  return value && *value > 0.0 && std::isfinite(*value) ? value : std::nullopt;
+}
+
+/// Equal values have exactly that mean.
+std::optional<double> mean(const std::vector<const Row*>& rows, std::string_view name) {
+  std::vector<double> values;
+  for (const Row* row : rows) {
+    const auto value = row->status == CellStatus::Ok ? number_of(*row, name) : std::nullopt;
+    if (value) values.push_back(*value);
+  }
+  if (values.empty()) return std::nullopt;
+  double excess = 0.0;
+  for (double value : values) excess += value - values.front();
+  return values.front() + excess / static_cast<double>(values.size());
+}
+
+/// The figure of all rows that comes first in the order `before`.
+template <class Before>
+std::optional<std::int64_t> extreme(const std::vector<const Row*>& rows, std::string_view name, Before before) {
+  std::optional<std::int64_t> found;
+  for (const Row* row : rows) {
+    const Detail* value = find_key(row->figures, name);
+    const auto* whole = value == nullptr ? nullptr : std::get_if<std::int64_t>(&value->value);
+    if (whole != nullptr && (!found || before(*whole, *found))) found = *whole;
+  }
+  return found;
+}
+
+std::string common_word(const std::vector<const Row*>& rows, std::string_view name) {
+  std::string common;
+  for (const Row* row : rows) {
+    const Detail* value = find_key(row->figures, name);
+    const auto* word = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
+    if (word == nullptr) continue;
+    if (!common.empty() && common != *word) return "";
+    common = *word;
+  }
+  return common;
+}
+
+/// Of all rows, whatever their status, since a planner that finds no plan has details too.
+Detail extra_figure(const std::vector<const Row*>& rows, std::string_view name) {
+  Detail common;
+  for (const Row* row : rows) {
+    Detail value = figure_of(*row, name);
+    if (value == Detail()) continue;
+    if (common != Detail() && common != value) {
+      const auto average = mean(rows, name);
+      return average ? Detail(*average) : Detail();
+    }
+    common = std::move(value);
+  }
+  return common;
+}
+
+Pairing find_baselines(const Manifest& manifest, const SortedCells& sorted) {
+  if (manifest.baseline) return pair_cells(manifest.cells, sorted, *manifest.baseline, true);
+  Pairing none;
+  none.of.resize(manifest.cells.size());
+  return none;
+}
+
+std::optional<MeanRatio> speed_up(const CellIndices& cells, const RowsByCell& rows, const Pairing& baselines) {
+  std::vector<double> ratios;
+  for (std::size_t cell : cells) {
+    const auto baseline = baselines.of[cell];
+    const auto ours = throughput(rows[cell]);
+    const auto theirs = baseline ? throughput(rows[*baseline]) : std::nullopt;
+    if (ours && theirs) ratios.push_back(*ours / *theirs);
+  }
+  return mean_ratio(ratios);
+}
+
+StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsByCell& all_rows,
+                    const Pairing& baselines, const std::vector<std::string>& columns) {
+  StudyLine line;
+  line.contender = contender;
+  std::vector<const Row*> rows;
+  for (std::size_t cell : cells) {
+    line.counts.add(all_rows[cell]);
+    if (all_rows[cell] != nullptr) rows.push_back(all_rows[cell]);
+  }
+  line.speed_up = speed_up(cells, all_rows, baselines);
+  line.throughput = mean(rows, name_of(FigureId::Throughput));
+  line.iteration_time_s = mean(rows, name_of(FigureId::IterationTime));
+  line.period_s = mean(rows, name_of(FigureId::Period));
+  line.bubble_ratio = mean(rows, name_of(FigureId::BubbleRatio));
+  line.prediction_error = mean(rows, name_of(FigureId::PredictionError));
+  line.peak_memory_bytes = extreme(rows, name_of(FigureId::PeakMemory), std::greater<>());
+  line.smallest_memory_bytes = extreme(rows, name_of(FigureId::SmallestMemory), std::greater<>());
+  line.overflow_bytes = extreme(rows, name_of(FigureId::Overflow), std::greater<>());
+  line.largest_microbatch_size = extreme(rows, name_of(FigureId::LargestMicrobatchSize), std::less<>());
+  for (const std::string& column : columns) line.extra.push_back(extra_figure(rows, column));
+  line.schedule = common_word(rows, name_of(FigureId::ResolvedSchedule));
+  line.configuration = common_word(rows, name_of(FigureId::Configuration));
+  return line;
+}
+
+/// A line alone in its group has nobody to be better than.
+void mark_best(StudyGroup& group) {
+  const auto competes = [](const StudyLine& line) {
+    return line.throughput && line.counts.of(CellStatus::Ok) == line.counts.total();
+  };
+  if (group.lines.size() < 2) return;
+  double highest = 0.0;
+  for (const StudyLine& line : group.lines) {
+    if (competes(line)) highest = std::max(highest, *line.throughput);
+  }
+  for (StudyLine& line : group.lines) line.is_best = competes(line) && !(*line.throughput < highest);
+}
+
+std::vector<StudyGroup> make_groups(const SortedCells& sorted, const RowsByCell& rows, const Pairing& baselines,
+                                    const std::vector<std::string>& columns) {
+  std::vector<std::map<std::size_t, CellIndices>> cells(sorted.groups.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) cells[sorted.group_of[i]][sorted.contender_of[i]].push_back(i);
+  std::vector<StudyGroup> groups;
+  for (std::size_t g = 0; g < cells.size(); ++g) {
+    StudyGroup& group = groups.emplace_back(StudyGroup{sorted.groups[g], {}});
+    for (const auto& [contender, indices] : cells[g]) {
+      group.lines.push_back(make_line(contender, indices, rows, baselines, columns));
+    }
+    mark_best(group);
+  }
+  return groups;
+}
+
+std::vector<OverallLine> make_overall(const std::vector<StudyGroup>& groups, std::size_t contenders) {
+  std::vector<OverallLine> overall(contenders);
+  for (std::size_t i = 0; i < contenders; ++i) overall[i].contender = i;
+  for (const StudyGroup& group : groups) {
+    for (const StudyLine& line : group.lines) {
+      OverallLine& into = overall[line.contender];
+      ++into.groups;
+      into.groups_won += line.is_best ? 1 : 0;
+      into.counts.not_run += line.counts.not_run;
+      for (const auto& [status, count] : line.counts.ended) into.counts.ended[status] += count;
+      if (line.speed_up) into.speed_ups.push_back(line.speed_up->mean);
+    }
+  }
+  for (OverallLine& line : overall) {
+    line.speed_up = mean_ratio(line.speed_ups);
+    if (line.speed_up) line.speed_up->interval.reset();
+  }
+  return overall;
+}
+
+std::vector<StudyReason> find_reasons(const Results& results) {
+  std::vector<StudyReason> reasons;
+  std::map<std::pair<CellStatus, std::string>, std::size_t> known;
+  for (const CellResult& result : results.rows) {
+    if (result.row.status == CellStatus::Ok || result.row.message.empty()) continue;
+    const auto [found, is_new] = known.emplace(std::pair(result.row.status, result.row.message), reasons.size());
+    if (is_new) reasons.push_back({result.row.status, result.row.message, 0});
+    ++reasons[found->second].count;
+  }
+  std::ranges::stable_sort(reasons, std::greater<>(), &StudyReason::count);
+  return reasons;
+}
+
+std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& baselines) {
+  std::vector<std::string> notes;
+  if (!summary.baseline) return notes;
+  if (!baselines.fits_any) notes.emplace_back("no cell is the baseline, so there are no speed-ups");
+  if (!baselines.contenders.empty()) {
+    notes.push_back("the baseline fits " + std::to_string(baselines.contenders.size()) +
+                    " planners; the first of them counts: " + summary.contenders[*baselines.contenders.begin()].name);
+  }
+  std::size_t unpaired = 0;
+  for (const StudyGroup& group : summary.groups) {
+    unpaired += static_cast<std::size_t>(std::ranges::count_if(
+        group.lines, [](const StudyLine& line) { return line.throughput.has_value() && !line.speed_up; }));
+  }
+  if (unpaired > 0 && baselines.fits_any) {
+    notes.push_back(std::to_string(unpaired) + (unpaired == 1 ? " line has" : " lines have") +
+                    " no speed-up: the baseline is missing or gave no figures there");
+  }
+  return notes;
+}
+
+std::size_t most_seeds(const std::vector<StudyGroup>& groups) {
+  std::size_t most = 1;
+  for (const StudyGroup& group : groups) {
+    for (const StudyLine& line : group.lines) most = std::max(most, line.counts.total());
+  }
+  return most;
+}
+
+}  // namespace
+
+StudySummary summarise_study(const Results& results) {
+  SortedCells sorted = sort_cells(results.manifest.cells);
+  const RowsByCell rows = rows_by_cell(results);
+  const Pairing baselines = find_baselines(results.manifest, sorted);
+  StudySummary summary;
+  summary.study = results.manifest.study;
+  summary.cells = results.manifest.cells.size();
+  summary.rows = results.rows.size();
+  summary.baseline = results.manifest.baseline;
+  summary.columns = results.manifest.columns;
+  for (const Row* row : rows) summary.counts.add(row);
+  summary.groups = make_groups(sorted, rows, baselines, results.manifest.columns);
+  summary.overall = make_overall(summary.groups, sorted.contenders.size());
+  summary.seeds = most_seeds(summary.groups);
+  for (const TableChoice& table : results.manifest.tables) {
+    summary.tables.push_back(make_table(table, results, sorted));
+  }
+  summary.reasons = find_reasons(results);
+  summary.constant = std::move(sorted.constant);
+  summary.contenders = std::move(sorted.contenders);
+  if (!summary.groups.empty()) {
+    for (const auto& [key, value] : summary.groups.front().keys) summary.differing.push_back(key);
+  }
+  summary.notes = find_notes(summary, baselines);
+  return summary;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,285 @@
+#include "experiments/view/ascii_timeline.hpp"
+
+#include "sim/base/text.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kUsualColumns = 100;
+constexpr std::size_t kLeastCells = 20;  ///< of a row, however narrow the terminal
+constexpr std::size_t kColumnsPerComputation = 2;
+constexpr std::size_t kTickDistance = 20;
+constexpr std::size_t kMostDevices = 64;
+
+struct Sign {
+  OpKind kind;
+  char letter;
+  const char* meaning;
+};
+
+/// Letters in the order of the legend.
+constexpr auto kSigns = std::to_array<Sign>({
+    {OpKind::Forward, 'F', "forward"},
+    {OpKind::Backward, 'B', "backward"},
+    {OpKind::BackwardInput, 'I', "input half of a backward"},
+    {OpKind::BackwardWeight, 'W', "weight half of a backward"},
+    {OpKind::ForwardBackward, 'P', "forward and backward as a pair"},
+    {OpKind::Recompute, 'r', "recompute"},
+    {OpKind::Update, 'U', "update"},
+    {OpKind::Activation, 'A', "activation"},
+    {OpKind::Gradient, 'G', "gradient"},
+    {OpKind::AllReduce, 'R', "all-reduce"},
+    {OpKind::SwapOut, 'O', "swap out"},
+    {OpKind::SwapIn, 'N', "swap in"},
+    {OpKind::Migration, 'M', "migration"},
+});
+
+const Sign* sign_of(OpKind kind) {
+  const auto found = std::ranges::find(kSigns, kind, &Sign::kind);
+  return found == kSigns.end() ? nullptr : &*found;
+}
+
+/// How time becomes columns.
+struct Scale {
+  Seconds begin;
+  Seconds column;  ///< that one column stands for
+  std::size_t columns = 0;
+  [[nodiscard]] std::size_t at(Seconds time) const {
+    const double exact = (time - begin) / column;
+    return std::min(columns, static_cast<std::size_t>(std::max(0.0, std::floor(exact + 0.5))));
+  }
+};
+
+/// What is drawn of a run.
+struct Picture {
+  std::vector<TimelineEntry> computations;  ///< of more than no time
+  std::vector<TimelineEntry> transfers;
+  Seconds begin;
+  Seconds end;
+  std::map<PlaceId, std::vector<StageId>> stages;  ///< of each device that computes, in order
+  bool names_stages = false;                       ///< some device has several
+  std::set<OpKind> drawn;
+  std::size_t left_out = 0;
+};
+
+/// The last iteration, or the whole run where nothing marks iterations.
+void find_extent(const Timeline& timeline, Picture& picture) {
+  for (const TimelineEntry& entry : timeline) picture.end = std::max(picture.end, entry.end);
+  std::vector<Seconds> barriers;
+  for (const TimelineEntry& entry : timeline) {
+    if (entry.kind == OpKind::Barrier) barriers.push_back(entry.end);
+  }
+  std::ranges::sort(barriers);
+  // The end of the last iteration is the end of the run; an asynchronous run goes on after its marks.
+  if (barriers.size() > 1 && barriers.back() >= picture.end) picture.begin = barriers[barriers.size() - 2];
+}
+
+Picture take(const Timeline& timeline) {
+  Picture picture;
+  find_extent(timeline, picture);
+  for (const TimelineEntry& entry : timeline) {
+    if (entry.end <= picture.begin || entry.end <= entry.start || sign_of(entry.kind) == nullptr) continue;
+    (is_compute(entry.kind) ? picture.computations : picture.transfers).push_back(entry);
+    if (!is_compute(entry.kind)) continue;
+    std::vector<StageId>& stages = picture.stages[entry.from];
+    if (!entry.stage.is_none() && std::ranges::find(stages, entry.stage) == stages.end()) stages.push_back(entry.stage);
+  }
+  for (auto& [place, stages] : picture.stages) {
+    std::ranges::sort(stages);
+    picture.names_stages = picture.names_stages || stages.size() > 1;
+  }
+  return picture;
+}
+
+/// Whether every computation starts and ends at a multiple of `unit`.
+bool all_fall_on(const Picture& picture, Seconds unit) {
+  const auto is_multiple = [&](Seconds time) {
+    const double exact = (time - picture.begin) / unit;
+    return std::abs(exact - std::round(exact)) < 1e-6 * std::max(1.0, exact);
+  };
+  return std::ranges::all_of(picture.computations, [&](const TimelineEntry& entry) {
+    return is_multiple(entry.start) && is_multiple(entry.end);
+  });
+}
+
+/// As many columns as there are, or a little less where every computation then has its exact length.
+Scale choose_scale(const Picture& picture, std::size_t columns) {
+  const Seconds length = picture.end - picture.begin;
+  Seconds shortest = length;
+  for (const TimelineEntry& entry : picture.computations) shortest = std::min(shortest, entry.end - entry.start);
+  for (int part = 1; part <= 4; ++part) {
+    const Seconds unit = shortest / part;
+    const auto per_unit = std::floor(static_cast<double>(columns) / (length / unit) + 1e-6);
+    if (per_unit * part < kColumnsPerComputation || !all_fall_on(picture, unit)) continue;
+    const Seconds column = unit / per_unit;
+    return {picture.begin, column, static_cast<std::size_t>(std::ceil(length / column - 1e-6))};
+  }
+  return {picture.begin, length / static_cast<double>(columns), columns};
+}
+
+/// What is written into an entry's columns: of a long number only the last digits, and the stage only where it fits.
+std::string label_of(const Picture& picture, const TimelineEntry& entry, std::size_t room) {
+  std::string letter(1, sign_of(entry.kind)->letter);
+  const bool has_number =
+      entry.kind != OpKind::Update && entry.kind != OpKind::AllReduce && entry.kind != OpKind::Migration;
+  if (!has_number || room < 2) return letter;
+  std::string number = std::to_string(entry.microbatch);
+  if (number.size() + 1 > room) return letter + number.substr(number.size() + 1 - room);
+  if (picture.names_stages && is_compute(entry.kind) && number.size() + 2 <= room) {
+    const std::vector<StageId>& stages = picture.stages.at(entry.from);
+    const auto position = std::ranges::find(stages, entry.stage) - stages.begin();
+    number += static_cast<char>(position < 26 ? 'a' + position : '?');
+  }
+  return letter + number;
+}
+
+/// Writes an entry into columns of its row.
+void paint(std::string& row, const Picture& picture, const TimelineEntry& entry, std::size_t begin, std::size_t end) {
+  std::string text = label_of(picture, entry, end - begin);
+  text.resize(end - begin, entry.aborted ? '!' : '-');
+  row.replace(begin, end - begin, text);
+}
+
+struct Row {
+  std::string name;
+  std::string cells;
+};
+
+std::vector<Row> device_rows(Picture& picture, const Platform& platform, const Scale& scale) {
+  std::vector<Row> rows;
+  for (const auto& [place, stages] : picture.stages) {
+    rows.push_back({platform.place_name(place), std::string(scale.columns, '.')});
+    for (const TimelineEntry& entry : picture.computations) {
+      if (entry.from != place) continue;
+      const std::size_t begin = scale.at(entry.start);
+      const std::size_t end = scale.at(entry.end);
+      if (begin == end) {
+        ++picture.left_out;
+        continue;
+      }
+      paint(rows.back().cells, picture, entry, begin, end);
+      picture.drawn.insert(entry.kind);
+    }
+  }
+  return rows;
+}
+
+/// A row for each pair of places; transfers that overlap take further rows. Each has a column at least.
+std::vector<Row> transfer_rows(Picture& picture, const Platform& platform, const Scale& scale) {
+  std::map<std::pair<PlaceId, PlaceId>, std::vector<const TimelineEntry*>> pairs;
+  for (const TimelineEntry& entry : picture.transfers) pairs[{entry.from, entry.to}].push_back(&entry);
+  std::vector<Row> rows;
+  for (auto& [ends, entries] : pairs) {
+    std::ranges::sort(entries, {}, [](const TimelineEntry* entry) { return std::pair(entry->start, entry->id); });
+    const std::size_t first = rows.size();
+    std::vector<std::size_t> free_from;  // of each row of this pair, the first free column
+    for (const TimelineEntry* entry : entries) {
+      const std::size_t begin = std::min(scale.at(entry->start), scale.columns - 1);
+      const std::size_t end = std::max(scale.at(entry->end), begin + 1);
+      const auto row = std::ranges::find_if(free_from, [&](std::size_t column) { return column <= begin; });
+      const auto index = static_cast<std::size_t>(row - free_from.begin());
+      if (row == free_from.end()) {
+        const std::string name = platform.place_name(ends.first) + "->" + platform.place_name(ends.second);
+        rows.push_back({index == 0 ? name : "", std::string(scale.columns, '.')});
+        free_from.push_back(0);
+      }
+      free_from[index] = end;
+      paint(rows[first + index].cells, picture, *entry, begin, end);
+      picture.drawn.insert(entry->kind);
+    }
+  }
+  return rows;
+}
+
+/// Times below the columns they belong to.
+std::string axis(const Scale& scale) {
+  std::string line;
+  for (std::size_t column = 0; column < scale.columns; column += kTickDistance) {
+    const std::string time = format_human_seconds(scale.column * static_cast<double>(column));
+    if (column + time.size() + 1 > scale.columns && column > 0) break;
+    line.resize(column, ' ');
+    line += '|' + time;
+  }
+  return line;
+}
+
+std::string legend(const Picture& picture, const Scale& scale) {
+  std::string text;
+  for (const Sign& sign : kSigns) {
+    if (picture.drawn.contains(sign.kind)) text += std::string(1, sign.letter) + " " + sign.meaning + ", ";
+  }
+  text += "number: microbatch (its last digits)";
+  if (picture.names_stages) text += ", a, b, ...: stages of the device";
+  text += ", . idle; a column is " + format_human_seconds(scale.column) + "\n";
+  if (picture.left_out > 0) {
+    text += std::to_string(picture.left_out) + " computations shorter than a column are not drawn\n";
+  }
+  return text;
+}
+
+std::string lines(const std::vector<Row>& rows, const Scale& scale) {
+  std::size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.name.size());
+  std::string text;
+  for (const Row& row : rows) text += row.name + std::string(width - row.name.size() + 1, ' ') + row.cells + "\n";
+  return text + std::string(width + 1, ' ') + axis(scale) + "\n";
+}
+
+std::size_t name_width(const Picture& picture, const Platform& platform, bool transfers) {
+  std::size_t width = 0;
+  for (const auto& [place, stages] : picture.stages) width = std::max(width, platform.place_name(place).size());
+  if (!transfers) return width;
+  for (const TimelineEntry& entry : picture.transfers) {
+    width = std::max(width, platform.place_name(entry.from).size() + platform.place_name(entry.to).size() + 2);
+  }
+  return width;
+}
+
+/// Computations of the device that has most.
+std::size_t most_computations(const Picture& picture) {
+  std::map<PlaceId, std::size_t> counts;
+  std::size_t most = 0;
+  for (const TimelineEntry& entry : picture.computations) most = std::max(most, ++counts[entry.from]);
+  return most;
+}
+
+}  // namespace
+
+std::string ascii_timeline(const Timeline& timeline, const Platform& platform, const PictureOptions& options) {
+  Picture picture = take(timeline);
+  if (picture.computations.empty()) return "there is nothing to draw: no computation takes any time\n";
+  if (picture.stages.size() > kMostDevices) {
+    return "too large to draw: " + std::to_string(picture.stages.size()) + " devices, of which at most " +
+           std::to_string(kMostDevices) + " are drawn\n";
+  }
+  const std::size_t names = name_width(picture, platform, options.transfers) + 1;
+  const std::size_t cells = std::max(options.columns, names + kLeastCells) - names;
+  const std::size_t most = most_computations(picture);
+  if (most * kColumnsPerComputation > cells) {
+    return "too large to draw: a device runs " + std::to_string(most) + " computations, and " +
+           std::to_string(options.columns) + " columns have room for " +
+           std::to_string(cells / kColumnsPerComputation) + "; fewer microbatches or a wider terminal would do\n";
+  }
+  const Scale scale = choose_scale(picture, cells);
+  std::vector<Row> rows = device_rows(picture, platform, scale);
+  if (options.transfers) std::ranges::move(transfer_rows(picture, platform, scale), std::back_inserter(rows));
+  return lines(rows, scale) + legend(picture, scale);
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  const bool known = isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualColumns;
+}
+
+}  // namespace stagecraft

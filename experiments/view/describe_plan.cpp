@@ -1,0 +1,133 @@
+#include "experiments/view/description.hpp"
+#include "experiments/view/explanation.hpp"
+#include "experiments/view/plan_view.hpp"
+#include "experiments/view/table.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/model/bandwidths.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/stage_program.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+/// The smallest bandwidth between two devices of the stages; none if they share all devices or are not connected.
+std::optional<BytesPerSecond> bandwidth_between(const Platform& platform, const Stage& from, const Stage& to) {
+  return smallest_bandwidth(platform, devices_of(from), devices_of(to)).bandwidth;
+}
+
+std::string boundaries_table(const Platform& platform, const Plan& plan, const std::vector<Boundary>& all) {
+  if (all.empty()) return "";
+  Table table{{"boundary", "bytes of a microbatch", "smallest bandwidth"}, {}};
+  for (const Boundary& boundary : all) {
+    const auto bandwidth =
+        bandwidth_between(platform, plan.stages[boundary.from.value()], plan.stages[boundary.to.value()]);
+    table.rows.push_back({std::to_string(boundary.from.value()) + " -> " + std::to_string(boundary.to.value()),
+                          format_human_bytes(boundary.bytes), bandwidth ? format_human_bandwidth(*bandwidth) : "-"});
+  }
+  return "\n" + to_text(table);
+}
+
+Detail::List boundaries_list(const Platform& platform, const Plan& plan, const std::vector<Boundary>& all) {
+  Detail::List list;
+  for (const Boundary& boundary : all) {
+    const auto bandwidth =
+        bandwidth_between(platform, plan.stages[boundary.from.value()], plan.stages[boundary.to.value()]);
+    list.emplace_back(Detail::Record{{"from", std::int64_t{boundary.from.value()}},
+                                     {"to", std::int64_t{boundary.to.value()}},
+                                     {"bytes", boundary.bytes.value()},
+                                     {"bandwidth_bytes_per_s", bandwidth ? Detail(bandwidth->value()) : Detail()}});
+  }
+  return list;
+}
+
+std::string memory_table(const Platform& platform, const Report& evaluated) {
+  Table table{{"memory at its peak"}, {}};
+  for (std::size_t i = 0; i < kMemoryCategories; ++i)
+    table.header.emplace_back(to_string(static_cast<MemoryCategory>(i)));
+  table.header.insert(table.header.end(), {"sum", "of"});
+  for (const DeviceReport& device : evaluated.devices) {
+    std::vector<std::string> row{platform.devices[device.device].name};
+    for (Bytes bytes : device.memory.breakdown) row.push_back(format_human_bytes(bytes));
+    row.push_back(format_human_bytes(device.memory.peak));
+    row.push_back(format_human_bytes(device.memory.capacity));
+    table.rows.push_back(std::move(row));
+  }
+  return "\n" + to_text(table);
+}
+
+Detail::List memory_list(const Platform& platform, const Report& evaluated) {
+  Detail::List list;
+  for (const DeviceReport& device : evaluated.devices) {
+    Detail::Record record{{"device", platform.devices[device.device].name}};
+    for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+      record.emplace_back(to_string(static_cast<MemoryCategory>(i)), device.memory.breakdown.at(i).value());
+    }
+    record.emplace_back("peak", device.memory.peak.value());
+    record.emplace_back("memory", device.memory.capacity.value());
+    list.emplace_back(std::move(record));
+  }
+  return list;
+}
+
+/// What each cause moves, and between how many pairs of places.
+struct Exchange {
+  TrafficCause cause;
+  double bytes = 0.0;
+  std::size_t pairs = 0;
+};
+std::vector<Exchange> exchanges(const Traffic& traffic) {
+  std::vector<Exchange> all;
+  for (const auto& [cause, bytes] : loads_by_cause(traffic)) {
+    const auto pairs = std::ranges::count(traffic.flows, cause, &Flow::cause);
+    all.push_back({cause, bytes / static_cast<double>(traffic.parts), static_cast<std::size_t>(pairs)});
+  }
+  return all;
+}
+
+std::string traffic_table(const std::vector<Exchange>& all, const std::string& unit) {
+  if (all.empty()) return "";
+  Table table{{"traffic of " + unit, "pairs of devices", "bytes"}, {}};
+  for (const Exchange& exchange : all) {
+    table.rows.push_back({cause_text(exchange.cause), std::to_string(exchange.pairs),
+                          format_human_bytes(Bytes(static_cast<std::int64_t>(exchange.bytes)))});
+  }
+  return "\n" + to_text(table);
+}
+
+Detail::List traffic_list(const std::vector<Exchange>& all) {
+  Detail::List list;
+  for (const Exchange& exchange : all) {
+    list.emplace_back(Detail::Record{{"what", cause_text(exchange.cause)},
+                                     {"pairs", static_cast<std::int64_t>(exchange.pairs)},
+                                     {"bytes", exchange.bytes}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Description describe_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                          const TrafficEvaluation& evaluation) {
+  const Report& evaluated = evaluation.report;
+  const std::vector<Boundary> all = boundaries(graph, plan);
+  const std::vector<Exchange> moved = exchanges(evaluation.traffic);
+  const std::string unit = is_asynchronous(plan.schedule) ? "a microbatch, on average" : "an iteration";
+  Detail::Record record{{"kind", "plan"},
+                        {"plan", plan_record(plan, graph, platform)},
+                        {"stages", stage_list(graph, platform, plan)},
+                        {"boundaries", boundaries_list(platform, plan, all)},
+                        {"memory_bytes", memory_list(platform, evaluated)},
+                        {"traffic", traffic_list(moved)},
+                        {"predicted", figures_record(plan.predicted, platform)},
+                        {"evaluated", figures_record(evaluated.figures(), platform)}};
+  return {plan_text(graph, platform, plan, evaluated) + memory_table(platform, evaluated) +
+              boundaries_table(platform, plan, all) + traffic_table(moved, unit),
+          std::move(record)};
+}
+
+}  // namespace stagecraft

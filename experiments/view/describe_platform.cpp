@@ -1,0 +1,282 @@
+#include "experiments/view/description.hpp"
+#include "experiments/view/platform_words.hpp"
+#include "experiments/view/table.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
+#include "sim/model/bisection.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <tuple>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMostRows = 40;  ///< of a table for people; JSON has all
+
+/// Places that are reached in the same way.
+struct RouteGroup {
+  PlaceId first;
+  PlaceId last;
+  std::uint32_t count = 0;
+  Route route;  ///< to the first
+  bool connected = false;
+  BytesPerSecond bandwidth;
+};
+
+/// The ways from the first device to every other device, nearest numbers first, and at last to its host.
+std::vector<RouteGroup> routes_from_first(const Platform& platform) {
+  std::vector<RouteGroup> groups;
+  std::map<std::tuple<bool, bool, double, double, std::size_t>, std::size_t> known;
+  const DeviceId start(0);
+  Route route;
+  for (std::size_t i = 1; i < platform.place_count(); ++i) {
+    const PlaceId place(i);
+    const bool is_device = platform.is_device(place);
+    if (!is_device && platform.host(place) != platform.devices[start].host) continue;
+    const bool connected = find_route(platform, platform.place(start), place, route);
+    const BytesPerSecond bandwidth = narrowest_bandwidth(platform, route).value_or(BytesPerSecond(0));
+    const auto [at, is_new] = known.try_emplace(
+        {is_device, connected, bandwidth.value(), route.latency.value(), route.links.size()}, groups.size());
+    if (is_new) groups.push_back({place, place, 0, route, connected, bandwidth});
+    groups[at->second].last = place;
+    ++groups[at->second].count;
+  }
+  return groups;
+}
+
+/// `gpu1`, `gpu1 .. gpu7` or, with others in between, `gpu1 and 62 others`.
+std::string members_text(const Platform& platform, const RouteGroup& group) {
+  const std::string& first = platform.place_name(group.first);
+  if (group.count == 1) return first;
+  const bool is_range = group.last.value() - group.first.value() + 1 == group.count;
+  if (is_range) return first + " .. " + platform.place_name(group.last);
+  return first + " and " + std::to_string(group.count - 1) + (group.count == 2 ? " other" : " others");
+}
+
+std::string links_text(const Platform& platform, const Route& route) {
+  std::string text;
+  for (LinkId link : route.links) text += (text.empty() ? "" : ", ") + platform.links[link].name;
+  return text.empty() ? "-" : text;
+}
+
+/// What JSON has in full is cut for people.
+std::string cut_table(const Table& table, std::size_t row_count) {
+  const std::size_t others = row_count - table.rows.size();
+  return "\n" + to_text(table) + (others > 0 ? "and " + std::to_string(others) + " more (--json has all)\n" : "");
+}
+
+std::string kinds_table(const Platform& platform) {
+  Table table{{"device kind", "devices", "memory", "reserved", "speed", "update"}, {}};
+  for (DeviceKindId id : indices(platform.spec.device_kinds)) {
+    const DeviceKind& kind = platform.spec.device_kinds[id];
+    const auto count = std::ranges::count(platform.devices.items(), id, &Device::kind);
+    table.rows.push_back({kind.name, std::to_string(count), format_human_bytes(kind.memory),
+                          format_human_bytes(kind.reserved), kind.speed ? short_number(*kind.speed) : "not known",
+                          kind.update_bandwidth ? format_human_bandwidth(*kind.update_bandwidth) : "free"});
+  }
+  return to_text(table);
+}
+
+std::string routes_table(const Platform& platform, const std::vector<RouteGroup>& groups) {
+  if (groups.empty()) return "";
+  Table table{{"from " + platform.devices[DeviceId(0)].name + " to", "bandwidth", "latency", "links (to the first)"},
+              {}};
+  for (const RouteGroup& group : groups) {
+    if (table.rows.size() == kMostRows) break;
+    table.rows.push_back(
+        {members_text(platform, group), group.connected ? format_human_bandwidth(group.bandwidth) : "not connected",
+         group.connected ? format_human_seconds(group.route.latency) : "-", links_text(platform, group.route)});
+  }
+  return cut_table(table, groups.size());
+}
+
+/// A link that what is nearer to the devices cannot fill.
+bool is_never_full(const Link& link) { return link.load_limit <= link.bandwidth; }
+
+/// The name with `*` for each number in it: what links of one kind have in common.
+std::string pattern_of(const std::string& name) {
+  std::string pattern;
+  for (char c : name) {
+    const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (is_digit && pattern.ends_with('*')) continue;
+    pattern += is_digit ? '*' : c;
+  }
+  return pattern;
+}
+
+struct LinkGroup {
+  std::string name;  ///< of a single one; a pattern of several
+  std::size_t count = 0;
+  const Link* first = nullptr;
+};
+
+std::vector<LinkGroup> link_groups(const Platform& platform) {
+  std::vector<LinkGroup> groups;
+  std::map<std::tuple<std::string, double, double, Sharing, bool>, std::size_t> known;
+  for (const Link& link : platform.links) {
+    std::string pattern = pattern_of(link.name);
+    const auto [at, is_new] = known.try_emplace(
+        {pattern, link.bandwidth.value(), link.latency.value(), link.sharing, is_never_full(link)}, groups.size());
+    if (is_new) groups.push_back({link.name, 0, &link});
+    if (++groups[at->second].count == 2) groups[at->second].name = std::move(pattern);
+  }
+  return groups;
+}
+
+std::string links_table(const Platform& platform) {
+  const std::vector<LinkGroup> groups = link_groups(platform);
+  Table table{{"link", "number", "bandwidth", "latency", "sharing", "bottleneck"}, {}};
+  for (const LinkGroup& group : groups) {
+    if (table.rows.size() == kMostRows) break;
+    table.rows.push_back({group.name, std::to_string(group.count), format_human_bandwidth(group.first->bandwidth),
+                          format_human_seconds(group.first->latency),
+                          group.first->sharing == Sharing::Exclusive ? "exclusive" : "fair",
+                          is_never_full(*group.first) ? "never" : "possible"});
+  }
+  return cut_table(table, groups.size());
+}
+
+/// None where some devices are not connected.
+std::optional<std::vector<Level>> known_levels(const Platform& platform) {
+  if (platform.devices.size() > 1 && !smallest_pair_bandwidth(platform)) return std::nullopt;
+  return levels(platform);
+}
+
+std::string levels_text(const std::optional<std::vector<Level>>& known) {
+  if (!known) return "levels: none, some devices are not connected\n";
+  std::string text;
+  for (const Level& level : *known) {
+    text += (text.empty() ? "" : ", then ") + std::to_string(level.count) + " at " +
+            format_human_bandwidth(level.bandwidth);
+  }
+  return "levels: " + (text.empty() ? "none, a single device" : text) + "\n";
+}
+
+Detail levels_list(const std::optional<std::vector<Level>>& known) {
+  if (!known) return {};
+  Detail::List list;
+  for (const Level& level : *known) {
+    list.emplace_back(
+        Detail::Record{{"count", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
+  }
+  return list;
+}
+
+Detail::List devices_list(const Platform& platform) {
+  Detail::List list;
+  for (DeviceId id : indices(platform.devices)) {
+    const Device& device = platform.devices[id];
+    const DeviceKind& kind = platform.kind(id);
+    list.emplace_back(
+        Detail::Record{{"name", device.name},
+                       {"kind", kind.name},
+                       {"node", device.node.is_none() ? Detail() : Detail(std::int64_t{device.node.value()})},
+                       {"host", device.host.is_none() ? Detail() : Detail(platform.hosts[device.host].name)},
+                       {"memory_bytes", kind.memory.value()},
+                       {"usable_bytes", platform.capacity(id).value()},
+                       {"speed", kind.speed ? Detail(*kind.speed) : Detail()}});
+  }
+  return list;
+}
+
+Detail::List links_list(const Platform& platform) {
+  Detail::List list;
+  for (const Link& link : platform.links) {
+    list.emplace_back(Detail::Record{{"name", link.name},
+                                     {"bandwidth_bytes_per_s", link.bandwidth.value()},
+                                     {"latency_s", link.latency.value()},
+                                     {"sharing", link.sharing == Sharing::Exclusive ? "exclusive" : "fair"},
+                                     {"can_be_bottleneck", !is_never_full(link)}});
+  }
+  return list;
+}
+
+Detail::List routes_list(const Platform& platform, const std::vector<RouteGroup>& groups) {
+  Detail::List list;
+  for (const RouteGroup& group : groups) {
+    Detail::List links;
+    for (LinkId link : group.route.links) links.emplace_back(platform.links[link].name);
+    list.emplace_back(
+        Detail::Record{{"from", platform.devices[DeviceId(0)].name},
+                       {"to", platform.place_name(group.first)},
+                       {"to_last", platform.place_name(group.last)},
+                       {"count", std::int64_t{group.count}},
+                       {"connected", group.connected},
+                       {"bandwidth_bytes_per_s", group.connected ? Detail(group.bandwidth.value()) : Detail()},
+                       {"latency_s", group.connected ? Detail(group.route.latency.value()) : Detail()},
+                       {"links", std::move(links)}});
+  }
+  return list;
+}
+
+/// Each kind of node with its number, and what joins them.
+std::string nodes_text(const Platform& platform) {
+  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
+  if (form == nullptr) return "";
+  std::map<NodeKindId, std::uint64_t> counts;
+  for (const NodeGroup& group : form->groups) counts[group.kind] += group.count;
+  std::string text;
+  for (const auto& [id, count] : counts) {
+    const NodeKind& kind = form->node_kinds[id];
+    text += std::to_string(count) + (count == 1 ? " node" : " nodes") + " of kind " + kind.name + ":\n" +
+            node_kind_words(platform.spec, kind) + "\n";
+  }
+  if (platform.nodes.size() > 1) text += "network: " + network_words(platform) + "\n";
+  return text;
+}
+
+/// `bisection: 150 GBps each way, gpu0 .. gpu3 | gpu4 .. gpu7`.
+std::string bisection_text(const Platform& platform, const std::optional<Bisection>& halves) {
+  if (!halves) return "";
+  const auto name = [&](std::size_t i) {
+    return halves->is_of_nodes ? "node" + std::to_string(i) : platform.devices[DeviceId(i)].name;
+  };
+  const auto range = [&](std::size_t first, std::size_t last) {
+    return first == last ? name(first) : name(first) + " .. " + name(last);
+  };
+  const std::size_t members = halves->is_of_nodes ? platform.nodes.size() : platform.devices.size();
+  return "bisection: " + format_human_bandwidth(halves->bandwidth) + " each way, " + range(0, halves->first_half - 1) +
+         " | " + range(halves->first_half, members - 1) + "\n";
+}
+
+std::string never_full_text(const Platform& platform) {
+  const auto count = std::ranges::count_if(platform.links.items(), is_never_full);
+  return count == 0 ? "" : "never the bottleneck: " + std::to_string(count) + " links\n";
+}
+
+std::string head_text(const Platform& platform) {
+  const std::size_t nodes = platform.nodes.size();
+  const std::size_t devices = platform.devices.size();
+  return "platform " + platform.spec.name + ": " + std::to_string(devices) + (devices == 1 ? " device" : " devices") +
+         (nodes == 0 ? "" : " on " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes")) + ", " +
+         std::to_string(platform.links.size()) + " links\n";
+}
+
+}  // namespace
+
+Description describe_platform(const Platform& platform) {
+  const std::vector<RouteGroup> groups = routes_from_first(platform);
+  const std::optional<std::vector<Level>> known = known_levels(platform);
+  const std::optional<BytesPerSecond> smallest = smallest_pair_bandwidth(platform);
+  const std::optional<Bisection> halves = bisection(platform);
+  const std::string text =
+      head_text(platform) + nodes_text(platform) + levels_text(known) +
+      (smallest ? "smallest bandwidth of a pair: " + format_human_bandwidth(*smallest) + "\n" : "") +
+      bisection_text(platform, halves) + never_full_text(platform) + "\n" + kinds_table(platform) +
+      routes_table(platform, groups) + links_table(platform);
+  Detail::Record record{{"kind", "platform"},
+                        {"name", platform.spec.name},
+                        {"nodes", static_cast<std::int64_t>(platform.nodes.size())},
+                        {"levels", levels_list(known)},
+                        {"smallest_pair_bandwidth_bytes_per_s", smallest ? Detail(smallest->value()) : Detail()},
+                        {"bisection_bytes_per_s", halves ? Detail(halves->bandwidth.value()) : Detail()},
+                        {"devices", devices_list(platform)},
+                        {"links", links_list(platform)},
+                        {"routes", routes_list(platform, groups)}};
+  return {text, std::move(record)};
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,82 @@
+#include "experiments/view/description.hpp"
+#include "experiments/view/table.hpp"
+#include "sim/base/text.hpp"
+
+#include <set>
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+std::size_t distinct(const Architecture& network, std::string Operator::* name) {
+  std::set<std::string> names;
+  for (const Operator& each : network.operators) names.insert(each.*name);
+  return names.size();
+}
+
+std::string rate_text(FlopsPerSecond rate) {
+  constexpr double kTera = 1e12;
+  return rate > FlopsPerSecond(0) ? short_number(rate.value() / kTera) + " Tflop/s" : "not available";
+}
+
+Detail rate(FlopsPerSecond value) { return value > FlopsPerSecond(0) ? Detail(value.value()) : Detail(); }
+
+}  // namespace
+
+Description describe_architecture(const Architecture& network) {
+  constexpr double kGiga = 1e9;
+  const std::size_t layers = distinct(network, &Operator::layer);
+  const std::size_t blocks = distinct(network, &Operator::block);
+  const double flops = forward_flops(network).value();
+  std::string text = "architecture " + network.name + ": " + std::to_string(network.operators.size()) +
+                     " operators in " + std::to_string(layers) + " layers and " + std::to_string(blocks) + " blocks\n";
+  if (!network.summary.empty()) text += network.summary + "\n";
+  text += "source: " + network.source + "\n" + std::to_string(parameter_count(network)) + " parameters";
+  if (const std::int64_t tied = tied_parameter_count(network); tied > 0) {
+    text += " and " + std::to_string(tied) + " tied copies";
+  }
+  text += "; of a sample: " + short_number(flops / kGiga) + " Gflop in the forward, " +
+          format_human_bytes(Bytes(network.input_bytes)) + " of input\n";
+  return {text,
+          {{"kind", "architecture"},
+           {"name", network.name},
+           {"source", network.source},
+           {"operators", static_cast<std::int64_t>(network.operators.size())},
+           {"layers", static_cast<std::int64_t>(layers)},
+           {"blocks", static_cast<std::int64_t>(blocks)},
+           {"parameters", parameter_count(network)},
+           {"tied_parameters", tied_parameter_count(network)},
+           {"forward_flops_per_sample", flops},
+           {"input_bytes_per_sample", network.input_bytes}}};
+}
+
+Description describe_device(const DeviceDescription& device) {
+  const std::string head = "device " + device.name + ": " + format_human_bytes(device.memory) + " of memory at " +
+                           format_human_bandwidth(device.memory_bandwidth) + "\n" +
+                           (device.summary.empty() ? "" : device.summary + "\n") + "source: " + device.source + "\n";
+  const std::string peaks = "matrix products: fp32 " + rate_text(device.fp32) + ", tf32 " + rate_text(device.tf32) +
+                            ", fp16 " + rate_text(device.fp16) + "; profiles are computed in " +
+                            to_string(device.precision) + "\n";
+  const Efficiency& share = device.efficiency;
+  const std::string reached = "reached: " + percent(share.convolution) + " in convolutions, " + percent(share.linear) +
+                              " in linear layers, " + percent(share.matmul) + " in batched products, " +
+                              percent(share.memory) + " of the memory bandwidth; a kernel starts in " +
+                              format_human_seconds(device.launch_overhead) + "\n";
+  return {head + peaks + reached,
+          {{"kind", "device"},
+           {"name", device.name},
+           {"source", device.source},
+           {"fp32_flops", rate(device.fp32)},
+           {"tf32_flops", rate(device.tf32)},
+           {"fp16_flops", rate(device.fp16)},
+           {"precision", to_string(device.precision)},
+           {"memory_bytes", device.memory.value()},
+           {"memory_bandwidth_bytes_per_s", device.memory_bandwidth.value()},
+           {"launch_overhead_s", device.launch_overhead.value()},
+           {"efficiency", Detail::Record{{"convolution", share.convolution},
+                                         {"linear", share.linear},
+                                         {"matmul", share.matmul},
+                                         {"memory", share.memory}}}}};
+}
+
+}  // namespace stagecraft

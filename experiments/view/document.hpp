@@ -1,0 +1,42 @@
+#pragma once
+
+#include "experiments/view/table.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// A heading with what stands below it, in this order. Texts are as they are meant: each form of the document escapes
+/// what it would take for markup.
+struct Section {
+  std::string heading;                 ///< empty: none
+  std::vector<std::string> sentences;  ///< a line each
+  std::optional<Table> table;
+  std::set<std::size_t> strong_rows;  ///< of the table; shown so where the form allows it
+  std::set<std::size_t> weak_rows;
+  std::vector<std::string> items;  ///< a list
+};
+
+/// What a report says, whatever it is written as.
+struct Document {
+  std::string title;
+  std::vector<Section> sections;
+};
+
+/// Plain text.
+[[nodiscard]] std::string to_text(const Document& document);
+
+/// Markdown as GitHub reads it.
+[[nodiscard]] std::string to_markdown(const Document& document);
+
+/// One HTML file that needs no other and runs no script.
+[[nodiscard]] std::string to_html(const Document& document);
+
+/// Text on one line: control characters and bytes that are no UTF-8 are escaped, `\n` or `\x1b`.
+[[nodiscard]] std::string one_line(const std::string& text);
+
+}  // namespace stagecraft

@@ -1,0 +1,189 @@
+#include "experiments/view/explanation.hpp"
+
+#include "experiments/run/simulation.hpp"
+#include "experiments/view/table.hpp"
+#include "sim/base/text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kLinksShown = 5;
+constexpr std::size_t kCausesShown = 3;
+
+double total(const Loads& loads) {
+  double sum = 0.0;
+  for (const auto& [cause, bytes] : loads) sum += bytes;
+  return sum;
+}
+
+/// `gradients 1 -> 0 (61 %), activations 0 -> 1 (39 %)`, the largest first.
+std::string loads_text(const Loads& loads) {
+  std::string text;
+  const double all = total(loads);
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    if (i == kCausesShown) return text + ", ...";
+    text += (i == 0 ? "" : ", ") + cause_text(loads[i].first);
+    if (loads.size() > 1) text += " (" + percent(loads[i].second / all) + ")";
+  }
+  return text;
+}
+
+const Loads& loads_of(const Explanation& explanation, LinkId link) {
+  static const Loads none;
+  const auto found = explanation.loads.find(link);
+  return found == explanation.loads.end() ? none : found->second;
+}
+
+std::string links_table(const Report& report, const Platform& platform, const Explanation& explanation) {
+  if (report.links.empty()) return "";
+  std::vector<LinkReport> links = report.links;
+  std::ranges::stable_sort(links, std::greater<>(), &LinkReport::utilisation);
+  Table table{{"busiest links", "carry", "bytes", "busy"}, {}, 2};
+  for (std::size_t i = 0; i < std::min(links.size(), kLinksShown); ++i) {
+    table.rows.push_back({platform.links[links[i].link].name, loads_text(loads_of(explanation, links[i].link)),
+                          format_human_bytes(links[i].bytes), percent(links[i].utilisation)});
+  }
+  std::string text = "\n" + to_text(table);
+  if (links.size() > kLinksShown) text += "(and " + std::to_string(links.size() - kLinksShown) + " more)\n";
+  return text;
+}
+
+std::string breakdown_text(const MemoryBreakdown& breakdown) {
+  std::vector<std::pair<Bytes, std::string>> parts;
+  for (std::size_t i = 0; i < breakdown.size(); ++i) {
+    if (breakdown.at(i) > Bytes(0)) parts.emplace_back(breakdown.at(i), to_string(static_cast<MemoryCategory>(i)));
+  }
+  std::ranges::stable_sort(parts, std::greater<>(), &std::pair<Bytes, std::string>::first);
+  std::string text;
+  for (const auto& [bytes, name] : parts) text += (text.empty() ? "" : ", ") + name + " " + format_human_bytes(bytes);
+  return text;
+}
+
+/// What fills the device that lacks most at its peak.
+std::string fullest_text(const Report& report, const Platform& platform) {
+  const DeviceReport* fullest = nullptr;
+  for (const DeviceReport& device : report.devices) {
+    const auto lacks = [](const DeviceReport& each) { return each.memory.peak - each.memory.capacity; };
+    if (lacks(device) > Bytes(0) && (fullest == nullptr || lacks(device) > lacks(*fullest))) fullest = &device;
+  }
+  if (fullest == nullptr) return "";
+  return "  at its peak " + platform.devices[fullest->device].name + " holds " +
+         format_human_bytes(fullest->memory.peak) + " of " + format_human_bytes(fullest->memory.capacity) + ":\n    " +
+         breakdown_text(fullest->memory.breakdown) + "\n";
+}
+
+std::string remedies_text(const Remedies& remedies) {
+  std::string text;
+  const auto add = [&](const std::string& remedy) { text += "\n    - " + remedy; };
+  if (remedies.memory) add(format_human_bytes(*remedies.memory) + " on every device");
+  if (remedies.microbatch_size) {
+    add("microbatches of " + std::to_string(*remedies.microbatch_size) + " samples");
+  }
+  std::string caps;
+  for (const auto& [stage, cap] : remedies.in_flight) {
+    caps += (caps.empty() ? "" : ", ") + std::to_string(cap) + " in stage " + std::to_string(stage.value());
+  }
+  if (!caps.empty()) add("fewer microbatches in flight (in_flight): " + caps);
+  if (remedies.recompute_layers) add("every layer recomputed by itself in the stages that lack memory");
+  if (remedies.recompute_stages) add("the whole stage recomputed as one segment, where memory is lacking");
+  return text.empty() ? "" : "  each of these alone would fit:" + text + "\n";
+}
+
+}  // namespace
+
+Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Plan& plan, const Simulation& simulation) {
+  Explanation explanation;
+  explanation.loads = loads_by_link(inputs.platform, simulation.traffic);
+  const Report& report = simulation.report;
+  if (report.out_of_memory()) explanation.remedies = find_remedies(inputs, graph, plan, report);
+  return explanation;
+}
+
+std::string cause_text(const TrafficCause& cause) {
+  const std::string from = std::to_string(cause.from.value());
+  const std::string way = from + " -> " + std::to_string(cause.to.value());
+  switch (cause.kind) {
+    case OpKind::Activation: return "activations " + way;
+    case OpKind::Gradient: return "gradients " + way;
+    case OpKind::AllReduce: return "all-reduce of stage " + from;
+    case OpKind::SwapOut: return "swap-out of stage " + from;
+    default: return "swap-in of stage " + from;
+  }
+}
+
+Seconds all_busy_time(const Report& report) {
+  return headline(report.figures()).value_or(Seconds(0)) * (1.0 - report.bubble_ratio);
+}
+
+std::string bottleneck_text(const Report& report, const Plan& plan, const Platform& platform,
+                            const Explanation& explanation) {
+  if (!report.bottleneck) return "";
+  const Bottleneck& bottleneck = *report.bottleneck;
+  const bool is_stage = bottleneck.kind == Bottleneck::Kind::Stage;
+  std::string text = "bottleneck: " + (is_stage ? "stage " + std::to_string(bottleneck.stage.value())
+                                                : "link " + platform.links[bottleneck.link].name);
+  if (is_stage) {
+    const std::vector<DeviceId> devices = devices_of(plan.stages[bottleneck.stage.value()]);
+    text += devices.size() == 1 ? " on " + platform.devices[devices.front()].name
+                                : " on " + std::to_string(devices.size()) + " devices";
+  }
+  text += ", busy " + percent(bottleneck.utilisation) + " of the time";
+  const std::string carried = is_stage ? "" : loads_text(loads_of(explanation, bottleneck.link));
+  if (!carried.empty()) text += ": " + carried;
+  const std::string devices =
+      report.devices.size() == 1 ? "the device" : "all " + std::to_string(report.devices.size()) + " devices";
+  text += "\nwith " + devices + " busy all the time: " + format_human_seconds(all_busy_time(report)) +
+          (report.period ? " per microbatch\n" : "\n");
+  return text + links_table(report, platform, explanation);
+}
+
+std::string lacking_text(const Report& report, const Platform& platform) {
+  const std::vector<MemoryOverflow>& overflows = report.overflows;
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < overflows.size(); begin = end) {
+    const auto continues = [&](std::size_t i) {
+      return overflows[i].excess == overflows[begin].excess &&
+             overflows[i].place.value() == overflows[i - 1].place.value() + 1;
+    };
+    for (end = begin + 1; end < overflows.size() && continues(end);) ++end;
+    const bool several = end - begin > 1;
+    text += "out of memory: " + platform.place_name(overflows[begin].place) +
+            (several ? " .. " + platform.place_name(overflows[end - 1].place) + " lack " : " lacks ") +
+            format_human_bytes(overflows[begin].excess) + (several ? " each" : "") + ", first after " +
+            format_human_seconds(overflows[begin].at) + "\n";
+  }
+  return text;
+}
+
+std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies) {
+  if (report.overflows.empty()) return "";
+  return lacking_text(report, platform) + fullest_text(report, platform) + remedies_text(remedies);
+}
+
+Detail::List load_list(const Loads& loads) {
+  Detail::List list;
+  const double all = total(loads);
+  for (const auto& [cause, bytes] : loads) {
+    list.emplace_back(Detail::Record{{"what", cause_text(cause)}, {"share", bytes / all}});
+  }
+  return list;
+}
+
+Detail::Record remedy_record(const Remedies& remedies) {
+  Detail::List caps;
+  for (const auto& [stage, cap] : remedies.in_flight) {
+    caps.emplace_back(Detail::Record{{"stage", std::int64_t{stage.value()}}, {"in_flight", cap}});
+  }
+  Detail::List recompute;
+  if (remedies.recompute_layers) recompute.emplace_back("layer");
+  if (remedies.recompute_stages) recompute.emplace_back("stage");
+  return {{"memory_bytes", remedies.memory ? Detail(remedies.memory->value()) : Detail()},
+          {"microbatch_size", remedies.microbatch_size ? Detail(*remedies.microbatch_size) : Detail()},
+          {"in_flight", std::move(caps)},
+          {"recompute", std::move(recompute)}};
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "experiments/run/remedy.hpp"
+#include "experiments/run/simulation.hpp"
+#include "experiments/run/traffic.hpp"
+#include "sim/model/detail.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
+
+#include <map>
+#include <string>
+
+namespace stagecraft {
+
+/// What the figures of a run do not say by themselves.
+struct Explanation {
+  std::map<LinkId, Loads> loads;  ///< what crosses each link; empty where transfers cross none
+  Remedies remedies;              ///< of a run out of memory
+};
+
+/// **Requires** `graph`, the model at the plan's microbatch size, and a simulation of `plan` with its traffic.
+[[nodiscard]] Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Plan& plan,
+                                  const Simulation& simulation);
+
+/// `activations 0 -> 1`, `all-reduce of stage 0`.
+[[nodiscard]] std::string cause_text(const TrafficCause& cause);
+
+/// The time that an iteration, or a microbatch in the steady state, would take if every device that the plan uses were
+/// busy all the time: what balance and overlap could gain at most.
+[[nodiscard]] Seconds all_busy_time(const Report& report);
+
+/// The bottleneck and what it is busy with, and the busiest links.
+[[nodiscard]] std::string bottleneck_text(const Report& report, const Plan& plan, const Platform& platform,
+                                          const Explanation& explanation);
+
+/// One line for each run of places that lack as much.
+[[nodiscard]] std::string lacking_text(const Report& report, const Platform& platform);
+
+/// Where memory was lacking, what filled the fullest device, and what would fit; empty if nothing was lacking.
+[[nodiscard]] std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies);
+
+/// As `simulate --json` shows them.
+[[nodiscard]] Detail::List load_list(const Loads& loads);
+[[nodiscard]] Detail::Record remedy_record(const Remedies& remedies);
+
+}  // namespace stagecraft

@@ -1,0 +1,177 @@
+#include "experiments/view/figures.hpp"
+
+#include "experiments/view/plan_view.hpp"
+#include "sim/base/error.hpp"
+#include "sim/model/replicas.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+Detail or_null(const std::optional<Seconds>& value) { return value ? Detail(value->value()) : Detail(); }
+Detail or_null(const std::optional<Bytes>& value) { return value ? Detail(value->value()) : Detail(); }
+Detail or_null(const std::optional<double>& value) { return value ? Detail(*value) : Detail(); }
+Detail or_null(const std::optional<std::int64_t>& value) { return value ? Detail(*value) : Detail(); }
+
+Detail largest_peak(const Figures& figures) {
+  const auto largest =
+      std::ranges::max_element(figures.peak_memory, {}, [](const auto& entry) { return entry.second; });
+  return largest == figures.peak_memory.end() ? Detail() : Detail(largest->second.value());
+}
+
+Detail fullest_device(const PlanRun& run) {
+  const auto& devices = run.simulation.report.devices;
+  const auto fullest =
+      std::ranges::max_element(devices, {}, [](const DeviceReport& device) { return device.memory.peak; });
+  return fullest == devices.end() ? Detail() : Detail(run.platform.devices[fullest->device].name);
+}
+
+Detail device_peaks(const PlanRun& run) {
+  Detail::Record peaks;
+  for (const DeviceReport& device : run.simulation.report.devices) {
+    peaks.emplace_back(run.platform.devices[device.device].name, device.memory.peak.value());
+  }
+  return peaks;
+}
+
+/// The place that lacks most; null if everything fits.
+const MemoryOverflow* worst_overflow(const Report& report) {
+  const auto worst = std::ranges::max_element(report.overflows, {}, &MemoryOverflow::excess);
+  return worst == report.overflows.end() ? nullptr : &*worst;
+}
+
+Detail overflow(const PlanRun& run) {
+  const MemoryOverflow* worst = worst_overflow(run.simulation.report);
+  return worst == nullptr ? Detail() : Detail(worst->excess.value());
+}
+
+Detail overflow_device(const PlanRun& run) {
+  const MemoryOverflow* worst = worst_overflow(run.simulation.report);
+  return worst == nullptr ? Detail() : Detail(run.platform.place_name(worst->place));
+}
+
+Detail bottleneck(const PlanRun& run) {
+  const auto& found = run.simulation.report.bottleneck;
+  return found ? Detail(bottleneck_name(*found, run.platform)) : Detail();
+}
+
+Detail smallest_memory(const Planning& planning) {
+  const auto* answer = std::get_if<Infeasible>(&planning.result);
+  return answer == nullptr ? Detail() : or_null(answer->smallest_memory);
+}
+
+Detail details(const Planning& planning) {
+  const Planned* planned = planning.planned();
+  return planned == nullptr ? Detail() : Detail(planned->details);
+}
+
+using Id = FigureId;
+using Kind = FigureKind;
+using Run = const PlanRun&;
+
+/// To add a figure: here, to `FigureId`, and to docs/reference/study-results.md.
+std::vector<FigureInfo> make_figures() {
+  return {
+      {Id::IterationTime, "iteration_time_s", Kind::Time,
+       [](Run run) -> Detail { return or_null(run.simulation.report.figures().iteration_time); }},
+      {Id::Load, "load_s", Kind::Time, [](Run run) -> Detail { return or_null(run.simulation.load); }},
+      {Id::Period, "period_s", Kind::Time, [](Run run) -> Detail { return or_null(run.simulation.report.period); }},
+      {Id::Throughput, "throughput_samples_per_s", Kind::Rate,
+       [](Run run) -> Detail { return run.simulation.report.throughput; }},
+      {Id::BubbleRatio, "bubble_ratio", Kind::Ratio,
+       [](Run run) -> Detail { return run.simulation.report.bubble_ratio; }},
+      {Id::SpanBubbleRatio, "span_bubble_ratio", Kind::Ratio,
+       [](Run run) -> Detail { return run.simulation.report.span_bubble_ratio; }},
+      {Id::IdealBubbleRatio, "ideal_bubble_ratio", Kind::Ratio,
+       [](Run run) -> Detail { return run.simulation.report.ideal_bubble_ratio; }},
+      {Id::RecomputeTime, "recompute_time_s", Kind::Time,
+       [](Run run) -> Detail { return run.simulation.report.recompute_time.value(); }},
+      {Id::ExposedCommunication, "exposed_communication_s", Kind::Time,
+       [](Run run) -> Detail { return run.simulation.report.exposed_communication.value(); }},
+      {Id::PeakMemory, "peak_memory_bytes", Kind::Size,
+       [](Run run) -> Detail { return largest_peak(run.simulation.report.figures()); }},
+      {Id::PeakMemoryDevice, "peak_memory_device", Kind::Word, fullest_device},
+      {Id::PredictionError, "prediction_error", Kind::Number,
+       [](Run run) -> Detail { return or_null(run.simulation.prediction_error(run.plan.predicted)); }},
+      {Id::PredictedIterationTime, "predicted_iteration_time_s", Kind::Time,
+       [](Run run) -> Detail { return or_null(run.plan.predicted.iteration_time); }},
+      {Id::PredictedPeriod, "predicted_period_s", Kind::Time,
+       [](Run run) -> Detail { return or_null(run.plan.predicted.period); }},
+      {Id::PredictedPeakMemory, "predicted_peak_memory_bytes", Kind::Size,
+       [](Run run) -> Detail { return largest_peak(run.plan.predicted); }},
+      {Id::EvaluatedIterationTime, "evaluated_iteration_time_s", Kind::Time,
+       [](Run run) -> Detail { return or_null(run.simulation.evaluated.iteration_time); }},
+      {Id::EvaluatedPeriod, "evaluated_period_s", Kind::Time,
+       [](Run run) -> Detail { return or_null(run.simulation.evaluated.period); }},
+      {Id::EvaluatedPeakMemory, "evaluated_peak_memory_bytes", Kind::Size,
+       [](Run run) -> Detail { return largest_peak(run.simulation.evaluated); }},
+      {Id::Overflow, "overflow_bytes", Kind::Size, overflow},
+      {Id::OverflowDevice, "overflow_device", Kind::Word, overflow_device},
+      {Id::Stages, "stages", Kind::Count, [](Run run) -> Detail { return std::ssize(run.plan.stages); }},
+      {Id::DevicesUsed, "devices_used", Kind::Count,
+       [](Run run) -> Detail { return std::ssize(Replicas(run.plan).devices()); }},
+      {Id::Configuration, "configuration", Kind::Word, [](Run run) -> Detail { return configuration_text(run.plan); }},
+      {Id::Bottleneck, "bottleneck", Kind::Word, bottleneck},
+      {Id::ResolvedSchedule, "resolved_schedule", Kind::Word,
+       [](Run run) -> Detail { return schedule_text(run.plan.schedule); }},
+      {Id::ResolvedMicrobatches, "resolved_microbatches", Kind::Count,
+       [](Run run) -> Detail { return run.plan.microbatches; }},
+      {Id::ResolvedMicrobatchSize, "resolved_microbatch_size", Kind::Count,
+       [](Run run) -> Detail { return run.plan.microbatch_size; }},
+      {Id::SimulatedOps, "simulated_ops", Kind::Count,
+       [](Run run) -> Detail { return static_cast<std::int64_t>(run.simulation.report.operations); }},
+      {Id::SmallestMemory, "smallest_memory_bytes", Kind::Size, smallest_memory},
+      {Id::LargestMicrobatchSize, "largest_microbatch_size", Kind::Count,
+       [](const Planning& planning) -> Detail { return or_null(planning.largest_microbatch_size); }},
+      {Id::DevicePeakMemory, "device_peak_memory_bytes", Kind::Record, device_peaks},
+      {Id::Details, "details", Kind::Record, details},
+  };
+}
+
+}  // namespace
+
+const std::vector<FigureInfo>& all_figures() {
+  static const std::vector<FigureInfo> figures = make_figures();
+  return figures;
+}
+
+const FigureInfo& figure_info(FigureId id) {
+  const FigureInfo& figure = all_figures().at(static_cast<std::size_t>(id));
+  STAGECRAFT_CHECK(figure.id == id, "figures stand in the order of their ids");
+  return figure;
+}
+
+const FigureInfo* find_figure(std::string_view name) {
+  const auto found = std::ranges::find(all_figures(), name, &FigureInfo::name);
+  return found == all_figures().end() ? nullptr : &*found;
+}
+
+Detail::Record::value_type figure_entry(FigureId id, const PlanRun& run) {
+  const FigureInfo& figure = figure_info(id);
+  return {std::string(figure.name), std::get<FigureInfo::OfRun>(figure.value)(run)};
+}
+
+Detail::Record figure_record(const Planning& planning, const std::optional<PlanRun>& run) {
+  Detail::Record record;
+  for (const FigureInfo& figure : all_figures()) {
+    Detail value;
+    if (const auto* of_answer = std::get_if<FigureInfo::OfAnswer>(&figure.value)) {
+      value = (*of_answer)(planning);
+    } else if (run) {
+      value = std::get<FigureInfo::OfRun>(figure.value)(*run);
+    }
+    if (value != Detail()) record.emplace_back(figure.name, std::move(value));
+  }
+  return record;
+}
+
+std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platform) {
+  if (bottleneck.kind == Bottleneck::Kind::Link) return platform.links[bottleneck.link].name;
+  return "stage " + std::to_string(bottleneck.stage.value());
+}
+
+}  // namespace stagecraft

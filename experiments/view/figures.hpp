@@ -1,0 +1,99 @@
+#pragma once
+
+#include "experiments/run/planning.hpp"
+#include "experiments/run/simulation.hpp"
+#include "sim/model/detail.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace stagecraft {
+
+/// The figures of results, in the order of the columns of results.csv.
+enum class FigureId : std::size_t {
+  IterationTime,
+  Load,
+  Period,
+  Throughput,
+  BubbleRatio,
+  SpanBubbleRatio,
+  IdealBubbleRatio,
+  RecomputeTime,
+  ExposedCommunication,
+  PeakMemory,
+  PeakMemoryDevice,
+  PredictionError,
+  PredictedIterationTime,
+  PredictedPeriod,
+  PredictedPeakMemory,
+  EvaluatedIterationTime,
+  EvaluatedPeriod,
+  EvaluatedPeakMemory,
+  Overflow,
+  OverflowDevice,
+  Stages,
+  DevicesUsed,
+  Configuration,
+  Bottleneck,
+  ResolvedSchedule,
+  ResolvedMicrobatches,
+  ResolvedMicrobatchSize,
+  SimulatedOps,
+  SmallestMemory,
+  LargestMicrobatchSize,
+  DevicePeakMemory,
+  Details,
+};
+
+/// What a figure measures: how it is stored, and how it is shown to people.
+enum class FigureKind {
+  Time,   ///< seconds
+  Rate,   ///< samples per second
+  Ratio,  ///< shown as a percentage
+  Number,
+  Size,  ///< bytes
+  Count,
+  Word,
+  Record,
+};
+
+/// A plan that was carried out.
+struct PlanRun {
+  const Simulation& simulation;
+  const Plan& plan;
+  const Platform& platform;
+};
+
+/// A figure: the one place that has its name.
+struct FigureInfo {
+  using OfRun = Detail (*)(const PlanRun&);
+  using OfAnswer = Detail (*)(const Planning&);
+
+  FigureId id;
+  std::string_view name;  ///< the column, and the key in JSON (docs/reference/study-results.md)
+  FigureKind kind;
+  std::variant<OfRun, OfAnswer> value;  ///< null where it does not apply
+};
+
+/// By `FigureId`.
+[[nodiscard]] const std::vector<FigureInfo>& all_figures();
+[[nodiscard]] const FigureInfo& figure_info(FigureId id);
+[[nodiscard]] inline std::string_view name_of(FigureId id) { return figure_info(id).name; }
+/// Null if there is none of that name.
+[[nodiscard]] const FigureInfo* find_figure(std::string_view name);
+
+/// A figure of a run under its name, null where it does not apply. **Requires** a figure of runs.
+[[nodiscard]] Detail::Record::value_type figure_entry(FigureId id, const PlanRun& run);
+
+/// All figures that apply to a planner's answer and, where that is a plan, to its run.
+[[nodiscard]] Detail::Record figure_record(const Planning& planning, const std::optional<PlanRun>& run);
+
+/// `stage 2`, or the link's name.
+[[nodiscard]] std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platform);
+
+}  // namespace stagecraft

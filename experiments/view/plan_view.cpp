@@ -1,0 +1,218 @@
+#include "experiments/view/plan_view.hpp"
+
+#include "experiments/run/simulation.hpp"
+#include "experiments/view/explanation.hpp"
+#include "experiments/view/table.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stagecraft {
+namespace {
+
+/// One letter for each layer of the stage: kept, recomputed or swapped.
+std::string action_letters(const Stage& stage) {
+  std::set<LayerId> recomputed;
+  for (const Recompute& segment : actions_of<Recompute>(stage)) {
+    recomputed.insert(segment.layers.begin(), segment.layers.end());
+  }
+  std::set<LayerId> swapped;
+  for (const Swap& swap : actions_of<Swap>(stage)) swapped.insert(swap.layers.begin(), swap.layers.end());
+  std::string letters;
+  for (LayerId layer : stage.layers) letters += recomputed.contains(layer) ? 'r' : swapped.contains(layer) ? 's' : 'k';
+  return letters;
+}
+
+Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                            const ScheduleProgram& program, StageId id) {
+  const Stage& stage = plan.stages[id.value()];
+  Detail::List layers;
+  for (LayerId layer : stage.layers) layers.emplace_back(graph.layers[layer].name);
+  Detail::List devices;
+  for (DeviceId device : devices_of(stage)) devices.emplace_back(platform.devices[device].name);
+  return {{"layers", std::move(layers)},
+          {"devices", std::move(devices)},
+          {"actions", action_letters(stage)},
+          {"in_flight", program.in_flight[id.value()]},
+          {"weight_versions", program.weight_versions[id.value()]}};
+}
+
+Detail::Record infeasible_record(const Planning& planning, const Platform& platform) {
+  const auto& infeasible = std::get<Infeasible>(planning.result);
+  const auto& size = planning.largest_microbatch_size;
+  const bool has_device = infeasible.device.has_value();
+  return {
+      {"reason", infeasible.reason},
+      {"device", has_device ? Detail(platform.devices[*infeasible.device].name) : Detail()},
+      {"stage", infeasible.stage ? Detail(std::int64_t{*infeasible.stage}) : Detail()},
+      {"excess_bytes", infeasible.excess.value()},
+      {"smallest_memory_bytes", infeasible.smallest_memory ? Detail(infeasible.smallest_memory->value()) : Detail()},
+      {"largest_microbatch_size", size ? Detail(*size) : Detail()},
+      {"hint", infeasible.hint.empty() ? Detail() : Detail(infeasible.hint)}};
+}
+
+std::string layers_text(const LayerGraph& graph, const std::vector<LayerId>& layers) {
+  const std::string& first = graph.layers[layers.front()].name;
+  return layers.size() == 1 ? first : first + " .. " + graph.layers[layers.back()].name;
+}
+
+std::string devices_text(const Platform& platform, const std::vector<DeviceId>& devices) {
+  const auto name = [&](DeviceId device) { return platform.devices[device].name; };
+  std::string text;
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t end = i + 1;
+    while (end < devices.size() && devices[end].value() == devices[end - 1].value() + 1) ++end;
+    text += (text.empty() ? "" : ",") + name(devices[i]);
+    if (end - i > 1) text += ".." + name(devices[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+/// `12k 3r`: how many layers are kept, recomputed, swapped.
+std::string actions_text(const Stage& stage) {
+  const std::string letters = action_letters(stage);
+  std::string text;
+  for (const char letter : {'k', 'r', 's'}) {
+    const auto count = std::ranges::count(letters, letter);
+    if (count > 0) text += (text.empty() ? "" : " ") + std::to_string(count) + letter;
+  }
+  return text;
+}
+
+/// The largest peak of a stage's devices, marked where it exceeds what the device has.
+std::string memory_text(const Report& report, const Stage& stage) {
+  Bytes largest{0};
+  bool fits = true;
+  for (const DeviceReport& device : report.devices) {
+    if (std::ranges::count(stage.replicas, Group(device.device)) == 0) continue;
+    largest = std::max(largest, device.memory.peak);
+    fits = fits && device.memory.peak <= device.memory.capacity;
+  }
+  return format_human_bytes(largest) + (fits ? "" : "!");
+}
+
+std::string stage_table(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  Table table{{"stage", "layers", "devices", "replicas", "actions", "in flight", "weights", "time", "memory"}, {}, 3};
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const Seconds time = stage_time(graph, platform, stage).total();
+    const std::string replicas =
+        std::to_string(stage.replicas.size()) + (stage.replication == Replication::Split ? " split" : "");
+    table.rows.push_back({std::to_string(s), layers_text(graph, stage.layers),
+                          devices_text(platform, devices_of(stage)), replicas, actions_text(stage),
+                          std::to_string(program.in_flight[s]), std::to_string(program.weight_versions[s]),
+                          format_human_seconds(time), memory_text(evaluated, stage)});
+  }
+  return to_text(table);
+}
+
+std::string figures_text(const std::string& who, const Figures& figures) {
+  const std::optional<Seconds> time = headline(figures);
+  if (!time) return "";
+  return who + ": " + (figures.period ? "period per microbatch " : "iteration time ") + format_human_seconds(*time) +
+         "\n";
+}
+
+/// What would do in place of the request; empty if nothing is known to.
+std::string remedy_text(const Planning& planning) {
+  const auto& infeasible = std::get<Infeasible>(planning.result);
+  const std::int64_t size = planning.graph.microbatch_size;
+  std::string text;
+  if (infeasible.smallest_memory) text = format_human_bytes(*infeasible.smallest_memory) + " on every device";
+  if (planning.largest_microbatch_size) {
+    text += (text.empty() ? "" : ", or ") + std::string("microbatches of ") +
+            std::to_string(*planning.largest_microbatch_size) + " instead of " + std::to_string(size) + " samples";
+  } else if (!text.empty() && !infeasible.is_costly && size > 1) {
+    text += "; no smaller microbatch does";
+  }
+  return text.empty() ? "" : "what would do: " + text + "\n";
+}
+
+}  // namespace
+
+std::string infeasible_text(const Planning& planning, const Platform& platform, const std::string& indent) {
+  const auto& infeasible = std::get<Infeasible>(planning.result);
+  std::string text = infeasible.reason;
+  const auto is_told = [&](const std::string& name) { return infeasible.reason.find(name) != std::string::npos; };
+  if (infeasible.device && !is_told(platform.devices[*infeasible.device].name)) {
+    text += "; on " + platform.devices[*infeasible.device].name;
+  }
+  if (infeasible.stage) text += "; in stage " + std::to_string(*infeasible.stage);
+  if (infeasible.excess > Bytes(0)) text += "; " + format_human_bytes(infeasible.excess) + " too much";
+  if (!infeasible.hint.empty()) text += " (" + infeasible.hint + ")";
+  const std::string remedy = remedy_text(planning);
+  return text + "\n" + (remedy.empty() ? "" : indent + remedy);
+}
+
+Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  Detail::List stages;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    stages.emplace_back(stage_record(graph, platform, plan, program, StageId(s)));
+  }
+  return stages;
+}
+
+std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
+  const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
+  std::string text = planner + plan.model + " on " + plan.platform + ", " + schedule_text(plan.schedule) + ", " +
+                     std::to_string(plan.microbatches) + " microbatches of " + std::to_string(plan.microbatch_size) +
+                     " samples\n\n" + stage_table(graph, platform, plan, evaluated) + "\n" +
+                     figures_text("predicted by the planner", plan.predicted) +
+                     figures_text("evaluated without contention", evaluated.figures());
+  text += lacking_text(evaluated, platform);
+  return text;
+}
+
+Detail::Record planning_record(const Planning& planning, const Figures& evaluated, const Platform& platform,
+                               bool timings) {
+  Detail::Record record{{"planner", planning.planner->name}};
+  const Planned* planned = planning.planned();
+  if (planned == nullptr) {
+    record.emplace_back("outcome", "infeasible");
+    for (auto& entry : infeasible_record(planning, platform)) {
+      record.push_back(std::move(entry));
+    }
+  } else {
+    record.emplace_back("outcome", "planned");
+    record.emplace_back("plan", plan_record(planned->plan, planning.graph, platform));
+    record.emplace_back("stages", stage_list(planning.graph, platform, planned->plan));
+    record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));
+    record.emplace_back("evaluated", figures_record(evaluated, platform));
+    record.emplace_back("details", planned->details);
+  }
+  if (timings) record.emplace_back("planning_time_s", planning.time.value());
+  return record;
+}
+
+std::string planning_text(const Planning& planning, const Report& evaluated, const Platform& platform, bool timings) {
+  const Planned* planned = planning.planned();
+  std::string text = planned == nullptr ? "no plan: " + infeasible_text(planning, platform, "")
+                                        : plan_text(planning.graph, platform, planned->plan, evaluated);
+  if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
+  return text;
+}
+
+std::string configuration_text(const Plan& plan) {
+  const std::size_t first = plan.stages.empty() ? 0 : plan.stages.front().replicas.size();
+  const auto alike = [&](const Stage& stage) { return stage.replicas.size() == first; };
+  if (plan.stages.size() > 2 && std::ranges::all_of(plan.stages, alike)) {
+    return std::to_string(plan.stages.size()) + " x " + std::to_string(first);
+  }
+  constexpr std::size_t kWidest = 24;
+  std::string text;
+  for (const Stage& stage : plan.stages) {
+    text += (text.empty() ? "" : "-") + std::to_string(stage.replicas.size());
+    if (text.size() > kWidest) return text + "-...";
+  }
+  return text;
+}
+
+}  // namespace stagecraft

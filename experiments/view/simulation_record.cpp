@@ -1,0 +1,191 @@
+#include "experiments/view/simulation_record.hpp"
+
+#include "experiments/view/figures.hpp"
+#include "sim/io/json.hpp"
+#include "sim/model/op_graph.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+Detail::Record breakdown_record(const MemoryBreakdown& breakdown) {
+  Detail::Record record;
+  for (std::size_t i = 0; i < breakdown.size(); ++i) {
+    record.emplace_back(to_string(static_cast<MemoryCategory>(i)), breakdown.at(i).value());
+  }
+  return record;
+}
+
+Detail::Record time_record(const TimeSplit& time) {
+  return {{"compute", time.compute.value()},
+          {"recompute", time.recompute.value()},
+          {"exposed_communication", time.exposed_communication.value()},
+          {"all_reduce", time.all_reduce.value()},
+          {"update", time.update.value()},
+          {"bubble", time.bubble.value()}};
+}
+
+Detail::Record device_record(const DeviceReport& device, const Platform& platform) {
+  Detail::List stages;
+  for (StageId stage : device.stages) stages.emplace_back(std::int64_t{stage.value()});
+  return {{"name", platform.devices[device.device].name},
+          {"stages", std::move(stages)},
+          {"busy_s", device.busy.value()},
+          {"bubble_ratio", device.bubble_ratio},
+          {"time", time_record(device.time)},
+          {"peak_memory_bytes", device.memory.peak.value()},
+          {"memory_bytes", device.memory.capacity.value()},
+          {"peak_at_s", device.memory.peak_at.value()},
+          {"in_flight_peak", device.in_flight_peak},
+          {"peak_breakdown", breakdown_record(device.memory.breakdown)}};
+}
+
+Detail::List device_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const DeviceReport& device : report.devices) list.emplace_back(device_record(device, platform));
+  return list;
+}
+
+Detail::List host_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const HostReport& host : report.hosts) {
+    list.emplace_back(Detail::Record{{"name", platform.hosts[host.host].name},
+                                     {"peak_memory_bytes", host.memory.peak.value()},
+                                     {"memory_bytes", host.memory.capacity.value()},
+                                     {"peak_at_s", host.memory.peak_at.value()}});
+  }
+  return list;
+}
+
+Detail::List link_list(const Report& report, const Platform& platform, const Explanation& explanation) {
+  Detail::List list;
+  for (const LinkReport& link : report.links) {
+    const auto loads = explanation.loads.find(link.link);
+    list.emplace_back(
+        Detail::Record{{"name", platform.links[link.link].name},
+                       {"bytes", link.bytes.value()},
+                       {"utilisation", link.utilisation},
+                       {"carries", loads == explanation.loads.end() ? Detail::List{} : load_list(loads->second)}});
+  }
+  return list;
+}
+
+Detail bottleneck_record(const Report& report, const Platform& platform) {
+  if (!report.bottleneck) return {};
+  const Bottleneck& bottleneck = *report.bottleneck;
+  return Detail::Record{{"kind", bottleneck.kind == Bottleneck::Kind::Stage ? "stage" : "link"},
+                        {"name", bottleneck_name(bottleneck, platform)},
+                        {"utilisation", bottleneck.utilisation}};
+}
+
+Detail::List overflow_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const MemoryOverflow& overflow : report.overflows) {
+    list.emplace_back(Detail::Record{{"name", platform.place_name(overflow.place)},
+                                     {"at_s", overflow.at.value()},
+                                     {"excess_bytes", overflow.excess.value()}});
+  }
+  return list;
+}
+
+Detail::List replan_list(const Report& report) {
+  Detail::List list;
+  for (const Replan& replan : report.replans) {
+    list.emplace_back(Detail::Record{{"microbatch", std::int64_t{replan.microbatch}}, {"at_s", replan.at.value()}});
+  }
+  return list;
+}
+
+Detail::List migration_list(const Report& report, const Platform& platform) {
+  Detail::List list;
+  for (const Migration& migration : report.migrations) {
+    list.emplace_back(Detail::Record{{"stage", std::int64_t{migration.stage.value()}},
+                                     {"from", platform.place_name(migration.from)},
+                                     {"to", platform.place_name(migration.to)},
+                                     {"bytes", migration.bytes.value()},
+                                     {"start_s", migration.start.value()},
+                                     {"end_s", migration.end.value()}});
+  }
+  return list;
+}
+
+Detail::List seconds_list(const std::vector<Seconds>& values) {
+  Detail::List list;
+  for (Seconds value : values) list.emplace_back(value.value());
+  return list;
+}
+
+/// The events file of the run; null without one.
+Detail events_record(const SimulationChoices& choices) {
+  if (choices.events_hash.empty()) return {};
+  const auto& seed = choices.noise_seed;
+  return Detail::Record{{"sha256", choices.events_hash},
+                        {"noise_seed", seed ? Detail(static_cast<std::int64_t>(*seed)) : Detail()}};
+}
+
+Detail place_or_null(const Platform& platform, PlaceId place) {
+  return place.is_none() ? Detail() : Detail(platform.place_name(place));
+}
+
+}  // namespace
+
+Detail::List timeline_list(const Timeline& timeline, const Platform& platform) {
+  Timeline sorted = timeline;
+  std::ranges::sort(sorted, {}, [](const TimelineEntry& entry) { return std::pair(entry.start, entry.id); });
+  Detail::List list;
+  for (const TimelineEntry& entry : sorted) {
+    list.emplace_back(
+        Detail::Record{{"op", to_string(entry.kind)},
+                       {"stage", entry.stage.is_none() ? Detail() : Detail(std::int64_t{entry.stage.value()})},
+                       {"microbatch", std::int64_t{entry.microbatch}},
+                       {"from", place_or_null(platform, entry.from)},
+                       {"to", place_or_null(platform, entry.to)},
+                       {"start_s", entry.start.value()},
+                       {"end_s", entry.end.value()},
+                       {"bytes", entry.bytes.value()},
+                       {"aborted", entry.aborted}});
+  }
+  return list;
+}
+
+Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
+                                 const Explanation& explanation, bool timings) {
+  const Report& report = simulation.report;
+  const PlanRun run{simulation, plan, platform};
+  const auto figure = [&](FigureId id) { return figure_entry(id, run); };
+  Detail::Record record{{"outcome", report.out_of_memory() ? "out_of_memory" : "ok"},
+                        {"engine", to_string(simulation.choices.engine)},
+                        {"network", to_string(simulation.choices.network)},
+                        {"schedule", plan.schedule.name},
+                        {"events", events_record(simulation.choices)},
+                        figure(FigureId::IterationTime),
+                        {"iterations_s", seconds_list(report.iterations)},
+                        figure(FigureId::Load),
+                        figure(FigureId::Period),
+                        figure(FigureId::Throughput),
+                        figure(FigureId::BubbleRatio),
+                        figure(FigureId::SpanBubbleRatio),
+                        figure(FigureId::IdealBubbleRatio),
+                        figure(FigureId::RecomputeTime),
+                        figure(FigureId::ExposedCommunication),
+                        {"devices", device_list(report, platform)},
+                        {"hosts", host_list(report, platform)},
+                        {"links", link_list(report, platform, explanation)},
+                        {"bottleneck", bottleneck_record(report, platform)},
+                        {"all_busy_time_s", all_busy_time(report).value()},
+                        {"overflows", overflow_list(report, platform)},
+                        {"predicted", figures_record(plan.predicted, platform)},
+                        {"evaluated", figures_record(simulation.evaluated, platform)},
+                        figure(FigureId::PredictionError),
+                        figure(FigureId::SimulatedOps)};
+  if (!report.replans.empty()) record.emplace_back("replans", replan_list(report));
+  if (!report.migrations.empty()) record.emplace_back("migrations", migration_list(report, platform));
+  if (report.out_of_memory()) record.emplace_back("would_fit", remedy_record(explanation.remedies));
+  if (timings) record.emplace_back("wall_time_s", simulation.wall_time.value());
+  return record;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,88 @@
+#include "experiments/view/simulation_text.hpp"
+
+#include "experiments/view/table.hpp"
+#include "sim/base/text.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+std::string or_dash(const std::optional<Seconds>& value) { return value ? format_human_seconds(*value) : "-"; }
+
+/// The largest peak of a device, with the place's name left out.
+std::string largest_peak(const Figures& figures) {
+  Bytes largest{0};
+  for (const auto& [device, peak] : figures.peak_memory) largest = std::max(largest, peak);
+  return figures.peak_memory.empty() ? "-" : format_human_bytes(largest);
+}
+
+std::string headline_text(const Simulation& simulation, const Plan& plan) {
+  const Report& report = simulation.report;
+  const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
+                                         : "iteration time " + or_dash(headline(report.figures()));
+  return schedule_text(plan.schedule) + ", " + std::to_string(plan.microbatches) + " microbatches of " +
+         std::to_string(plan.microbatch_size) + " samples: " + time + ", " + short_number(report.throughput) +
+         " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
+}
+
+std::string comparison_text(const Simulation& simulation, const Plan& plan) {
+  const Figures simulated = simulation.report.figures();
+  const auto row = [&](const std::string& name, const Figures& figures) {  // a claim of the other kind is none
+    const std::optional<Seconds> time = simulated.period ? figures.period : figures.iteration_time;
+    return std::vector<std::string>{name, or_dash(time), largest_peak(figures)};
+  };
+  Table table{{"", simulated.period ? "period" : "iteration time", "largest peak"}, {}};
+  table.rows.push_back(row("predicted by the planner", plan.predicted));
+  table.rows.push_back(row("evaluated without contention", simulation.evaluated));
+  if (simulation.choices.engine == EngineChoice::Replay) table.rows.push_back(row("replayed", simulated));
+  if (simulation.load) table.rows.push_back({"load of its busiest part", or_dash(simulation.load), ""});
+  std::string text = to_text(table);
+  if (const auto error = simulation.prediction_error(plan.predicted)) {
+    text += "prediction error: " + signed_percent(*error) + "\n";
+  }
+  return text;
+}
+
+std::string stages_text(const std::vector<StageId>& stages) {
+  std::string text;
+  for (StageId stage : stages) text += (text.empty() ? "" : ",") + std::to_string(stage.value());
+  return text;
+}
+
+std::string device_table(const Report& report, const Platform& platform) {
+  Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "update", "bubble",
+               "in flight", "peak memory", "of"},
+              {}};
+  for (const DeviceReport& device : report.devices) {
+    const TimeSplit& time = device.time;
+    const Seconds whole =
+        time.compute + time.recompute + time.exposed_communication + time.all_reduce + time.update + time.bubble;
+    const auto share = [&](Seconds part) { return whole > Seconds(0) ? percent(part / whole) : "-"; };
+    const bool fits = device.memory.peak <= device.memory.capacity;
+    table.rows.push_back({platform.devices[device.device].name, stages_text(device.stages), share(time.compute),
+                          share(time.recompute), share(time.exposed_communication), share(time.all_reduce),
+                          share(time.update), share(time.bubble), std::to_string(device.in_flight_peak),
+                          format_human_bytes(device.memory.peak) + (fits ? "" : "!"),
+                          format_human_bytes(device.memory.capacity)});
+  }
+  return to_text(table);
+}
+
+}  // namespace
+
+std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
+                            const Explanation& explanation, bool timings) {
+  const Report& report = simulation.report;
+  std::string text = headline_text(simulation, plan) + overflow_text(report, platform, explanation.remedies) + "\n" +
+                     device_table(report, platform) + bottleneck_text(report, plan, platform, explanation) + "\n" +
+                     comparison_text(simulation, plan);
+  if (timings) {
+    text += "\n" + std::to_string(report.operations) + " operations, " + to_string(simulation.choices.engine) + " in " +
+            format_human_seconds(simulation.wall_time) + "\n";
+  }
+  return text;
+}
+
+}  // namespace stagecraft

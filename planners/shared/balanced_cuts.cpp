@@ -1,0 +1,110 @@
+#include "planners/shared/balanced_cuts.hpp"
+
+#include "planners/planner.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/work.hpp"
+#include "sim/base/error.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace stagecraft {
+
+// NOLINTNEXTLINE(readability-function-size): the recurrence is three loops and a comparison
+std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const std::vector<double>& factors) {
+  const std::size_t items = prefix.size() - 1;
+  const std::size_t pieces = factors.size();
+  STAGECRAFT_CHECK(pieces > 0 && pieces <= items, "at least one item for each piece");
+  require_affordable(
+      {.what = "the table of " + std::to_string(items) + " layers in " + std::to_string(pieces) + " stages",
+       .bytes = sizeof(std::uint32_t) * static_cast<double>(items) * static_cast<double>(pieces),
+       .remedy = "plan fewer stages, or with blocks for layers"});
+  std::vector<std::vector<std::uint32_t>> cut(pieces, std::vector<std::uint32_t>(items + 1));
+  std::vector<double> best(items + 1);
+  for (std::size_t j = 0; j <= items; ++j) best[j] = factors[0] * prefix[j];
+  for (std::size_t p = 1; p < pieces; ++p) {
+    std::vector<double> next(items + 1, std::numeric_limits<double>::infinity());
+    for (std::size_t j = p + 1; j <= items; ++j) {
+      for (std::size_t i = j; i-- > p;) {
+        const double piece = factors[p] * (prefix[j] - prefix[i]);
+        if (piece >= next[j]) break;
+        if (best[i] < next[j]) {
+          next[j] = std::max(best[i], piece);
+          cut[p][j] = static_cast<std::uint32_t>(i);
+        }
+      }
+    }
+    best = std::move(next);
+  }
+  std::vector<std::size_t> first(pieces);
+  for (std::size_t p = pieces, end = items; p-- > 1;) first[p] = end = cut[p][end];
+  return first;
+}
+
+std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform,
+                                   const std::vector<std::vector<DeviceId>>& runs, bool recomputes) {
+  const std::vector<LayerId> order = canonical_order(graph);
+  std::vector<double> prefix(order.size() + 1);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Layer& layer = graph.layers[order[i]];
+    const Seconds again = recomputes ? layer.forward : Seconds(0);
+    prefix[i + 1] = prefix[i] + (layer.forward + layer.backward + again).value();
+  }
+  std::vector<double> factors;
+  for (const std::vector<DeviceId>& run : runs) factors.push_back(slowest_factor(graph, platform, run));
+  const std::vector<std::size_t> first = balanced_cuts(prefix, factors);
+  std::vector<Stage> stages(runs.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::size_t end = s + 1 < stages.size() ? first[s + 1] : order.size();
+    stages[s].layers = layers_in(order, first[s], end);
+    stages[s].replicas = groups_of_one(runs[s]);
+  }
+  return stages;
+}
+
+std::size_t pipeline_stages(const Placement& placement) {
+  std::map<std::uint32_t, std::size_t> stages;
+  std::size_t most = 0;
+  for (const Chunk& chunk : placement) most = std::max(most, ++stages[chunk.pipeline]);
+  return most;
+}
+
+Placement largest_placement(const ScheduleChoice& schedule, std::size_t devices, std::size_t stages) {
+  const ScheduleFamily& family = require_family(schedule.name);
+  const Options parameters = schedule_parameters(schedule);
+  for (std::size_t count = std::min(devices, stages); count > 0; --count) {
+    Placement placement = family.placement(count, parameters);
+    if (pipeline_stages(placement) <= stages) return placement;
+  }
+  return {};
+}
+
+std::vector<std::vector<DeviceId>> device_runs(std::size_t count, std::size_t replicas) {
+  std::vector<std::vector<DeviceId>> runs(count);
+  for (std::size_t i = 0; i < count * replicas; ++i) runs[i / replicas].emplace_back(i);
+  return runs;
+}
+
+std::vector<Stage> placed_stages(const LayerGraph& graph, const Platform& platform, const Placement& placement,
+                                 const std::vector<std::vector<DeviceId>>& runs, bool recomputes) {
+  std::map<std::uint32_t, std::vector<std::size_t>> stages_of;  // by pipeline: places in the placement
+  for (std::size_t s = 0; s < placement.size(); ++s) stages_of[placement[s].pipeline].push_back(s);
+  std::vector<Stage> stages(placement.size());
+  for (const auto& [pipeline, places] : stages_of) {
+    std::vector<std::vector<DeviceId>> own;
+    for (std::size_t place : places) own.push_back(runs[placement[place].device]);
+    std::vector<Stage> cut = balanced_stages(graph, platform, own, recomputes);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      cut[i].pipeline = pipeline;
+      stages[places[i]] = std::move(cut[i]);
+    }
+  }
+  return stages;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "planners/shared/chain.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/base/ticks.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+/// A contiguous cut and the least period of 1F1B* on it.
+struct ContiguousAnswer {
+  std::vector<ChainStage> stages;  ///< in chain order, on devices 0, 1, 2, …
+  Ticks period = 0;
+};
+
+/// The contiguous cut whose least period is smallest, to the tick, when a stage may hold `capacity`; none if no cut
+/// fits with any period. Of such cuts one with the fewest stages, always the same.
+/// **Cost** O(layers² · devices) for each of some 10 to 40 periods at worst; far less where loads or memory keep stages
+/// short.
+[[nodiscard]] std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capacity);
+
+/// The same within the chain's capacity.
+[[nodiscard]] std::optional<ContiguousAnswer> best_contiguous(const Chain& chain);
+
+/// The least capacity with which some contiguous cut fits, whatever its period.
+/// **Cost** O(layers²) for each bit of it at worst.
+[[nodiscard]] Bytes least_capacity(const Chain& chain);
+
+/// The least period of 1F1B* for contiguous stages that may hold `capacity` each; none if they do not fit.
+/// **Cost** O(stages² log stages).
+[[nodiscard]] std::optional<Ticks> least_period(const Chain& chain, std::span<const ChainStage> stages, Bytes capacity);
+
+}  // namespace stagecraft

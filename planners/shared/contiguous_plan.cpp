@@ -1,0 +1,70 @@
+#include "planners/shared/contiguous_plan.hpp"
+
+#include "planners/shared/best_contiguous.hpp"
+#include "planners/shared/chain.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/star_plan.hpp"
+#include "planners/shared/work.hpp"
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+PlanResult judged_answer(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain,
+                         const ContiguousAnswer& answer) {
+  Planned planned{star_plan(planner, request, chain, answer.stages, answer.period), {}};
+  Detail::List in_flight;
+  for (std::int64_t count : stages_in_flight(chain, answer.stages, answer.period)) in_flight.emplace_back(count);
+  planned.details = {{"period_s", to_seconds(answer.period).value()}, {"in_flight", std::move(in_flight)}};
+  const Detail::Record figures = chain_figures(request, chain);
+  planned.details.insert(planned.details.end(), figures.begin(), figures.end());
+  return judged(request, std::move(planned));
+}
+
+/// The best cut by the chain's formula that the ledger lets pass; on a chain of equal devices that is the first one. On
+/// a graph the ledger may count more: the capacity is lowered by what is lacking, at least by steps that double, until
+/// what is found fits. Or the ledger counts less: the last word has the cut that needs least memory by the formula.
+PlanResult plan_within(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain) {
+  constexpr std::int64_t kFirstStep = 4096;  // the part of the capacity that the first step lowers it by at least
+  Bytes capacity = chain.capacity();
+  Bytes step(chain.capacity().value() / kFirstStep);
+  while (const std::optional<ContiguousAnswer> answer = best_contiguous(chain, capacity)) {
+    PlanResult result = judged_answer(planner, request, chain, *answer);
+    if (std::holds_alternative<Planned>(result)) return result;
+    capacity -= std::max(step, std::get<Infeasible>(result).excess);
+    step = step * 2;
+  }
+  const std::optional<ContiguousAnswer> roomiest = best_contiguous(chain, least_capacity(chain));
+  STAGECRAFT_CHECK(roomiest.has_value(), "a cut fits into the least capacity");
+  return judged_answer(planner, request, chain, *roomiest);
+}
+
+void require_states(std::size_t layers, std::size_t devices) {
+  constexpr double kState = 24.0;  // bytes
+  require_affordable(
+      {.what = "the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) + " devices",
+       .bytes = kState * static_cast<double>(layers) * static_cast<double>(std::min(layers, devices)),
+       .remedy = "plan with blocks for layers, or for fewer devices"});
+}
+
+}  // namespace
+
+PlanResult contiguous_plan(const PlannerInfo& planner, const PlanRequest& request) {
+  require_states(request.graph.layers.size(), request.platform.devices.size());
+  const Chain chain(request, kPeriodicWeightVersions);
+  PlanResult result = plan_within(planner, request, chain);
+  if (auto* none = std::get_if<Infeasible>(&result)) {
+    none->reason = "no contiguous stages fit; in the cut that needs least memory " + none->reason;
+    none->hint = "'1f1b-star' keeps two copies of the weights: a synchronous schedule needs less, recomputation too";
+    // On a chain of equal devices that is the least memory; on a graph some other cut may fit with less.
+    none->search = MemorySearch{*std::exchange(none->smallest_memory, std::nullopt)};
+  }
+  return result;
+}
+
+}  // namespace stagecraft

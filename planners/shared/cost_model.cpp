@@ -1,0 +1,224 @@
+#include "planners/shared/cost_model.hpp"
+
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/device_peaks.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/pattern.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/stage_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kMostWalked = 2e6;  ///< microbatches times stages of a run that is walked for its peaks
+
+/// What a replica of a stage alone on its device holds at most with that many microbatches in flight.
+Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const StageProgram& work,
+                   std::int64_t weight_versions, const Replica& replica, std::int64_t pending) {
+  const Bytes boundary = boundary_bytes(plan, all, replica.stage, replica.device);
+  const StaticMemory held = static_memory(plan.training, work, weight_versions, boundary, replica.share);
+  return peak_memory(held, work, pending, replica.share);
+}
+
+std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (std::ranges::count(plan.stages[s].replicas, Group(device)) > 0) {
+      return static_cast<std::uint32_t>(s);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Devices that a microbatch visits on its way through the longest pipeline, one for each run of replicas.
+std::int64_t chain_length(const Plan& plan) {
+  std::map<std::uint32_t, std::set<DeviceId>> devices;
+  std::size_t longest = 0;
+  for (const Stage& stage : plan.stages) {
+    std::set<DeviceId>& visited = devices[stage.pipeline];
+    visited.insert(stage.replicas.front().lead());
+    longest = std::max(longest, visited.size());
+  }
+  return static_cast<std::int64_t>(longest);
+}
+
+/// At most this much: every replica is taken to have as many microbatches in flight as its stage ever has, and those
+/// that share a device to peak together.
+std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, const Plan& plan,
+                                                     const ScheduleProgram& program) {
+  const std::vector<Boundary> all = boundaries(graph, plan);
+  const Replicas replicas(plan);
+  std::map<DeviceId, Bytes> peaks;
+  for (StageId id : indices<StageId>(plan.stages.size())) {
+    const StageProgram work = stage_program(graph, plan.stages[id.value()]);
+    for (ReplicaId replica : replicas.of(id)) {
+      peaks[replicas[replica].device] += replica_peak(plan, all, work, program.weight_versions[id.value()],
+                                                      replicas[replica], program.in_flight[id.value()]);
+    }
+  }
+  return {peaks.begin(), peaks.end()};
+}
+
+/// Whether an exact figure takes no longer than a moment.
+bool is_quickly_walked(const Plan& plan, const ScheduleProgram& program) {
+  if (program.reaches_in_flight || program.pattern) return true;
+  return static_cast<double>(plan.microbatches) * static_cast<double>(plan.stages.size()) <= kMostWalked;
+}
+
+}  // namespace
+
+StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
+  const StageProgram work = stage_program(graph, stage);
+  const double factor = slowest_factor(graph, platform, devices_of(stage));
+  return {work.forward * factor, work.backward_total() * factor};
+}
+
+double slowest_factor(const LayerGraph& graph, const Platform& platform, const std::vector<DeviceId>& devices) {
+  STAGECRAFT_CHECK(!devices.empty(), "a stage with at least one device");
+  double factor = 0.0;
+  for (DeviceId device : devices) {
+    factor = std::max(factor, require_time_factor(platform, graph.device_kind, device));
+  }
+  return factor;
+}
+
+std::vector<DeviceId> all_devices(const Platform& platform) {
+  std::vector<DeviceId> devices;
+  for (DeviceId device : indices(platform.devices)) devices.push_back(device);
+  return devices;
+}
+
+std::vector<std::vector<DeviceId>> nodes_of(const Platform& platform) {
+  std::map<NodeId, std::vector<DeviceId>> members;  // in the explicit form all are of no node
+  for (DeviceId device : indices(platform.devices)) members[platform.devices[device].node].push_back(device);
+  std::vector<std::vector<DeviceId>> nodes;
+  for (auto& [id, devices] : members) nodes.push_back(std::move(devices));
+  return nodes;
+}
+
+Bytes smallest_capacity(const Platform& platform) {
+  Bytes smallest = platform.capacity(DeviceId(0));
+  for (DeviceId device : indices(platform.devices)) smallest = std::min(smallest, platform.capacity(device));
+  return smallest;
+}
+
+Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes) {
+  if (ring.size() < 2) return Seconds(0);
+  const SmallestBandwidth slowest = smallest_bandwidth_around(platform, ring);
+  if (slowest.apart) {
+    throw InputError("devices " + quote(platform.devices[slowest.apart->first].name) + " and " +
+                     quote(platform.devices[slowest.apart->second].name) + " of platform " + quote(platform.spec.name) +
+                     " are not connected");
+  }
+  const auto replicas = static_cast<double>(ring.size());
+  return bytes / slowest.bandwidth.value() * (2.0 * (replicas - 1.0) / replicas);
+}
+
+Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
+                       Bytes parameters) {
+  Seconds slowest{0};
+  for (DeviceId device : devices) slowest = std::max(slowest, update_time(platform.kind(device), training, parameters));
+  return slowest;
+}
+
+bool is_asynchronous(const ScheduleChoice& schedule) { return !require_family(schedule.name).synchronous; }
+
+Seconds largest_device_time(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  std::map<DeviceId, Seconds> times;
+  for (const Stage& stage : plan.stages) {
+    const Seconds time = stage_time(graph, platform, stage).total();
+    for (DeviceId device : devices_of(stage)) times[device] += time;
+  }
+  Seconds largest{0};
+  for (const auto& [device, time] : times) largest = std::max(largest, time);
+  return largest;
+}
+
+Figures claimed_figures(const Plan& plan, Seconds largest_device_time, std::int64_t replicas) {
+  Figures figures;
+  if (is_asynchronous(plan.schedule)) {
+    figures.period = largest_device_time / static_cast<double>(replicas);
+    return figures;
+  }
+  const std::int64_t rounds = (plan.microbatches + replicas - 1) / replicas;
+  figures.iteration_time = largest_device_time * static_cast<double>(rounds + chain_length(plan) - 1);
+  return figures;
+}
+
+std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
+                                                     const Plan& plan, const ScheduleProgram& program) {
+  if (program.orders_are_given || !is_quickly_walked(plan, program)) return ledger_bound(graph, plan, program);
+  if (const auto exact = device_peaks(graph, plan, program)) return *exact;
+  if (least_microbatches(program, Replicas(plan)) > plan.microbatches) return ledger_bound(graph, plan, program);
+  std::vector<std::pair<DeviceId, Bytes>> peaks;
+  for (const DeviceReport& device : evaluate_plan(graph, platform, plan).devices) {
+    peaks.emplace_back(device.device, device.memory.peak);
+  }
+  return peaks;
+}
+
+std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                            const ScheduleProgram& program, StageId stage) {
+  const std::vector<Boundary> all = boundaries(graph, plan);
+  const StageProgram work = stage_program(graph, plan.stages[stage.value()]);
+  const Replicas replicas(plan);
+  std::int64_t most = program.in_flight[stage.value()];
+  for (ReplicaId replica : replicas.of(stage)) {
+    const auto fits = [&](std::int64_t pending) {
+      return replica_peak(plan, all, work, program.weight_versions[stage.value()], replicas[replica], pending) <=
+             platform.capacity(replicas[replica].device);
+    };
+    std::int64_t held = 0;  // fits, or nothing does
+    while (held < most) {
+      const std::int64_t middle = held + (most - held + 1) / 2;
+      if (fits(middle)) {
+        held = middle;
+      } else {
+        most = middle - 1;
+      }
+    }
+  }
+  return most;
+}
+
+std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,
+                                          const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+  std::optional<Infeasible> worst;
+  for (const auto& [device, peak] : peaks) {
+    const Bytes excess = peak - platform.capacity(device);
+    if (excess <= Bytes(0) || (worst && excess <= worst->excess)) continue;
+    worst = Infeasible{"device '" + platform.devices[device].name + "' would hold " + format_human_bytes(peak) +
+                           " of " + format_human_bytes(platform.capacity(device)),
+                       device, stage_on(plan, device), excess, ""};
+  }
+  if (worst) worst->smallest_memory = memory_needed(platform, peaks);
+  return worst;
+}
+
+Bytes memory_needed(const Platform& platform, const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+  Bytes needed{0};
+  for (const auto& [device, peak] : peaks) {
+    if (peak > platform.capacity(device)) needed = std::max(needed, peak + platform.kind(device).reserved);
+  }
+  return needed;
+}
+
+PlanResult judged(const PlanRequest& request, Planned planned) {
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
+  planned.plan.pattern = program.pattern;
+  planned.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, planned.plan, program);
+  const auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
+  if (overflow) return *overflow;
+  return planned;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,73 @@
+#include "planners/shared/least_memory.hpp"
+
+#include "planners/shared/limits.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+namespace stagecraft {
+namespace {
+
+bool finds_plan(const PlannerInfo& planner, const PlanRequest& request, const MemorySearch& search, Bytes memory) {
+  const Platform platform = with_memory(request.platform, memory);
+  const PlanRequest again = on_platform(request, platform);
+  return search.finds ? search.finds(again) : std::holds_alternative<Planned>(planner.plan(again));
+}
+
+/// The first memory from the search's start on, doubled each time, with which there is a plan.
+std::optional<Bytes> enough_memory(const PlannerInfo& planner, const PlanRequest& request, const MemorySearch& search) {
+  Bytes memory = search.start;
+  for (int doublings = 0; doublings <= kMostDoublings && memory < kMostMemory; ++doublings, memory = memory * 2) {
+    if (finds_plan(planner, request, search, memory)) return memory;
+  }
+  return std::nullopt;
+}
+
+/// By bisection between what the devices have and `enough`. Most often a planner knows what is enough to the byte, so
+/// one byte less is asked first.
+Bytes least_memory(const PlannerInfo& planner, const PlanRequest& request, const MemorySearch& search, Bytes enough) {
+  constexpr Bytes kMebibyte{std::int64_t{1} << 20};
+  constexpr std::int64_t kSteps = 4096;
+  if (!finds_plan(planner, request, search, enough - Bytes(1))) return enough;
+  Bytes lacking = enough;
+  for (DeviceId device : indices(request.platform.devices)) {
+    lacking = std::min(lacking, request.platform.kind(device).memory);
+  }
+  const Bytes step = std::clamp(Bytes((enough - lacking).value() / kSteps), Bytes(1), kMebibyte);
+  while (enough - lacking > step) {
+    const Bytes middle = lacking + Bytes((enough - lacking).value() / 2);
+    (finds_plan(planner, request, search, middle) ? enough : lacking) = middle;
+  }
+  return enough;
+}
+
+}  // namespace
+
+PlanResult plan_explained(const PlannerInfo& planner, const PlanRequest& request) {
+  PlanResult result = planner.plan(request);
+  auto* none = std::get_if<Infeasible>(&result);
+  if (none == nullptr || !none->search) return result;
+  const MemorySearch search = *none->search;
+  if (const std::optional<Bytes> enough = enough_memory(planner, request, search)) {
+    none->smallest_memory = least_memory(planner, request, search, *enough);
+  }
+  return result;
+}
+
+Platform with_memory(const Platform& platform, Bytes least) {
+  Platform larger = platform;
+  for (DeviceKind& kind : larger.spec.device_kinds) kind.memory = std::max(kind.memory, least);
+  return larger;
+}
+
+PlanRequest on_platform(const PlanRequest& request, const Platform& platform) {
+  return {.graph = request.graph,
+          .platform = platform,
+          .schedule = request.schedule,
+          .microbatches = request.microbatches,
+          .training = request.training,
+          .options = request.options};
+}
+
+}  // namespace stagecraft

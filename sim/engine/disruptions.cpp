@@ -1,0 +1,107 @@
+#include "sim/engine/disruptions.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace stagecraft {
+
+void Disruptions::begin() {
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    if (events_[i].at_microbatch) {
+      at_microbatch_.emplace(*events_[i].at_microbatch, i);
+    } else if (events_[i].at <= run_.clock.now()) {
+      strike(i);
+    } else {
+      run_.wakes.put_off({Wake::Kind::Event, i}, events_[i].at);
+    }
+  }
+}
+
+void Disruptions::strike(std::uint64_t event) {
+  std::visit([this](const auto& change) { apply(change); }, events_[event].change);
+}
+
+void Disruptions::strike_at(std::uint32_t microbatch) {
+  auto event = at_microbatch_.find(microbatch);
+  while (event != at_microbatch_.end() && event->first == microbatch) {
+    strike(event->second);
+    event = at_microbatch_.erase(event);
+  }
+}
+
+/// The rest of a running computation takes the new factor; its old completion goes stale with its generation.
+void Disruptions::apply(const Slowdown& change) {
+  run_.speeds.set_slowdown(change.device, change.factor);
+  for (const SpanLog::Started& started : run_.log.started()) {
+    Operation& what = run_.operations[started.op];
+    if (!is_running(started) || !is_compute(what.op.kind) || !involves(started.op, change.device)) continue;
+    ++what.generation;
+    const auto further = run_.resources.further_devices(started.op, what.op);
+    const Seconds end = run_.speeds.resume(started.op, what.op, further, run_.clock.now());
+    run_.clock.complete_at({OpId(started.op), what.generation}, end);
+  }
+}
+
+void Disruptions::apply(const BandwidthChange& change) { run_.clock.set_bandwidth(change.link, change.bandwidth); }
+
+void Disruptions::apply(const Failure& change) {
+  run_.outages.begin(change.device);
+  run_.resources.set_down(change.device, true);
+  for (std::size_t i = 0; i < run_.log.started().size(); ++i) {
+    const SpanLog::Started& started = run_.log.started()[i];
+    const OpKind kind = run_.operations[started.op].op.kind;
+    if (!is_compute(kind) && !is_transfer(kind)) continue;
+    if (!is_running(started) || !involves(started.op, change.device)) continue;
+    run_.log.abort(i, run_.clock.now());
+    abort(started.op);
+  }
+  run_.wakes.put_off({Wake::Kind::Recovery, change.device.value()}, run_.clock.now() + change.duration);
+  run_.log.flush();
+}
+
+/// What starts at this very instant starts after the event, and so has its noise.
+void Disruptions::apply(const Jitter& change) {
+  run_.speeds.set_noise(change);
+  const Seconds now = run_.clock.now();
+  for (const SpanLog::Started& started : run_.log.started()) {
+    Operation& what = run_.operations[started.op];
+    if (!is_running(started) || !is_compute(what.op.kind) || what.start != now) continue;
+    ++what.generation;
+    const auto further = run_.resources.further_devices(started.op, what.op);
+    run_.clock.complete_at({OpId(started.op), what.generation}, run_.speeds.start(started.op, what.op, further, now));
+  }
+}
+
+/// Puts a running operation back to the front of its lanes, ready to start again.
+void Disruptions::abort(std::uint64_t op) {
+  Operation& what = run_.operations[op];
+  if (crosses_links(what.op)) run_.clock.abort_transfer({OpId(op), what.generation});
+  ++what.generation;
+  what.state = Operation::State::Ready;
+  for (Resource* resource : run_.resources.of(op, what.op)) {
+    run_.resources.put_back(*resource, op);
+    run_.dispatcher.release(*resource);
+  }
+  run_.dispatcher.return_to(op);
+}
+
+std::vector<std::uint64_t> Disruptions::recover(DeviceId device) {
+  if (!run_.outages.end(device)) return {};
+  for (Resource* lane : run_.resources.set_down(device, false)) run_.dispatcher.offer(*lane);
+  return run_.outages.release(device);
+}
+
+bool Disruptions::is_running(const SpanLog::Started& started) const {
+  return !started.aborted && run_.operations[started.op].state == Operation::State::Running;
+}
+
+/// Whether the operation computes on the device, or sends from or to it.
+bool Disruptions::involves(std::uint64_t op, DeviceId device) const {
+  const Op& what = run_.operations[op].op;
+  const PlaceId place = run_.platform.place(device);
+  if (what.from == place || what.to == place) return true;
+  const auto further = run_.resources.further_devices(op, what);
+  return std::ranges::find(further, device) != further.end();
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "sim/engine/clock.hpp"
+#include "sim/engine/dispatcher.hpp"
+#include "sim/engine/operation_store.hpp"
+#include "sim/engine/outages.hpp"
+#include "sim/engine/resources.hpp"
+#include "sim/engine/span_log.hpp"
+#include "sim/engine/speeds.hpp"
+#include "sim/engine/wakes.hpp"
+#include "sim/model/events.hpp"
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// The parts of a run that events act on. All must outlive whoever is given this.
+struct RunParts {
+  const Platform& platform;
+  Clock& clock;
+  OperationStore& operations;
+  Resources& resources;
+  Outages& outages;
+  Speeds& speeds;
+  Wakes& wakes;
+  Dispatcher& dispatcher;
+  SpanLog& log;
+};
+
+/// When events strike, and what they do to operations under way. What ends at the instant of an event has ended before
+/// it, and what starts then starts after it.
+class Disruptions {
+ public:
+  Disruptions(const RunParts& run, Events events) : run_(run), events_(std::move(events)) {}
+
+  /// Strikes what is due at the start of the run, and puts off the rest.
+  void begin();
+  /// An event's instant has come: `Wake::Kind::Event`.
+  void strike(std::uint64_t event);
+  /// The first forward of a microbatch has started.
+  void strike_at(std::uint32_t microbatch);
+  /// One of the device's failures is over: `Wake::Kind::Recovery`. Returns the transfers that have waited for it.
+  [[nodiscard]] std::vector<std::uint64_t> recover(DeviceId device);
+
+ private:
+  void apply(const Slowdown& change);
+  void apply(const BandwidthChange& change);
+  void apply(const Failure& change);
+  void apply(const Jitter& change);
+  void abort(std::uint64_t op);
+  [[nodiscard]] bool is_running(const SpanLog::Started& started) const;
+  [[nodiscard]] bool involves(std::uint64_t op, DeviceId device) const;
+
+  RunParts run_;
+  Events events_;
+  std::multimap<std::uint32_t, std::uint64_t> at_microbatch_;  ///< by microbatch: events that have not struck
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sim/model/observation.hpp"
+#include "sim/model/op_graph.hpp"
+
+#include <cstdint>
+
+namespace stagecraft {
+
+/// Gathers what an online planner may know of the run: counts and times by stage since the last observation.
+class Observations {
+ public:
+  /// A window has announced so many further stages.
+  void add_stages(std::size_t count) { present_.stages.resize(present_.stages.size() + count); }
+  /// A forward of the microbatch has started.
+  void inject(std::uint32_t microbatch) {
+    if (microbatch >= present_.microbatches_injected) present_.microbatches_injected = microbatch + 1;
+  }
+  /// An operation has taken `seconds`. **Requires** that a window has announced its stage.
+  void end(const Op& op, Seconds seconds);
+  /// What has been seen since the last call.
+  [[nodiscard]] Observation take(Seconds now);
+
+ private:
+  Observation present_;
+};
+
+}  // namespace stagecraft

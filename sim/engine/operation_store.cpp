@@ -1,0 +1,57 @@
+#include "sim/engine/operation_store.hpp"
+
+#include "sim/base/error.hpp"
+
+namespace stagecraft {
+
+OperationStore::OperationStore() {
+  edges_.push_back({});  // position 0 ends a list
+}
+
+void OperationStore::expect(const OpGraph& window) {
+  STAGECRAFT_CHECK(window.first_id.value() == operations_.end(), "windows are numbered without gaps");
+  operations_.reserve(window.ops.size());
+  edges_.reserve(window.dependencies.size());
+  deltas_.reserve(window.deltas.size());
+}
+
+std::uint64_t OperationStore::append(const OpGraph& window, std::size_t index) {
+  const std::uint64_t op = operations_.end();
+  Operation& what = operations_.extend();
+  what = Operation{};
+  what.op = window.ops[index];
+  for (OpId earlier : window.dependencies_of(index)) {
+    STAGECRAFT_CHECK(earlier.value() < op, "an operation depends on earlier ones only");
+    if (!holds(earlier.value())) continue;
+    Operation& dependency = operations_[earlier.value()];
+    if (dependency.state == Operation::State::Done) {
+      note_cause(what, dependency, earlier.value());
+      continue;
+    }
+    dependency.successors = edges_.push_back({op, dependency.successors});
+    ++what.missing;
+  }
+  what.edges = what.missing;
+  for (const MemoryDelta& delta : window.deltas_of(index)) deltas_.push_back(delta);
+  what.delta_end = deltas_.end();
+  ++unfinished_;
+  return op;
+}
+
+std::span<const MemoryDelta> OperationStore::joined(std::uint64_t begin, std::uint64_t end) {
+  joined_.clear();
+  for (std::uint64_t i = begin; i < end; ++i) joined_.push_back(deltas_[i]);
+  return joined_;
+}
+
+// An operation's edges were appended with it, so those of a prefix of the operations are a prefix of the edges.
+void OperationStore::forget_reported() {
+  std::uint64_t oldest = operations_.begin();
+  for (; oldest < operations_.end() && operations_[oldest].reported; ++oldest) {
+    edges_.drop_before(edges_.begin() + operations_[oldest].edges);
+    deltas_.drop_before(operations_[oldest].delta_end);
+  }
+  operations_.drop_before(oldest);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "sim/model/op_graph.hpp"
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft {
+
+/// Devices that are down, and the transfers that wait for their recovery. Failures of one device may overlap.
+class Outages {
+ public:
+  /// `platform` must outlive the outages.
+  explicit Outages(const Platform& platform)
+      : platform_(platform), failures_(platform.devices.size()), held_(platform.devices.size()) {}
+
+  void begin(DeviceId device);
+  /// One of the device's failures is over. Returns whether it is up again.
+  bool end(DeviceId device);
+  [[nodiscard]] bool is_down(DeviceId device) const { return failures_[device.value()] > 0; }
+
+  /// Whether the operation is a transfer from or to a device that is down; then it waits for that device.
+  bool hold(std::uint64_t op, const Op& what) { return lasting_ > 0 && hold_there(op, what); }
+  /// The operations that have waited for the device, which waits for none any more.
+  [[nodiscard]] std::vector<std::uint64_t> release(DeviceId device);
+
+ private:
+  bool hold_there(std::uint64_t op, const Op& what);
+
+  const Platform& platform_;
+  std::vector<std::uint32_t> failures_;           ///< by DeviceId: those that last
+  std::size_t lasting_ = 0;                       ///< over all devices
+  std::vector<std::vector<std::uint64_t>> held_;  ///< by DeviceId
+};
+
+}  // namespace stagecraft

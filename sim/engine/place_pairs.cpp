@@ -1,0 +1,15 @@
+#include "sim/engine/place_pairs.hpp"
+
+namespace stagecraft {
+
+std::uint32_t PlacePairs::number_of(PlaceId from, PlaceId to) {
+  const std::uint64_t key = (std::uint64_t{from.value()} << 32) | to.value();
+  if (key == last_key_) return last_;
+  const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(items_.size()));
+  if (is_new) items_.push_back({from, to});
+  last_key_ = key;
+  last_ = found->second;
+  return last_;
+}
+
+}  // namespace stagecraft

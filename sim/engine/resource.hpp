@@ -1,0 +1,41 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/op_graph.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <vector>
+
+namespace stagecraft {
+
+/// An operation that wants resources which others want too; the least one goes first.
+struct Claim {
+  std::int32_t priority = 0;
+  Seconds ready_at;
+  std::uint64_t op = 0;
+  friend auto operator<=>(const Claim&, const Claim&) = default;
+};
+using Claims = std::priority_queue<Claim, std::vector<Claim>, std::greater<>>;
+
+/// What one operation at a time holds: a lane, or an exclusive link.
+struct Resource {
+  Discipline discipline = Discipline::Ready;
+  DeviceId device;  ///< of a compute lane
+  bool busy = false;
+  bool down = false;                ///< its device has failed
+  bool closed = false;              ///< no later window adds to it
+  std::uint64_t unstarted = 0;      ///< operations appended and not started
+  std::deque<std::uint64_t> queue;  ///< strict: in order
+  Claims waiters;                   ///< ready: those found to be held up by this resource
+
+  [[nodiscard]] bool is_free() const { return !busy && !down; }
+  /// Whether the executor must look ahead for it: a device's lane that is not closed.
+  [[nodiscard]] bool is_open() const { return !device.is_none() && !closed; }
+};
+
+}  // namespace stagecraft

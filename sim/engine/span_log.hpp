@@ -1,0 +1,46 @@
+#pragma once
+
+#include "sim/engine/operation_store.hpp"
+#include "sim/engine/resources.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/timeline.hpp"
+
+#include <cstdint>
+#include <deque>
+
+namespace stagecraft {
+
+/// Reports spans in the order of the starts: an operation that has ended waits until all that started before it have
+/// ended too.
+class SpanLog {
+ public:
+  /// One start.
+  struct Started {
+    std::uint64_t op = 0;
+    bool aborted = false;
+    Span span;  ///< of an aborted start
+  };
+
+  /// All but the sink must outlive the log.
+  SpanLog(const Platform& platform, OperationStore& operations, Resources& resources, SpanSink sink);
+
+  void start(std::uint64_t op) { started_.push_back({op, false, {}}); }
+  /// The start at `position` of `started` is broken off.
+  void abort(std::size_t position, Seconds at);
+  /// Reports what can be reported, and lets the store forget what nobody needs any more.
+  void flush();
+
+  /// What has started and is not reported yet, ended or not, in the order of the starts.
+  [[nodiscard]] const std::deque<Started>& started() const { return started_; }
+
+ private:
+  void report(const Started& started);
+
+  const Platform& platform_;
+  OperationStore& operations_;
+  Resources& resources_;
+  SpanSink sink_;
+  std::deque<Started> started_;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "sim/model/events.hpp"
+#include "sim/model/op_graph.hpp"
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace stagecraft {
+
+/// How long computations take: noise, and the slowdowns of the devices. Where slowdowns change during the run, it knows
+/// what is left of each computation under way.
+class Speeds {
+ public:
+  /// `platform` must outlive the speeds.
+  Speeds(const Platform& platform, const Events& events);
+
+  void set_slowdown(DeviceId device, double factor) { slowdown_[device.value()] = factor; }
+  /// For computations that start from now on.
+  void set_noise(const Jitter& noise) { noise_ = noise; }
+
+  /// When a computation that starts now will end. `further_devices`: those that it occupies beyond `what.from`.
+  [[nodiscard]] Seconds start(std::uint64_t op, const Op& what, std::span<const DeviceId> further_devices, Seconds now);
+  /// When a computation under way will end, now that the slowdown of one of its devices has changed.
+  [[nodiscard]] Seconds resume(std::uint64_t op, const Op& what, std::span<const DeviceId> further_devices,
+                               Seconds now);
+  void end(std::uint64_t op) {
+    if (slowdowns_change_) works_.erase(op);
+  }
+
+ private:
+  /// What is left of a running computation.
+  struct Work {
+    Seconds left;  ///< at nominal speed, at `at`
+    Seconds at;
+    double slowdown = 1.0;  ///< from `at` on
+  };
+  [[nodiscard]] double slowdown_of(const Op& what, std::span<const DeviceId> further_devices) const;
+
+  const Platform& platform_;
+  std::vector<double> slowdown_;  ///< by DeviceId
+  std::optional<Jitter> noise_;
+  bool slowdowns_change_;
+  std::unordered_map<std::uint64_t, Work> works_;  ///< of running computations, if slowdowns change
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "sim/engine/clock.hpp"
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace stagecraft {
+
+/// Something that is put off until an instant.
+struct Wake {
+  enum class Kind : std::uint8_t { Event, NotBefore, Recovery } kind = Kind::Event;
+  std::uint64_t what = 0;  ///< event, operation or device
+  friend bool operator==(const Wake&, const Wake&) = default;
+};
+
+/// What has been put off, by the tokens that the clock is given for it.
+class Wakes {
+ public:
+  /// `clock` must outlive the wakes.
+  explicit Wakes(Clock& clock) : clock_(clock) {}
+
+  void put_off(const Wake& wake, Seconds until);
+  /// The clock has come to the token's instant.
+  void ring(std::uint64_t token) { rung_.push_back(token); }
+  [[nodiscard]] bool have_rung() const { return !rung_.empty(); }
+  /// Whatever has rung since the last call, in the order in which it was put off.
+  [[nodiscard]] std::vector<Wake> take_rung();
+
+ private:
+  Clock& clock_;
+  std::unordered_map<std::uint64_t, Wake> wakes_;  ///< by token
+  std::vector<std::uint64_t> rung_;                ///< tokens
+  std::uint64_t next_token_ = 0;
+};
+
+}  // namespace stagecraft

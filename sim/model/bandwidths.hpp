@@ -1,0 +1,32 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/platform.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// The smallest bandwidth of a route's links; none if it crosses no link.
+[[nodiscard]] std::optional<BytesPerSecond> narrowest_bandwidth(const Platform& platform, const Route& route);
+
+/// The smallest bandwidth of pairs of devices, each in one direction.
+struct SmallestBandwidth {
+  std::optional<BytesPerSecond> bandwidth;             ///< of the pairs that are connected; none if none is
+  std::optional<std::pair<DeviceId, DeviceId>> apart;  ///< the first pair that is not connected
+
+  /// Counts one more pair. A device and itself are no pair.
+  void add(const Platform& platform, DeviceId from, DeviceId to);
+};
+
+/// From each device of one list to each of another. **Cost** O(product of the sizes · links on a route).
+[[nodiscard]] SmallestBandwidth smallest_bandwidth(const Platform& platform, const std::vector<DeviceId>& from,
+                                                   const std::vector<DeviceId>& to);
+
+/// From each device of a ring to the next.
+[[nodiscard]] SmallestBandwidth smallest_bandwidth_around(const Platform& platform, const std::vector<DeviceId>& ring);
+
+}  // namespace stagecraft

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/plan.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+/// A part of a whole: [begin, end) of `of`.
+struct Share {
+  std::int64_t begin = 0;
+  std::int64_t end = 1;
+  std::int64_t of = 1;
+  [[nodiscard]] Bytes operator*(Bytes whole) const { return share_up(whole, end - begin, of); }
+  [[nodiscard]] bool is_empty() const { return begin == end; }
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
+/// The part of a tensor that goes from one replica to another; empty if they have nothing to exchange.
+[[nodiscard]] Share flow_share(const Share& from, const Share& to);
+
+/// Replicas of a stage among which whole microbatches alternate; 1 for a stage that divides each microbatch.
+[[nodiscard]] std::int64_t alternating_replicas(const Stage& stage);
+
+/// How many of the first `microbatches` fall to turn `turn` of `turns`.
+[[nodiscard]] std::int64_t turns_taken(std::int64_t turn, std::int64_t turns, std::int64_t microbatches);
+
+/// One worker of a stage.
+struct Replica {
+  StageId stage;
+  std::uint32_t turn = 0;   ///< position among the stage's replicas
+  std::int64_t turns = 1;   ///< replicas among which whole microbatches alternate
+  DeviceId device;          ///< the one that leads its group
+  Share share;              ///< of each microbatch that it runs
+  std::uint32_t chunk = 0;  ///< position among the replicas on its device
+};
+
+/// Which replica runs which microbatch, which replicas form a ring, and who shares a device. Made from a plan, and the
+/// only place that knows.
+///
+/// Replicas are numbered stage by stage, in the order of turns. A replica counts the microbatches that it runs itself
+/// from 0: its *local* numbers.
+class Replicas {
+ public:
+  /// **Cost** O(replicas log replicas).
+  explicit Replicas(const Plan& plan);
+
+  [[nodiscard]] std::size_t size() const { return replicas_.size(); }
+  [[nodiscard]] const Replica& operator[](ReplicaId id) const { return replicas_[id]; }
+  [[nodiscard]] IndexRange<ReplicaId> all() const { return indices(replicas_); }
+
+  [[nodiscard]] std::span<const ReplicaId> of(StageId stage) const {
+    const std::size_t begin = first_[stage.value()];
+    return std::span(ids_).subspan(begin, first_[stage.value() + 1] - begin);
+  }
+  /// In the order of the plan's stages; empty for a device without work.
+  [[nodiscard]] std::span<const ReplicaId> on(DeviceId device) const;
+  /// The devices that the plan uses, increasing.
+  [[nodiscard]] const std::vector<DeviceId>& devices() const { return devices_; }
+  /// Whether some device has several replicas.
+  [[nodiscard]] bool share_devices() const { return devices_.size() < replicas_.size(); }
+
+  /// Those that run the microbatch: one, or all of a stage that divides its microbatches.
+  [[nodiscard]] std::span<const ReplicaId> runners(StageId stage, std::uint32_t microbatch) const {
+    const std::span<const ReplicaId> replicas = of(stage);
+    const std::int64_t turns = replicas_[replicas.front()].turns;
+    return turns == 1 ? replicas : replicas.subspan(static_cast<std::size_t>(microbatch % turns), 1);
+  }
+  [[nodiscard]] bool runs(ReplicaId replica, std::uint32_t microbatch) const;
+  /// Whether some microbatch is run by both.
+  [[nodiscard]] bool share_a_microbatch(ReplicaId a, ReplicaId b) const;
+  /// **Requires** that the replica runs the microbatch.
+  [[nodiscard]] std::int64_t local(ReplicaId replica, std::uint32_t microbatch) const {
+    const std::int64_t turns = replicas_[replica].turns;
+    return turns == 1 ? microbatch : microbatch / turns;
+  }
+  /// The microbatch that the replica counts as `local`.
+  [[nodiscard]] std::uint32_t microbatch(ReplicaId replica, std::int64_t local) const;
+  /// How many of the first `microbatches` the replica runs.
+  [[nodiscard]] std::int64_t count(ReplicaId replica, std::int64_t microbatches) const;
+  /// The least number of microbatches after which all turns repeat.
+  [[nodiscard]] std::int64_t round() const;
+
+  /// Replicas that hold the same layers, of several pipelines too, in the order of their all-reduce.
+  [[nodiscard]] const std::vector<std::vector<ReplicaId>>& rings() const { return rings_; }
+  /// Position in `rings`.
+  [[nodiscard]] std::size_t ring_of(StageId stage) const { return ring_of_[stage.value()]; }
+
+ private:
+  IndexVector<ReplicaId, Replica> replicas_;
+  std::vector<ReplicaId> ids_;        ///< of all replicas, so that spans of them can be given out
+  std::vector<std::size_t> first_;    ///< by stage, and the end
+  std::vector<DeviceId> devices_;     ///< increasing
+  std::vector<ReplicaId> by_device_;  ///< grouped by device, in their order
+  std::vector<std::size_t> device_begin_;
+  std::vector<std::vector<ReplicaId>> rings_;
+  std::vector<std::size_t> ring_of_;  ///< by stage
+};
+
+}  // namespace stagecraft

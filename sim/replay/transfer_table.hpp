@@ -1,0 +1,69 @@
+#pragma once
+
+#include "sim/engine/clock.hpp"
+#include "sim/replay/ways.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft {
+
+/// A transfer under way over shared links.
+struct Transfer {
+  enum class State : std::uint8_t {
+    Free,      ///< the place in the table is
+    Latency,   ///< not paid yet
+    Waiting,   ///< for its right of way, before its first byte
+    Alone,     ///< on all its links; ends at `end_alone`
+    Entering,  ///< a flow as soon as the network has come to the present
+    Flowing,
+  } state = State::Free;
+  bool rests = false;  ///< gives way to another
+  std::uint8_t transfer_class = 0;
+  std::uint32_t number = 0;
+  std::uint32_t serial = 0;  ///< of the transfer under this number
+  std::uint32_t flow = 0;    ///< while it flows
+  Start start;
+  double left = 0.0;         ///< bytes, when it starts to flow
+  Seconds end_alone;         ///< when it ends if it never shares a link
+  BytesPerSecond narrowest;  ///< of its links, as `end_alone` supposes
+  const Way* way = nullptr;
+
+  [[nodiscard]] bool is_in_network() const { return state == State::Entering || state == State::Flowing; }
+};
+
+/// The transfers under way, by numbers that are used again.
+class TransferTable {
+ public:
+  /// A place for a transfer, with its number and a serial of its own; all else is for the caller to fill. References
+  /// to other transfers become invalid.
+  [[nodiscard]] Transfer& add() {
+    if (free_.empty()) {
+      Transfer& transfer = transfers_.emplace_back();
+      transfer.number = static_cast<std::uint32_t>(transfers_.size() - 1);
+      return transfer;
+    }
+    Transfer& transfer = transfers_[free_.back()];
+    free_.pop_back();
+    return transfer;
+  }
+  void remove(Transfer& transfer) {
+    transfer.state = Transfer::State::Free;
+    ++transfer.serial;
+    free_.push_back(transfer.number);
+  }
+  [[nodiscard]] Transfer& operator[](std::uint64_t number) { return transfers_[number]; }
+  /// The transfer under this number, if it is in `state` and still the one of this serial; else null.
+  [[nodiscard]] Transfer* find(std::uint64_t number, std::uint32_t serial, Transfer::State state) {
+    Transfer& transfer = transfers_[number];
+    return transfer.state == state && transfer.serial == serial ? &transfer : nullptr;
+  }
+  /// All places in the order of their numbers, the free ones included.
+  [[nodiscard]] std::vector<Transfer>& places() { return transfers_; }
+
+ private:
+  std::vector<Transfer> transfers_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,167 @@
+#include "sim/schedule/device_peaks.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/model/replicas.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/pattern.hpp"
+#include "sim/schedule/stage_program.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stagecraft {
+namespace {
+
+using Peaks = std::vector<std::pair<DeviceId, Bytes>>;
+using Programs = IndexVector<ReplicaId, StageProgram>;
+
+constexpr std::int64_t kSegment = 1024;  ///< microbatches that are walked at a time
+
+/// What a device holds while its actions are walked one after the other: their memory changes are those that lowering
+/// gives the operations.
+class DeviceWalk {
+ public:
+  void run(const StageProgram& work, const Action& action, Bytes early) {
+    switch (action.kind) {
+      case ActionKind::Forward:
+        held_ += work.stash();
+        touch(work.workspace);
+        break;
+      case ActionKind::Backward:
+        for (const BackwardStep& step : work.backward) touch(step.restored + step.workspace);
+        held_ -= work.stash();
+        break;
+      case ActionKind::BackwardInput:
+        for (const BackwardStep& step : work.backward) {
+          held_ += step.restored;
+          touch(step.workspace);
+        }
+        held_ -= early;
+        break;
+      case ActionKind::BackwardWeight: end_weight(work, early); break;
+      default: break;
+    }
+  }
+
+  /// A forward and a backward at once.
+  void run_pair(const StageProgram& forward, const StageProgram& backward) {
+    held_ += forward.stash();
+    Bytes workspace = forward.workspace;
+    for (const BackwardStep& step : backward.backward) workspace += step.restored;
+    touch(workspace);
+    held_ -= backward.stash();
+  }
+
+  [[nodiscard]] Bytes peak() const { return peak_; }
+
+ private:
+  void end_weight(const StageProgram& work, Bytes early) {
+    Bytes workspace;
+    for (const BackwardStep& step : work.backward) workspace = std::max(workspace, step.workspace);
+    touch(workspace);
+    for (const BackwardStep& step : work.backward) held_ -= step.restored;
+    held_ -= work.stash() - early;
+  }
+  void touch(Bytes workspace) { peak_ = std::max(peak_, held_ + workspace); }
+
+  Bytes held_;
+  Bytes peak_;
+};
+
+class Ledger {
+ public:
+  Ledger(const LayerGraph& graph, const Plan& plan, const ScheduleProgram& program)
+      : plan_(plan), program_(program), replicas_(plan) {
+    const std::vector<Boundary> all = boundaries(graph, plan);
+    for (StageId stage : indices<StageId>(plan.stages.size())) {
+      const StageProgram whole = stage_program(graph, plan.stages[stage.value()]);
+      for (ReplicaId id : replicas_.of(stage)) {
+        const Replica& replica = replicas_[id];
+        const Bytes crossing = boundary_bytes(plan, all, stage, replica.device);
+        const std::int64_t versions = program.weight_versions[stage.value()];
+        kept_[replica.device] += static_memory(plan.training, whole, versions, crossing, replica.share).total();
+        work_.push_back(scaled(whole, 1.0, replica.share));
+      }
+    }
+  }
+
+  [[nodiscard]] bool swaps() const {
+    return std::ranges::any_of(work_, [](const StageProgram& work) { return !work.swapped.empty(); });
+  }
+
+  /// Every replica is alone on its device, and at some point runs a backward while as many microbatches are in flight
+  /// as ever.
+  [[nodiscard]] Peaks by_count() const {
+    Peaks peaks;
+    for (DeviceId device : replicas_.devices()) {
+      const ReplicaId id = replicas_.on(device).front();
+      const std::int64_t count = replicas_.count(id, plan_.microbatches);
+      const std::int64_t in_flight = std::min(program_.in_flight[replicas_[id].stage.value()], count);
+      Bytes peak = kept_.at(device) + work_[id].stash() * in_flight;
+      if (count > 0) peak += std::max(work_[id].workspace, work_[id].backward_workspace());
+      peaks.emplace_back(device, peak);
+    }
+    return peaks;
+  }
+
+  [[nodiscard]] Peaks by_walk() const {
+    std::map<DeviceId, DeviceWalk> walks;
+    for (std::int64_t begin = 0; begin < plan_.microbatches;) {
+      const std::int64_t end = program_.at_once ? plan_.microbatches : std::min(begin + kSegment, plan_.microbatches);
+      for (const DeviceOrder& order : program_.orders({begin, end}).devices) walk(order, walks[order.device]);
+      begin = end;
+    }
+    Peaks peaks;
+    for (DeviceId device : replicas_.devices()) peaks.emplace_back(device, kept_.at(device) + walks[device].peak());
+    return peaks;
+  }
+
+ private:
+  void walk(const DeviceOrder& order, DeviceWalk& device) const {
+    for (std::size_t i = 0; i < order.actions.size(); ++i) {
+      const Action& action = order.actions[i];
+      const StageProgram& work = work_on(order.device, action.stage);
+      if (i + 1 == order.actions.size() || !order.actions[i + 1].joined) {
+        device.run(work, action, scale_up(work.stash(), plan_.training.input_gradient_release));
+        continue;
+      }
+      const StageProgram& other = work_on(order.device, order.actions[++i].stage);
+      const bool forward_first = action.kind == ActionKind::Forward;
+      device.run_pair(forward_first ? work : other, forward_first ? other : work);
+    }
+  }
+
+  [[nodiscard]] const StageProgram& work_on(DeviceId device, StageId stage) const {
+    const std::span<const ReplicaId> replicas = replicas_.on(device);
+    const auto found = std::ranges::find(replicas, stage, [&](ReplicaId id) { return replicas_[id].stage; });
+    STAGECRAFT_CHECK(found != replicas.end(), "orders give a device work of its own stages");
+    return work_[*found];
+  }
+
+  const Plan& plan_;
+  const ScheduleProgram& program_;
+  Replicas replicas_;
+  Programs work_;
+  std::map<DeviceId, Bytes> kept_;  ///< from the start
+};
+
+/// Whether a run of the pattern is so long that it comes to its steady state.
+bool is_long(const Plan& plan, const Pattern& pattern) {
+  std::int64_t last_shift = 0;
+  for (const PatternOperation& operation : pattern.operations) last_shift = std::max(last_shift, operation.shift);
+  return plan.microbatches > last_shift;
+}
+
+}  // namespace
+
+std::optional<Peaks> device_peaks(const LayerGraph& graph, const Plan& plan, const ScheduleProgram& program) {
+  if (!program.strict || program.orders_are_given) return std::nullopt;
+  const Ledger ledger(graph, plan, program);
+  if (ledger.swaps()) return std::nullopt;
+  if (program.reaches_in_flight) return ledger.by_count();
+  if (program.pattern && is_long(plan, *program.pattern)) return pattern_peaks(graph, plan, program);
+  return ledger.by_walk();
+}
+
+}  // namespace stagecraft

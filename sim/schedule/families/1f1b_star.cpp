@@ -1,0 +1,289 @@
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/graph_order.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/pattern.hpp"
+#include "sim/schedule/periodic.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/stage_program.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stagecraft {
+
+extern const ScheduleFamily family_1f1b_star;
+
+namespace {
+
+constexpr Seconds kLongest(1e6);  // of one operation: sums of them are counted in whole ticks
+
+std::optional<std::string> stage_problem(const Plan& plan, std::size_t s) {
+  const Stage& stage = plan.stages[s];
+  const std::string name = "stage " + std::to_string(s);
+  if (stage.replicas.size() != 1) {
+    return "1f1b-star runs every stage on one device; " + name + " has " + std::to_string(stage.replicas.size());
+  }
+  if (stage.pipeline != 0) return "1f1b-star runs one pipeline; " + name + " is of another";
+  if (!actions_of<Swap>(stage).empty()) return "1f1b-star leaves no time to swap; " + name + " does";
+  return std::nullopt;
+}
+
+/// The plan's own pattern says what is in flight; a lower cap could not be kept.
+std::optional<std::string> cap_problem(const Plan& plan) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::int64_t needed = pattern_in_flight(*plan.pattern, StageId(s));
+    if (!plan.stages[s].in_flight || *plan.stages[s].in_flight >= needed) continue;
+    return "the pattern keeps " + std::to_string(needed) + " microbatches of stage " + std::to_string(s) +
+           " in flight, more than its cap of " + std::to_string(*plan.stages[s].in_flight);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> problem_of(const PlanContext& context, const std::optional<Seconds>& period) {
+  const Plan& plan = context.plan;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (const auto problem = stage_problem(plan, s)) return problem;
+  }
+  if (!plan.pattern) {
+    if (!context.replicas.share_devices()) return std::nullopt;
+    return "1f1b-star without a pattern needs a device of its own for every stage";
+  }
+  if (const auto problem = pattern_problem(plan)) return problem;
+  if (period && *period != plan.pattern->period) {
+    return "the schedule asks for a period of " + format_seconds(*period) + ", the pattern has one of " +
+           format_seconds(plan.pattern->period);
+  }
+  return cap_problem(plan);
+}
+
+Ticks duration(Seconds time, const std::string& what) {
+  if (time > kLongest) {
+    throw InputError(what + " takes " + format_human_seconds(time) + ", too long for a schedule in nanoseconds");
+  }
+  return ticks_up(time);
+}
+
+/// What crosses each cut one way: all tensors that are produced before it and used after it.
+std::vector<Bytes> crossing(const LayerGraph& graph, const Plan& plan) {
+  std::vector<LayerId> order;
+  for (const Stage& stage : plan.stages) order.insert(order.end(), stage.layers.begin(), stage.layers.end());
+  const std::vector<Bytes> cuts = cut_bytes(graph, order);
+  std::vector<Bytes> bytes;
+  std::size_t end = 0;
+  for (std::size_t s = 0; s + 1 < plan.stages.size(); ++s) {
+    end += plan.stages[s].layers.size();
+    bytes.push_back(cuts[end - 1]);
+  }
+  return bytes;
+}
+
+Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut, Bytes bytes) {
+  if (bytes == Bytes(0)) return 0;
+  const DeviceId from = plan.stages[cut].replicas.front().lead();
+  const DeviceId to = plan.stages[cut + 1].replicas.front().lead();
+  const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform, from, to);
+  if (!bandwidth) {
+    throw InputError("1f1b-star passes tensors on from stage to stage, but " + platform.devices[from].name + " and " +
+                         platform.devices[to].name + " are not connected",
+                     {}, "give the pair a link or a route, or all pairs a default_link");
+  }
+  return duration(bytes / *bandwidth, "the transfer behind stage " + std::to_string(cut));
+}
+
+/// The chain stage, cut, …, stage. An optimizer step after each backward counts in it.
+std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                        const std::vector<StageProgram>& works) {
+  const std::vector<Bytes> bytes = crossing(graph, plan);
+  std::vector<ChainResource> resources;
+  for (std::size_t s = 0; s < works.size(); ++s) {
+    const DeviceId device = plan.stages[s].replicas.front().lead();
+    const double factor = require_time_factor(platform, graph.device_kind, device);
+    const Seconds update = update_time(platform.kind(device), plan.training, works[s].parameters);
+    const std::string name = "stage " + std::to_string(s);
+    if (s > 0) {
+      const Ticks transfer = transfer_ticks(platform, plan, s - 1, bytes[s - 1]);
+      resources.push_back({transfer, transfer});
+    }
+    resources.push_back({duration(works[s].forward * factor, name),
+                         duration(works[s].backward_total() * factor, name) + duration(update, name)});
+  }
+  return resources;
+}
+
+/// Whether the counts of the chain keep every stage within its device's memory and its cap.
+class Fits {
+ public:
+  Fits(const LayerGraph& graph, const Platform& platform, const Plan& plan, const std::vector<StageProgram>& works)
+      : platform_(platform), plan_(plan), works_(works) {
+    const std::vector<Boundary> all = boundaries(graph, plan);
+    for (StageId id : indices<StageId>(plan.stages.size())) {
+      const Bytes boundary = boundary_bytes(plan, all, id, plan.stages[id.value()].replicas.front().lead());
+      held_.push_back(static_memory(plan.training, works[id.value()],
+                                    plan.stages[id.value()].weight_versions.value_or(kPeriodicWeightVersions), boundary,
+                                    {}));
+    }
+  }
+
+  bool operator()(std::span<const std::int64_t> counts) const {
+    for (std::size_t s = 0; s < works_.size(); ++s) {
+      const std::int64_t count = counts[2 * s];
+      const Stage& stage = plan_.stages[s];
+      if (stage.in_flight && count > *stage.in_flight) return false;
+      if (peak_memory(held_[s], works_[s], count, {}) > platform_.capacity(stage.replicas.front().lead())) return false;
+    }
+    return true;
+  }
+
+ private:
+  const Platform& platform_;
+  const Plan& plan_;
+  const std::vector<StageProgram>& works_;
+  std::vector<StaticMemory> held_;
+};
+
+/// The least period that fits; if none does, one with which a microbatch at a time is in flight, so that a run shows
+/// what is lacking.
+Ticks least_period(const std::vector<ChainResource>& resources, const Fits& fits) {
+  if (const auto period = least_star_period(resources, fits)) return *period;
+  Ticks sum = 0;
+  for (const ChainResource& resource : resources) sum += resource.load();
+  return std::max<Ticks>(sum, 1);
+}
+
+/// 1F1B* of the plan's cut: of the period that is asked for, else of the least that fits.
+Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& asked, bool timed) {
+  const auto& [graph, platform, plan, replicas] = context;
+  const std::vector<StageProgram> works = stage_programs(context);
+  const std::vector<ChainResource> resources = resources_of(graph, platform, plan, works);
+  const Ticks period = asked ? ticks_up(*asked) : least_period(resources, Fits(graph, platform, plan, works));
+  const std::optional<StarTimes> times = star_times(resources, period);
+  if (!times) {
+    const auto largest = std::ranges::max_element(resources, {}, &ChainResource::load);
+    const auto at = static_cast<std::size_t>(largest - resources.begin());
+    throw InputError("1f1b-star cannot have a period of " + format_seconds(*asked) + ": " +
+                     (at % 2 == 0 ? "stage " : "the link behind stage ") + std::to_string(at / 2) + " takes " +
+                     format_seconds(to_seconds(largest->load())) + " for each microbatch");
+  }
+  return to_pattern(star_pattern(*times, period), timed);
+}
+
+/// The plan's own pattern, whose `timed` the parameter `release` replaces if it is given; else one made for the plan.
+Pattern pattern_of(const PlanContext& context, const std::optional<Seconds>& asked, bool timed) {
+  if (!context.plan.pattern) return make_pattern(context, asked, timed);
+  Pattern pattern = *context.plan.pattern;
+  const auto& given = context.plan.schedule.parameters;
+  const bool is_given = std::ranges::find(given, "release", &std::pair<std::string, Detail>::first) != given.end();
+  if (is_given) pattern.timed = timed;
+  return pattern;
+}
+
+/// The order of one period, device by device, and of the transfers of each pair of devices.
+struct Unrolling {
+  const Plan& plan;
+  bool exclusive = true;
+  Schedule schedule = {};
+  std::map<DeviceId, std::size_t> device_at = {};
+  std::vector<std::pair<std::size_t, std::uint32_t>> cut_at = {};  ///< of a cut: its channel, and which boundary there
+
+  void list_resources() {
+    std::map<std::pair<DeviceId, DeviceId>, std::size_t> channel_at;
+    cut_at.resize(plan.stages.size());
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const DeviceId device = plan.stages[s].replicas.front().lead();
+      if (device_at.emplace(device, schedule.devices.size()).second) {
+        schedule.devices.push_back({device, Discipline::Strict, {}});
+      }
+      if (s + 1 == plan.stages.size() || !has_cut(plan, s)) continue;
+      const auto [low, high] = std::minmax({device, plan.stages[s + 1].replicas.front().lead()});
+      const auto [at, is_new] = channel_at.try_emplace({low, high}, schedule.channels.size());
+      if (is_new) schedule.channels.push_back({{}, Discipline::Strict, {}, exclusive});
+      ChannelOrder& channel = schedule.channels[at->second];
+      cut_at[s] = {at->second, static_cast<std::uint32_t>(channel.boundaries.size())};
+      channel.boundaries.push_back({StageId(s), StageId(s + 1)});
+    }
+  }
+
+  void add(const PatternOperation& operation, std::uint32_t microbatch, Seconds not_before) {
+    if (operation.is_cut) {
+      const auto [channel, boundary] = cut_at[operation.index];
+      schedule.channels[channel].actions.push_back({operation.backward, 0, microbatch, not_before, boundary});
+      return;
+    }
+    Action action;
+    action.kind = operation.backward ? ActionKind::Backward : ActionKind::Forward;
+    action.stage = StageId(operation.index);
+    action.microbatch = microbatch;
+    action.not_before = not_before;
+    schedule.devices[device_at.at(plan.stages[operation.index].replicas.front().lead())].actions.push_back(action);
+  }
+};
+
+/// Period after period: in period q an operation runs microbatch q - shift, if there is one. A segment holds the
+/// periods that end with the last backward of its microbatches.
+Schedule orders_of(const Plan& plan, const Pattern& pattern, bool exclusive, Segment segment) {
+  Unrolling unrolling{plan, exclusive};
+  unrolling.list_resources();
+  const std::vector<PatternOperation> operations = in_start_order(pattern);
+  std::int64_t last_shift = 0;
+  for (const PatternOperation& operation : operations) last_shift = std::max(last_shift, operation.shift);
+  const std::int64_t begin = segment.begin == 0 ? 0 : segment.begin + last_shift;
+  for (std::int64_t period = begin; period < segment.end + last_shift; ++period) {
+    for (const PatternOperation& operation : operations) {
+      const std::int64_t microbatch = period - operation.shift;
+      if (microbatch < 0 || microbatch >= plan.microbatches) continue;
+      const Seconds start = pattern.period * static_cast<double>(period) + operation.start;
+      unrolling.add(operation, static_cast<std::uint32_t>(microbatch), pattern.timed ? start : Seconds(0));
+    }
+  }
+  return std::move(unrolling.schedule);
+}
+
+Compilation compile(const PlanContext& context, const Options& parameters) {
+  const std::optional<Seconds> asked = parse_seconds(parameters.word("period")).value;  // `least` is no time
+  if (const auto problem = problem_of(context, asked)) return ScheduleRefusals{{*problem, ""}};
+  const Plan& plan = context.plan;
+  const Pattern pattern = pattern_of(context, asked, parameters.word("release") == "timed");
+  ScheduleProgram program;
+  program.synchronous = false;
+  program.pattern = pattern;
+  program.weight_versions.assign(plan.stages.size(), kPeriodicWeightVersions);
+  for (StageId id : indices<StageId>(plan.stages.size())) {
+    const std::int64_t steady = pattern_in_flight(pattern, id);
+    program.in_flight.push_back(std::min(steady, plan.microbatches));
+    program.steady_in_flight = std::max(program.steady_in_flight, steady);
+  }
+  const bool exclusive = parameters.word("channels") == "exclusive";
+  program.orders = [kept = keep(context), pattern, exclusive](Segment segment) {
+    return orders_of(kept->plan, pattern, exclusive, segment);
+  };
+  return program;
+}
+
+}  // namespace
+
+const ScheduleFamily family_1f1b_star{
+    .name = "1f1b-star",
+    .summary = "asynchronous, one period after the other: 1F1B* of a contiguous cut, or the plan's own pattern",
+    .source = "1F1B* of MadPipe (Beaumont, Eyraud-Dubois, Shilova, ScaDL at IPDPS 2022)",
+    .synchronous = false,
+    .parameters = {{"channels",
+                    std::string("exclusive"),
+                    "exclusive: one transfer at a time between two devices, in the pattern's order; free: as the links "
+                    "let them",
+                    {"exclusive", "free"}},
+                   {.name = "period",
+                    .default_value = std::string("least"),
+                    .description = "of a plan without a pattern; least: the least with which every stage fits its "
+                                   "device's memory",
+                    .choices = {"least"},
+                    .longest_time = kLongest},
+                   {"release",
+                    std::string("timed"),
+                    "timed: nothing starts before the pattern says; asap: only the order counts",
+                    {"timed", "asap"}}},
+    .compile = compile,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,80 @@
+#include "sim/schedule/rounds.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+extern const ScheduleFamily family_gpipe;
+
+namespace {
+
+/// With every forward before any backward, a cap below the number of microbatches can never be kept.
+ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::optional<std::int64_t>& cap = plan.stages[s].in_flight;
+    if (!cap || *cap >= in_flight[s]) continue;
+    return {{"gpipe keeps all " + std::to_string(in_flight[s]) + " microbatches of stage " + std::to_string(s) +
+                 " in flight, more than its cap of " + std::to_string(*cap),
+             ""}};
+  }
+  return {};
+}
+
+/// The replica's microbatches whose local numbers are in the range.
+void add_range(const Replicas& replicas, ReplicaId id, ActionKind kind, Segment range, std::vector<Action>& actions) {
+  for (std::int64_t i = range.begin; i < range.end; ++i) {
+    Action action;
+    action.kind = kind;
+    action.stage = replicas[id].stage;
+    action.microbatch = replicas.microbatch(id, i);
+    actions.push_back(action);
+  }
+}
+
+Schedule orders_of(const KeptPlan& kept, Segment segment) {
+  const Replicas& replicas = kept.replicas;
+  Schedule schedule;
+  for (ReplicaId id : replicas.all()) {
+    schedule.devices.push_back({replicas[id].device, Discipline::Strict, {}});
+    std::vector<Action>& actions = schedule.devices.back().actions;
+    const auto local = [&](std::int64_t end) { return replicas.count(id, end); };
+    if (segment.begin == 0) add_range(replicas, id, ActionKind::Forward, {0, local(kept.plan.microbatches)}, actions);
+    add_range(replicas, id, ActionKind::Backward, {local(segment.begin), local(segment.end)}, actions);
+  }
+  return schedule;
+}
+
+Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+  ScheduleProgram program;
+  program.at_once = context.replicas.share_devices();
+  program.reaches_in_flight = !program.at_once;
+  for (StageId id : indices<StageId>(context.plan.stages.size())) {
+    program.in_flight.push_back(context.replicas.count(context.replicas.of(id).front(), context.plan.microbatches));
+  }
+  ScheduleRefusals refusals = cap_refusals(context.plan, program.in_flight);
+  if (!refusals.empty()) return refusals;
+  program.weight_versions.assign(context.plan.stages.size(), 1);
+  const auto kept = keep(context);
+  if (program.at_once) {
+    program.orders = [kept, in_flight = program.in_flight](Segment segment) {
+      return segment.begin > 0 ? Schedule{} : order_by_rounds(*kept, Preference::ForwardsFirst, in_flight, true);
+    };
+  } else {
+    program.orders = [kept](Segment segment) { return orders_of(*kept, segment); };
+  }
+  return program;
+}
+
+}  // namespace
+
+const ScheduleFamily family_gpipe{
+    .name = "gpipe",
+    .summary = "all forwards, then all backwards; flushed at the end of the iteration",
+    .source = "GPipe (Huang et al., NeurIPS 2019)",
+    .synchronous = true,
+    .parameters = {},
+    .compile = compile,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,35 @@
+#include "sim/base/error.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+namespace stagecraft {
+
+extern const ScheduleFamily family_literal;
+
+namespace {
+
+/// The orders come with the run (`LowerOptions::literal`). Without them all that is known of a stage is that it has no
+/// more in flight than there are microbatches.
+Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+  ScheduleProgram program;
+  program.orders_are_given = true;
+  program.in_flight.assign(context.plan.stages.size(), context.plan.microbatches);
+  program.weight_versions.assign(context.plan.stages.size(), 1);
+  program.orders = [](Segment) -> Schedule {
+    throw InputError("schedule 'literal' needs the file that gives each device's order", {},
+                     "name it with --schedule-file");
+  };
+  return program;
+}
+
+}  // namespace
+
+const ScheduleFamily family_literal{
+    .name = "literal",
+    .summary = "each device's operations in order, channels included, given in a file",
+    .source = "stagecraft/schedule/1",
+    .synchronous = true,
+    .parameters = {},
+    .compile = compile,
+};
+
+}  // namespace stagecraft

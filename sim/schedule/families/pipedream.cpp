@@ -1,0 +1,51 @@
+#include "sim/schedule/one_f_one_b.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <string>
+
+namespace stagecraft {
+
+extern const ScheduleFamily family_pipedream;
+
+namespace {
+
+/// Stages of the same layers have their rounds together: the k-th is complete only if every replica has a k-th
+/// microbatch, so replicas that run fewer hold up the others for good.
+ScheduleRefusals round_refusals(const PlanContext& context) {
+  const Replicas& replicas = context.replicas;
+  for (StageId id : indices<StageId>(context.plan.stages.size())) {
+    const Replica& own = replicas[replicas.of(id).front()];
+    const Replica& first = replicas[replicas.rings()[replicas.ring_of(id)].front()];
+    if (own.turns == first.turns) continue;
+    return {{"pipedream all-reduces after each round of one microbatch on every replica; stages " +
+                 std::to_string(first.stage.value()) + " and " + std::to_string(id.value()) +
+                 " hold the same layers, but " + std::to_string(first.turns) + " and " + std::to_string(own.turns) +
+                 " of their replicas take microbatches in turn: make that the same number, or divide microbatches on " +
+                 "both (replication: split)",
+             ""}};
+  }
+  return {};
+}
+
+/// A backward uses the weights of its forward: one copy for each microbatch in flight, the newest included.
+Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+  ScheduleRefusals refusals = round_refusals(context);
+  if (!refusals.empty()) return refusals;
+  ScheduleProgram program = one_f_one_b_program(context, false, 1);
+  program.weight_versions = program.in_flight;
+  return program;
+}
+
+}  // namespace
+
+const ScheduleFamily family_pipedream{
+    .name = "pipedream",
+    .summary =
+        "asynchronous 1F1B with weight stashing: never flushed, an update after every backward (or round of replicas)",
+    .source = "PipeDream (Narayanan et al., SOSP 2019)",
+    .synchronous = false,
+    .parameters = {},
+    .compile = compile,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,271 @@
+#include "sim/schedule/families/spp_pe/spp_pe.hpp"
+
+#include "sim/schedule/families/spp_pe/processing_pieces.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kAtOnce = 512;  ///< microbatches that are ordered in one piece
+
+std::vector<std::int64_t> caps_of(const Plan& plan, InFlightCap cap) {
+  std::vector<std::int64_t> alternating;
+  std::vector<std::int64_t> own;
+  for (const Stage& stage : plan.stages) {
+    alternating.push_back(alternating_replicas(stage));
+    own.push_back(stage.in_flight.value_or(std::numeric_limits<std::int64_t>::max()));
+  }
+  return in_flight_caps(alternating, cap, own);
+}
+
+bool is_divided(const Stage& stage) { return stage.replication == Replication::Split && stage.replicas.size() > 1; }
+
+/// For each device the first one that it is bound to: all devices of a stage that divides its microbatches are one
+/// resource.
+std::map<DeviceId, DeviceId> bound_devices(const Plan& plan) {
+  std::map<DeviceId, DeviceId> bound;
+  for (const Stage& stage : plan.stages) {
+    for (DeviceId device : devices_of(stage)) bound.try_emplace(device, device);
+    if (!is_divided(stage)) continue;
+    const DeviceId first = bound.at(stage.replicas.front().lead());
+    for (DeviceId device : devices_of(stage)) {
+      const DeviceId old = bound.at(device);
+      for (auto& [other, to] : bound) {
+        if (to == old) to = first;
+      }
+    }
+  }
+  return bound;
+}
+
+/// Each alternating replica is a resource, stages that share a device share its; then the channels.
+ProcessingChain chain_of(const Plan& plan, const Replicas& replicas, const ProcessingSettings& settings) {
+  ProcessingChain chain;
+  chain.caps = caps_of(plan, settings.cap);
+  const std::map<DeviceId, DeviceId> bound = bound_devices(plan);
+  std::map<DeviceId, std::uint32_t> resource_of;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    auto& seats = chain.stages.emplace_back();
+    const auto alternating = static_cast<std::size_t>(alternating_replicas(stage));
+    for (ReplicaId id : replicas.of(StageId(s)).first(alternating)) {
+      const DeviceId device = replicas[id].device;
+      const auto [found, is_new] =
+          resource_of.try_emplace(bound.at(device), static_cast<std::uint32_t>(chain.resources));
+      if (is_new) ++chain.resources;
+      // Nothing else is at the place of a stage of several devices.
+      const std::uint32_t place = is_divided(stage)
+                                      ? std::numeric_limits<std::uint32_t>::max() - static_cast<std::uint32_t>(s)
+                                      : device.value();
+      seats.push_back({found->second, place});
+    }
+    if (s == 0) continue;
+    const auto forward = static_cast<std::uint32_t>(chain.resources++);
+    chain.cuts.push_back({forward, settings.full_duplex ? static_cast<std::uint32_t>(chain.resources++) : forward});
+  }
+  return chain;
+}
+
+bool share_a_device(const Stage& a, const Stage& b) {
+  return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
+}
+
+ScheduleRefusals refusals_of(const Plan& plan) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (stage.pipeline != 0) return {{"spp-pe runs one pipeline; stage " + std::to_string(s) + " is of another", ""}};
+    if (s + 1 == plan.stages.size()) continue;
+    const Stage& next = plan.stages[s + 1];
+    if ((is_divided(stage) || is_divided(next)) && share_a_device(stage, next)) {
+      return {{"spp-pe orders whole transfers between stages; of stage " + std::to_string(s) + " and stage " +
+                   std::to_string(s + 1) + ", which share a device, one divides its microbatches",
+               ""}};
+    }
+  }
+  return {};
+}
+
+/// Whether each stage has a resource of its own.
+bool is_alone(const PlanContext& context) {
+  return !context.replicas.share_devices() &&
+         std::ranges::all_of(context.plan.stages, [](const Stage& each) { return alternating_replicas(each) == 1; });
+}
+
+/// In list execution times decide: whatever a stage's cap, and the one before it, lets in.
+std::vector<std::int64_t> most_in_list(const PlanContext& context, const ProcessingSettings& settings) {
+  const std::vector<std::int64_t> caps = caps_of(context.plan, settings.cap);
+  const std::size_t stages = context.plan.stages.size();
+  std::vector<std::int64_t> most;
+  std::int64_t least_cap = caps.front();
+  for (std::size_t s = 0; s < stages; ++s) {
+    const ReplicaId first = context.replicas.of(StageId(s)).front();
+    const std::int64_t own = context.replicas.count(first, context.plan.microbatches);
+    least_cap = std::min(least_cap, caps[s]);
+    most.push_back(std::min(own, is_alone(context) ? least_cap : caps[s]));
+    // The backward of the last stage comes in the round after its forward: before any other forward.
+    if (is_alone(context) && s + 1 == stages) most.back() = std::min<std::int64_t>(1, own);
+  }
+  return most;
+}
+
+/// Where nothing but the number of stages decides the order.
+std::vector<std::int64_t> plain_in_flight(const Plan& plan) {
+  std::vector<std::int64_t> counts;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const auto behind = static_cast<std::int64_t>(plan.stages.size() - 1 - s);
+    counts.push_back(std::min(plan.microbatches, 4 * behind + 1));
+  }
+  return counts;
+}
+
+std::vector<std::int64_t> in_flight_of(const PlanContext& context, const ProcessingSettings& settings) {
+  if (!settings.strict) return most_in_list(context, settings);
+  const auto is_capped = [](const Stage& stage) { return stage.in_flight.has_value(); };
+  if (settings.cap == InFlightCap::None && is_alone(context) && std::ranges::none_of(context.plan.stages, is_capped)) {
+    return plain_in_flight(context.plan);
+  }
+  return order_peaks(chain_of(context.plan, context.replicas, settings), context.plan.microbatches);
+}
+
+/// Orders made of the lists of resources.
+class Writer {
+ public:
+  Writer(const KeptPlan& kept, const ProcessingSettings& settings, bool exclusive)
+      : plan_(kept.plan),
+        replicas_(kept.replicas),
+        discipline_(settings.strict ? Discipline::Strict : Discipline::Ready),
+        caps_(caps_of(kept.plan, settings.cap)) {
+    // No cap above the microbatches has an effect; so products of caps stay small.
+    for (std::int64_t& cap : caps_) cap = std::min(cap, plan_.microbatches);
+    for (ReplicaId id : replicas_.all()) {
+      const DeviceId device = replicas_[id].device;
+      if (order_of_.try_emplace(device, schedule_.devices.size()).second) {
+        schedule_.devices.push_back({device, discipline_, {}});
+      }
+    }
+    for (std::size_t s = 0; s + 1 < plan_.stages.size(); ++s) {
+      ChannelOrder channel{{{StageId(s), StageId(s + 1)}}, discipline_, {}, exclusive, Direction::Both};
+      ways_ = settings.full_duplex ? 2 : 1;
+      if (settings.full_duplex) {
+        channel.direction = Direction::Forward;
+        schedule_.channels.push_back(channel);
+        channel.direction = Direction::Backward;
+      }
+      schedule_.channels.push_back(std::move(channel));
+    }
+  }
+
+  void add(const ProcessingBlock& block) {
+    const std::int32_t priority = discipline_ == Discipline::Ready ? static_cast<std::int32_t>(block.round) : 0;
+    if (block.hop % 2 != 0) {
+      const std::size_t channel = ways_ * (block.hop / 2) + (block.backward ? ways_ - 1 : 0);
+      schedule_.channels[channel].actions.push_back({block.backward, priority, block.microbatch, Seconds(0), 0});
+      return;
+    }
+    const Stage& stage = plan_.stages[block.hop / 2];
+    Action action;
+    action.kind = block.backward ? ActionKind::Backward : ActionKind::Forward;
+    action.stage = StageId(block.hop / 2);
+    action.microbatch = block.microbatch;
+    action.priority = priority;
+    // Where times decide, the order does not keep the caps.
+    const auto cap =
+        static_cast<std::uint64_t>(caps_[block.hop / 2]) * static_cast<std::uint64_t>(alternating_replicas(stage));
+    if (discipline_ == Discipline::Ready && !block.backward && block.microbatch >= cap) {
+      action.after = static_cast<std::uint32_t>(block.microbatch - cap);
+    }
+    for (ReplicaId id : replicas_.runners(action.stage, block.microbatch)) push(replicas_[id].device, action);
+  }
+
+  Schedule take() { return std::move(schedule_); }
+
+ private:
+  void push(DeviceId device, const Action& action) {
+    schedule_.devices[order_of_.at(device)].actions.push_back(action);
+  }
+
+  const Plan& plan_;
+  const Replicas& replicas_;
+  Discipline discipline_;
+  std::vector<std::int64_t> caps_;  ///< by stage
+  std::size_t ways_ = 1;            ///< channels of a cut
+  std::map<DeviceId, std::size_t> order_of_;
+  Schedule schedule_;
+};
+
+ProcessingSettings settings_of(const Options& parameters) {
+  const std::string& cap = parameters.word("inflight_cap");
+  ProcessingSettings settings;
+  if (cap == "1f1b") settings.cap = InFlightCap::OneForwardOneBackward;
+  if (cap == "double") settings.cap = InFlightCap::Double;
+  settings.strict = parameters.word("pe_exec") == "strict";
+  settings.full_duplex = parameters.word("duplex") == "full";
+  return settings;
+}
+
+Schedule orders_of(const KeptPlan& kept, const ProcessingSettings& settings, bool exclusive, bool at_once,
+                   Segment segment) {
+  Writer writer(kept, settings, exclusive);
+  if (at_once && segment.begin > 0) return writer.take();
+  const ProcessingChain chain = chain_of(kept.plan, kept.replicas, settings);
+  const std::int64_t microbatches = kept.plan.microbatches;
+  const auto lists = at_once ? order_blocks(chain, microbatches).lists : order_piece(chain, microbatches, segment);
+  for (const auto& list : lists) {
+    for (const ProcessingBlock& block : list) writer.add(block);
+  }
+  return writer.take();
+}
+
+Compilation compile(const PlanContext& context, const Options& parameters) {
+  ScheduleRefusals refusals = refusals_of(context.plan);
+  if (!refusals.empty()) return refusals;
+  const ProcessingSettings settings = settings_of(parameters);
+  ScheduleProgram program;
+  program.strict = settings.strict;
+  program.at_once = !settings.strict || context.plan.microbatches <= kAtOnce || context.replicas.share_devices();
+  program.in_flight = in_flight_of(context, settings);
+  program.weight_versions.assign(context.plan.stages.size(), 1);
+  const bool exclusive = parameters.word("channels") == "exclusive";
+  program.orders = [kept = keep(context), settings, exclusive, at_once = program.at_once](Segment segment) {
+    return orders_of(*kept, settings, exclusive, at_once, segment);
+  };
+  return program;
+}
+
+}  // namespace
+
+ProcessingSettings processing_settings(const ScheduleChoice& choice) {
+  return settings_of(schedule_parameters(choice));
+}
+
+const ScheduleFamily family_spp_pe{
+    .name = "spp-pe",
+    .summary = "forwards and backwards in the order of rounds in which every stage and every transfer takes one unit",
+    .source = "SPP's execution ordering (Luo, Yi, Long, Fan, Wu, Yang, Lin, INFOCOM 2022)",
+    .synchronous = true,
+    .parameters =
+        {{"channels",
+          std::string("exclusive"),
+          "exclusive: transfers over a cut go in the order's turn, one at a time; free: as the links let them",
+          {"exclusive", "free"}},
+         {"duplex",
+          std::string("half"),
+          "channels of a cut; half: one for both ways; full: one for each",
+          {"half", "full"}},
+         {"inflight_cap",
+          std::string("none"),
+          "microbatches in flight on a stage; 1f1b: as many as stages from it on; double: twice that less one",
+          {"none", "1f1b", "double"}},
+         {"pe_exec",
+          std::string("strict"),
+          "strict: devices and channels keep the order; list: an idle one takes what is ready of the "
+          "earliest round",
+          {"strict", "list"}}},
+    .compile = compile,
+};
+
+}  // namespace stagecraft

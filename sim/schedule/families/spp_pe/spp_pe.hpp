@@ -1,0 +1,14 @@
+#pragma once
+
+#include "sim/model/plan.hpp"
+#include "sim/schedule/families/spp_pe/processing_order.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+namespace stagecraft {
+
+extern const ScheduleFamily family_spp_pe;
+
+/// What the parameters of schedule `spp-pe` ask for. **Throws** as `schedule_parameters`.
+[[nodiscard]] ProcessingSettings processing_settings(const ScheduleChoice& choice);
+
+}  // namespace stagecraft

@@ -1,0 +1,269 @@
+#include "sim/schedule/lowering/compute.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int32_t kBeforeAll = std::numeric_limits<std::int32_t>::min();
+
+/// Seconds of a step's backward, both halves or the input-gradient half; a duration given literally is spread over the
+/// steps in proportion.
+Seconds step_seconds(const StageProgram& program, const BackwardStep& step, const Action& action) {
+  const auto nominal = [&](const BackwardStep& of) {
+    return action.kind == ActionKind::Backward ? of.backward : of.input();
+  };
+  if (action.duration < Seconds(0)) return nominal(step);
+  Seconds sum;
+  for (const BackwardStep& other : program.backward) sum += nominal(other);
+  if (sum <= Seconds(0)) return action.duration / static_cast<double>(program.backward.size());
+  return action.duration * (nominal(step) / sum);
+}
+
+Seconds seconds_or(const Action& action, Seconds nominal) {
+  return action.duration >= Seconds(0) ? action.duration : nominal;
+}
+
+}  // namespace
+
+Compute::Compute(const LoweringParts& parts)
+    : state_(parts.state), parts_(parts), awaited_(parts.state.replicas().size()) {}
+
+Compute::Task Compute::task_of(std::size_t device, const Action& action) const {
+  const ReplicaId replica = state_.shape.replica_on(device, action.stage);
+  return {action, replica, state_.index(replica, action.microbatch)};
+}
+
+void Compute::take(const Schedule& schedule) {
+  for (const DeviceOrder& order : schedule.devices) {
+    for (const Action& action : order.actions) {
+      if (action.after == kNoMicrobatch) continue;
+      const ReplicaId replica = state_.shape.replica_on(state_.shape.device_index(order.device), action.stage);
+      awaited_[replica.value()].try_emplace(state_.index(replica, action.after));
+    }
+  }
+}
+
+bool Compute::lower(std::size_t device, std::size_t position) {
+  const Task task = task_of(device, parts_.orders.actions(device)[position]);
+  ended_.reset();
+  if (parts_.orders.is_pair(device, position)) {
+    const Task second = task_of(device, parts_.orders.actions(device)[position + 1]);
+    return lower_pair(task, second, task.action.kind == ActionKind::Forward ? position + 1 : position);
+  }
+  switch (task.action.kind) {
+    case ActionKind::Forward: return lower_forward(task);
+    case ActionKind::Backward:
+    case ActionKind::BackwardInput: return lower_backward(task, position);
+    case ActionKind::BackwardWeight: return lower_backward_weight(task);
+    case ActionKind::SendActivation:
+    case ActionKind::ReceiveActivation:
+    case ActionKind::SendGradient:
+    case ActionKind::ReceiveGradient: return lower_mark(task);
+  }
+  return false;
+}
+
+bool Compute::has_forward_inputs(const Task& task) {
+  return state_.boards[task.replica].has_forward_inputs(task.index);
+}
+
+bool Compute::has_backward_inputs(const Task& task) {
+  MicrobatchBoard& board = state_.boards[task.replica];
+  if (board.at(task.index).forward.is_none() || !board.has_backward_inputs(task.index)) return false;
+  return parts_.synchronise.can_run_backward(task.replica, task.index);
+}
+
+OpId Compute::append(const Task& task, const Op& op) {
+  return state_.append_computation(task.replica, op, task.action.priority, task.action.not_before);
+}
+
+bool Compute::lower_forward(const Task& task) {
+  if (!has_forward_inputs(task)) return false;
+  OpId after;
+  if (task.action.after != kNoMicrobatch) {
+    auto& awaited = awaited_[task.replica.value()];
+    const auto found = awaited.find(state_.index(task.replica, task.action.after));
+    STAGECRAFT_CHECK(found != awaited.end(), "no two forwards wait for one backward");
+    after = found->second;
+    if (after.is_none()) return false;
+    awaited.erase(found);
+  }
+  parts_.delivery.about_to_use(task.replica, task.index, false);
+  Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
+  op.seconds = seconds_or(task.action, program(task).forward);
+  const OpId id = append(task, op);
+  state_.writer.depend_on(state_.boards[task.replica].forward_inputs(task.index));
+  if (!after.is_none()) state_.writer.depend_on(after);
+  state_.writer.take(op.from, MemoryCategory::Stash, program(task).stash());
+  state_.writer.hold_while_it_runs(op.from, program(task).workspace);
+  finish_forward(task, id);
+  return true;
+}
+
+void Compute::finish_forward(const Task& task, OpId op) {
+  state_.boards[task.replica].at(task.index).forward = op;
+  parts_.delivery.send(task.replica, task.action.microbatch, op, false);
+  if (parts_.swapping.is_active()) parts_.swapping.copy_out(task.replica, task.action.microbatch);
+}
+
+/// What the first operation of a backward waits for.
+void Compute::depend_on_backward_inputs(const Task& task) {
+  MicrobatchBoard& board = state_.boards[task.replica];
+  if (state_.is_on_ready_lane(task.replica)) state_.writer.depend_on(board.at(task.index).forward);
+  state_.writer.depend_on(parts_.synchronise.before_backward(task.replica));
+  state_.writer.depend_on(board.backward_inputs(task.index));
+}
+
+void Compute::depend_on_copy_back(const Task& task, const BackwardStep& step) {
+  if (!step.needs) return;
+  const OpId copy = state_.boards[task.replica].swap_ins(task.index)[*step.needs];
+  if (!copy.is_none()) state_.writer.depend_on(copy);
+}
+
+/// The backward, step by step from the last layer to the first, each recomputed before if the plan says so; the last
+/// operation is left open for the caller to add to.
+OpId Compute::append_steps(const Task& task) {
+  const bool whole = task.action.kind == ActionKind::Backward;
+  const StageProgram& work = program(task);
+  const PlaceId place = state_.shape[task.replica].place;
+  OpId before = OpId::none();
+  const auto append_one = [&](const Op& op, Bytes workspace) {
+    const OpId id = append(task, op);
+    if (before.is_none()) {
+      depend_on_backward_inputs(task);
+    } else if (state_.is_on_ready_lane(task.replica)) {
+      state_.writer.depend_on(before);
+      state_.writer.last().priority = kBeforeAll;  // a backward is not interrupted
+    }
+    state_.writer.hold_while_it_runs(place, workspace);
+    before = id;
+  };
+  for (const BackwardStep& step : work.backward) {
+    if (step.recomputes) {
+      Op recompute = state_.computation(task.replica, OpKind::Recompute, task.action.microbatch);
+      recompute.seconds = step.recompute;
+      append_one(recompute, step.workspace);
+      state_.writer.take(place, MemoryCategory::Workspace, step.restored);
+    }
+    Op backward =
+        state_.computation(task.replica, whole ? OpKind::Backward : OpKind::BackwardInput, task.action.microbatch);
+    backward.seconds = step_seconds(work, step, task.action);
+    backward.closes = whole && &step == &work.backward.back();
+    append_one(backward, step.workspace);
+    depend_on_copy_back(task, step);
+    if (whole) state_.writer.free(place, MemoryCategory::Workspace, step.restored);
+  }
+  return before;
+}
+
+/// What a split backward frees already at its input-gradient half.
+Bytes Compute::early_stash(const Task& task) const {
+  return scale_up(program(task).stash(), state_.shape.plan().training.input_gradient_release);
+}
+
+bool Compute::lower_backward(const Task& task, std::size_t position) {
+  if (!has_backward_inputs(task)) return false;
+  if (parts_.swapping.is_active()) parts_.swapping.before_backward(task.replica, position);
+  parts_.delivery.about_to_use(task.replica, task.index, true);
+  parts_.synchronise.step_before_backward(task.replica);
+  const OpId id = append_steps(task);
+  const PlaceId place = state_.shape[task.replica].place;
+  if (task.action.kind == ActionKind::Backward) {
+    state_.writer.free(place, MemoryCategory::Stash, program(task).stash());
+    finish_backward(task, id);
+    return true;
+  }
+  state_.writer.free(place, MemoryCategory::Stash, early_stash(task));
+  state_.boards[task.replica].at(task.index).input = id;
+  parts_.delivery.send(task.replica, task.action.microbatch, id, true);
+  return true;
+}
+
+void Compute::finish_backward(const Task& task, OpId op) {
+  MicrobatchBoard& board = state_.boards[task.replica];
+  const bool is_split = !board.at(task.index).input.is_none();
+  if (!is_split) parts_.delivery.send(task.replica, task.action.microbatch, op, true);
+  board.finish(task.index);
+  auto& awaited = awaited_[task.replica.value()];
+  if (const auto found = awaited.find(task.index); found != awaited.end()) found->second = op;
+  ended_ = EndedBackward{task.replica, task.action.microbatch, op};
+}
+
+bool Compute::lower_backward_weight(const Task& task) {
+  const OpId input = state_.boards[task.replica].at(task.index).input;
+  if (input.is_none()) return false;
+  Op op = state_.computation(task.replica, OpKind::BackwardWeight, task.action.microbatch);
+  Bytes restored;
+  Bytes workspace;
+  for (const BackwardStep& step : program(task).backward) {
+    op.seconds += step.weight;
+    restored += step.restored;
+    workspace = std::max(workspace, step.workspace);
+  }
+  op.seconds = seconds_or(task.action, op.seconds);
+  op.closes = true;
+  const OpId id = append(task, op);
+  state_.writer.depend_on(input);
+  state_.writer.hold_while_it_runs(op.from, workspace);
+  state_.writer.free(op.from, MemoryCategory::Workspace, restored);
+  state_.writer.free(op.from, MemoryCategory::Stash, program(task).stash() - early_stash(task));
+  finish_backward(task, id);
+  return true;
+}
+
+/// A forward and a backward as one operation: both inputs are needed, both results leave at its end.
+bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back_position) {
+  const bool first_is_forward = first.action.kind == ActionKind::Forward;
+  const Task& forth = first_is_forward ? first : second;
+  const Task& back = first_is_forward ? second : first;
+  STAGECRAFT_CHECK(forth.action.kind == ActionKind::Forward && back.action.kind == ActionKind::Backward,
+                   "a joined pair of actions is a forward and a backward");
+  if (!has_forward_inputs(forth) || !has_backward_inputs(back)) return false;
+  parts_.delivery.about_to_use(forth.replica, forth.index, false);
+  parts_.delivery.about_to_use(back.replica, back.index, true);
+  if (parts_.swapping.is_active()) parts_.swapping.before_backward(back.replica, back_position);
+  Op op = state_.computation(forth.replica, OpKind::ForwardBackward, forth.action.microbatch);
+  op.seconds = seconds_or(first.action, program(forth).forward + program(back).backward_total());
+  op.closes = true;
+  const OpId id = append(first, op);
+  MicrobatchBoard& board = state_.boards[back.replica];
+  state_.writer.depend_on(state_.boards[forth.replica].forward_inputs(forth.index));
+  state_.writer.depend_on(board.at(back.index).forward);
+  state_.writer.depend_on(board.backward_inputs(back.index));
+  for (const BackwardStep& step : program(back).backward) depend_on_copy_back(back, step);
+  state_.writer.take(op.from, MemoryCategory::Stash, program(forth).stash());
+  Bytes workspace = program(forth).workspace;  // both run at once
+  for (const BackwardStep& step : program(back).backward) workspace += step.restored;
+  state_.writer.hold_while_it_runs(op.from, workspace);
+  state_.writer.free(op.from, MemoryCategory::Stash, program(back).stash());
+  finish_forward(forth, id);
+  finish_backward(back, id);
+  return true;
+}
+
+/// A send or a receive in a device's order: a mark that takes no time. The transfer waits for both.
+bool Compute::lower_mark(const Task& task) {
+  const bool is_activation = task.action.kind == ActionKind::SendActivation;
+  MicrobatchBoard& board = state_.boards[task.replica];
+  if ((is_activation || task.action.kind == ActionKind::SendGradient) && !board.is_finished(task.index)) {
+    const MicrobatchBoard::Entry& entry = board.at(task.index);
+    if ((is_activation ? entry.forward : entry.input).is_none()) return false;  // there is nothing to send yet
+  }
+  const OpId id = append(task, state_.computation(task.replica, OpKind::Post, task.action.microbatch));
+  parts_.delivery.post(task.replica, task.action, id);
+  return true;
+}
+
+OpId Compute::oldest() const {
+  OpId oldest = OpId::none();
+  for (const auto& awaited : awaited_) {
+    for (const auto& [index, op] : awaited) oldest = std::min(oldest, op);
+  }
+  return oldest;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "sim/schedule/lowering/delivery.hpp"
+#include "sim/schedule/lowering/orders.hpp"
+#include "sim/schedule/lowering/swapping.hpp"
+#include "sim/schedule/lowering/synchronise.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace stagecraft {
+
+/// The parts that an action of a device's order concerns.
+struct LoweringParts {
+  LoweringState& state;
+  const Orders& orders;
+  Delivery& delivery;
+  Swapping& swapping;
+  Synchronise& synchronise;
+};
+
+/// What the end of a microbatch's backward sets off.
+struct EndedBackward {
+  ReplicaId replica;
+  std::uint32_t microbatch = 0;  ///< as the orders count it
+  OpId op;
+};
+
+/// Turns the actions of device orders into computations: what a replica's `StageProgram` says, step by step.
+class Compute {
+ public:
+  /// The parts must outlive it.
+  explicit Compute(const LoweringParts& parts);
+
+  /// Notes which backwards forwards will wait for.
+  void take(const Schedule& schedule);
+  /// Appends the action at `position` of the device's order if all that it needs has been appended; whether it was.
+  [[nodiscard]] bool lower(std::size_t device, std::size_t position);
+  /// The backward that the action appended last has ended, if any.
+  [[nodiscard]] const std::optional<EndedBackward>& ended() const { return ended_; }
+  [[nodiscard]] OpId oldest() const;
+
+ private:
+  /// An action and the replica that it is for.
+  struct Task {
+    const Action& action;
+    ReplicaId replica;
+    std::int64_t index = 0;  ///< on the replica's board
+  };
+  [[nodiscard]] Task task_of(std::size_t device, const Action& action) const;
+  [[nodiscard]] bool has_forward_inputs(const Task& task);
+  [[nodiscard]] bool has_backward_inputs(const Task& task);
+  [[nodiscard]] bool lower_forward(const Task& task);
+  [[nodiscard]] bool lower_backward(const Task& task, std::size_t position);
+  [[nodiscard]] bool lower_backward_weight(const Task& task);
+  [[nodiscard]] bool lower_pair(const Task& first, const Task& second, std::size_t back_position);
+  [[nodiscard]] bool lower_mark(const Task& task);
+
+  OpId append(const Task& task, const Op& op);
+  OpId append_steps(const Task& task);
+  void depend_on_backward_inputs(const Task& task);
+  void depend_on_copy_back(const Task& task, const BackwardStep& step);
+  void finish_forward(const Task& task, OpId op);
+  void finish_backward(const Task& task, OpId op);
+  [[nodiscard]] const StageProgram& program(const Task& task) const { return state_.shape[task.replica].program; }
+  [[nodiscard]] Bytes early_stash(const Task& task) const;
+
+  LoweringState& state_;
+  LoweringParts parts_;
+  /// By replica and board index: backwards that a forward is to wait for.
+  std::vector<std::map<std::int64_t, OpId>> awaited_;
+  std::optional<EndedBackward> ended_;
+};
+
+}  // namespace stagecraft

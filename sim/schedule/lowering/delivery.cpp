@@ -1,0 +1,191 @@
+#include "sim/schedule/lowering/delivery.hpp"
+
+#include "sim/schedule/pipeline_times.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+DeliveryRule rule_of(LoweringState& state, const Schedule& first) {
+  if (first.explicit_transfers) return ExplicitDelivery{};
+  if (first.rendezvous) return RendezvousDelivery{};
+  if (state.shape.is_analytic() || !first.channels.empty()) return Channels(state, first.channels);
+  return EagerDelivery{};
+}
+
+Op transfer_op(const LoweringState& state, ReplicaId from, ReplicaId to, std::uint32_t microbatch, bool gradient) {
+  Op op;
+  op.kind = gradient ? OpKind::Gradient : OpKind::Activation;
+  op.stage = state.run_stage(state.replicas()[from].stage);
+  op.microbatch = state.number(microbatch);
+  op.from = state.shape[from].place;
+  op.to = state.shape[to].place;
+  op.chunk = static_cast<std::uint16_t>(state.replicas()[to].chunk);
+  return op;
+}
+
+}  // namespace
+
+void ExplicitDelivery::post(LoweringState& state, TransferKey key, bool is_send, OpId mark) {
+  const auto [entry, is_new] = posted_.try_emplace(key);
+  Posted& posted = entry->second;
+  (is_send ? posted.send : posted.receive) = mark;
+  if (posted.send.is_none() || posted.receive.is_none()) return;
+  for (PendingTransfer& transfer : posted.transfers) {
+    transfer.dependencies.push_back(posted.send);
+    transfer.dependencies.push_back(posted.receive);
+    append_transfer(state, transfer, key.gradient);
+  }
+  posted_.erase(entry);
+}
+
+OpId ExplicitDelivery::oldest() const {
+  OpId oldest = OpId::none();
+  for (const auto& [key, posted] : posted_) {
+    oldest = std::min({oldest, posted.send, posted.receive, oldest_of(posted.transfers)});
+  }
+  return oldest;
+}
+
+void RendezvousDelivery::deliver(LoweringState& state, TransferKey key, PendingTransfer transfer) {
+  const auto [receiver, index] = transfer.receivers.front();
+  state.arrive(receiver, index, transfer.dependencies.front(), key.gradient);
+  offers_[{receiver, index, key.gradient}].push_back(std::move(transfer));
+}
+
+void RendezvousDelivery::meet(LoweringState& state, ReplicaId receiver, std::int64_t index, bool gradient) {
+  const auto found = offers_.find({receiver, index, gradient});
+  if (found == offers_.end()) return;
+  MicrobatchBoard& board = state.boards[receiver];
+  const std::span<OpId> inputs = gradient ? board.backward_inputs(index) : board.forward_inputs(index);
+  const OpId last = state.lanes.last(state.shape.device_index(receiver));
+  for (const PendingTransfer& transfer : found->second) {
+    const OpId id = state.writer.append(transfer.op);
+    state.writer.depend_on(transfer.dependencies);
+    if (!last.is_none()) state.writer.depend_on(last);
+    *std::ranges::find(inputs, transfer.dependencies.front()) = id;  // until now the result stood for its transfer
+  }
+  offers_.erase(found);
+}
+
+OpId RendezvousDelivery::oldest() const {
+  OpId oldest = OpId::none();
+  for (const auto& [key, transfers] : offers_) oldest = std::min(oldest, oldest_of(transfers));
+  return oldest;
+}
+
+Delivery::Delivery(LoweringState& state, const Schedule& first) : state_(state), rule_(rule_of(state, first)) {
+  if (!state.shape.is_analytic()) return;
+  for (const Boundary& boundary : state.shape.boundaries()) {
+    analytic_seconds_.push_back(channel_time(state.shape.platform(), state.shape.plan(), boundary));
+  }
+}
+
+void Delivery::send(ReplicaId from, std::uint32_t microbatch, OpId result, bool gradient) {
+  std::size_t last_boundary = state_.shape.boundaries().size();
+  for (const Target& target : state_.shape[from].targets(gradient)) {
+    if (!state_.shape.is_analytic()) {
+      send_to(from, target, microbatch, result, gradient);
+    } else if (target.boundary != last_boundary) {  // one operation for all targets over the boundary
+      send_analytic(from, target, microbatch, result, gradient);
+    }
+    last_boundary = target.boundary;
+  }
+}
+
+void Delivery::send_to(ReplicaId from, const Target& target, std::uint32_t microbatch, OpId result, bool gradient) {
+  const Replicas& replicas = state_.replicas();
+  const ReplicaId receiver =
+      target.replica.is_none() ? replicas.runners(target.stage, microbatch).front() : target.replica;
+  const std::int64_t index = state_.index(receiver, microbatch);
+  if (replicas[receiver].device == replicas[from].device) {
+    state_.arrive(receiver, index, result, gradient);
+    return;
+  }
+  Op op = transfer_op(state_, from, receiver, microbatch, gradient);
+  op.bytes = target.bytes;
+  if (std::holds_alternative<EagerDelivery>(rule_)) {
+    const OpId id = state_.writer.append(op);
+    state_.writer.depend_on(result);
+    state_.arrive(receiver, index, id, gradient);
+    return;
+  }
+  const auto pair = static_cast<std::uint32_t>(replicas[from].share.begin + replicas[receiver].share.begin);
+  deliver({target.boundary, microbatch, gradient}, {op, {result}, {{receiver, index}}, pair});
+}
+
+/// The boundary as one channel: one operation once all replicas that run the microbatch are done, to all that need it.
+void Delivery::send_analytic(ReplicaId from, const Target& target, std::uint32_t microbatch, OpId result,
+                             bool gradient) {
+  const Replicas& replicas = state_.replicas();
+  const TransferKey key{target.boundary, microbatch, gradient};
+  std::vector<OpId>& results = partial_[key];
+  results.push_back(result);
+  const std::size_t senders = replicas.runners(replicas[from].stage, microbatch).size();
+  if (results.size() < senders) return;
+  PendingTransfer transfer;
+  transfer.dependencies = std::move(results);
+  partial_.erase(key);
+  for (ReplicaId receiver : replicas.runners(target.stage, microbatch)) {
+    transfer.receivers.emplace_back(receiver, state_.index(receiver, microbatch));
+  }
+  const auto [first, index] = transfer.receivers.front();
+  const bool stays = senders == 1 && transfer.receivers.size() == 1 && replicas[first].device == replicas[from].device;
+  if (stays) {
+    state_.arrive(first, index, result, gradient);
+    return;
+  }
+  transfer.op = transfer_op(state_, from, first, microbatch, gradient);
+  transfer.op.literal = true;
+  transfer.op.bytes = state_.shape.boundaries()[target.boundary].bytes;
+  transfer.op.seconds = analytic_seconds_[target.boundary];
+  deliver(key, std::move(transfer));
+}
+
+void Delivery::deliver(TransferKey key, PendingTransfer transfer) {
+  if (auto* channels = std::get_if<Channels>(&rule_)) {
+    channels->deliver(state_, key, std::move(transfer));
+  } else if (auto* posted = std::get_if<ExplicitDelivery>(&rule_)) {
+    posted->deliver(key, std::move(transfer));
+  } else if (auto* offers = std::get_if<RendezvousDelivery>(&rule_)) {
+    offers->deliver(state_, key, std::move(transfer));
+  }
+}
+
+void Delivery::post(ReplicaId replica, const Action& action, OpId mark) {
+  auto* posted = std::get_if<ExplicitDelivery>(&rule_);
+  if (posted == nullptr) return;
+  const bool gradient = action.kind == ActionKind::SendGradient || action.kind == ActionKind::ReceiveGradient;
+  const bool is_send = action.kind == ActionKind::SendActivation || action.kind == ActionKind::SendGradient;
+  const std::vector<Boundary>& boundaries = state_.shape.boundaries();
+  for (std::size_t b = 0; b < boundaries.size(); ++b) {
+    const StageId local_end = is_send != gradient ? boundaries[b].from : boundaries[b].to;
+    if (local_end != state_.replicas()[replica].stage) continue;
+    posted->post(state_, {b, action.microbatch, gradient}, is_send, mark);
+  }
+}
+
+void Delivery::take(const std::vector<ChannelOrder>& orders) {
+  if (auto* channels = std::get_if<Channels>(&rule_)) channels->take(state_, orders);
+}
+
+void Delivery::stop_at(std::int64_t end) {
+  if (auto* channels = std::get_if<Channels>(&rule_)) channels->stop_at(end);
+}
+
+bool Delivery::has_ready_channels() const {
+  const auto* channels = std::get_if<Channels>(&rule_);
+  return channels != nullptr && channels->any_ready();
+}
+
+OpId Delivery::oldest() const {
+  OpId oldest = OpId::none();
+  for (const auto& [key, results] : partial_) {
+    for (OpId op : results) oldest = std::min(oldest, op);
+  }
+  return std::min(oldest, std::visit([](const auto& rule) { return rule.oldest(); }, rule_));
+}
+
+}  // namespace stagecraft

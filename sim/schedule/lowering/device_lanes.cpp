@@ -1,0 +1,45 @@
+#include "sim/schedule/lowering/device_lanes.hpp"
+
+namespace stagecraft {
+
+DeviceLanes::DeviceLanes(WindowWriter& writer, const std::vector<DeviceId>& devices) : writer_(writer) {
+  for (DeviceId device : devices) {
+    Tail tail;
+    tail.device = device;
+    devices_.push_back(tail);
+  }
+}
+
+void DeviceLanes::open() {
+  for (Tail& tail : devices_) tail.lane = writer_.lane_of(tail.device, tail.discipline);
+}
+
+bool DeviceLanes::any_ready() const {
+  return std::ranges::any_of(devices_, [](const Tail& tail) { return tail.discipline == Discipline::Ready; });
+}
+
+OpId DeviceLanes::append(std::size_t index, Op op, std::int32_t priority, Seconds not_before) {
+  Tail& tail = devices_[index];
+  op.lane = tail.lane;
+  op.priority = priority;
+  op.not_before = not_before;
+  tail.last = writer_.append(op);
+  if (!tail.barrier.is_none()) {
+    writer_.depend_on(tail.barrier);
+    if (tail.discipline == Discipline::Strict) tail.barrier = OpId::none();
+  }
+  return tail.last;
+}
+
+void DeviceLanes::close(std::size_t index) {
+  devices_[index].closed = true;
+  writer_.close_lane(devices_[index].lane);
+}
+
+OpId DeviceLanes::oldest() const {
+  OpId oldest = OpId::none();
+  for (const Tail& tail : devices_) oldest = std::min({oldest, tail.last, tail.barrier});
+  return oldest;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,144 @@
+#include "sim/schedule/lowering/handover.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+using Kept = std::map<DeviceId, StaticMemory>;
+
+class Handover {
+ public:
+  Handover(PlanRun& before, PlanRun& after)
+      : before_(before), after_(after), writer_(after.state().writer), platform_(after.shape().platform()) {}
+
+  void run(std::int64_t first_microbatch) {
+    append_mark(first_microbatch);
+    const Kept kept_before = before_.kept_memory();
+    const Kept kept_after = after_.kept_memory();
+    for (const auto& [device, kept] : kept_after) make_room(device, kept, find(kept_before, device));
+    for (ReplicaId id : after_.shape().replicas().all()) fetch_layers(id);
+    for (std::size_t i = 0; i < after_.state().lanes.size(); ++i) let_start(i);
+    for (const auto& [device, kept] : kept_before) free_rest(device, kept, find(kept_after, device));
+  }
+
+ private:
+  static StaticMemory find(const Kept& kept, DeviceId device) {
+    const auto found = kept.find(device);
+    return found == kept.end() ? StaticMemory{} : found->second;
+  }
+
+  OpId append_setup(DeviceId device) {
+    Op op;
+    op.kind = OpKind::Setup;
+    op.from = op.to = platform_.place(device);
+    return writer_.append(op);
+  }
+
+  /// When the next plan was asked for work: `Report::replans`.
+  void append_mark(std::int64_t first_microbatch) {
+    Op op;
+    op.kind = OpKind::Setup;
+    op.microbatch = static_cast<std::uint32_t>(first_microbatch);
+    writer_.append(op);
+  }
+
+  /// What the device will hold beyond what it held is taken once it is done with the plan before.
+  void make_room(DeviceId device, const StaticMemory& kept, const StaticMemory& before) {
+    room_[device] = append_setup(device);
+    writer_.depend_on(before_.last_on(device));
+    const PlaceId place = platform_.place(device);
+    const auto grow = [&](MemoryCategory category, Bytes to, Bytes from) {
+      writer_.take(place, category, std::max(to - from, Bytes(0)));
+    };
+    grow(MemoryCategory::Weights, kept.weights, before.weights);
+    grow(MemoryCategory::Gradients, kept.gradients, before.gradients);
+    grow(MemoryCategory::Optimizer, kept.optimizer, before.optimizer);
+    grow(MemoryCategory::Buffers, kept.buffers, before.buffers);
+  }
+
+  [[nodiscard]] bool held(DeviceId device, LayerId layer) const {
+    const Replicas& replicas = before_.shape().replicas();
+    return std::ranges::any_of(replicas.on(device), [&](ReplicaId id) {
+      return std::ranges::count(before_.shape().plan().stages[replicas[id].stage.value()].layers, layer) > 0;
+    });
+  }
+
+  /// The first replica of the ring that held the layer.
+  [[nodiscard]] DeviceId holder_of(LayerId layer) const {
+    const Replicas& replicas = before_.shape().replicas();
+    for (ReplicaId id : replicas.all()) {
+      if (held(replicas[id].device, layer)) return replicas[id].device;
+    }
+    STAGECRAFT_CHECK(false, "a sound plan holds every layer");
+    return DeviceId::none();
+  }
+
+  /// One copy from each old holder of layers that are new on the replica's device.
+  void fetch_layers(ReplicaId id) {
+    const Replica& replica = after_.shape().replicas()[id];
+    std::map<DeviceId, Bytes> from;
+    for (LayerId layer : after_.shape().plan().stages[replica.stage.value()].layers) {
+      if (held(replica.device, layer)) continue;
+      from[holder_of(layer)] += after_.shape().graph().layers[layer].parameters;
+    }
+    for (const auto& [holder, parameters] : from) {
+      if (parameters > Bytes(0)) append_copy(replica, holder, parameters);
+    }
+  }
+
+  void append_copy(const Replica& replica, DeviceId holder, Bytes parameters) {
+    Op op;
+    op.kind = OpKind::Migration;
+    op.stage = after_.state().run_stage(replica.stage);
+    op.from = platform_.place(holder);
+    op.to = platform_.place(replica.device);
+    op.bytes = parameters * (1 + after_.shape().plan().training.optimizer_copies);
+    const OpId copy = writer_.append(op);
+    writer_.depend_on(before_.last_on(holder));
+    writer_.depend_on(room_.at(replica.device));
+    arriving_[replica.device].push_back(copy);
+    leaving_[holder].push_back(copy);
+  }
+
+  void let_start(std::size_t index) {
+    const DeviceId device = after_.state().lanes.device(index);
+    const OpId start = append_setup(device);
+    writer_.depend_on(room_.at(device));
+    writer_.depend_on(arriving_[device]);
+    after_.state().lanes.hold(index, start);
+  }
+
+  void free_rest(DeviceId device, const StaticMemory& kept, const StaticMemory& after) {
+    append_setup(device);
+    writer_.depend_on(before_.last_on(device));
+    writer_.depend_on(leaving_[device]);
+    const PlaceId place = platform_.place(device);
+    const auto shrink = [&](MemoryCategory category, Bytes from, Bytes to) {
+      writer_.free(place, category, std::max(from - to, Bytes(0)));
+    };
+    shrink(MemoryCategory::Weights, kept.weights, after.weights);
+    shrink(MemoryCategory::Gradients, kept.gradients, after.gradients);
+    shrink(MemoryCategory::Optimizer, kept.optimizer, after.optimizer);
+    shrink(MemoryCategory::Buffers, kept.buffers, after.buffers);
+  }
+
+  PlanRun& before_;
+  PlanRun& after_;
+  WindowWriter& writer_;
+  const Platform& platform_;
+  std::map<DeviceId, OpId> room_;
+  std::map<DeviceId, std::vector<OpId>> arriving_;
+  std::map<DeviceId, std::vector<OpId>> leaving_;
+};
+
+}  // namespace
+
+void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch) {
+  Handover(before, after).run(first_microbatch);
+}
+
+}  // namespace stagecraft

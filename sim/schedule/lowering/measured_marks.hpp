@@ -1,0 +1,27 @@
+#pragma once
+
+#include "sim/schedule/lowering/window_writer.hpp"
+#include "sim/schedule/measured_part.hpp"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace stagecraft {
+
+/// Marks the ends of the two microbatches that bound the measured part of an asynchronous run (contract, section 6).
+class MeasuredMarks {
+ public:
+  explicit MeasuredMarks(const MeasuredPart& part) : part_(part) {}
+
+  /// A backward of the microbatch has ended on one of the `runners` replicas that run it. The last one's end is
+  /// marked.
+  void note(WindowWriter& writer, std::uint32_t microbatch, OpId op, std::size_t runners);
+  [[nodiscard]] OpId oldest() const;
+
+ private:
+  MeasuredPart part_;
+  std::map<std::uint32_t, std::vector<OpId>> backwards_;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,94 @@
+#include "sim/schedule/lowering/orders.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+/// Actions that stay in sight on each device, so that a prefetch finds the next backward.
+constexpr std::size_t kLookAhead = 8;
+
+}  // namespace
+
+void Orders::take(const Schedule& schedule) {
+  for (const DeviceOrder& order : schedule.devices) {
+    const std::size_t index = state_.shape.device_index(order.device);
+    Queue& queue = devices_[index];
+    state_.lanes.set_discipline(index, order.discipline);
+    const auto done = static_cast<std::ptrdiff_t>(queue.cursor);
+    queue.actions.erase(queue.actions.begin(), queue.actions.begin() + done);
+    queue.lowered.erase(queue.lowered.begin(), queue.lowered.begin() + done);
+    for (const Action& action : order.actions) {
+      if (action.microbatch < end_) queue.actions.push_back(action);
+    }
+    queue.lowered.resize(queue.actions.size());
+    queue.cursor = 0;
+  }
+}
+
+void Orders::stop_at(std::int64_t end) {
+  end_ = end;
+  for (Queue& queue : devices_) {
+    std::vector<Action> kept;
+    std::vector<char> lowered;
+    for (std::size_t i = queue.cursor; i < queue.actions.size(); ++i) {
+      if (queue.actions[i].microbatch >= end) continue;
+      kept.push_back(queue.actions[i]);
+      lowered.push_back(queue.lowered[i]);
+    }
+    queue = {std::move(kept), 0, std::move(lowered)};
+  }
+}
+
+void Orders::note_lowered(std::size_t device, std::size_t position) {
+  Queue& queue = devices_[device];
+  queue.lowered[position] = 1;
+  if (is_pair(device, position)) queue.lowered[position + 1] = 1;
+  while (has_left(device) && queue.lowered[queue.cursor] != 0) ++queue.cursor;
+  first_untouched_ = std::max(first_untouched_, std::int64_t{queue.actions[position].microbatch} + 1);
+}
+
+bool Orders::has_any_left() const {
+  return std::ranges::any_of(devices_, [](const Queue& queue) { return queue.cursor < queue.actions.size(); });
+}
+
+bool Orders::runs_low() const {
+  return std::ranges::any_of(devices_,
+                             [](const Queue& queue) { return queue.actions.size() - queue.cursor < kLookAhead; });
+}
+
+bool Orders::is_pair(std::size_t device, std::size_t position) const {
+  const std::vector<Action>& all = actions(device);
+  return position + 1 < all.size() && all[position + 1].joined;
+}
+
+std::size_t Orders::next_backward(std::size_t device, std::size_t position, StageId stage) const {
+  const std::vector<Action>& all = actions(device);
+  const auto is_next = [&](const Action& action) {
+    return action.stage == stage && (action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardInput);
+  };
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(std::min(position, all.size()));
+  return static_cast<std::size_t>(std::find_if(begin, all.end(), is_next) - all.begin());
+}
+
+void Orders::report_deadlock() const {
+  std::string waiting;
+  int listed = 0;
+  for (std::size_t device = 0; device < devices_.size(); ++device) {
+    if (!has_left(device)) continue;
+    const Action& action = actions(device)[cursor(device)];
+    if (++listed > 4) {
+      waiting += ", …";
+      break;
+    }
+    waiting += (listed == 1 ? "" : ", ") + state_.shape.platform().devices[state_.lanes.device(device)].name +
+               " at the " + to_string(action.kind) + " of microbatch " + std::to_string(action.microbatch) +
+               " of stage " + std::to_string(action.stage.value());
+  }
+  throw InputError("the schedule deadlocks: " + waiting, {},
+                   "each waits for something that comes later in another device's or channel's order");
+}
+
+}  // namespace stagecraft

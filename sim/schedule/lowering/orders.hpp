@@ -1,0 +1,72 @@
+#pragma once
+
+#include "sim/model/schedule.hpp"
+#include "sim/schedule/lowering/lowering_state.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace stagecraft {
+
+/// How far each device is in its order. A strict device lowers the action that its cursor is at; a ready one any action
+/// that can be lowered.
+class Orders {
+ public:
+  /// `state` must outlive it.
+  explicit Orders(LoweringState& state) : state_(state), devices_(state.lanes.size()) {}
+
+  /// Appends the devices' next actions to what they have left.
+  void take(const Schedule& schedule);
+  /// Drops all actions of microbatches from `end` on, now and of what is taken later.
+  void stop_at(std::int64_t end);
+
+  /// Lets each device lower at most one action; whether any did. `lower` is given a device and a position in its
+  /// actions, and says whether that action could be lowered. A joined pair is lowered with its first action.
+  template <class Lower>
+  [[nodiscard]] bool run_round(const Lower& lower) {
+    bool progressed = false;
+    for (std::size_t device = 0; device < devices_.size(); ++device) progressed |= step(device, lower);
+    return progressed;
+  }
+
+  [[nodiscard]] const std::vector<Action>& actions(std::size_t device) const { return devices_[device].actions; }
+  /// The first action that is not lowered.
+  [[nodiscard]] std::size_t cursor(std::size_t device) const { return devices_[device].cursor; }
+  [[nodiscard]] bool has_any_left() const;
+  [[nodiscard]] bool has_left(std::size_t device) const { return cursor(device) < actions(device).size(); }
+  /// Whether some device has so few actions left that its next backwards may be out of sight.
+  [[nodiscard]] bool runs_low() const;
+  [[nodiscard]] bool is_pair(std::size_t device, std::size_t position) const;
+  /// The position of the stage's first backward from `position` on, or the number of actions.
+  [[nodiscard]] std::size_t next_backward(std::size_t device, std::size_t position, StageId stage) const;
+  /// The least microbatch that no lowered action has gone beyond: all from it on can still be given to another plan.
+  [[nodiscard]] std::int64_t first_untouched() const { return first_untouched_; }
+  [[noreturn]] void report_deadlock() const;
+
+ private:
+  struct Queue {
+    std::vector<Action> actions;
+    std::size_t cursor = 0;
+    std::vector<char> lowered;  ///< ready discipline: which actions are out
+  };
+  template <class Lower>
+  bool step(std::size_t device, const Lower& lower) {
+    const bool is_strict = !state_.lanes.is_ready(device);
+    for (std::size_t i = cursor(device); i < actions(device).size(); ++i) {
+      if (devices_[device].lowered[i] != 0 || actions(device)[i].joined) continue;
+      const bool is_out = lower(device, i);
+      if (is_out) note_lowered(device, i);
+      if (is_out || is_strict) return is_out;
+    }
+    return false;
+  }
+  void note_lowered(std::size_t device, std::size_t position);
+
+  LoweringState& state_;
+  std::vector<Queue> devices_;
+  std::int64_t first_untouched_ = 0;
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
+};
+
+}  // namespace stagecraft

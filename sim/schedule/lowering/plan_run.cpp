@@ -1,0 +1,165 @@
+#include "sim/schedule/lowering/plan_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kSegment = 64;           ///< microbatches, at least
+constexpr std::int64_t kSegmentOfReplica = 16;  ///< microbatches that each of many replicas gets
+
+/// Whether stages pass on what is not for them. Orders that are given may run branches of the graph side by side.
+bool is_chain(const PlanTask& task, NetworkModel network) { return network == NetworkModel::Analytic && !task.literal; }
+
+}  // namespace
+
+PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask task, NetworkModel network,
+                 WindowWriter& writer, MeasuredMarks& marks)
+    : task_(std::move(task)),
+      shape_(graph, platform, task_.plan, network, is_chain(task_, network)),
+      end_(task_.plan.microbatches),
+      marks_(marks),
+      first_(next_segment()),
+      state_(shape_, writer, task_.first, first_),
+      orders_(state_),
+      delivery_(state_, first_),
+      swapping_(state_, orders_),
+      synchronise_(state_, task_.program.synchronous),
+      compute_({state_, orders_, delivery_, swapping_, synchronise_}) {
+  take(std::exchange(first_, {}));
+}
+
+Schedule PlanRun::next_segment() {
+  if (task_.literal) {
+    segment_begin_ = end_;
+    return *task_.literal;
+  }
+  std::int64_t length = kSegment;
+  for (ReplicaId id : shape_.replicas().all()) {
+    length = std::max(length, kSegmentOfReplica * shape_.replicas()[id].turns);
+  }
+  const Segment segment{segment_begin_, std::min(segment_begin_ + length, task_.plan.microbatches)};
+  segment_begin_ = segment.end;
+  return task_.program.orders(segment);
+}
+
+void PlanRun::take(const Schedule& schedule) {
+  synchronise_.take(schedule);
+  compute_.take(schedule);
+  orders_.take(schedule);
+  delivery_.take(schedule.channels);
+}
+
+bool PlanRun::advance() {
+  if (has_segments() && orders_.runs_low()) take(next_segment());
+  const auto lower_one = [&](std::size_t device, std::size_t position) { return lower(device, position); };
+  if (orders_.run_round(lower_one)) return true;
+  if (!has_segments() && !orders_.has_any_left()) return end_iteration();
+  if (!has_segments()) orders_.report_deadlock();
+  take(next_segment());
+  return true;
+}
+
+bool PlanRun::lower(std::size_t device, std::size_t position) {
+  if (!compute_.lower(device, position)) return false;
+  if (const auto& ended = compute_.ended()) {
+    if (!task_.program.synchronous) {
+      marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, shape_.runners_of_a_microbatch());
+    }
+    synchronise_.note_backward(ended->replica, ended->microbatch, ended->op, !has_segments());
+  }
+  return true;
+}
+
+/// The flush of a synchronous iteration; whether another one follows.
+bool PlanRun::end_iteration() {
+  if (!task_.program.synchronous || state_.iteration() >= task_.iterations) return false;
+  synchronise_.end_iteration();
+  swapping_.begin_next_iteration();
+  state_.begin_next_iteration();
+  if (state_.iteration() >= task_.iterations) return false;
+  segment_begin_ = 0;
+  take(next_segment());
+  return true;
+}
+
+void PlanRun::append_setup() {
+  Op setup;
+  setup.kind = OpKind::Setup;
+  state_.writer.append(setup);
+  for (const auto& [device, memory] : kept_memory()) {
+    const PlaceId place = shape_.platform().place(device);
+    state_.writer.take(place, MemoryCategory::Weights, memory.weights);
+    state_.writer.take(place, MemoryCategory::Gradients, memory.gradients);
+    state_.writer.take(place, MemoryCategory::Optimizer, memory.optimizer);
+    state_.writer.take(place, MemoryCategory::Buffers, memory.buffers);
+  }
+}
+
+std::map<DeviceId, StaticMemory> PlanRun::kept_memory() const {
+  const std::vector<Boundary> crossing = boundaries(shape_.graph(), shape_.plan());
+  std::map<DeviceId, StaticMemory> kept;
+  for (ReplicaId id : shape_.replicas().all()) {
+    const Replica& replica = shape_.replicas()[id];
+    const Bytes boundary = boundary_bytes(shape_.plan(), crossing, replica.stage, replica.device);
+    const std::int64_t versions = task_.program.weight_versions[replica.stage.value()];
+    kept[replica.device] +=
+        static_memory(shape_.plan().training, shape_[id].program, versions, boundary, replica.share);
+  }
+  return kept;
+}
+
+std::int64_t PlanRun::earliest_stop() const {
+  if (task_.program.synchronous) return state_.number(0) + (orders_.first_untouched() > 0 ? end_ : 0);
+  const std::int64_t round = shape_.replicas().round();
+  return task_.first + (orders_.first_untouched() + round - 1) / round * round;
+}
+
+void PlanRun::stop_at(std::int64_t microbatch) {
+  const std::int64_t left = microbatch - task_.first;
+  if (task_.program.synchronous) {
+    task_.iterations = left / end_;
+    return;
+  }
+  end_ = std::min(end_, left);
+  orders_.stop_at(end_);
+  delivery_.stop_at(end_);
+}
+
+/// Whether the device has had its last operation, and nothing to come waits for its operations alone.
+bool PlanRun::is_over(std::size_t device) const {
+  if (orders_.has_left(device)) return false;
+  const bool is_last = !has_segments() && state_.iteration() + 1 >= task_.iterations;
+  const auto replicas = shape_.replicas().on(state_.lanes.device(device));
+  return std::ranges::all_of(replicas, [&](ReplicaId id) { return synchronise_.is_settled(id, is_last); });
+}
+
+void PlanRun::close_lanes() {
+  for (std::size_t device = 0; device < state_.lanes.size(); ++device) {
+    if (!state_.lanes.is_closed(device) && is_over(device)) state_.lanes.close(device);
+  }
+}
+
+bool PlanRun::needs_whole_iteration() const {
+  return state_.lanes.any_ready() && (has_segments() || orders_.has_any_left());
+}
+
+bool PlanRun::is_one_pass() const {
+  return !state_.lanes.any_ready() && !delivery_.has_ready_channels() && !swapping_.is_active();
+}
+
+OpId PlanRun::oldest() const {
+  return std::min({state_.oldest(), delivery_.oldest(), swapping_.oldest(), synchronise_.oldest(), compute_.oldest()});
+}
+
+std::vector<OpId> PlanRun::last_on(DeviceId device) const {
+  std::vector<OpId> last;
+  for (ReplicaId id : shape_.replicas().on(device)) {
+    const std::vector<OpId> own = synchronise_.last_of(id);
+    last.insert(last.end(), own.begin(), own.end());
+  }
+  return last;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,95 @@
+#include "sim/schedule/lowering/run.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/schedule/lowering/handover.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPart& part) {
+  Measurement result;
+  result.synchronous = synchronous;
+  result.microbatch_size = plan.microbatch_size;
+  result.microbatches = plan.microbatches;
+  if (synchronous) return result;
+  result.microbatches = part.last - part.first;
+  result.last = part.last;
+  result.stride = part.stride;
+  return result;
+}
+
+}  // namespace
+
+Run::Run(const LayerGraph& graph, const Platform& platform, const Plan& plan, const ScheduleProgram& program,
+         LowerOptions options)
+    : graph_(graph),
+      platform_(platform),
+      options_(std::move(options)),
+      microbatches_(plan.microbatches * (program.synchronous ? options_.iterations : 1)),
+      synchronous_(program.synchronous),
+      measured_(program.synchronous ? MeasuredPart{} : measured_part(program, Replicas(plan), plan.microbatches)),
+      measurement_(measurement_of(plan, synchronous_, measured_)),
+      marks_(measured_),
+      current_(std::make_unique<PlanRun>(graph, platform,
+                                         PlanTask{plan, program, 0, options_.iterations, options_.literal},
+                                         options_.network, writer_, marks_)) {}
+
+std::optional<OpGraph> Run::next(const Observation& observation) {
+  if (finished_) return std::nullopt;
+  if (started_ && options_.replan) ask(observation);
+  writer_.begin(oldest());
+  if (!std::exchange(started_, true)) current_->append_setup();
+  while (!finished_ && writer_.size() < window_size()) {
+    if (current_->advance()) continue;
+    if (following_) {
+      follow();
+    } else {
+      finished_ = true;
+    }
+  }
+  if (!options_.replan) current_->close_lanes();  // a plan to come may still use them
+  return writer_.finish();
+}
+
+/// While one plan waits for the other to end, nobody is asked.
+void Run::ask(const Observation& observation) {
+  const std::int64_t earliest = current_->earliest_stop();
+  if (following_ || earliest >= microbatches_) return;
+  following_ = options_.replan(observation, {current_->shape().plan(), earliest, microbatches_});
+  if (!following_) return;
+  STAGECRAFT_CHECK(following_->microbatch >= earliest && following_->microbatch < microbatches_,
+                   "a plan follows from a microbatch that is still to come");
+  current_->stop_at(following_->microbatch);
+}
+
+void Run::follow() {
+  PlanSwitch next = *std::exchange(following_, std::nullopt);
+  const std::int64_t left = microbatches_ - next.microbatch;
+  PlanTask task{std::move(next.plan), {}, next.microbatch, 1, {}};
+  if (synchronous_) {
+    task.iterations = left / task.plan.microbatches;
+  } else {
+    task.plan.microbatches = left;
+  }
+  task.program = require_schedule(graph_, platform_, task.plan);
+  STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
+  auto after = std::make_unique<PlanRun>(graph_, platform_, std::move(task), options_.network, writer_, marks_);
+  hand_over(*current_, *after, next.microbatch);
+  current_ = std::move(after);
+}
+
+bool Run::is_one_pass() const { return !options_.replan && current_->is_one_pass(); }
+
+std::size_t Run::window_size() const {
+  if (options_.window_operations > 0) return options_.window_operations;
+  if (current_->needs_whole_iteration()) return static_cast<std::size_t>(-1);
+  return std::max<std::size_t>(65536, 4 * current_->shape().replicas().devices().size());
+}
+
+OpId Run::oldest() const { return std::min({writer_.first_id(), current_->oldest(), marks_.oldest()}); }
+
+}  // namespace stagecraft

@@ -1,0 +1,126 @@
+#include "sim/schedule/lowering/run_shape.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+
+RunShape::RunShape(const LayerGraph& graph, const Platform& platform, Plan plan, NetworkModel network, bool is_chain)
+    : graph_(graph),
+      platform_(platform),
+      plan_(std::move(plan)),
+      replicas_(plan_),
+      network_(network),
+      boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)) {
+  for (StageId stage : indices<StageId>(plan_.stages.size())) {
+    const StageProgram whole = stage_program(graph, plan_.stages[stage.value()]);
+    for (ReplicaId id : replicas_.of(stage)) {
+      const Replica& replica = replicas_[id];
+      WorkerShape worker;
+      worker.place = platform.place(replica.device);
+      worker.program = scaled(whole, require_time_factor(platform, graph.device_kind, replica.device), replica.share);
+      worker.update = update_time(platform.kind(replica.device), plan_.training, whole.parameters);
+      worker.count = replicas_.count(id, plan_.microbatches);
+      workers_.push_back(std::move(worker));
+      device_index_.push_back(device_index(replica.device));
+    }
+    runners_of_a_microbatch_ += replicas_.runners(stage, 0).size();
+  }
+  for (DeviceId device : replicas_.devices()) {
+    const std::span<const ReplicaId> on = replicas_.on(device);
+    on_device_.emplace_back(on.begin(), on.end());
+  }
+  for (std::size_t boundary = 0; boundary < boundaries_.size(); ++boundary) {
+    connect(boundary, false);
+    connect(boundary, true);
+  }
+  count_inputs();
+  if (!is_analytic()) check_connected();
+}
+
+void RunShape::connect(std::size_t boundary, bool gradient) {
+  const Boundary& ends = boundaries_[boundary];
+  const StageId from = gradient ? ends.to : ends.from;
+  const StageId to = gradient ? ends.from : ends.to;
+  for (ReplicaId sender : replicas_.of(from)) {
+    const Share& own = replicas_[sender].share;
+    std::vector<Target>& targets = gradient ? workers_[sender].backward_targets : workers_[sender].forward_targets;
+    if (replicas_[replicas_.of(to).front()].turns > 1) {
+      targets.push_back({boundary, to, ReplicaId::none(), flow_share(own, Share{}) * ends.bytes});
+      continue;
+    }
+    for (ReplicaId receiver : replicas_.of(to)) {
+      const Share share = flow_share(own, replicas_[receiver].share);
+      if (!share.is_empty()) targets.push_back({boundary, to, receiver, share * ends.bytes});
+    }
+  }
+}
+
+/// On the analytic network one channel operation brings what crosses a boundary, whoever sends. Else each sender of a
+/// microbatch brings its part: all replicas of a stage that divides microbatches, or one of those that alternate.
+void RunShape::count_inputs() {
+  if (is_analytic()) {
+    for (const Boundary& boundary : boundaries_) {
+      for (ReplicaId id : replicas_.of(boundary.to)) ++workers_[id].forward_inputs;
+      for (ReplicaId id : replicas_.of(boundary.from)) ++workers_[id].backward_inputs;
+    }
+    return;
+  }
+  const auto count = [&](const Target& target, bool gradient) {
+    const auto add = [&](ReplicaId id) { ++(gradient ? workers_[id].backward_inputs : workers_[id].forward_inputs); };
+    if (!target.replica.is_none()) {
+      add(target.replica);
+      return;
+    }
+    for (ReplicaId id : replicas_.of(target.stage)) add(id);
+  };
+  for (ReplicaId sender : replicas_.all()) {
+    if (replicas_[sender].turns > 1 && replicas_[sender].turn > 0) continue;
+    for (const Target& target : workers_[sender].forward_targets) count(target, false);
+    for (const Target& target : workers_[sender].backward_targets) count(target, true);
+  }
+}
+
+void RunShape::check_connected() const {
+  Route route;
+  const auto check = [&](ReplicaId a, ReplicaId b) {
+    STAGECRAFT_CHECK(find_route(platform_, workers_[a].place, workers_[b].place, route) &&
+                         find_route(platform_, workers_[b].place, workers_[a].place, route),
+                     "stages of a sound plan that exchange tensors are connected");
+  };
+  for (ReplicaId sender : replicas_.all()) {
+    for (const Target& target : workers_[sender].forward_targets) {
+      if (!target.replica.is_none()) check(sender, target.replica);
+      if (!target.replica.is_none()) continue;
+      for (ReplicaId receiver : replicas_.of(target.stage)) {
+        if (replicas_.share_a_microbatch(sender, receiver)) check(sender, receiver);
+      }
+    }
+  }
+}
+
+std::size_t RunShape::device_index(DeviceId device) const {
+  const std::vector<DeviceId>& devices = replicas_.devices();
+  const auto found = std::ranges::lower_bound(devices, device);
+  STAGECRAFT_CHECK(found != devices.end() && *found == device, "a schedule orders the plan's devices");
+  return static_cast<std::size_t>(found - devices.begin());
+}
+
+std::size_t RunShape::flows_over(std::size_t boundary) const {
+  if (is_analytic()) return 1;
+  std::size_t flows = 0;
+  for (ReplicaId sender : replicas_.of(boundaries_[boundary].from)) {
+    const bool alternates = replicas_[sender].turns > 1;
+    if (alternates && replicas_[sender].turn > 0) continue;
+    for (const Target& target : workers_[sender].forward_targets) {
+      if (target.boundary != boundary) continue;
+      const bool takes_turns = alternates || target.replica.is_none();
+      if (takes_turns || replicas_[target.replica].device != replicas_[sender].device) ++flows;
+    }
+  }
+  return flows;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "sim/base/error.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/replicas.hpp"
+#include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/lower.hpp"
+#include "sim/schedule/stage_program.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft {
+
+/// Where a replica's result goes over one boundary: to a given replica, or to the one whose turn it is.
+struct Target {
+  std::size_t boundary = 0;
+  StageId stage;
+  ReplicaId replica;  ///< none: the runner of the microbatch
+  Bytes bytes;
+};
+
+/// What one replica does for each microbatch that it runs.
+struct WorkerShape {
+  PlaceId place;
+  StageProgram program;    ///< scaled to the device and the share
+  Seconds update;          ///< the optimizer's step
+  std::int64_t count = 0;  ///< microbatches per iteration, or of the run
+  std::vector<Target> forward_targets;
+  std::vector<Target> backward_targets;
+  std::uint32_t forward_inputs = 0;  ///< operations that bring what a forward needs
+  std::uint32_t backward_inputs = 0;
+  [[nodiscard]] const std::vector<Target>& targets(bool gradient) const {
+    return gradient ? backward_targets : forward_targets;
+  }
+};
+
+/// A plan as lowering sees it: who works on what, and what goes where. Does not change while the plan runs.
+class RunShape {
+ public:
+  /// `graph` and `platform` must outlive it. With `is_chain` stages pass on what is not for them, as on the analytic
+  /// network.
+  RunShape(const LayerGraph& graph, const Platform& platform, Plan plan, NetworkModel network, bool is_chain);
+
+  [[nodiscard]] const LayerGraph& graph() const { return graph_; }
+  [[nodiscard]] const Platform& platform() const { return platform_; }
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  [[nodiscard]] const Replicas& replicas() const { return replicas_; }
+  [[nodiscard]] bool is_analytic() const { return network_ == NetworkModel::Analytic; }
+  [[nodiscard]] const std::vector<Boundary>& boundaries() const { return boundaries_; }
+  [[nodiscard]] const WorkerShape& operator[](ReplicaId replica) const { return workers_[replica]; }
+
+  /// Transfers that carry one microbatch over the boundary one way.
+  [[nodiscard]] std::size_t flows_over(std::size_t boundary) const;
+  /// The place of the replica's device among the plan's devices.
+  [[nodiscard]] std::size_t device_index(ReplicaId replica) const { return device_index_[replica]; }
+  /// **Requires** a device of the plan.
+  [[nodiscard]] std::size_t device_index(DeviceId device) const;
+  /// The replica of the stage on the device, which is given by its place among the plan's devices.
+  [[nodiscard]] ReplicaId replica_on(std::size_t device, StageId stage) const {
+    const std::vector<ReplicaId>& replicas = on_device_[device];
+    std::size_t i = 0;
+    while (i + 1 < replicas.size() && replicas_[replicas[i]].stage != stage) ++i;
+    STAGECRAFT_CHECK(replicas_[replicas[i]].stage == stage, "orders give a device work of its own stages");
+    return replicas[i];
+  }
+  /// Replicas that run each microbatch, summed over the stages.
+  [[nodiscard]] std::size_t runners_of_a_microbatch() const { return runners_of_a_microbatch_; }
+
+ private:
+  void connect(std::size_t boundary, bool gradient);
+  void count_inputs();
+  void check_connected() const;
+
+  const LayerGraph& graph_;
+  const Platform& platform_;
+  Plan plan_;
+  Replicas replicas_;
+  NetworkModel network_;
+  std::vector<Boundary> boundaries_;
+  IndexVector<ReplicaId, WorkerShape> workers_;
+  IndexVector<ReplicaId, std::size_t> device_index_;
+  std::vector<std::vector<ReplicaId>> on_device_;
+  std::size_t runners_of_a_microbatch_ = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,114 @@
+#include "sim/schedule/lowering/swapping.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::uint8_t kBackgroundClass = 1;  ///< gives way to boundary traffic
+
+PlaceId host_of(const LoweringState& state, ReplicaId replica) {
+  const Platform& platform = state.shape.platform();
+  const HostId host = platform.devices[state.replicas()[replica].device].host;
+  STAGECRAFT_CHECK(!host.is_none(), "a device that swaps has a host");
+  return platform.place(host);
+}
+
+}  // namespace
+
+Swapping::Swapping(LoweringState& state, const Orders& orders)
+    : state_(state), orders_(orders), prefetch_(state.replicas().size()), engines_(state.lanes.size()) {
+  for (ReplicaId id : state.replicas().all()) {
+    Engines& engines = engines_[state.shape.device_index(id)];
+    if (state.shape[id].program.swapped.empty() || !engines.out.is_none()) continue;
+    engines.out = state.writer.open_lanes(1, Discipline::Strict);
+    engines.in = state.writer.open_lanes(1, Discipline::Strict);
+    is_active_ = true;
+  }
+}
+
+/// The stash leaves its old place when the copy ends, and takes its new one when it starts.
+OpId Swapping::append_copy(ReplicaId replica, OpKind kind, std::uint32_t microbatch, Bytes bytes) {
+  const bool is_out = kind == OpKind::SwapOut;
+  const PlaceId device = state_.shape[replica].place;
+  const PlaceId host = host_of(state_, replica);
+  const Engines& engines = engines_[state_.shape.device_index(replica)];
+  Op op;
+  op.kind = kind;
+  op.transfer_class = kBackgroundClass;
+  op.lane = is_out ? engines.out : engines.in;
+  op.stage = state_.run_stage(state_.replicas()[replica].stage);
+  op.microbatch = state_.number(microbatch);
+  op.from = is_out ? device : host;
+  op.to = is_out ? host : device;
+  op.bytes = bytes;
+  const OpId copy = state_.writer.append(op);
+  state_.writer.free(op.from, MemoryCategory::Stash, bytes);
+  state_.writer.take(op.to, MemoryCategory::Stash, bytes);
+  return copy;
+}
+
+void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
+  const std::vector<SwappedStash>& parts = state_.shape[replica].program.swapped;
+  if (parts.empty()) return;
+  const std::int64_t index = state_.index(replica, microbatch);
+  MicrobatchBoard& board = state_.boards[replica];
+  const OpId forward = board.at(index).forward;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    if (parts[part].bytes == Bytes(0)) continue;
+    board.swap_outs(index)[part] = append_copy(replica, OpKind::SwapOut, microbatch, parts[part].bytes);
+    state_.writer.depend_on(forward);
+  }
+  Prefetch& prefetch = prefetch_[replica];
+  if (prefetch.index < 0) {  // the first backward's parts come back as soon as they can
+    const std::size_t device = state_.shape.device_index(replica);
+    const std::size_t next = orders_.next_backward(device, orders_.cursor(device), state_.replicas()[replica].stage);
+    if (next < orders_.actions(device).size()) {
+      prefetch.index = state_.index(replica, orders_.actions(device)[next].microbatch);
+    }
+  }
+  if (prefetch.index == index) fetch(replica, microbatch, prefetch.after, true);
+}
+
+void Swapping::before_backward(ReplicaId replica, std::size_t position) {
+  if (state_.shape[replica].program.swapped.empty()) return;
+  const std::size_t device = state_.shape.device_index(replica);
+  const std::vector<Action>& actions = orders_.actions(device);
+  Prefetch& prefetch = prefetch_[replica];
+  const OpId last = state_.lanes.last(device);
+  fetch(replica, actions[position].microbatch, prefetch.after, true);  // if it was not in sight before
+  fetch(replica, actions[position].microbatch, last, false);
+  const std::size_t next = orders_.next_backward(device, position + 1, state_.replicas()[replica].stage);
+  if (next == actions.size()) return;
+  const std::uint32_t microbatch = actions[next].microbatch;
+  prefetch = {state_.index(replica, microbatch), last};
+  fetch(replica, microbatch, last, true);
+}
+
+/// Appends the copies back of those parts that have left for the host and are not on their way yet.
+void Swapping::fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bool only_prefetched) {
+  const std::vector<SwappedStash>& parts = state_.shape[replica].program.swapped;
+  const std::int64_t index = state_.index(replica, microbatch);
+  MicrobatchBoard& board = state_.boards[replica];
+  static_cast<void>(board.at(index));  // it may be the first word of this microbatch
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const OpId out = board.swap_outs(index)[part];
+    const bool is_asked_for = !board.swap_ins(index)[part].is_none();
+    if (out.is_none() || is_asked_for || (only_prefetched && !parts[part].prefetch)) continue;
+    board.swap_ins(index)[part] = append_copy(replica, OpKind::SwapIn, microbatch, parts[part].bytes);
+    state_.writer.depend_on(out);
+    if (!after.is_none()) state_.writer.depend_on(after);
+  }
+}
+
+void Swapping::begin_next_iteration() { prefetch_.assign(prefetch_.size(), {}); }
+
+OpId Swapping::oldest() const {
+  OpId oldest = OpId::none();
+  for (const Prefetch& prefetch : prefetch_) oldest = std::min(oldest, prefetch.after);
+  return oldest;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,216 @@
+#include "sim/schedule/lowering/synchronise.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/schedule/pipeline_times.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stagecraft {
+
+Synchronise::Synchronise(LoweringState& state, bool synchronous) : state_(state), synchronous_(synchronous) {
+  workers_.resize(state.replicas().size());
+  for (const std::vector<ReplicaId>& members : state.replicas().rings()) {
+    Ring ring;
+    ring.members = members;
+    ring.parameters = state.shape[members.front()].program.parameters;
+    if (state.shape.is_analytic()) {
+      std::set<DeviceId> devices;
+      for (ReplicaId member : members) devices.insert(state.replicas()[member].device);
+      const auto slowest = smallest_bandwidth_among(state.shape.platform(), {devices.begin(), devices.end()});
+      const auto count = static_cast<std::int64_t>(members.size());
+      if (slowest) ring.analytic = ring_bytes(ring.parameters, count) / *slowest;
+    }
+    rings_.push_back(std::move(ring));
+  }
+}
+
+void Synchronise::take(const Schedule& schedule) {
+  for (const DeviceOrder& order : schedule.devices) {
+    const std::size_t device = state_.shape.device_index(order.device);
+    for (const Action& action : order.actions) {
+      const bool ends = action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
+      if (ends) ++workers_[state_.shape.replica_on(device, action.stage)].due;
+    }
+  }
+}
+
+bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
+  if (synchronous_ || ring_of(replica).members.size() == 1) return true;
+  return workers_[replica].synchronised_rounds >= index;
+}
+
+const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
+  static const std::vector<OpId> kNothing;
+  return synchronous_ ? kNothing : workers_[replica].synchronised;
+}
+
+void Synchronise::step_before_backward(ReplicaId replica) {
+  const bool has_round_before = !synchronous_ && !workers_[replica].synchronised.empty();
+  if (has_round_before && has_update(replica)) append_update(replica, workers_[replica].synchronised);
+}
+
+void Synchronise::note_backward(ReplicaId replica, std::uint32_t microbatch, OpId op, bool is_last_segment) {
+  Worker& worker = workers_[replica];
+  Ring& ring = ring_of(replica);
+  worker.last_backward = op;
+  ++worker.backwards;
+  if (!synchronous_) {
+    if (ring.members.size() > 1) {
+      note_round(ring, state_.replicas().local(replica, microbatch), op);
+    } else if (has_update(replica)) {
+      append_update(replica, {});
+    }
+    return;
+  }
+  if (worker.backwards < worker.due || !is_last_segment) return;
+  if (++ring.arrived == ring.members.size()) reduce_iteration(ring);
+}
+
+/// The all-reduce of a flushed iteration: after the last backward of every replica that had any.
+void Synchronise::reduce_iteration(Ring& ring) {
+  std::vector<OpId> after;
+  for (ReplicaId member : ring.members) {
+    if (!workers_[member].last_backward.is_none()) after.push_back(workers_[member].last_backward);
+  }
+  ring.arrived = ring.members.size();
+  if (ring.members.size() > 1) all_reduce(ring, after);
+}
+
+void Synchronise::note_round(Ring& ring, std::int64_t round, OpId op) {
+  std::vector<OpId>& ops = ring.rounds[round];
+  ops.push_back(op);
+  if (ops.size() < ring.members.size()) return;
+  const std::vector<OpId> after = std::move(ops);
+  ring.rounds.erase(round);
+  all_reduce(ring, after);
+  for (ReplicaId member : ring.members) ++workers_[member].synchronised_rounds;
+}
+
+/// The largest latency of two neighbours; none on the analytic network.
+Seconds Synchronise::latency_of(const Ring& ring) const {
+  Seconds latency;
+  Route route;
+  for (std::size_t i = 0; i < ring.members.size(); ++i) {
+    const ReplicaId from = ring.members[i];
+    const ReplicaId to = ring.members[(i + 1) % ring.members.size()];
+    const PlaceId start = state_.shape[from].place;
+    const PlaceId end = state_.shape[to].place;
+    if (state_.shape.is_analytic() || start == end) continue;
+    STAGECRAFT_CHECK(find_route(state_.shape.platform(), start, end, route), "replicas of a sound plan are connected");
+    latency = std::max(latency, route.latency);
+  }
+  return latency;
+}
+
+/// A ring all-reduce as one flow for each neighbour: 2 (n - 1) steps of latency, and 2 (n - 1) / n of the parameters
+/// over every hop. Of the steps' latency a flow brings one, a delay ahead of all flows the others. On the analytic
+/// network the same at the bandwidth of the slowest pair, without latency.
+void Synchronise::all_reduce(Ring& ring, const std::vector<OpId>& after) {
+  const std::size_t count = ring.members.size();
+  const auto n = static_cast<std::int64_t>(count);
+  const Seconds latency = latency_of(ring);
+  std::vector<OpId> start = after;
+  if (latency > Seconds(0)) {
+    Op delay;
+    delay.kind = OpKind::Delay;
+    delay.stage = state_.run_stage(stage_of(ring.members.front()));
+    delay.seconds = latency * static_cast<double>(2 * (n - 1) - 1);
+    start = {state_.writer.append(delay)};
+    state_.writer.depend_on(after);
+  }
+  std::vector<OpId> flows;
+  for (std::size_t i = 0; i < count; ++i) {
+    Op flow;
+    flow.kind = OpKind::AllReduce;
+    flow.stage = state_.run_stage(stage_of(ring.members[i]));
+    flow.from = state_.shape[ring.members[i]].place;
+    flow.to = state_.shape[ring.members[(i + 1) % count]].place;
+    flow.bytes = ring_bytes(ring.parameters, n);
+    flow.literal = state_.shape.is_analytic();
+    flow.seconds = ring.analytic;
+    flows.push_back(state_.writer.append(flow));
+    state_.writer.depend_on(start);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    workers_[ring.members[i]].synchronised = {flows[i], flows[(i + count - 1) % count]};
+  }
+}
+
+void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& after) {
+  Worker& worker = workers_[replica];
+  Op op = state_.computation(replica, OpKind::Update, 0);
+  op.microbatch = worker.updates++;
+  op.seconds = state_.shape[replica].update;
+  state_.append_computation(replica, op, 0, Seconds(0));
+  state_.writer.depend_on(after);
+  if (state_.is_on_ready_lane(replica) && !worker.last_backward.is_none()) {
+    state_.writer.depend_on(worker.last_backward);
+  }
+}
+
+void Synchronise::end_iteration() {
+  for (Ring& ring : rings_) {  // replicas without a microbatch have not arrived
+    if (ring.arrived < ring.members.size()) reduce_iteration(ring);
+  }
+  for (ReplicaId id : state_.replicas().all()) {
+    if (has_update(id)) append_update(id, workers_[id].synchronised);
+  }
+  append_barrier();
+  for (Worker& worker : workers_) {
+    worker.backwards = worker.due = 0;
+    worker.last_backward = OpId::none();
+    worker.synchronised.clear();
+  }
+  for (Ring& ring : rings_) ring.arrived = 0;
+}
+
+void Synchronise::append_barrier() {
+  Op op;
+  op.kind = OpKind::Barrier;
+  op.microbatch = state_.number(state_.shape.plan().microbatches - 1);
+  const OpId barrier = state_.writer.append(op);
+  for (std::size_t device = 0; device < state_.lanes.size(); ++device) {
+    const OpId last = state_.lanes.last(device);
+    if (!last.is_none()) state_.writer.depend_on(last);
+    state_.lanes.hold(device, barrier);
+  }
+  for (ReplicaId id : state_.replicas().all()) {
+    state_.writer.depend_on(workers_[id].synchronised);
+    if (state_.is_on_ready_lane(id) && !workers_[id].last_backward.is_none()) {
+      state_.writer.depend_on(workers_[id].last_backward);
+    }
+  }
+}
+
+/// There are no updates at the end of an iteration, and either the replica has no microbatch in any, or no iteration is
+/// left and the all-reduce is out, which waits for replicas without a microbatch until the very end.
+bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
+  const Ring& ring = ring_of(replica);
+  const bool is_reduced = !synchronous_ || ring.arrived == ring.members.size();
+  return !has_update(replica) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
+}
+
+std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {
+  std::vector<OpId> last = workers_[replica].synchronised;
+  if (!workers_[replica].last_backward.is_none()) last.push_back(workers_[replica].last_backward);
+  const OpId on_lane = state_.lanes.last(state_.shape.device_index(replica));
+  if (!on_lane.is_none()) last.push_back(on_lane);
+  return last;
+}
+
+OpId Synchronise::oldest() const {
+  OpId oldest = OpId::none();
+  for (const Worker& worker : workers_) {
+    oldest = std::min(oldest, worker.last_backward);
+    for (OpId op : worker.synchronised) oldest = std::min(oldest, op);
+  }
+  for (const Ring& ring : rings_) {
+    for (const auto& [round, ops] : ring.rounds) {
+      for (OpId op : ops) oldest = std::min(oldest, op);
+    }
+  }
+  return oldest;
+}
+
+}  // namespace stagecraft

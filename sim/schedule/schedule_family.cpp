@@ -1,0 +1,140 @@
+#include "sim/schedule/schedule_family.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/schedule/family_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const ScheduleFamily* family : all_families()) names.push_back(family->name);
+  return names;
+}
+
+ScheduleRefusal unknown_schedule(const std::string& name) {
+  return {"unknown schedule " + quote(name), suggest_name(name, family_names())};
+}
+
+std::string value_text(const Detail& value) {
+  if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+  if (const auto* flag = std::get_if<bool>(&value.value)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<std::int64_t>(&value.value)) return std::to_string(*whole);
+  if (const auto* number = std::get_if<double>(&value.value)) return format_number(*number);
+  return std::holds_alternative<std::nullptr_t>(value.value) ? "" : "a list or a map";
+}
+
+/// Writes a parameter's value into `values`, or says why it cannot.
+void read_parameter(const ScheduleFamily& family, const std::string& name, const Detail& value,
+                    std::map<std::string, OptionValue>& values, ScheduleRefusals& refusals) {
+  const std::string of = "schedule " + quote(family.name);
+  const auto option = std::ranges::find(family.parameters, name, &OptionInfo::name);
+  if (option == family.parameters.end()) {
+    std::vector<std::string> known;
+    for (const OptionInfo& each : family.parameters) known.push_back(each.name);
+    refusals.push_back({"the " + of + " has no parameter " + quote(name), suggest_name(name, known)});
+    return;
+  }
+  const std::string text = value_text(value);
+  Parsed<OptionValue> read = read_option(*option, text);
+  if (read) {
+    values[name] = *std::move(read.value);
+    return;
+  }
+  refusals.push_back(
+      {"parameter " + quote(name) + " of " + of + ": expected " + expected_text(*option) + ", found " + quote(text),
+       read.problem});
+}
+
+struct ReadParameters {
+  Options values;
+  ScheduleRefusals refusals;
+};
+
+ReadParameters read_parameters(const ScheduleFamily& family, const Detail::Record& given) {
+  std::map<std::string, OptionValue> values;
+  ScheduleRefusals refusals;
+  for (const OptionInfo& option : family.parameters) values.emplace(option.name, option.default_value);
+  for (const auto& [name, value] : given) read_parameter(family, name, value, values, refusals);
+  return {Options(std::move(values)), std::move(refusals)};
+}
+
+[[noreturn]] void refuse(const ScheduleRefusal& refusal) { throw InputError(refusal.message, {}, refusal.hint); }
+
+/// What the family makes of the plan; what it throws on the way is a refusal.
+Compilation compile(const ScheduleFamily& family, const PlanContext& context, const Options& parameters) {
+  try {
+    return family.compile(context, parameters);
+  } catch (const InputError& error) {
+    return ScheduleRefusals{{error.message(), error.hint()}};
+  }
+}
+
+}  // namespace
+
+Placement straight_placement(std::size_t devices, const Options& /*parameters*/) {
+  Placement placement;
+  for (std::size_t device = 0; device < devices; ++device) placement.push_back({device, 0});
+  return placement;
+}
+
+const std::vector<const ScheduleFamily*>& all_families() {
+  static const std::vector<const ScheduleFamily*> families = {STAGECRAFT_FAMILY_TABLE};
+  return families;
+}
+
+const ScheduleFamily* find_family(std::string_view name) {
+  const auto& all = all_families();
+  const auto found = std::ranges::find(all, name, [](const ScheduleFamily* family) { return family->name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+const ScheduleFamily& require_family(const std::string& name) {
+  const ScheduleFamily* family = find_family(name);
+  if (family == nullptr) refuse(unknown_schedule(name));
+  return *family;
+}
+
+ScheduleRefusals parameter_refusals(const ScheduleFamily& family, const Detail::Record& given) {
+  return read_parameters(family, given).refusals;
+}
+
+Options schedule_parameters(const ScheduleChoice& choice) {
+  ReadParameters read = read_parameters(require_family(choice.name), choice.parameters);
+  if (!read.refusals.empty()) refuse(read.refusals.front());
+  return std::move(read.values);
+}
+
+Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const ScheduleFamily* family = find_family(plan.schedule.name);
+  if (family == nullptr) return ScheduleRefusals{unknown_schedule(plan.schedule.name)};
+  ReadParameters read = read_parameters(*family, plan.schedule.parameters);
+  if (!read.refusals.empty()) return std::move(read.refusals);
+  const Replicas replicas(plan);
+  Compilation compiled = compile(*family, {graph, platform, plan, replicas}, read.values);
+  if (auto* program = std::get_if<ScheduleProgram>(&compiled)) {
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      std::int64_t& versions = program->weight_versions[s];
+      versions = plan.stages[s].weight_versions.value_or(versions);
+    }
+  }
+  return compiled;
+}
+
+ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  Compilation compiled = compile_schedule(graph, platform, plan);
+  if (const auto* refusals = std::get_if<ScheduleRefusals>(&compiled)) refuse(refusals->front());
+  return std::get<ScheduleProgram>(std::move(compiled));
+}
+
+std::string schedule_text(const ScheduleChoice& choice) {
+  std::string text = choice.name;
+  for (const auto& [name, value] : choice.parameters) text += "," + name + "=" + value_text(value);
+  return text;
+}
+
+}  // namespace stagecraft

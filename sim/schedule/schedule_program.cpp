@@ -1,0 +1,15 @@
+#include "sim/schedule/schedule_program.hpp"
+
+namespace stagecraft {
+
+std::vector<StageProgram> stage_programs(const PlanContext& context) {
+  std::vector<StageProgram> programs;
+  for (const Stage& stage : context.plan.stages) programs.push_back(stage_program(context.graph, stage));
+  return programs;
+}
+
+std::shared_ptr<const KeptPlan> keep(const PlanContext& context) {
+  return std::make_shared<const KeptPlan>(KeptPlan{context.plan, context.replicas});
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,155 @@
+#include "sim/schedule/stage_program.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+/// Which recompute segment and which swap each layer of a stage is in.
+struct ActionsOf {
+  std::map<LayerId, std::size_t> segment;
+  std::map<LayerId, std::size_t> swap;
+};
+
+ActionsOf actions_by_layer(const std::vector<Recompute>& segments, const std::vector<Swap>& swaps) {
+  ActionsOf actions;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    for (LayerId layer : segments[i].layers) actions.segment[layer] = i;
+  }
+  for (std::size_t i = 0; i < swaps.size(); ++i) {
+    for (LayerId layer : swaps[i].layers) actions.swap[layer] = i;
+  }
+  return actions;
+}
+
+std::size_t find_or_none(const std::map<LayerId, std::size_t>& actions, LayerId layer) {
+  const auto found = actions.find(layer);
+  return found == actions.end() ? kNone : found->second;
+}
+
+void add_to(BackwardStep& step, const Layer& layer) {
+  step.backward += layer.backward;
+  step.weight += layer.backward_weight;
+  step.workspace = std::max(step.workspace, layer.workspace);
+  if (!step.recomputes) return;
+  step.recompute += layer.forward;
+  step.restored += layer.stash;
+}
+
+/// Builds the backward from the last layer to the first. A step ends where a recompute segment begins or ends, and
+/// where a swapped stash is needed for the first time: only the layers from there on wait for its copy.
+class BackwardWalk {
+ public:
+  BackwardWalk(const Stage& stage, StageProgram& program)
+      : program_(program),
+        swaps_(actions_of<Swap>(stage)),
+        actions_(actions_by_layer(actions_of<Recompute>(stage), swaps_)),
+        item_of_(swaps_.size(), kNone) {}
+
+  void take(LayerId id, const Layer& layer) {
+    const std::size_t segment = find_or_none(actions_.segment, id);
+    const std::size_t swap = find_or_none(actions_.swap, id);
+    const bool is_needed_first = swap != kNone && item_of_[swap] == kNone;
+    if (program_.backward.empty() || segment != open_segment_ || is_needed_first) program_.backward.emplace_back();
+    BackwardStep& step = program_.backward.back();
+    step.recomputes = segment != kNone;
+    open_segment_ = segment;
+    add_to(step, layer);
+    if (is_needed_first) {
+      step.needs = item_of_[swap] = program_.swapped.size();
+      program_.swapped.push_back({Bytes(0), swaps_[swap].prefetch});
+    }
+    if (segment != kNone) {
+      keep_checkpoint_of(step, segment, layer);
+    } else {
+      (swap == kNone ? program_.kept : program_.swapped[item_of_[swap]].bytes) += layer.stash;
+    }
+  }
+
+  void end() { close_segment(); }
+
+ private:
+  /// What a segment's first layer keeps need not be made again; it is the last one that the walk meets.
+  void keep_checkpoint_of(BackwardStep& step, std::size_t segment, const Layer& layer) {
+    if (segment != checkpoint_segment_) close_segment();
+    checkpoint_segment_ = segment;
+    checkpoint_step_ = static_cast<std::size_t>(&step - program_.backward.data());
+    checkpoint_ = layer.checkpoint;
+  }
+
+  void close_segment() {
+    if (checkpoint_segment_ == kNone) return;
+    program_.backward[checkpoint_step_].restored -= checkpoint_;
+    program_.kept += checkpoint_;
+  }
+
+  StageProgram& program_;
+  std::vector<Swap> swaps_;
+  ActionsOf actions_;
+  std::vector<std::size_t> item_of_;  ///< by swap: its place among the swapped stashes
+  std::size_t open_segment_ = kNone;  ///< of the layer before, in backward order
+  std::size_t checkpoint_segment_ = kNone;
+  std::size_t checkpoint_step_ = 0;
+  Bytes checkpoint_;  ///< of the earliest layer of that segment so far
+};
+
+}  // namespace
+
+Seconds StageProgram::backward_total() const {
+  Seconds sum;
+  for (const BackwardStep& step : backward) sum += step.recompute + step.backward;
+  return sum;
+}
+
+Bytes StageProgram::stash() const {
+  Bytes sum = kept;
+  for (const SwappedStash& part : swapped) sum += part.bytes;
+  return sum;
+}
+
+Bytes StageProgram::backward_workspace() const {
+  Bytes largest;
+  for (const BackwardStep& step : backward) largest = std::max(largest, step.restored + step.workspace);
+  return largest;
+}
+
+StageProgram stage_program(const LayerGraph& graph, const Stage& stage) {
+  StageProgram program;
+  BackwardWalk walk(stage, program);
+  const std::vector<LayerId> backward(stage.layers.rbegin(), stage.layers.rend());
+  for (LayerId id : backward) {
+    const Layer& layer = graph.layers[id];
+    program.forward += layer.forward;
+    program.parameters += layer.parameters;
+    program.workspace = std::max(program.workspace, layer.workspace);
+    walk.take(id, layer);
+  }
+  walk.end();
+  return program;
+}
+
+StageProgram scaled(StageProgram program, double factor, const Share& share) {
+  const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
+  program.forward = program.forward * time;
+  for (BackwardStep& step : program.backward) {
+    step.recompute = step.recompute * time;
+    step.backward = step.backward * time;
+    step.weight = step.weight * time;
+    step.restored = share * step.restored;
+    step.workspace = share * step.workspace;
+  }
+  program.kept = share * program.kept;
+  for (SwappedStash& part : program.swapped) part.bytes = share * part.bytes;
+  program.workspace = share * program.workspace;
+  return program;
+}
+
+Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters) {
+  if (!kind.update_bandwidth) return Seconds(0);
+  return parameters * (1 + training.gradient_copies + training.optimizer_copies) / *kind.update_bandwidth;
+}
+
+}  // namespace stagecraft

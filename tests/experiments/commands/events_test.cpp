@@ -1,0 +1,135 @@
+// `simulate --events`: files against closed forms, in both engines.
+#include "tests/experiments/commands/command.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Two equal layers, forward 1 ms and backward 2 ms, joined by a tensor of 1 MB; on one device of a pair, or on both,
+/// with a link of 1 GB/s between them: 1 ms each way.
+class Desk {
+ public:
+  Desk() {
+    write("toy.yaml",
+          "schema: stagecraft/model/1\nmodel: toy\ndevice: A\nmicrobatch_size: 4\nsource: made up\nlayers:\n"
+          "  - {name: x, forward: 1 ms, backward: 2 ms, parameters: 1 MB, output: 1 MB}\n"
+          "  - {name: y, forward: 1 ms, backward: 2 ms, parameters: 1 MB, output: 1 MB}\n");
+    write("pair.yaml",
+          "schema: stagecraft/platform/1\nplatform: pair\ndevice_kinds: {A: {memory: 1 GB}}\n"
+          "devices: [{name: a, kind: A}, {name: b, kind: A}]\n"
+          "links: [{between: [a, b], bandwidth: 1 GBps, latency: 0}]\n");
+    write("one.yaml",
+          "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 3\nschedule: {name: gpipe}\nstages:\n"
+          "  - {layers: [x, y], devices: [a]}\n");
+    write("two.yaml",
+          "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 1\nschedule: {name: gpipe}\nstages:\n"
+          "  - {layers: [x], devices: [a]}\n  - {layers: [y], devices: [b]}\n");
+  }
+
+  [[nodiscard]] Json answer(const std::string& plan, const std::string& events, const std::string& engine,
+                            const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> command = {"simulate",        path(plan), "--model", path("toy.yaml"), "--platform",
+                                        path("pair.yaml"), "--engine", engine,    "--json",         "--no-timings"};
+    if (!events.empty()) {
+      write("events.yaml", "schema: stagecraft/events/1\nevents: [" + events + "]\n");
+      command.insert(command.end(), {"--events", path("events.yaml")});
+    }
+    command.insert(command.end(), more.begin(), more.end());
+    const Ran ran = run(command);
+    CAPTURE(ran.err);
+    REQUIRE(ran.code == 0);
+    return Json::parse(ran.out);
+  }
+  /// The iteration time in ms, on which both engines must agree.
+  [[nodiscard]] double time(const std::string& plan, const std::string& events) const {
+    const Json replayed = answer(plan, events, "replay");
+    const double found = replayed["iteration_time_s"].get<double>() * 1e3;
+    CHECK(answer(plan, events, "evaluate")["iteration_time_s"].get<double>() * 1e3 ==
+          doctest::Approx(found).epsilon(1e-9));
+    CHECK(replayed["evaluated"]["iteration_time_s"].get<double>() * 1e3 == doctest::Approx(found).epsilon(1e-9));
+    return found;
+  }
+
+ private:
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  test::TemporaryFolder folder_;
+};
+
+doctest::Approx near(double value) { return doctest::Approx(value).epsilon(1e-9); }
+
+// Three forwards of 2 ms, then three backwards of 4 ms.
+TEST_CASE("simulate --events: a slowdown, at a time and at a microbatch") {
+  const Desk desk;
+  CHECK(desk.time("one.yaml", "") == near(18));
+  CHECK(desk.time("one.yaml", "{at: 0 s, device: a, slowdown: 2}") == near(36));
+  CHECK(desk.time("one.yaml", "{at: 3 ms, device: a, slowdown: 2}") == near(3 + 2 * 15));
+  CHECK(desk.time("one.yaml", "{at_microbatch: 2, device: a, slowdown: 3}") == near(4 + 3 * 14));
+  CHECK(desk.time("one.yaml", "{at: 0 s, device: a, slowdown: 2}, {at: 10 ms, device: a, slowdown: 1}") ==
+        near(10 + 13));
+  CHECK(desk.time("one.yaml", "{at: 0 s, device: b, slowdown: 2}") == near(18));
+  CHECK(desk.time("one.yaml", "{at: 20 ms, device: a, slowdown: 2}") == near(18));
+}
+
+// Forward, 1 MB, forward, backward, 1 MB back, backward: 1 + 1 + 1 + 2 + 1 + 2 ms.
+TEST_CASE("simulate --events: a link's bandwidth, in both directions or in one") {
+  const Desk desk;
+  CHECK(desk.time("two.yaml", "") == near(8));
+  CHECK(desk.time("two.yaml", "{at: 0 s, link: [a, b], bandwidth: 500 MBps}") == near(10));
+  CHECK(desk.time("two.yaml", "{at: 1.5 ms, link: [b, a], bandwidth: 500 MBps}") == near(9.5));
+  CHECK(desk.time("two.yaml", "{at: 1.5 ms, link: a->b, bandwidth: 500 MBps}") == near(8.5));
+  CHECK(desk.time("two.yaml", "{at: 3 ms, link: a->b, bandwidth: 500 MBps}") == near(8));
+  CHECK(desk.time("two.yaml", "{at: 0 s, link: b->a, bandwidth: 4 GBps}") == near(7.25));
+}
+
+// The forward that had run for 1 ms is done again after the repair.
+TEST_CASE("simulate --events: a device fails for a while") {
+  const Desk desk;
+  CHECK(desk.time("one.yaml", "{at: 3 ms, device: a, fails_for: 5 ms}") == near(18 + 1 + 5));
+  CHECK(desk.time("two.yaml", "{at: 1.5 ms, device: b, fails_for: 1 ms}") == near(8 + 0.5 + 1));
+}
+
+TEST_CASE("simulate --events: noise is the same for the same seed, and 0 is none") {
+  const Desk desk;
+  const std::string noise = "{at: 0 s, jitter: {sigma: 0.2, seed: 3}}";
+  CHECK(desk.time("two.yaml", noise) != near(8));
+  const Json plain = desk.answer("one.yaml", "", "replay");
+  const Json first = desk.answer("one.yaml", noise, "replay");
+  CHECK(first == desk.answer("one.yaml", noise, "replay"));
+  CHECK(first["iteration_time_s"] != plain["iteration_time_s"]);
+  CHECK(desk.answer("one.yaml", "{at: 0 s, jitter: {sigma: 0.2, seed: 4}}", "replay")["iteration_time_s"] !=
+        first["iteration_time_s"]);
+  Json without = desk.answer("one.yaml", "{at: 0 s, jitter: {sigma: 0, seed: 3}}", "replay");
+  CHECK(without["events"].is_object());
+  without["events"] = nullptr;
+  CHECK(without == plain);
+}
+
+TEST_CASE("simulate --events: a noise seed makes other noise of the same file, and the answer tells both") {
+  const Desk desk;
+  const std::string noise = "{at: 0 s, jitter: {sigma: 0.2, seed: 3}}";
+  const Json own = desk.answer("one.yaml", noise, "evaluate");
+  const Json first = desk.answer("one.yaml", noise, "evaluate", {"--noise-seed", "1"});
+  const Json second = desk.answer("one.yaml", noise, "evaluate", {"--noise-seed", "2"});
+  CHECK(own["events"]["noise_seed"].is_null());
+  CHECK(first["events"]["noise_seed"] == 1);
+  CHECK(own["events"]["sha256"].get<std::string>().size() == 64);
+  CHECK(own["events"]["sha256"] == first["events"]["sha256"]);
+  CHECK(first == desk.answer("one.yaml", noise, "evaluate", {"--noise-seed", "1"}));
+  CHECK(own["iteration_time_s"] != first["iteration_time_s"]);
+  CHECK(first["iteration_time_s"] != second["iteration_time_s"]);
+  CHECK(desk.answer("one.yaml", "", "evaluate")["events"].is_null());
+}
+
+}  // namespace
+}  // namespace stagecraft

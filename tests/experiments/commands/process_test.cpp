@@ -1,0 +1,67 @@
+// The program as a process: standard streams that are closed, full or broken, interrupts, terminals.
+#include "tests/experiments/commands/shell.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+using test::shell;
+using test::ShellRun;
+
+const char* const kLongRun =
+    "plan --model bert-large --platform p3.8xlarge-x4 --planner uniform --set stages=2 --microbatches 100000000";
+
+TEST_CASE("process: a result that cannot be written is an error") {
+  const ShellRun full = shell("$S --version >/dev/full");
+  CHECK(full.code == 2);
+  CHECK(full.err.find("cannot write to standard output") != std::string::npos);
+  CHECK(shell("$S --version >&-").code == 2);
+  CHECK(shell("$S --version 2>&- <&-").code == 0);
+}
+
+TEST_CASE("process: describe reads a pipe, and a shipped name beside a folder of that name") {
+  const ShellRun piped = shell("cat traces/vgg16.yaml | $S describe /dev/stdin");
+  CHECK(piped.code == 0);
+  CHECK(piped.out.starts_with("model vgg16"));
+  const test::TemporaryFolder folder;
+  const ShellRun beside = shell("mkdir $D/vgg16 && cd $D && $S describe vgg16", folder.path());
+  CHECK(beside.out.starts_with("model vgg16"));
+}
+
+TEST_CASE("process: whoever stops reading ends the program quietly") {
+  const ShellRun gone = shell("$S --help | true; exit 0");
+  CHECK(gone.code == 0);
+  CHECK(gone.err.empty());
+  const ShellRun ignored =
+      shell("trap '' PIPE; { while echo 2>/dev/null; do :; done; $S --help; echo $? >&2; } | true");
+  CHECK(ignored.err == "141\n");
+}
+
+TEST_CASE("process: an interrupt ends it with 130, unless interrupts are ignored") {
+  const std::string interrupt = std::string("$S ") + kLongRun + " & P=$!; sleep 0.5; kill -INT $P; wait $P";
+  // A shell starts what it puts in the background with interrupts ignored; env puts the default back.
+  const ShellRun run = shell("S=\"env --default-signal=INT $S\"; " + interrupt);
+  CHECK(run.code == 130);
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("process: what is not watched shows no progress") {
+  const ShellRun run = shell("$S compare --model bert-large --platform p3.8xlarge-x4 --planners uniform --no-timings");
+  CHECK(run.code == 0);
+  CHECK(run.err.empty());
+  CHECK(run.out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("process: data is looked for where STAGECRAFT_DATA says") {
+  for (const char* command : {"describe vgg16", "compare --model vgg16 --platform p3.8xlarge-x4"}) {
+    const ShellRun run = shell(std::string("STAGECRAFT_DATA=/nonexistent $S ") + command);
+    CHECK(run.code == 2);
+    CHECK(run.err.find("none is shipped in '/nonexistent': STAGECRAFT_DATA may name") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace stagecraft

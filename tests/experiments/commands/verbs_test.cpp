@@ -1,0 +1,280 @@
+// The verbs that list, describe and make things.
+#include "planners/registry.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "tests/experiments/commands/command.hpp"
+#include "tests/paths.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace stagecraft {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kRoot = STAGECRAFT_SOURCE_DIR;
+
+Json json_of(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  const Ran ran = run(arguments);
+  CHECK(ran.code == 0);
+  return Json::parse(ran.out);
+}
+
+/// A folder that is empty at first and gone afterwards.
+struct Folder {
+  test::TemporaryFolder temporary;
+  std::filesystem::path path = temporary.path();
+  [[nodiscard]] std::string file(const std::string& name, const std::string& content = "") const {
+    const std::string full = (path / name).string();
+    if (!content.empty()) std::ofstream(full) << content;
+    return full;
+  }
+};
+
+const char* const kPlan = R"(schema: stagecraft/plan/1
+planner: by-hand
+model: vgg16
+platform: dgx-a100
+microbatch_size: 32
+microbatches: 2
+schedule: {name: gpipe}
+stages:
+  - {layers: {from: conv1_1, to: pool2}, devices: [gpu0]}
+  - {layers: {from: conv3_1, to: fc8}, devices: [gpu1]}
+)";
+
+std::vector<std::string> simulate(const std::string& plan, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"simulate", plan,      "--model",          "vgg16",    "--platform",
+                                        "dgx-a100", "--speed", "V100-SXM2-16GB=1", "--engine", "evaluate"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_CASE("list: every planner with its options, and every other list") {
+  const Json planners = json_of({"list", "planners"}).at("planners");
+  CHECK(planners.size() == all_planners().size());
+  for (std::size_t i = 0; i < planners.size(); ++i) {
+    CHECK(planners[i].at("name") == all_planners()[i]->name);
+    CHECK(planners[i].at("options").size() == all_planners()[i]->options.size());
+  }
+  const std::string text = run({"list", "planners", "uniform"}).out;
+  CHECK(text.find("stages (count; default 0; at least 0): ") != std::string::npos);
+  CHECK(text.find("recompute (none|layer|stage; default none): ") != std::string::npos);
+  for (const char* kind : {"schedules", "platforms", "models", "devices", "architectures"}) {
+    CAPTURE(kind);
+    const Json list = json_of({"list", kind}).at(kind);
+    CHECK_FALSE(list.empty());
+    for (const Json& entry : list) CHECK(run({"list", kind}).out.find(entry.at("name")) != std::string::npos);
+  }
+  CHECK(run({"list", "planers"}).err.find("did you mean 'planners'?") != std::string::npos);
+  CHECK(run({"list", "planners", "unifrom"}).err.find("did you mean 'uniform'?") != std::string::npos);
+}
+
+TEST_CASE("describe: a platform's devices, links, levels and routes") {
+  const Json platform = json_of({"describe", "p3.8xlarge-x4"});
+  CHECK(platform.at("kind") == "platform");
+  CHECK(platform.at("devices").size() == 16);
+  CHECK(platform.at("levels") == Json::parse(R"([{"count": 4, "bandwidth_bytes_per_s": 25e9},
+                                                 {"count": 4, "bandwidth_bytes_per_s": 1.25e9}])"));
+  CHECK(platform.at("smallest_pair_bandwidth_bytes_per_s") == 1.25e9);
+  const Json& across = platform.at("routes").at(1);
+  CHECK(across.at("to") == "gpu4");
+  CHECK(across.at("to_last") == "gpu15");
+  CHECK(across.at("links") == Json::parse(R"(["node0.nic.up", "node1.nic.down"])"));
+  CHECK(run({"describe", "p3.8xlarge-x4"}).out.starts_with("platform p3.8xlarge-x4: 16 devices on 4 nodes"));
+}
+
+TEST_CASE("describe: a model's totals, order and cuts") {
+  const Json model = json_of({"describe", kRoot + "/tests/vectors/good/model_branches.yaml"});
+  CHECK(model.at("kind") == "model");
+  CHECK(model.at("is_chain") == false);
+  CHECK(model.at("layers").back().at("cut_after_bytes").is_null());
+  double forward = 0.0;
+  for (const Json& layer : model.at("layers")) forward += layer.at("forward_s").get<double>();
+  CHECK(model.at("totals").at("forward_s").get<double>() == doctest::Approx(forward).epsilon(1e-12));
+  const Json vgg = json_of({"describe", "vgg16"});
+  CHECK(vgg.at("most_parameters").at(0).at("layer") == "fc6");
+  CHECK(vgg.at("most_parameters").at(0).at("share").get<double>() == doctest::Approx(102.76 / 138.36).epsilon(1e-3));
+  double before = 0.0;
+  for (const Json& cut : vgg.at("smallest_cuts")) {
+    CHECK(cut.at("bytes").get<double>() >= before);
+    before = cut.at("bytes").get<double>();
+  }
+  for (const Json& layer : vgg.at("layers")) {
+    if (layer.at("cut_after_bytes").is_null()) continue;
+    CHECK(layer.at("cut_after_bytes").get<double>() >= vgg.at("smallest_cuts").at(0).at("bytes").get<double>());
+  }
+  CHECK(run({"describe", "vgg16"}).out.starts_with("model vgg16: a chain of 36 layers and 35 edges"));
+}
+
+TEST_CASE("describe: a plan with the model and the platform that it names") {
+  const Folder folder;
+  const std::string plan = folder.file("plan.yaml", kPlan);
+  const Json described = json_of({"describe", plan, "--speed", "V100-SXM2-16GB=1"});
+  CHECK(described.at("stages").size() == 2);
+  // 32 samples of pool2: 128 channels of 56 x 56, 4 bytes each.
+  CHECK(described.at("boundaries").at(0).at("bytes") == 32 * 128 * 56 * 56 * 4);
+  CHECK(described.at("boundaries").at(0).at("bandwidth_bytes_per_s") == 300e9);
+  CHECK(described.at("evaluated").at("iteration_time_s").get<double>() > 0.0);
+  for (const Json& device : described.at("memory_bytes")) {
+    std::int64_t sum = 0;
+    for (const char* what : {"weights", "gradients", "optimizer", "stash", "buffers", "workspace"})
+      sum += device.at(what).get<std::int64_t>();
+    CHECK(sum == device.at("peak"));
+  }
+  const Json& traffic = described.at("traffic");  // two microbatches, there and back
+  CHECK(traffic.size() == 2);
+  CHECK(traffic.at(0).at("what") == "activations 0 -> 1");
+  CHECK(traffic.at(0).at("bytes") == 2.0 * 32 * 128 * 56 * 56 * 4);
+  const std::string unnamed = folder.file("unnamed.yaml", std::string(kPlan).replace(54, 13, ""));
+  CHECK(run({"describe", unnamed}).code == 2);
+  CHECK(run({"describe", "no-such-thing"}).err.find("is called 'no-such-thing'") != std::string::npos);
+  CHECK(run({"describe", kRoot + "/tests/vectors/good/schedule_orders.yaml"}).code == 2);
+}
+
+TEST_CASE("describe: an architecture and a device, and a refusal that names what can be described") {
+  const Json network = json_of({"describe", kRoot + "/tests/vectors/good/architecture_vgg.yaml"});
+  CHECK(network.at("kind") == "architecture");
+  CHECK(network.at("parameters").get<std::int64_t>() > 0);
+  CHECK(network.at("layers") <= network.at("operators"));
+  const Json device = json_of({"describe", kRoot + "/tests/vectors/good/device_full.yaml"});
+  CHECK(device.at("kind") == "device");
+  CHECK(device.at("memory_bytes").get<std::int64_t>() > 0);
+  const Ran refused = run({"describe", kRoot + "/tests/vectors/good/schedule_orders.yaml"});
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("only models, platforms, plans, architectures and devices are described") !=
+        std::string::npos);
+}
+
+TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
+  const Ran ran = run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "32"});
+  CHECK(ran.out == read_text_file(kRoot + "/traces/vgg16.yaml"));
+  CHECK(run({"model", "vgg1", "--device", "A", "--microbatch-size", "1"}).err.find("did you mean 'vgg16'?") !=
+        std::string::npos);
+  CHECK(run({"model", "vgg16", "--device", "V100", "--microbatch-size", "1"}).err.find("--device: no file") !=
+        std::string::npos);
+  CHECK(run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "0"}).code == 2);
+}
+
+TEST_CASE("model: the granularity decides what a layer is") {
+  const auto layers = [](const std::string& granularity) {
+    const Ran ran =
+        run({"model", "bert-base", "--device", "RTX-2080-Ti", "--microbatch-size", "1", "--granularity", granularity});
+    CHECK(ran.code == 0);
+    return parse_model(ran.out, "model").profiles.at(0).layers.size();
+  };
+  CHECK(layers("block") == 1 + 12 + 1);
+  CHECK(layers("layer") == 1 + 12 * 2 + 1);
+  CHECK(layers("operator") == 6 + 12 * (12 + 6) + 2);  // three tables; 12 operators of attention, 6 of the MLP
+  CHECK(run({"model", "bert-base", "--device", "RTX-2080-Ti", "--microbatch-size", "1", "--granularity", "atom"})
+            .err.find("operator") != std::string::npos);
+}
+
+TEST_CASE("model: --image sets the pixels of a network known by name, and of nothing else") {
+  const auto ran = [](const std::string& name, const std::string& image) {
+    return run({"model", name, "--device", "V100-SXM2-16GB", "--microbatch-size", "8", "--image", image});
+  };
+  CHECK(ran("resnet50", "1000").out.find("\ninput: 96000000 B\n") != std::string::npos);  // 8 x 3 x 1000 x 1000 x 4
+  CHECK(ran("inception-v3", "200").err.find("an image of 200 pixels is too small") != std::string::npos);
+  CHECK(ran("bert-base", "224").err.find("--image: 'bert-base' is not a network for images") != std::string::npos);
+  CHECK(ran("resnet50", "0").code == 2);
+}
+
+TEST_CASE("model, import: a file is written as YAML or as JSON, and both read back alike") {
+  const Folder folder;
+  for (const char* name : {"m.yaml", "m.json"}) {
+    const Json answer = json_of({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "32",
+                                 "--granularity", "block", "-o", folder.file(name)});
+    CHECK(answer.at("model") == "vgg16");
+  }
+  CHECK(read_model_file(folder.file("m.yaml")) == read_model_file(folder.file("m.json")));
+  const std::string profile =
+      folder.file("toy.txt",
+                  "node1 -- Linear -- forward_compute_time=1.5, backward_compute_time=3.0, activation_size=8.0, "
+                  "parameter_size=100.0\n");
+  const std::string model = folder.file("toy.yaml");
+  const Ran ran = run({"import", "pipedream", profile, "--microbatch-size", "4", "--device", "A", "-o", model});
+  CHECK(ran.code == 0);
+  CHECK(read_model_file(model).profiles.at(0).layers.items().at(0).forward.value() == doctest::Approx(1.5e-3));
+  CHECK(run({"import", "torch", profile, "--microbatch-size", "4", "--device", "A"}).code == 2);
+}
+
+TEST_CASE("simulate: a timeline is drawn, and listed as JSON") {
+  const Folder folder;
+  const std::string plan = folder.file("plan.yaml", kPlan);
+  const Ran drawn = run(simulate(plan, {"--transfers"}));
+  CHECK(drawn.code == 0);
+  CHECK(drawn.out.find("\ngpu0       F0") != std::string::npos);
+  CHECK(drawn.out.find("\ngpu0->gpu1 ") != std::string::npos);
+  const Json timeline = json_of(simulate(plan, {"--timeline"})).at("timeline");
+  CHECK(timeline.size() == 16);  // setup, 4 forwards, 4 backwards, 2 activations, 2 gradients, 2 updates, barrier
+  CHECK(json_of(simulate(plan, {})).contains("timeline") == false);
+}
+
+TEST_CASE("simulate: the orders of a schedule file, and their refusal") {
+  const Folder folder;
+  const std::string plan = folder.file("plan.yaml", kPlan);
+  const auto with = [&](const std::string& devices) {
+    const std::string file = folder.file("orders.yaml", "schema: stagecraft/schedule/1\ndevices: " + devices + "\n");
+    return run(simulate(plan, {"--schedule-file", file, "--json", "--no-timings"}));
+  };
+  const Json gpipe = Json::parse(run(simulate(plan, {"--json"})).out);
+  const Json same = Json::parse(with("{gpu0: [F0.0..1, B0.0..1], gpu1: [F1.0..1, B1.0..1]}").out);
+  CHECK(same.at("schedule") == "literal");
+  CHECK(same.at("iteration_time_s") == gpipe.at("iteration_time_s"));
+  const Ran lacking = with("{gpu0: [F0.0..1, B0.0], gpu1: [F1.0..1, B1.0..1]}");
+  CHECK(lacking.code == 2);
+  CHECK(Json::parse(lacking.out).at("error").at("message") ==
+        "the orders do not fit the plan: gpu0 lacks the backward of microbatch 1 of stage 0");
+  const Ran circle = with("{gpu0: [F0.0, B0.0, F0.1, B0.1], gpu1: [F1.0..1, B1.0..1]}");
+  CHECK(circle.code == 2);
+  CHECK(circle.out.find("the schedule deadlocks") != std::string::npos);
+}
+
+TEST_CASE("completion, man: every verb and every long option is in them") {
+  const std::string man = run({"man"}).out;
+  const std::string help = run({"--help"}).out;
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    CAPTURE(shell);
+    const std::string script = run({"completion", shell}).out;
+    for (const char* word : {"simulate", "describe", "microbatch-size", "schedule-file", "no-timings", "uniform"}) {
+      CAPTURE(word);
+      CHECK(script.find(word) != std::string::npos);
+    }
+  }
+  for (const char* verb : {"plan", "check", "simulate", "compare", "model", "import", "list", "describe", "schema"}) {
+    CHECK(man.find(".SS " + std::string(verb) + "\n") != std::string::npos);
+    CHECK(help.find(verb) != std::string::npos);
+  }
+  CHECK(man.find("\\-\\-schedule\\-file") != std::string::npos);
+  CHECK(run({"completion", "csh"}).code == 2);
+}
+
+TEST_CASE("completion: bash completes verbs, options and the values of options") {
+  const Folder folder;
+  const std::string script = folder.file("stagecraft.bash", run({"completion", "bash"}).out);
+  const auto completes = [&](const std::string& line, const std::string& expected) {
+    const std::string command = "bash -c 'source " + script + "; COMP_WORDS=(" + line +
+                                "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _stagecraft; [[ \"${COMPREPLY[*]}\" == \"" +
+                                expected + "\" ]]'";
+    CAPTURE(line);
+    CHECK(std::system(command.c_str()) == 0);  // NOLINT(cert-env33-c,concurrency-mt-unsafe): that shell is meant
+  };
+  completes("stagecraft sim", "simulate");
+  completes("stagecraft plan --plat", "--platform");
+  completes("stagecraft plan --planner unif", "uniform");
+  completes("stagecraft --json list sched", "schedules");
+  completes("stagecraft simulate p.yaml --engine ev", "evaluate");
+}
+
+}  // namespace
+}  // namespace stagecraft

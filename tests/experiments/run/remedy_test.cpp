@@ -1,0 +1,89 @@
+#include "experiments/run/remedy.hpp"
+
+#include "planners/shared/cost_model.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "tests/planners/fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+namespace stagecraft {
+namespace {
+
+/// Four layers of 100 bytes of parameters, a stash of 60 bytes of which 10 are left by recomputing, two stages.
+struct Case {
+  Inputs inputs;
+  LayerGraph graph = testing::chain({1, 1, 1, 1});
+  Plan plan;
+  explicit Case(Bytes memory, const std::string& schedule = "1f1b") {
+    graph.microbatch_size = 8;
+    for (Layer& layer : graph.layers) layer.stash = Bytes(60);
+    inputs.model.profiles = {graph};
+    inputs.platform = testing::flat_platform(2, 100.0, memory);
+    plan.schedule = {schedule, {}};
+    plan.microbatch_size = 8;
+    plan.microbatches = 4;
+    plan.stages.resize(2);
+    plan.stages[0].layers = {LayerId(0), LayerId(1)};
+    plan.stages[0].replicas = {DeviceId(0)};
+    plan.stages[1].layers = {LayerId(2), LayerId(3)};
+    plan.stages[1].replicas = {DeviceId(1)};
+  }
+  [[nodiscard]] Remedies remedies() const {
+    return find_remedies(inputs, graph, plan, evaluate_plan(graph, inputs.platform, plan));
+  }
+};
+
+}  // namespace
+
+// Stage 0 holds 4 · 200 bytes of parameters, gradients and optimizer, two buffers of 10 bytes, and two stashes of 120:
+// 1060 bytes; stage 1 holds one stash less: 940.
+TEST_CASE("remedies: each is the smallest change, worked out by hand") {
+  const Remedies remedies = Case(Bytes(1000)).remedies();
+  CHECK(remedies.memory == Bytes(1060));
+  // With s of 8 samples: 800 + 2 · ⌈10 s / 8⌉ + 2 · 2 · ⌈60 s / 8⌉ is 800 + 16 + 180 for 6, 800 + 18 + 212 for 7.
+  CHECK(remedies.microbatch_size == 6);
+  CHECK(remedies.in_flight == std::vector<std::pair<StageId, std::int64_t>>{{StageId(0), 1}});
+  // Recomputed by layer: two checkpoints of 10 bytes each, twice, and 60 bytes made again: 920.
+  CHECK(remedies.recompute_layers);
+  CHECK(remedies.recompute_stages);
+}
+
+TEST_CASE("remedies: what does not help is not named") {
+  const Remedies cramped = Case(Bytes(810)).remedies();  // 820 bytes without any stash
+  CHECK(cramped.memory == Bytes(1060));
+  CHECK_FALSE(cramped.microbatch_size.has_value());  // one sample: 800 + 2 · 2 + 2 · 2 · 8
+  CHECK(cramped.in_flight.empty());
+  CHECK_FALSE(cramped.recompute_layers);
+  CHECK(Case(Bytes(1100)).remedies() == Remedies{});
+  // GPipe keeps all four in flight whatever the cap: 820 + 480 bytes.
+  const Remedies gpipe = Case(Bytes(1200), "gpipe").remedies();
+  CHECK(gpipe.memory == Bytes(1300));
+  CHECK(gpipe.in_flight.empty());
+}
+
+TEST_CASE("remedies: the plan fits when it is changed so, and not by one less") {
+  const Case lacking(Bytes(1000));
+  const auto lacks = [&](const Plan& plan, const Platform& platform) {
+    return evaluate_plan(lacking.graph, platform, plan).out_of_memory();
+  };
+  const Remedies remedies = lacking.remedies();
+  CHECK(lacks(lacking.plan, lacking.inputs.platform));
+  CHECK_FALSE(lacks(lacking.plan, with_memory(lacking.inputs.platform, *remedies.memory)));
+  CHECK(lacks(lacking.plan, with_memory(lacking.inputs.platform, *remedies.memory - Bytes(1))));
+  Plan capped = lacking.plan;
+  for (const auto& [stage, cap] : remedies.in_flight) capped.stages[stage.value()].in_flight = cap;
+  CHECK_FALSE(lacks(capped, lacking.inputs.platform));
+  Plan recomputed = lacking.plan;
+  recomputed.stages[0].memory = {Recompute{{LayerId(0)}}, Recompute{{LayerId(1)}}};
+  CHECK_FALSE(lacks(recomputed, lacking.inputs.platform));
+}
+
+TEST_CASE("largest_below: the last number that holds") {
+  for (std::int64_t last = 0; last < 20; ++last) {
+    const auto found = largest_below(20, [&](std::int64_t value) { return value <= last; });
+    CHECK(found == (last == 0 ? std::nullopt : std::optional(last)));
+  }
+  CHECK(largest_below(1, [](std::int64_t) { return true; }) == std::nullopt);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,229 @@
+// A study's report: its words, its data, and the verb that prints them.
+#include "experiments/study_report/study_report.hpp"
+
+#include "experiments/study/shard.hpp"
+#include "sim/io/json.hpp"
+#include "tests/experiments/commands/command.hpp"
+#include "tests/experiments/study/study_results.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace stagecraft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+Detail::Record figures(double throughput, double iteration_time_s) {
+  return {{"iteration_time_s", iteration_time_s},
+          {"throughput_samples_per_s", throughput},
+          {"bubble_ratio", 0.25},
+          {"peak_memory_bytes", std::int64_t{3} << 30},
+          {"prediction_error", -0.05},
+          {"configuration", "2-1"},
+          {"resolved_schedule", "1f1b"}};
+}
+
+/// Two sizes, two planners of which one cannot always plan, one cell that crashed and one that has not run.
+StudyMaker example() {
+  StudyMaker maker("two, \"sizes\"");
+  maker.results.manifest.baseline = Keys{{"planner", "uniform"}};
+  const auto keys = [](const std::string& planner, int size) {
+    return Keys{{"model", "toy"}, {"planner", planner}, {"microbatch_size", size}};
+  };
+  Detail::Record asynchronous = figures(1234.5, 0.0);
+  asynchronous[0] = {"period_s", 0.002};
+  maker.cell(keys("uniform", 4)).row(CellStatus::Ok, figures(800.0, 0.16));
+  maker.cell(keys("pipedream", 4)).row(CellStatus::Ok, asynchronous);
+  maker.cell(keys("uniform", 8)).row(CellStatus::OutOfMemory, {{"overflow_bytes", 1 << 20}});
+  maker.cell(keys("pipedream", 8))
+      .row(CellStatus::Infeasible, {{"smallest_memory_bytes", std::int64_t{20} << 30}, {"largest_microbatch_size", 6}},
+           "no stage fits");
+  maker.cell(keys("uniform", 16)).row(CellStatus::Crashed, {}, "<script>\n");
+  maker.cell(keys("pipedream", 16));
+  return maker;
+}
+
+TEST_CASE("study report: the text, word for word") {
+  CHECK(to_text(study_document(summarise_study(example().results))) == R"(Study two, "sizes"
+5 of 6 cells: 2 ok, 1 infeasible, 1 out of memory, 1 crashed, 1 not run
+In all cells: model toy
+Speed-up: ratio of samples/s to the cell of planner uniform.
+* asynchronous: no flush between iterations, older weights; its time is of one microbatch, others' of one iteration.
+
+Overall, 3 groups
+planner    speed-up  lowest  highest  compared  best  ok  infeasible  out of memory  failed  not run
+uniform       1.000   1.000    1.000    1 of 3     0   1           0              1       1        0
+pipedream     1.543   1.543    1.543    1 of 3     1   1           1              0       0        1
+
+microbatch_size 4
+planner    schedule  replicas  samples/s  speed-up    time  predicted  bubble  peak memory  outcome
+uniform    1f1b      2-1             800     1.000  160 ms     -5.0 %  25.0 %        3 GiB  ok
+pipedream  1f1b *    2-1            1234     1.543    2 ms     -5.0 %  25.0 %        3 GiB  ok, best
+
+microbatch_size 8
+planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
+uniform    -         -                 -         -     -          -       -            -  out of memory (lacks 1 MiB)
+pipedream  -         -                 -         -     -          -       -            -  infeasible (20 GiB or microbatches of 6 would do)
+
+microbatch_size 16
+planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
+uniform    -         -                 -         -     -          -       -            -  crashed
+pipedream  -         -                 -         -     -          -       -            -  not run
+
+Why cells gave no figures
+- 1 x infeasible: no stage fits
+- 1 x crashed: <script>\n
+)");
+}
+
+TEST_CASE("study report: one planner has one table, with the columns that the study asks for") {
+  StudyMaker maker("one");
+  maker.results.manifest.columns = {"details.dp_period_s", "details.fallback", "predicted_peak_memory_bytes",
+                                    "details.nodes", "bottleneck"};
+  for (const int size : {4, 8, 16}) {
+    maker.cell({{"planner", "madpipe"}, {"platform.node_kinds.gpus.memory", size}});
+    if (size == 16) {
+      maker.row(CellStatus::Infeasible, {}, "too small");
+      continue;
+    }
+    Detail::Record record = figures(50.0, 0.16);
+    record.emplace_back("predicted_peak_memory_bytes", std::int64_t{1} << 30);
+    record.emplace_back("bottleneck", "stage 2");
+    Detail::Record details{
+        {"dp_period_s", size == 4 ? Detail(0.014) : Detail()}, {"fallback", size == 8}, {"nodes", 3}};
+    record.emplace_back("details", std::move(details));
+    maker.row(CellStatus::Ok, std::move(record));
+  }
+  const StudySummary summary = summarise_study(maker.results);
+  const std::string text = to_text(study_document(summary));
+  CAPTURE(text);
+  CHECK(text.find(R"(
+3 groups
+memory  schedule  replicas  dp period  fallback  predicted peak memory  nodes  bottleneck  samples/s    time  predicted  bubble  peak memory  outcome
+4       1f1b      2-1           14 ms        no                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB  ok
+8       1f1b      2-1               -       yes                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB  ok
+16      -         -                 -         -                      -      -           -          -       -          -       -            -  infeasible
+)") != std::string::npos);
+  const Json record = Json::parse(to_json(study_record(summary), -1));
+  CHECK(record["columns"][0] == "details.dp_period_s");
+  CHECK(record["groups"][0]["lines"][0]["details.dp_period_s"] == 0.014);
+  CHECK(record["groups"][2]["lines"][0]["bottleneck"].is_null());
+}
+
+TEST_CASE("study report: seeds show an interval and what became of each") {
+  StudyMaker maker;
+  maker.results.manifest.baseline = Keys{{"planner", "a"}};
+  for (std::uint64_t seed : {1U, 2U}) {
+    maker.cell({{"model", "toy"}, {"planner", "a"}}, seed).ok(100.0);
+    maker.cell({{"model", "toy"}, {"planner", "b"}}, seed).ok(seed == 1 ? 110.0 : 121.0);
+    maker.cell({{"model", "toy"}, {"planner", "c"}}, seed);
+    if (seed == 1) maker.ok(50.0);
+  }
+  const std::string text = to_text(study_document(summarise_study(maker.results)));
+  CAPTURE(text);
+  // Logarithms ln 1.1 and 2 ln 1.1: mean 1.5 ln 1.1, error 0.5 ln 1.1, t 12.7062.
+  const double low = std::pow(1.1, 1.5 - 0.5 * 12.7062);
+  CHECK(std::abs(low - 0.630) < 5e-4);
+  CHECK(text.find(" 1.154  0.630 to 2.114 ") != std::string::npos);
+  CHECK(text.find("95 % interval") != std::string::npos);
+  CHECK(text.find("1 ok, 1 not run") != std::string::npos);
+  CHECK(text.find("Figures are means over 2 seeds.") != std::string::npos);
+  CHECK(text.find("All cells\n") != std::string::npos);
+}
+
+TEST_CASE("study report: the data has every figure unrounded") {
+  const StudySummary summary = summarise_study(example().results);
+  const Json json = Json::parse(to_json(study_record(summary)));
+  CHECK(json["cells"] == 6);
+  CHECK(json["rows"] == 5);
+  CHECK(json["status"]["not_run"] == 1);
+  CHECK(json["constant"] == Json{{"model", "toy"}});
+  const Json& line = json["groups"][0]["lines"][1];
+  CHECK(line["name"] == "pipedream");
+  CHECK(line["speed_up"] == 1234.5 / 800.0);
+  CHECK(line["speed_up_low"] == nullptr);
+  CHECK(line["best"] == true);
+  CHECK(line["period_s"] == 0.002);
+  CHECK(json["groups"][1]["lines"][1]["smallest_memory_bytes"] == std::int64_t{20} << 30);
+  CHECK(json["overall"][1]["groups_won"] == 1);
+  CHECK(json["reasons"][1]["message"] == "<script>\n");
+  const std::string csv = study_csv(summary);
+  CHECK(csv.starts_with("study,model,microbatch_size,name,planner,label,choices,cells,ok,infeasible,"));
+  CHECK(csv.find("\n\"two, \"\"sizes\"\"\",toy,4,pipedream,pipedream,,{},1,1,0,") != std::string::npos);
+  CHECK(csv.find(",true,1.543125,,,1,1234.5,,0.002,0.25,-0.05,3221225472,,,,1f1b,2-1\n") != std::string::npos);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
+}
+
+TEST_CASE("study report: no cells, no rows, no baseline") {
+  StudyMaker maker;
+  maker.cell({{"model", "toy"}, {"planner", "a"}});
+  const StudySummary summary = summarise_study(maker.results);
+  const std::string text = to_text(study_document(summary));
+  CHECK(text.find("0 of 1 cell: 1 not run\n") != std::string::npos);
+  CHECK(text.find("speed-up") == std::string::npos);
+}
+
+/// A folder of results that goes when the test ends.
+struct Folder {
+  test::TemporaryFolder temporary;
+  fs::path path = temporary.path();
+  Folder() {
+    const Results results = example().results;
+    std::ofstream(manifest_path(path.string())) << to_text(results.manifest);
+    ShardWriter writer(path.string(), "test");
+    for (const CellResult& result : results.rows) writer.append(to_line(result.row));
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return (path / name).string(); }
+};
+
+std::string read(const std::string& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST_CASE("report: prints, writes each form by the end of the name, and tells programs the same") {
+  const Folder folder;
+  const StudySummary summary = summarise_study(example().results);
+  const Document document = study_document(summary);
+  const Ran plain = run({"report", folder.path.string()});
+  CHECK(plain.code == 0);
+  CHECK(plain.out == to_text(document));
+  CHECK(run({"report", folder.path.string(), "--json"}).out == to_json(study_record(summary)) + "\n");
+  const Ran written = run({"report", folder.path.string(), folder.path.string(), "-o", folder.file("r.md")});
+  CHECK(written.out == folder.file("r.md") + ": the report of 5 of 6 cells\n");
+  CHECK(read(folder.file("r.md")) == to_markdown(document));
+  CHECK(run({"report", folder.path.string(), "-o", folder.file("r.html")}).code == 0);
+  CHECK(read(folder.file("r.html")) == to_html(document));
+  CHECK(run({"report", folder.path.string(), "-o", folder.file("r.txt")}).code == 0);
+  CHECK(read(folder.file("r.txt")) == plain.out);
+  CHECK(run({"report", folder.path.string(), "-o", folder.file("r.csv"), "--json"}).code == 0);
+  CHECK(read(folder.file("r.csv")) == study_csv(summary));
+}
+
+TEST_CASE("report: refuses other endings and the files of the results; tells of torn lines") {
+  const Folder folder;
+  const Ran pdf = run({"report", folder.path.string(), "-o", folder.file("r.pdf")});
+  CHECK(pdf.code == 2);
+  CHECK(pdf.err.find("ends in .txt, .md, .html or .csv") != std::string::npos);
+  std::ofstream(folder.file("results.csv")) << "precious";
+  CHECK(run({"report", folder.path.string(), "-o", folder.file("results.csv")}).code == 2);
+  CHECK(read(folder.file("results.csv")) == "precious");
+  CHECK(run({"report", folder.file("nowhere")}).code == 2);
+  std::ofstream(folder.file("shards/torn.jsonl")) << "{\"key\": ";
+  const Ran torn = run({"report", folder.path.string()});
+  CHECK(torn.code == 0);
+  CHECK(torn.err.find("warning: ") != std::string::npos);
+  CHECK(torn.out == to_text(study_document(summarise_study(example().results))));
+}
+
+}  // namespace
+}  // namespace stagecraft

@@ -1,0 +1,181 @@
+#include "experiments/study_report/summary.hpp"
+#include "tests/experiments/study/study_results.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stagecraft {
+namespace {
+
+Keys keys_of(const std::string& planner, int size, const Keys& more = {}) {
+  Keys keys{{"model", "m"}, {"planner", planner}, {"microbatch_size", size}};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+const StudyLine& line_of(const StudySummary& summary, std::size_t group, const std::string& name) {
+  const auto& lines = summary.groups.at(group).lines;
+  const auto found = std::ranges::find_if(
+      lines, [&](const StudyLine& line) { return summary.contenders[line.contender].name == name; });
+  REQUIRE(found != lines.end());
+  return *found;
+}
+
+const OverallLine& overall_of(const StudySummary& summary, const std::string& name) {
+  const auto found = std::ranges::find_if(
+      summary.overall, [&](const OverallLine& line) { return summary.contenders[line.contender].name == name; });
+  REQUIRE(found != summary.overall.end());
+  return *found;
+}
+
+TEST_CASE("study summary: groups, speed-ups, the best, and what did not run") {
+  StudyMaker maker;
+  maker.results.manifest.baseline = Keys{{"planner", "base"}};
+  maker.cell(keys_of("base", 4)).ok(100.0);
+  maker.cell(keys_of("fast", 4)).ok(200.0);
+  maker.cell(keys_of("big", 4)).row(CellStatus::Infeasible, {{"smallest_memory_bytes", 77}}, "too big");
+  maker.cell(keys_of("base", 8)).ok(100.0);
+  maker.cell(keys_of("fast", 8)).ok(50.0);
+  maker.cell(keys_of("big", 8));
+  const StudySummary summary = summarise_study(maker.results);
+
+  CHECK(summary.cells == 6);
+  CHECK(summary.rows == 5);
+  CHECK(summary.counts.of(CellStatus::Ok) == 4);
+  CHECK(summary.counts.not_run == 1);
+  CHECK(summary.constant == Keys{{"model", "m"}});
+  REQUIRE(summary.groups.size() == 2);
+  CHECK(summary.groups[0].keys == Keys{{"microbatch_size", 4}});
+  CHECK(line_of(summary, 0, "base").speed_up->mean == 1.0);
+  CHECK(line_of(summary, 0, "fast").speed_up->mean == 2.0);
+  CHECK_FALSE(line_of(summary, 0, "fast").speed_up->interval);
+  CHECK(line_of(summary, 0, "fast").is_best);
+  CHECK_FALSE(line_of(summary, 0, "base").is_best);
+  CHECK_FALSE(line_of(summary, 0, "big").speed_up);
+  CHECK(line_of(summary, 0, "big").smallest_memory_bytes == 77);
+  CHECK(line_of(summary, 1, "base").is_best);
+  CHECK(line_of(summary, 1, "big").counts.not_run == 1);
+
+  const OverallLine& fast = overall_of(summary, "fast");
+  CHECK(std::abs(fast.speed_up->mean - 1.0) < 1e-12);  // of 2 and 1/2
+  CHECK_FALSE(fast.speed_up->interval);
+  CHECK(fast.speed_ups == std::vector<double>{2.0, 0.5});
+  CHECK(fast.groups_won == 1);
+  const OverallLine& big = overall_of(summary, "big");
+  CHECK_FALSE(big.speed_up);
+  CHECK(big.counts.of(CellStatus::Infeasible) == 1);
+  CHECK(big.counts.not_run == 1);
+  REQUIRE(summary.reasons.size() == 1);
+  CHECK(summary.reasons[0].message == "too big");
+  CHECK(summary.notes.empty());
+}
+
+TEST_CASE("study summary: speed-ups are paired seed by seed") {
+  StudyMaker maker;
+  maker.results.manifest.baseline = Keys{{"planner", "base"}};
+  const std::vector<double> noise = {100.0, 400.0, 900.0};
+  for (std::size_t i = 0; i < noise.size(); ++i) maker.cell(keys_of("base", 4), i + 1).ok(noise[i]);
+  for (std::size_t i = 0; i < noise.size(); ++i) maker.cell(keys_of("twice", 4), i + 1).ok(2.0 * noise[i]);
+  const std::vector<double> ratios = {std::exp(-0.1), 1.0, std::exp(0.1)};
+  for (std::size_t i = 0; i < noise.size(); ++i) maker.cell(keys_of("other", 4), i + 1).ok(ratios[i] * noise[i]);
+  maker.cell(keys_of("lame", 4), 1).ok(500.0);
+  maker.cell(keys_of("lame", 4), 2).row(CellStatus::Timeout, {}, "120 s are up");
+  maker.cell(keys_of("lame", 4), 3).ok(9000.0);
+  const StudySummary summary = summarise_study(maker.results);
+
+  CHECK(summary.seeds == 3);
+  const StudyLine& twice = line_of(summary, 0, "twice");
+  CHECK(twice.speed_up->mean == 2.0);  // the same at every seed: nothing varies
+  CHECK_FALSE(twice.speed_up->interval);
+  CHECK(twice.speed_up->pairs == 3);
+  const StudyLine& other = line_of(summary, 0, "other");
+  CHECK(std::abs(other.speed_up->mean - 1.0) < 1e-12);
+  CHECK(std::abs(std::log(other.speed_up->interval->high) - 0.1 / std::sqrt(3.0) * 4.302653) < 1e-7);
+  const StudyLine& lame = line_of(summary, 0, "lame");
+  CHECK(lame.speed_up->pairs == 2);
+  CHECK(std::abs(lame.speed_up->mean - std::sqrt(50.0)) < 1e-12);  // of 5 and 10
+  CHECK(*lame.throughput == 4750.0);
+  CHECK_FALSE(lame.is_best);  // highest mean, but one seed did not end
+  CHECK(twice.is_best);
+}
+
+TEST_CASE("study summary: equal throughputs share the first place, a line alone has none") {
+  StudyMaker maker;
+  for (const char* planner : {"a", "b", "c"}) maker.cell(keys_of(planner, 4)).ok(planner[0] == 'c' ? 1.0 : 3.0);
+  maker.cell(keys_of("a", 8)).ok(1.0);
+  const StudySummary summary = summarise_study(maker.results);
+  CHECK(line_of(summary, 0, "a").is_best);
+  CHECK(line_of(summary, 0, "b").is_best);
+  CHECK_FALSE(line_of(summary, 0, "c").is_best);
+  CHECK_FALSE(line_of(summary, 1, "a").is_best);
+  CHECK_FALSE(line_of(summary, 0, "a").speed_up);  // no baseline was asked for
+}
+
+TEST_CASE("study summary: planners that share a name are told apart by what differs") {
+  StudyMaker maker;
+  maker.results.manifest.baseline = Keys{{"planner", "p"}};
+  maker.cell(keys_of("p", 4, {{"options.p.grid", 11}, {"options.p.states", "grid"}})).ok(10.0);
+  maker.cell(keys_of("p", 4, {{"options.p.grid", 51}, {"options.p.states", "grid"}})).ok(20.0);
+  maker.cell(keys_of("p", 4, {{"options.p.grid", 51}, {"label", "fine"}})).ok(40.0);
+  const StudySummary summary = summarise_study(maker.results);
+  REQUIRE(summary.contenders.size() == 3);
+  CHECK(summary.contenders[0].name == "p (grid 11)");
+  CHECK(summary.contenders[1].name == "p (grid 51)");
+  CHECK(summary.contenders[2].name == "fine");
+  CHECK(line_of(summary, 0, "fine").speed_up->mean == 4.0);  // of three that fit the pattern, the first
+  REQUIRE(summary.notes.size() == 1);
+  CHECK(summary.notes[0].find("fits 3 planners; the first of them counts: p (grid 11)") != std::string::npos);
+}
+
+TEST_CASE("study summary: a schedule that each planner has for itself does not tear groups apart") {
+  StudyMaker maker;
+  maker.results.manifest.baseline = Keys{{"planner", "a"}};
+  maker.cell(keys_of("a", 4, {{"schedule", "1f1b"}})).ok(1.0);
+  maker.cell(keys_of("b", 4, {{"schedule", "pipedream"}})).ok(3.0);
+  const StudySummary own = summarise_study(maker.results);
+  CHECK(own.groups.size() == 1);
+  CHECK(line_of(own, 0, "b").speed_up->mean == 3.0);
+  maker.cell(keys_of("b", 4, {{"schedule", "1f1b"}})).ok(2.0);  // now it is a key of the study like others
+  const StudySummary shared = summarise_study(maker.results);
+  CHECK(shared.groups.size() == 2);
+  CHECK_FALSE(line_of(shared, 1, "b").speed_up);
+  CHECK(line_of(shared, 0, "b").speed_up->mean == 2.0);
+  REQUIRE(shared.notes.size() == 1);
+  CHECK(shared.notes[0].starts_with("1 line has no speed-up"));
+}
+
+TEST_CASE("study summary: a baseline of another group, one that failed, one that fits nothing") {
+  StudyMaker maker;
+  maker.results.manifest.baseline = Keys{{"microbatch_size", 4}};
+  maker.cell(keys_of("a", 4)).ok(10.0);
+  maker.cell(keys_of("a", 8)).ok(15.0);
+  CHECK(line_of(summarise_study(maker.results), 1, "a").speed_up->mean == 1.5);
+  maker.results.rows[0].row.status = CellStatus::Crashed;
+  const StudySummary failed = summarise_study(maker.results);
+  CHECK_FALSE(line_of(failed, 1, "a").speed_up);
+  REQUIRE(failed.notes.size() == 1);
+  maker.results.manifest.baseline = Keys{{"planner", "nobody"}};
+  const StudySummary none = summarise_study(maker.results);
+  REQUIRE(none.notes.size() == 1);
+  CHECK(none.notes[0].starts_with("no cell is the baseline"));
+}
+
+TEST_CASE("study summary: reasons once each, the most frequent first; damaged figures are no figures") {
+  StudyMaker maker;
+  maker.cell(keys_of("a", 1)).row(CellStatus::Invalid, {}, "rare");
+  maker.cell(keys_of("a", 2)).row(CellStatus::Crashed, {}, "often");
+  maker.cell(keys_of("a", 3)).row(CellStatus::Crashed, {}, "often");
+  maker.cell(keys_of("a", 4)).row(CellStatus::Ok, {{"throughput_samples_per_s", "quick"}});
+  maker.cell(keys_of("a", 5)).row(CellStatus::Ok, {{"throughput_samples_per_s", Detail()}});
+  const StudySummary summary = summarise_study(maker.results);
+  REQUIRE(summary.reasons.size() == 2);
+  CHECK(summary.reasons[0].message == "often");
+  CHECK(summary.reasons[0].count == 2);
+  CHECK_FALSE(summary.groups[3].lines[0].throughput);
+  CHECK_FALSE(summary.groups[4].lines[0].throughput);
+}
+
+}  // namespace
+}  // namespace stagecraft
