@@ -101,6 +101,21 @@ TEST_CASE("uniform: fewer layers than devices leave devices unused") {
   CHECK(plan_of(run_planner(uniform(), graph, flat_platform(4))).stages.size() == 2);
 }
 
+TEST_CASE("uniform: a schedule of several chunks gets as many stages on each device, and the claim counts devices") {
+  // Eight layers of 3 s on two devices, four stages: 6 s on a stage, 12 s on a device, (4 + 2 - 1) rounds of them.
+  const LayerGraph graph = testing::chain({1, 1, 1, 1, 1, 1, 1, 1});
+  const Platform platform = testing::flat_platform(2, 1000.0);
+  const ScheduleChoice schedule{"interleaved-1f1b", {{"chunks", 2}}};
+  const PlanResult result = uniform().plan({graph, platform, schedule, 4, {}, parse_options(uniform(), {})});
+  const Plan& plan = std::get<Planned>(result).plan;
+  REQUIRE(plan.stages.size() == 4);
+  for (std::size_t s = 0; s < 4; ++s) {
+    CHECK(plan.stages[s].layers.size() == 2);
+    CHECK(plan.stages[s].replicas.front() == Group(DeviceId(s % 2)));
+  }
+  CHECK(plan.predicted.iteration_time->value() == doctest::Approx(5 * 12.0).epsilon(1e-12));
+}
+
 TEST_CASE("uniform: recompute covers every layer, by layer or by stage") {
   const LayerGraph graph = chain({1, 1, 1, 1});
   const Plan by_layer = plan_of(run_planner(uniform(), graph, flat_platform(2), {{"recompute", "layer"}}));

@@ -55,6 +55,18 @@ void check_equal(const Report& replayed, const Report& evaluated) {
   }
 }
 
+TEST_CASE("replay: interleaved-1f1b runs as evaluated, in its closed form") {
+  for (const std::size_t p : {2U, 4U}) {
+    Plan plan = straight(2 * p, static_cast<std::int64_t>(2 * p), "interleaved-1f1b");
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) plan.stages[s].replicas = {DeviceId(s % p)};
+    const LayerGraph graph = chain(2 * p, 1, 2);
+    const Report replayed = replay_plan(graph, pairwise(p), plan).report;
+    check_equal(replayed, evaluate_plan(graph, pairwise(p), plan));
+    // (m v + p - 1)(f + b) with m = 2 p and v = 2.
+    CHECK(figure(replayed) == doctest::Approx(3.0 * static_cast<double>(5 * p - 1)).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("replay: gpipe and 1f1b take (m + p - 1)(f + b) without transfer cost, 60 listed pairs") {
   const double f = 0.0123;
   const double b = 0.0271;

@@ -119,6 +119,17 @@ TEST_CASE("eager-1f1b: the orders, times, bubbles and peaks of the original gene
   CHECK(compared == 36);
 }
 
+TEST_CASE("interleaved-1f1b: the orders, times, bubbles and peaks of the original generators") {
+  if (!is_here()) return;
+  std::size_t compared = 0;
+  for (const json& record : entries_of("interleaved_1f1b.json")) {
+    if (record.contains("error")) continue;
+    compare(record, "interleaved-1f1b");
+    ++compared;
+  }
+  CHECK(compared == 225);
+}
+
 TEST_CASE("gpipe and 1f1b: the answers for stages of unequal times") {
   if (!is_here()) return;
   std::set<std::string> seen;

@@ -1,0 +1,158 @@
+#include "sim/base/error.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+extern const ScheduleFamily family_interleaved_1f1b;
+
+namespace {
+
+/// The plan as a ring of devices: stage s on device s mod `devices`.
+struct Ring {
+  std::int64_t devices = 0;
+  std::int64_t chunks = 0;
+};
+
+/// The n-th forward of every device, or its n-th backward. Microbatches go in groups of as many as there are devices:
+/// a group goes through the first chunk, then through the next; its backwards take the chunks in reverse.
+Action action_at(const Ring& ring, std::int64_t device, std::int64_t n, bool backward) {
+  const std::int64_t in_group = n % (ring.devices * ring.chunks);
+  const std::int64_t chunk = in_group / ring.devices;
+  const std::int64_t group = n / (ring.devices * ring.chunks);
+  Action action;
+  action.kind = backward ? ActionKind::Backward : ActionKind::Forward;
+  action.stage = StageId((backward ? ring.chunks - 1 - chunk : chunk) * ring.devices + device);
+  action.microbatch = static_cast<std::uint32_t>(group * ring.devices + in_group % ring.devices);
+  return action;
+}
+
+/// Warm-up forwards, then a forward and a backward in turn, then the backwards that are left.
+std::vector<Action> order_of(const Ring& ring, std::int64_t device, std::int64_t microbatches) {
+  const std::int64_t all = ring.chunks * microbatches;
+  const std::int64_t warm = std::min(all, 2 * (ring.devices - 1 - device) + (ring.chunks - 1) * ring.devices);
+  std::vector<Action> actions;
+  actions.reserve(static_cast<std::size_t>(2 * all));
+  for (std::int64_t n = 0; n < warm; ++n) actions.push_back(action_at(ring, device, n, false));
+  for (std::int64_t n = 0; n < all; ++n) {
+    if (n + warm < all) actions.push_back(action_at(ring, device, n + warm, false));
+    actions.push_back(action_at(ring, device, n, true));
+  }
+  return actions;
+}
+
+ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
+  const Plan& plan = context.plan;
+  const auto stages = static_cast<std::int64_t>(plan.stages.size());
+  if (stages % chunks != 0) {
+    return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages; the plan has " +
+                 std::to_string(stages),
+             "the parameter chunks says how many"}};
+  }
+  const std::int64_t devices = stages / chunks;
+  for (std::int64_t s = 0; s < stages; ++s) {
+    const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
+    const std::string name = "stage " + std::to_string(s);
+    if (stage.replicas.size() != 1)
+      return {
+          {"interleaved-1f1b runs every stage on one device; " + name + " has " + std::to_string(stage.replicas.size()),
+           ""}};
+    if (stage.pipeline != 0) return {{"interleaved-1f1b runs one pipeline; " + name + " is of another", ""}};
+    const std::int64_t first = s % devices;
+    if (stage.replicas == plan.stages[static_cast<std::size_t>(first)].replicas) continue;
+    return {
+        {"interleaved-1f1b goes round the devices: " + name + " is not on the device of stage " + std::to_string(first),
+         ""}};
+  }
+  if (std::ssize(context.replicas.devices()) != devices) {
+    return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages; a device has more", ""}};
+  }
+  if (plan.microbatches % devices != 0) {
+    return {{"interleaved-1f1b takes microbatches in groups of as many as there are devices; " +
+                 std::to_string(plan.microbatches) + " is no multiple of " + std::to_string(devices),
+             "choose a multiple with --microbatches"}};
+  }
+  return {};
+}
+
+/// By stage. Four groups show all: the warm-up is at most three, and every group after it is like the one before.
+std::vector<std::int64_t> in_flight_of(const Ring& ring, std::int64_t microbatches) {
+  const auto stages = static_cast<std::size_t>(ring.devices * ring.chunks);
+  std::vector<std::int64_t> pending(stages);
+  std::vector<std::int64_t> most(stages);
+  for (std::int64_t device = 0; device < ring.devices; ++device) {
+    for (const Action& action : order_of(ring, device, std::min(microbatches, 4 * ring.devices))) {
+      const std::size_t stage = action.stage.value();
+      pending[stage] += action.kind == ActionKind::Forward ? 1 : -1;
+      most[stage] = std::max(most[stage], pending[stage]);
+    }
+  }
+  return most;
+}
+
+ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::optional<std::int64_t>& cap = plan.stages[s].in_flight;
+    if (!cap || *cap >= in_flight[s]) continue;
+    return {{"interleaved-1f1b keeps " + std::to_string(in_flight[s]) + " microbatches of stage " + std::to_string(s) +
+                 " in flight, more than its cap of " + std::to_string(*cap),
+             ""}};
+  }
+  return {};
+}
+
+Schedule orders_of(const Plan& plan, const Ring& ring) {
+  Schedule schedule;
+  for (std::int64_t device = 0; device < ring.devices; ++device) {
+    const DeviceId id = plan.stages[static_cast<std::size_t>(device)].replicas.front().lead();
+    schedule.devices.push_back({id, Discipline::Strict, order_of(ring, device, plan.microbatches)});
+  }
+  return schedule;
+}
+
+Compilation compile(const PlanContext& context, const Options& parameters) {
+  const std::int64_t chunks = parameters.count("chunks");
+  ScheduleRefusals refusals = refusals_of(context, chunks);
+  if (!refusals.empty()) return refusals;
+  const Plan& plan = context.plan;
+  const Ring ring{std::ssize(plan.stages) / chunks, chunks};
+  ScheduleProgram program;
+  program.at_once = true;
+  program.in_flight = in_flight_of(ring, plan.microbatches);
+  refusals = cap_refusals(plan, program.in_flight);
+  if (!refusals.empty()) return refusals;
+  program.weight_versions.assign(plan.stages.size(), 1);
+  program.orders = [kept = keep(context), ring](Segment segment) {
+    return segment.begin > 0 ? Schedule{} : orders_of(kept->plan, ring);
+  };
+  return program;
+}
+
+/// Round the devices, once for each chunk.
+Placement place(std::size_t devices, const Options& parameters) {
+  Placement placement;
+  for (std::int64_t chunk = 0; chunk < parameters.count("chunks"); ++chunk) {
+    for (std::size_t device = 0; device < devices; ++device) placement.push_back({device, 0});
+  }
+  return placement;
+}
+
+}  // namespace
+
+const ScheduleFamily family_interleaved_1f1b{
+    .name = "interleaved-1f1b",
+    .summary =
+        "1f1b with several stages on each device, which shortens the bubble; flushed at the end of the iteration",
+    .source = "Megatron-LM (Narayanan et al., SC 2021)",
+    .synchronous = true,
+    .parameters = {{.name = "chunks",
+                    .default_value = std::int64_t{2},
+                    .description = "stages on each device",
+                    .least = 2,
+                    .most = 1024}},
+    .compile = compile,
+    .placement = place,
+};
+
+}  // namespace stagecraft
