@@ -7,8 +7,8 @@
 
 namespace stagecraft {
 
-/// What flows between two stages for one microbatch: every tensor that some layer of `to` needs of a layer of `from`,
-/// each once, at the largest of its edges. The gradient has the same size.
+/// Two stages that exchange tensors, and the bytes that flow for one microbatch: every tensor that some layer of `to`
+/// needs from a layer of `from`. A tensor counts once, at the size of its largest edge. The gradient has the same size.
 struct Boundary {
   StageId from;
   StageId to;
@@ -16,12 +16,12 @@ struct Boundary {
   friend bool operator==(const Boundary&, const Boundary&) = default;
 };
 
-/// All boundaries of a plan, by producing stage, then consuming stage.
+/// All boundaries of a plan, ordered by producing stage, then by consuming stage.
 /// **Requires** a plan that covers the graph.
 [[nodiscard]] std::vector<Boundary> boundaries(const LayerGraph& graph, const Plan& plan);
 
-/// What crosses each cut between stages of a pipeline that follow each other: tensors that skip stages are passed on.
-/// The gradient has the same size. **Requires** a plan that covers the graph.
+/// The boundaries between consecutive stages of each pipeline. A tensor whose consumer is several stages later crosses
+/// all boundaries in between. The gradient has the same size. **Requires** a plan that covers the graph.
 [[nodiscard]] std::vector<Boundary> chain_boundaries(const LayerGraph& graph, const Plan& plan);
 
 }  // namespace stagecraft

@@ -14,29 +14,29 @@
 
 namespace stagecraft {
 
-/// What crosses the boundaries of stages (contract, section 6).
+/// How tensors cross the boundaries of stages (contract, section 6).
 enum class NetworkModel {
   Platform,  ///< flows over the platform's routes
   Analytic,  ///< each boundary is one exclusive channel whose time a formula gives
 };
 
-/// Where a run stands between two windows.
+/// The state of a run between two windows.
 struct RunPosition {
-  const Plan& plan;               ///< that runs
+  const Plan& plan;               ///< the current plan
   std::int64_t earliest = 0;      ///< the least microbatch of the run that another plan may start with
   std::int64_t microbatches = 0;  ///< of the whole run, all iterations included
 };
 
-/// Another plan, from one microbatch of the run on.
+/// A plan that replaces the current one from one microbatch of the run on.
 struct PlanSwitch {
-  Plan plan;  ///< its number of microbatches counts only in a synchronous run, as that of an iteration
+  Plan plan;  ///< its number of microbatches is that of an iteration; in an asynchronous run it is ignored
   std::int64_t microbatch = 0;
 };
 
-/// Answers what was observed so far with another plan, or lets the present one go on. Asked between windows, not while
-/// a plan that it has answered with waits for its turn.
+/// Answers an observation with another plan, or lets the current one go on. It is asked between windows, but not while
+/// a plan of an earlier answer still waits for the current one to end.
 /// **Requires** of the answer: a plan without violations that its schedule can run, synchronous if the run is; a
-/// microbatch from `earliest` on and below `microbatches`, at which a round of turns, or an iteration, ends.
+/// microbatch from `earliest` on and below `microbatches`, before which a round of turns, or an iteration, ends.
 using Replanner = std::function<std::optional<PlanSwitch>(const Observation&, const RunPosition&)>;
 
 struct LowerOptions {
@@ -47,7 +47,7 @@ struct LowerOptions {
   Replanner replan;                   ///< may be empty
 };
 
-/// A run, ready for an engine, and what its figures are about.
+/// A run, ready for an engine, and the part of it that its figures measure.
 struct LoweredRun {
   OpSource source;
   Measurement measurement;
@@ -55,8 +55,9 @@ struct LoweredRun {
 
 /// Turns a plan into operations with seconds, bytes, dependencies and memory deltas, window by window.
 ///
-/// Operations are numbered in an order in which each could be the next to start if all took one round; so every window
-/// is a prefix of a feasible run. `graph` (at the plan's microbatch size) and `platform` must outlive the source.
+/// An operation has a larger number than all operations that it depends on, so the windows up to any point are the
+/// beginning of a run that could take place. `graph` (at the plan's microbatch size) and `platform` must outlive the
+/// source.
 /// **Requires** a plan that `check_plan` finds without violations, memory apart, and literal orders that give devices
 /// work of their own stages only.
 /// **Throws** InputError for a plan that its schedule refuses, for an asynchronous run too short to measure (naming the

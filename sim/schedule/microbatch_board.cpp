@@ -12,7 +12,8 @@ MicrobatchBoard::Entry& MicrobatchBoard::at(std::int64_t index) {
   return entries_[slot(index)];
 }
 
-/// Makes entries up to `index`, in the ring as long as it has room.
+/// Makes entries up to `index`. If the ring buffer is too small, it is copied into one of twice the size or more, a
+/// power of two.
 void MicrobatchBoard::grow(std::int64_t index) {
   const auto needed = static_cast<std::size_t>(index + 1 - begin_);
   if (needed > entries_.size()) {

@@ -15,22 +15,25 @@ struct BoardWidths {
   std::uint32_t swapped = 0;
 };
 
-/// What has reached one replica for each of its live microbatches: which operations bring its inputs, and which ones it
-/// has run itself. Microbatches are numbered as the replica runs them.
+/// Keeps for each live microbatch of one replica which operations bring its inputs, and which operations of its own
+/// have been appended. A microbatch's index counts the microbatches that the replica runs. Entries lie in a ring buffer
+/// from the oldest microbatch that is not finished on.
 class MicrobatchBoard {
  public:
   struct Entry {
     std::uint32_t forward_arrived = 0;
     std::uint32_t backward_arrived = 0;
-    OpId forward;  ///< none: not emitted
-    OpId input;    ///< the input-gradient half
+    OpId forward;  ///< none: not appended yet
+    OpId input;    ///< the input-gradient half of a split backward, likewise
     bool finished = false;
   };
 
   MicrobatchBoard() = default;
   explicit MicrobatchBoard(const BoardWidths& widths) : widths_(widths) {}
 
+  /// The microbatch's entry, made if there is none. **Requires** that the microbatch is not finished and dropped.
   [[nodiscard]] Entry& at(std::int64_t index);
+  /// `op` brings one of the inputs of the forward, or of the backward.
   void arrive_forward(std::int64_t index, OpId op);
   void arrive_backward(std::int64_t index, OpId op);
   [[nodiscard]] bool has_forward_inputs(std::int64_t index) {
@@ -41,13 +44,12 @@ class MicrobatchBoard {
   }
   [[nodiscard]] std::span<OpId> forward_inputs(std::int64_t index);
   [[nodiscard]] std::span<OpId> backward_inputs(std::int64_t index);
-  /// Part by part of the swapped stash: the copy to the host, and the copy back; none until they are appended.
+  /// For each part of the swapped stash, the copy to the host and the copy back; none until they are appended.
   [[nodiscard]] std::span<OpId> swap_outs(std::int64_t index);
   [[nodiscard]] std::span<OpId> swap_ins(std::int64_t index);
-  /// The microbatch's backward is over.
+  /// The microbatch's backward is complete.
   void finish(std::int64_t index);
-  /// An iteration is over: entries below `index` are forgotten, those of microbatches that the replica never ran
-  /// included.
+  /// A new iteration starts: entries below `index` are forgotten, even those of microbatches that never finished.
   void restart(std::int64_t index);
   [[nodiscard]] bool is_finished(std::int64_t index) { return index < begin_ || at(index).finished; }
 
@@ -60,7 +62,7 @@ class MicrobatchBoard {
     return static_cast<std::size_t>(index) & (entries_.size() - 1);
   }
 
-  /// Those that belong to one entry, of `width` for each.
+  /// The operations that belong to one entry; each entry has `width` of them.
   [[nodiscard]] std::span<OpId> part(std::vector<OpId>& ops, std::int64_t index, std::uint32_t width) const {
     return std::span(ops).subspan(slot(index) * width, width);
   }
@@ -69,7 +71,7 @@ class MicrobatchBoard {
   std::int64_t begin_ = 0;  ///< entries before it are finished
   std::int64_t end_ = 0;
   std::vector<Entry> entries_;
-  std::vector<OpId> forward_ops_;  ///< of each entry as many as `widths_` says, likewise below
+  std::vector<OpId> forward_ops_;  ///< for each entry as many as `widths_` says; likewise the next three
   std::vector<OpId> backward_ops_;
   std::vector<OpId> swap_outs_;
   std::vector<OpId> swap_ins_;

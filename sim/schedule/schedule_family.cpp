@@ -28,7 +28,7 @@ std::string value_text(const Detail& value) {
   return std::holds_alternative<std::nullptr_t>(value.value) ? "" : "a list or a map";
 }
 
-/// Writes a parameter's value into `values`, or says why it cannot.
+/// Writes a parameter's value into `values`, or appends the reason why it cannot to `refusals`.
 void read_parameter(const ScheduleFamily& family, const std::string& name, const Detail& value,
                     std::map<std::string, OptionValue>& values, ScheduleRefusals& refusals) {
   const std::string of = "schedule " + quote(family.name);
@@ -65,7 +65,7 @@ ReadParameters read_parameters(const ScheduleFamily& family, const Detail::Recor
 
 [[noreturn]] void refuse(const ScheduleRefusal& refusal) { throw InputError(refusal.message, {}, refusal.hint); }
 
-/// What the family makes of the plan; what it throws on the way is a refusal.
+/// Lets the family compile the plan. An InputError that it throws becomes a refusal.
 Compilation compile(const ScheduleFamily& family, const PlanContext& context, const Options& parameters) {
   try {
     return family.compile(context, parameters);

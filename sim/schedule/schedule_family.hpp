@@ -14,16 +14,16 @@
 
 namespace stagecraft {
 
-/// Where a family wants a stage: which device of the pipelines' chain, and in which pipeline.
+/// The position that a family gives a stage: the device in the chain of devices, and the pipeline.
 struct Chunk {
   std::size_t device = 0;
   std::uint32_t pipeline = 0;
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
-/// **Shape** a chunk for each stage of the plan, in the order of its stages.
+/// **Shape** one chunk for each stage of the plan, in the order of the stages.
 using Placement = std::vector<Chunk>;
 
-/// Stage s on device s: the placement of families that do not care.
+/// Stage s on device s: the placement of families without a wish of their own.
 [[nodiscard]] Placement straight_placement(std::size_t devices, const Options& parameters);
 
 /// A schedule family is a function described by a value.
@@ -34,35 +34,34 @@ struct ScheduleFamily {
   bool synchronous = true;
   std::vector<OptionInfo> parameters;
   /// **Requires** a plan that `check_plan` finds without violations, memory apart, and parameters of this table.
-  /// **Throws** InputError where the platform or the model cannot say what the family asks; `compile_schedule` makes
-  /// it a refusal.
+  /// **Throws** InputError if the platform or the model lacks something that the family needs; `compile_schedule` turns
+  /// that into a refusal.
   Compilation (*compile)(const PlanContext& context, const Options& parameters) = nullptr;
-  /// The stages of a plan that a planner cuts for a chain of that many devices.
+  /// Where a planner is to put the stages that it cuts for a chain of that many devices.
   Placement (*placement)(std::size_t devices, const Options& parameters) = straight_placement;
 };
 
-/// Every family of the list FAMILIES in sim/schedule/CMakeLists.txt: by increasing name.
+/// Every family of the list FAMILIES in sim/schedule/CMakeLists.txt, by increasing name.
 [[nodiscard]] const std::vector<const ScheduleFamily*>& all_families();
 /// Null if there is none of that name.
 [[nodiscard]] const ScheduleFamily* find_family(std::string_view name);
 /// **Throws** InputError for an unknown name, listing the known ones and the nearest.
 [[nodiscard]] const ScheduleFamily& require_family(const std::string& name);
 
-/// What is wrong with parameters that are given to the family: a refusal for each that it does not have, or whose value
-/// it cannot take.
+/// One refusal for each given parameter that the family does not have, or whose value it does not accept.
 [[nodiscard]] ScheduleRefusals parameter_refusals(const ScheduleFamily& family, const Detail::Record& given);
 /// A value for every parameter of the schedule's family. **Throws** InputError for an unknown schedule, and for the
 /// first of `parameter_refusals`.
 [[nodiscard]] Options schedule_parameters(const ScheduleChoice& choice);
 
-/// The plan's schedule, made ready for the plan. Unknown schedules and wrong parameters are refusals too. A stage's own
-/// number of weight versions stands above what the schedule implies.
+/// Compiles the plan's schedule for the plan. Unknown schedules and wrong parameters are refusals too. If a stage gives
+/// its own number of weight versions, that replaces the number which the schedule implies.
 /// **Requires** a plan that `check_plan` finds without violations, memory apart.
 [[nodiscard]] Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan);
-/// The same. **Throws** InputError for what would be refused.
+/// The same, but **throws** InputError for the first refusal.
 [[nodiscard]] ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
-/// As on the command line: `1f1b-star,release=asap`.
+/// The schedule as it is written on the command line: `1f1b-star,release=asap`.
 [[nodiscard]] std::string schedule_text(const ScheduleChoice& choice);
 
 }  // namespace stagecraft

@@ -17,21 +17,22 @@
 
 namespace stagecraft {
 
-/// A piece of a run: the microbatches whose backwards it holds. The pieces of a partition of [0, microbatches), one
-/// after the other, are the whole order of every device; forwards come with the first piece that needs them.
+/// A segment of a run: the microbatches [begin, end) whose backwards it contains. Segments that partition
+/// [0, microbatches), taken one after the other, give the whole order of every device. A forward is in the first
+/// segment that needs it.
 struct Segment {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-/// What a schedule family sees of a plan. It outlives none of them.
+/// Everything that a schedule family sees of a plan. It holds references, so it must not outlive what they refer to.
 struct PlanContext {
   const LayerGraph& graph;
   const Platform& platform;
   const Plan& plan;
   const Replicas& replicas;
 };
-/// What every stage does for a microbatch, on the profile's device. **Cost** O(layers).
+/// The program of every stage for a whole microbatch, on the profile's device. **Cost** O(layers).
 [[nodiscard]] std::vector<StageProgram> stage_programs(const PlanContext& context);
 
 /// A plan and its replicas, for orders that outlive the context.
@@ -41,21 +42,22 @@ struct KeptPlan {
 };
 [[nodiscard]] std::shared_ptr<const KeptPlan> keep(const PlanContext& context);
 
-/// A schedule made ready for one plan.
+/// A schedule compiled for one plan.
 struct ScheduleProgram {
   bool synchronous = true;
-  bool strict = true;    ///< every device keeps its order, so that memory depends on the orders alone
-  bool at_once = false;  ///< the first segment has the orders of all, so that memory grows with the microbatches
-  bool orders_are_given = false;  ///< they come with the run: without them nothing exact is known
+  bool strict = true;    ///< every device keeps its order, so the memory peak depends on the orders alone
+  bool at_once = false;  ///< the first segment contains all orders, so their memory grows with the microbatches
+  bool orders_are_given = false;  ///< the user gives them with the run: without them nothing exact is known
   /// Every replica is alone on its device and at some point runs a backward while `in_flight` microbatches, or all that
   /// it has, are in flight.
   bool reaches_in_flight = false;
-  std::vector<std::int64_t> in_flight;  ///< by stage: the most microbatches in flight on one replica, caps included
+  std::vector<std::int64_t> in_flight;  ///< by stage: the most microbatches in flight on one replica, with its cap
   std::vector<std::int64_t> weight_versions;  ///< by stage: copies of the weights that each replica keeps
-  /// Asynchronous: the most microbatches in flight on any replica in a run without end.
+  /// Asynchronous: the most microbatches in flight on any replica, however long the run.
   std::int64_t steady_in_flight = 1;
-  std::optional<Pattern> pattern;  ///< what it runs period after period, if it does
-  /// The orders of all devices in a segment of one iteration, or of the run if asynchronous. It owns what it needs.
+  std::optional<Pattern> pattern;  ///< the pattern that it repeats every period, if it is periodic
+  /// Returns the orders of all devices for a segment of one iteration, or of an asynchronous run. It owns everything
+  /// that it needs, so it may outlive the context.
   std::function<Schedule(Segment segment)> orders;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-/// Which recompute segment and which swap each layer of a stage is in.
+/// For each layer of a stage that has one, its recompute segment or its swap.
 struct ActionsOf {
   std::map<LayerId, std::size_t> segment;
   std::map<LayerId, std::size_t> swap;
@@ -72,7 +72,8 @@ class BackwardWalk {
   void end() { close_segment(); }
 
  private:
-  /// What a segment's first layer keeps need not be made again; it is the last one that the walk meets.
+  /// A segment's first layer keeps its checkpoint, which need not be recomputed. The walk meets that layer last, so the
+  /// checkpoint noted last counts when the segment is closed.
   void keep_checkpoint_of(BackwardStep& step, std::size_t segment, const Layer& layer) {
     if (segment != checkpoint_segment_) close_segment();
     checkpoint_segment_ = segment;
@@ -89,11 +90,11 @@ class BackwardWalk {
   StageProgram& program_;
   std::vector<Swap> swaps_;
   ActionsOf actions_;
-  std::vector<std::size_t> item_of_;  ///< by swap: its place among the swapped stashes
-  std::size_t open_segment_ = kNone;  ///< of the layer before, in backward order
+  std::vector<std::size_t> item_of_;  ///< by swap: its position in `StageProgram::swapped`
+  std::size_t open_segment_ = kNone;  ///< the segment of the layer that was taken last
   std::size_t checkpoint_segment_ = kNone;
   std::size_t checkpoint_step_ = 0;
-  Bytes checkpoint_;  ///< of the earliest layer of that segment so far
+  Bytes checkpoint_;  ///< of the earliest layer of `checkpoint_segment_` so far
 };
 
 }  // namespace

@@ -11,15 +11,15 @@
 
 namespace stagecraft {
 
-/// One operation of a stage's backward: a run of layers, with the recompute that comes before it.
+/// One step of a stage's backward: consecutive layers, with the recompute that comes before them.
 struct BackwardStep {
   bool recomputes = false;
-  Seconds recompute;                 ///< the forward of the segment again
+  Seconds recompute;                 ///< the forward of these layers, run again
   Seconds backward;                  ///< both gradients
-  Seconds weight;                    ///< the weight-gradient share of it
-  Bytes restored;                    ///< stash made again: from the start of the recompute to the end of the backward
-  Bytes workspace;                   ///< of the layer that needs most, while it runs
-  std::optional<std::size_t> needs;  ///< which of the swapped stashes has to be back before it starts
+  Seconds weight;                    ///< the part of `backward` for the weight gradient
+  Bytes restored;                    ///< recomputed stash, held from the recompute's start to the backward's end
+  Bytes workspace;                   ///< of the layer that needs most, while the step runs
+  std::optional<std::size_t> needs;  ///< the part of `StageProgram::swapped` that has to be back before it starts
   friend bool operator==(const BackwardStep&, const BackwardStep&) = default;
 
   [[nodiscard]] Seconds input() const { return backward - weight; }
@@ -32,7 +32,8 @@ struct SwappedStash {
   friend bool operator==(const SwappedStash&, const SwappedStash&) = default;
 };
 
-/// What a stage does for one microbatch and keeps for it: times, the ledger and lowering all read it here.
+/// The work of a stage for one microbatch, and the memory that it keeps for it. Planners' times, the memory ledger and
+/// lowering all use this one description.
 struct StageProgram {
   Seconds forward;
   std::vector<BackwardStep> backward;  ///< in the order in which they run: from the last layer to the first
@@ -43,21 +44,22 @@ struct StageProgram {
   friend bool operator==(const StageProgram&, const StageProgram&) = default;
 
   [[nodiscard]] Seconds backward_total() const;
-  /// Of a microbatch whose forward is running, or all of whose copies are back.
+  /// The whole stash of a microbatch, as while its forward runs or after all its parts have been copied back.
   [[nodiscard]] Bytes stash() const;
-  /// On top of the stash while a backward runs, at most.
+  /// The most memory that a backward needs on top of the stash.
   [[nodiscard]] Bytes backward_workspace() const;
 };
 
-/// Of one whole microbatch on the profile's device.
+/// The program for one whole microbatch on the profile's device.
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
 [[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage);
 
-/// Of one replica: times by `factor` for its device and by its share of each microbatch, bytes by its share.
+/// The program of one replica: times are multiplied by `factor`, for its device, and by its share of each microbatch;
+/// bytes by its share.
 [[nodiscard]] StageProgram scaled(StageProgram program, double factor, const Share& share);
 
-/// The optimizer's step on a device: weights, gradients and optimizer state over its update bandwidth; nothing where
-/// the kind has none.
+/// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the
+/// kind's update bandwidth; 0 if the kind has none.
 [[nodiscard]] Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters);
 
 }  // namespace stagecraft

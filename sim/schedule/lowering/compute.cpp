@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int32_t kBeforeAll = std::numeric_limits<std::int32_t>::min();
 
-/// Seconds of a step's backward, both halves or the input-gradient half; a duration given literally is spread over the
-/// steps in proportion.
+/// Seconds of one step of a backward, of both halves or of the input-gradient half. If the action gives a duration for
+/// the whole backward, the step gets its proportional part.
 Seconds step_seconds(const StageProgram& program, const BackwardStep& step, const Action& action) {
   const auto nominal = [&](const BackwardStep& of) {
     return action.kind == ActionKind::Backward ? of.backward : of.input();
@@ -110,7 +110,7 @@ void Compute::finish_forward(const Task& task, OpId op) {
   if (parts_.swapping.is_active()) parts_.swapping.copy_out(task.replica, task.action.microbatch);
 }
 
-/// What the first operation of a backward waits for.
+/// Makes the first operation of a backward wait for its inputs. A strict lane already runs it after its own forward.
 void Compute::depend_on_backward_inputs(const Task& task) {
   MicrobatchBoard& board = state_.boards[task.replica];
   if (state_.is_on_ready_lane(task.replica)) state_.writer.depend_on(board.at(task.index).forward);
@@ -124,8 +124,8 @@ void Compute::depend_on_copy_back(const Task& task, const BackwardStep& step) {
   if (!copy.is_none()) state_.writer.depend_on(copy);
 }
 
-/// The backward, step by step from the last layer to the first, each recomputed before if the plan says so; the last
-/// operation is left open for the caller to add to.
+/// Appends a backward step by step, from the last layer to the first, each step after its recompute if the plan has
+/// one. Returns the last operation; the caller may still add dependencies and memory changes to it.
 OpId Compute::append_steps(const Task& task) {
   const bool whole = task.action.kind == ActionKind::Backward;
   const StageProgram& work = program(task);
@@ -137,7 +137,7 @@ OpId Compute::append_steps(const Task& task) {
       depend_on_backward_inputs(task);
     } else if (state_.is_on_ready_lane(task.replica)) {
       state_.writer.depend_on(before);
-      state_.writer.last().priority = kBeforeAll;  // a backward is not interrupted
+      state_.writer.last().priority = kBeforeAll;  // nothing else may run between the steps of one backward
     }
     state_.writer.hold_while_it_runs(place, workspace);
     before = id;
@@ -160,7 +160,8 @@ OpId Compute::append_steps(const Task& task) {
   return before;
 }
 
-/// What a split backward frees already at its input-gradient half.
+/// The part of the stash that a split backward frees at the end of its input-gradient half; the weight-gradient half
+/// frees the rest.
 Bytes Compute::early_stash(const Task& task) const {
   return scale_up(program(task).stash(), state_.shape.plan().training.input_gradient_release);
 }
@@ -199,6 +200,8 @@ bool Compute::lower_backward_weight(const Task& task) {
   Op op = state_.computation(task.replica, OpKind::BackwardWeight, task.action.microbatch);
   Bytes restored;
   Bytes workspace;
+  // One operation for the weight gradients of all steps. The input-gradient half has kept the restored stash of every
+  // step, so all of it is freed here.
   for (const BackwardStep& step : program(task).backward) {
     op.seconds += step.weight;
     restored += step.restored;
@@ -215,7 +218,7 @@ bool Compute::lower_backward_weight(const Task& task) {
   return true;
 }
 
-/// A forward and a backward as one operation: both inputs are needed, both results leave at its end.
+/// Appends a forward and a backward as one operation. It needs the inputs of both, and both results leave at its end.
 bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back_position) {
   const bool first_is_forward = first.action.kind == ActionKind::Forward;
   const Task& forth = first_is_forward ? first : second;
@@ -245,13 +248,13 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   return true;
 }
 
-/// A send or a receive in a device's order: a mark that takes no time. The transfer waits for both.
+/// Appends a send or a receive of a device's order as a mark that takes no time. The transfer waits for both marks.
 bool Compute::lower_mark(const Task& task) {
   const bool is_activation = task.action.kind == ActionKind::SendActivation;
   MicrobatchBoard& board = state_.boards[task.replica];
   if ((is_activation || task.action.kind == ActionKind::SendGradient) && !board.is_finished(task.index)) {
     const MicrobatchBoard::Entry& entry = board.at(task.index);
-    if ((is_activation ? entry.forward : entry.input).is_none()) return false;  // there is nothing to send yet
+    if ((is_activation ? entry.forward : entry.input).is_none()) return false;  // its result is not appended yet
   }
   const OpId id = append(task, state_.computation(task.replica, OpKind::Post, task.action.microbatch));
   parts_.delivery.post(task.replica, task.action, id);

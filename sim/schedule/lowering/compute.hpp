@@ -12,7 +12,7 @@
 
 namespace stagecraft {
 
-/// The parts that an action of a device's order concerns.
+/// The parts of lowering that an action of a device's order may involve.
 struct LoweringParts {
   LoweringState& state;
   const Orders& orders;
@@ -21,24 +21,25 @@ struct LoweringParts {
   Synchronise& synchronise;
 };
 
-/// What the end of a microbatch's backward sets off.
+/// A microbatch's backward that has been appended completely.
 struct EndedBackward {
   ReplicaId replica;
   std::uint32_t microbatch = 0;  ///< as the orders count it
   OpId op;
 };
 
-/// Turns the actions of device orders into computations: what a replica's `StageProgram` says, step by step.
+/// Turns the actions of device orders into computations, following the replica's `StageProgram` step by step.
 class Compute {
  public:
   /// The parts must outlive it.
   explicit Compute(const LoweringParts& parts);
 
-  /// Notes which backwards forwards will wait for.
+  /// Notes the backwards that some forward of the segment waits for (`Action::after`).
   void take(const Schedule& schedule);
-  /// Appends the action at `position` of the device's order if all that it needs has been appended; whether it was.
+  /// Appends the action at `position` of the device's order if everything that it depends on has been appended. Returns
+  /// whether it was.
   [[nodiscard]] bool lower(std::size_t device, std::size_t position);
-  /// The backward that the action appended last has ended, if any.
+  /// The backward that the last appended action completes, if it completes one.
   [[nodiscard]] const std::optional<EndedBackward>& ended() const { return ended_; }
   [[nodiscard]] OpId oldest() const;
 
@@ -69,7 +70,8 @@ class Compute {
 
   LoweringState& state_;
   LoweringParts parts_;
-  /// By replica and board index: backwards that a forward is to wait for.
+  /// By replica and board index: the backwards that a forward will wait for; none until they are appended. An entry
+  /// outlives the microbatch on the board, which forgets it at its end.
   std::vector<std::map<std::int64_t, OpId>> awaited_;
   std::optional<EndedBackward> ended_;
 };

@@ -52,12 +52,12 @@ OpId ExplicitDelivery::oldest() const {
 void RendezvousDelivery::deliver(LoweringState& state, TransferKey key, PendingTransfer transfer) {
   const auto [receiver, index] = transfer.receivers.front();
   state.arrive(receiver, index, transfer.dependencies.front(), key.gradient);
-  offers_[{receiver, index, key.gradient}].push_back(std::move(transfer));
+  held_[{receiver, index, key.gradient}].push_back(std::move(transfer));
 }
 
 void RendezvousDelivery::meet(LoweringState& state, ReplicaId receiver, std::int64_t index, bool gradient) {
-  const auto found = offers_.find({receiver, index, gradient});
-  if (found == offers_.end()) return;
+  const auto found = held_.find({receiver, index, gradient});
+  if (found == held_.end()) return;
   MicrobatchBoard& board = state.boards[receiver];
   const std::span<OpId> inputs = gradient ? board.backward_inputs(index) : board.forward_inputs(index);
   const OpId last = state.lanes.last(state.shape.device_index(receiver));
@@ -65,14 +65,14 @@ void RendezvousDelivery::meet(LoweringState& state, ReplicaId receiver, std::int
     const OpId id = state.writer.append(transfer.op);
     state.writer.depend_on(transfer.dependencies);
     if (!last.is_none()) state.writer.depend_on(last);
-    *std::ranges::find(inputs, transfer.dependencies.front()) = id;  // until now the result stood for its transfer
+    *std::ranges::find(inputs, transfer.dependencies.front()) = id;  // until now the result stood in for its transfer
   }
-  offers_.erase(found);
+  held_.erase(found);
 }
 
 OpId RendezvousDelivery::oldest() const {
   OpId oldest = OpId::none();
-  for (const auto& [key, transfers] : offers_) oldest = std::min(oldest, oldest_of(transfers));
+  for (const auto& [key, transfers] : held_) oldest = std::min(oldest, oldest_of(transfers));
   return oldest;
 }
 
@@ -88,7 +88,7 @@ void Delivery::send(ReplicaId from, std::uint32_t microbatch, OpId result, bool 
   for (const Target& target : state_.shape[from].targets(gradient)) {
     if (!state_.shape.is_analytic()) {
       send_to(from, target, microbatch, result, gradient);
-    } else if (target.boundary != last_boundary) {  // one operation for all targets over the boundary
+    } else if (target.boundary != last_boundary) {  // targets over one boundary are adjacent and share one operation
       send_analytic(from, target, microbatch, result, gradient);
     }
     last_boundary = target.boundary;
@@ -116,7 +116,8 @@ void Delivery::send_to(ReplicaId from, const Target& target, std::uint32_t micro
   deliver({target.boundary, microbatch, gradient}, {op, {result}, {{receiver, index}}, pair});
 }
 
-/// The boundary as one channel: one operation once all replicas that run the microbatch are done, to all that need it.
+/// The boundary is one channel: when all replicas that run the microbatch are done, one operation carries their results
+/// to all replicas that need them.
 void Delivery::send_analytic(ReplicaId from, const Target& target, std::uint32_t microbatch, OpId result,
                              bool gradient) {
   const Replicas& replicas = state_.replicas();
@@ -149,8 +150,8 @@ void Delivery::deliver(TransferKey key, PendingTransfer transfer) {
     channels->deliver(state_, key, std::move(transfer));
   } else if (auto* posted = std::get_if<ExplicitDelivery>(&rule_)) {
     posted->deliver(key, std::move(transfer));
-  } else if (auto* offers = std::get_if<RendezvousDelivery>(&rule_)) {
-    offers->deliver(state_, key, std::move(transfer));
+  } else if (auto* rendezvous = std::get_if<RendezvousDelivery>(&rule_)) {
+    rendezvous->deliver(state_, key, std::move(transfer));
   }
 }
 
@@ -161,6 +162,7 @@ void Delivery::post(ReplicaId replica, const Action& action, OpId mark) {
   const bool is_send = action.kind == ActionKind::SendActivation || action.kind == ActionKind::SendGradient;
   const std::vector<Boundary>& boundaries = state_.shape.boundaries();
   for (std::size_t b = 0; b < boundaries.size(); ++b) {
+    // The producing stage (`from`) sends activations and receives gradients.
     const StageId local_end = is_send != gradient ? boundaries[b].from : boundaries[b].to;
     if (local_end != state_.replicas()[replica].stage) continue;
     posted->post(state_, {b, action.microbatch, gradient}, is_send, mark);

@@ -12,15 +12,23 @@
 
 namespace stagecraft {
 
-/// Transfers leave as soon as their senders are done.
+// The delivery rules. A rule decides when the transfer of a result is appended, and what it waits for besides its
+// senders. One rule holds for a whole plan: `explicit_transfers` and `rendezvous` of its schedule choose the rule of
+// that name. Without them, a schedule with channels and every plan on the analytic network use `Channels`, and all
+// others are eager.
+
+/// A transfer starts as soon as its senders are done.
 struct EagerDelivery {
   [[nodiscard]] static OpId oldest() { return OpId::none(); }
 };
 
-/// Sends and receives stand in the devices' orders: a transfer waits for both marks.
+/// Sends and receives are actions of the devices' orders, lowered as marks (`OpKind::Post`). A transfer waits for its
+/// sender's mark and for its receiver's.
 class ExplicitDelivery {
  public:
   void deliver(TransferKey key, PendingTransfer transfer) { posted_[key].transfers.push_back(std::move(transfer)); }
+  /// One of the two marks is appended. The second one appends the transfers: a send is lowered only after its result
+  /// (`Compute::lower_mark`), so by then they have been delivered.
   void post(LoweringState& state, TransferKey key, bool is_send, OpId mark);
   [[nodiscard]] OpId oldest() const;
 
@@ -34,16 +42,20 @@ class ExplicitDelivery {
 };
 
 /// A transfer waits until its receiver has come to the action that needs it.
+///
+/// A receiver's next action can be lowered only when all its inputs are on its board, but a rendezvous transfer can be
+/// appended only when that action is lowered. So `deliver` puts the sender's result on the board in place of the
+/// transfer, and `meet` replaces it by the transfer just before the action is appended.
 class RendezvousDelivery {
  public:
   void deliver(LoweringState& state, TransferKey key, PendingTransfer transfer);
-  /// The receiver has come there: the transfers start after what its device ran last.
+  /// The receiver has come to the action. Its transfers are appended; they start after the device's last operation.
   void meet(LoweringState& state, ReplicaId receiver, std::int64_t index, bool gradient);
   [[nodiscard]] OpId oldest() const;
 
  private:
-  /// By (receiver, board index, gradient).
-  std::map<std::tuple<ReplicaId, std::int64_t, bool>, std::vector<PendingTransfer>> offers_;
+  /// Transfers whose receiver has not come to its action yet, by (receiver, board index, gradient).
+  std::map<std::tuple<ReplicaId, std::int64_t, bool>, std::vector<PendingTransfer>> held_;
 };
 
 using DeliveryRule = std::variant<EagerDelivery, Channels, ExplicitDelivery, RendezvousDelivery>;
@@ -51,21 +63,24 @@ using DeliveryRule = std::variant<EagerDelivery, Channels, ExplicitDelivery, Ren
 /// Brings results to the replicas that need them.
 class Delivery {
  public:
-  /// `first` tells which rule the run keeps. `state` must outlive it.
+  /// `first` is the plan's first segment; it tells which rule holds. `state` must outlive it.
   Delivery(LoweringState& state, const Schedule& first);
 
-  /// The result of a replica's forward, or of its backward, leaves for all that need it.
+  /// The forward of a replica, or with `gradient` its backward, has been appended as `result`: sends it to every
+  /// replica that needs it.
   void send(ReplicaId from, std::uint32_t microbatch, OpId result, bool gradient);
-  /// The replica is about to use what it got for a forward or a backward.
+  /// The replica's forward, or with `gradient` its backward, is appended next.
   void about_to_use(ReplicaId receiver, std::int64_t index, bool gradient) {
-    if (auto* offers = std::get_if<RendezvousDelivery>(&rule_)) offers->meet(state_, receiver, index, gradient);
+    if (auto* rendezvous = std::get_if<RendezvousDelivery>(&rule_)) rendezvous->meet(state_, receiver, index, gradient);
   }
-  /// A mark of an explicit transfer stands in the replica's order.
+  /// A send or a receive of the replica's order has been appended as `mark`.
   void post(ReplicaId replica, const Action& action, OpId mark);
+  /// The channel orders of the next segment.
   void take(const std::vector<ChannelOrder>& orders);
+  /// Transfers of microbatches from `end` on are dropped from the channels' orders.
   void stop_at(std::int64_t end);
 
-  /// Whether some channel takes what is ready first: then times do not follow from one pass.
+  /// Whether some channel chooses among the transfers that are ready. Then times do not follow from one pass.
   [[nodiscard]] bool has_ready_channels() const;
   [[nodiscard]] OpId oldest() const;
 
@@ -76,8 +91,8 @@ class Delivery {
 
   LoweringState& state_;
   DeliveryRule rule_;
-  std::vector<Seconds> analytic_seconds_;             ///< by boundary, of one transfer; on the analytic network
-  std::map<TransferKey, std::vector<OpId>> partial_;  ///< analytic: results of some of the sending replicas
+  std::vector<Seconds> analytic_seconds_;             ///< analytic network: time of one transfer, by boundary
+  std::map<TransferKey, std::vector<OpId>> partial_;  ///< analytic network: results while some senders are not done
 };
 
 }  // namespace stagecraft

@@ -26,7 +26,7 @@ OpId DeviceLanes::append(std::size_t index, Op op, std::int32_t priority, Second
   tail.last = writer_.append(op);
   if (!tail.barrier.is_none()) {
     writer_.depend_on(tail.barrier);
-    if (tail.discipline == Discipline::Strict) tail.barrier = OpId::none();
+    if (tail.discipline == Discipline::Strict) tail.barrier = OpId::none();  // later ones wait behind this one
   }
   return tail.last;
 }

@@ -7,7 +7,7 @@
 
 namespace stagecraft {
 
-/// Where the next computation of each of a plan's devices goes, and what it has to wait for.
+/// The lanes of a plan's devices, and what the next computation on each of them has to wait for.
 class DeviceLanes {
  public:
   DeviceLanes(WindowWriter& writer, const std::vector<DeviceId>& devices);
@@ -18,28 +18,31 @@ class DeviceLanes {
   [[nodiscard]] Discipline discipline(std::size_t index) const { return devices_[index].discipline; }
   [[nodiscard]] bool is_ready(std::size_t index) const { return discipline(index) == Discipline::Ready; }
   void set_discipline(std::size_t index, Discipline discipline) { devices_[index].discipline = discipline; }
-  /// Gives each device its lane, in their order. **Requires** that the disciplines are set.
+  /// Gives each device its lane, device by device. **Requires** that the disciplines are set.
   void open();
-  /// Whether some device takes what is ready instead of keeping its order.
+  /// Whether some device has the ready discipline.
   [[nodiscard]] bool any_ready() const;
 
   /// The last operation on the lane; none before the first.
   [[nodiscard]] OpId last(std::size_t index) const { return devices_[index].last; }
-  /// What is appended from now on waits for `barrier`.
+  /// All operations appended to the lane from now on wait for `barrier`.
   void hold(std::size_t index, OpId barrier) { devices_[index].barrier = barrier; }
+  /// Appends a computation to the device's lane.
   OpId append(std::size_t index, Op op, std::int32_t priority, Seconds not_before);
+  /// Tells the engine that the lane gets no further operation.
   void close(std::size_t index);
   [[nodiscard]] bool is_closed(std::size_t index) const { return devices_[index].closed; }
   [[nodiscard]] OpId oldest() const;
 
  private:
+  /// The end of one device's lane.
   struct Tail {
     DeviceId device;
     LaneId lane;
     Discipline discipline = Discipline::Strict;
     OpId last;
-    OpId barrier;         ///< none, or what the next operation waits for; on ready lanes every one
-    bool closed = false;  ///< there will be no further operation, as told to the engine
+    OpId barrier;         ///< none, or the operation that the next one waits for; on a ready lane all later ones
+    bool closed = false;  ///< the engine has been told that no further operation comes
   };
   WindowWriter& writer_;
   std::vector<Tail> devices_;

@@ -10,6 +10,8 @@ namespace {
 
 using Kept = std::map<DeviceId, StaticMemory>;
 
+/// The steps of `hand_over`, as operations. `Setup` operations take no time; they only change memory and join
+/// dependencies.
 class Handover {
  public:
   Handover(PlanRun& before, PlanRun& after)
@@ -38,7 +40,8 @@ class Handover {
     return writer_.append(op);
   }
 
-  /// When the next plan was asked for work: `Report::replans`.
+  /// Marks the instant of the switch in the run's spans: `Report::replans`. It waits for nothing, so it starts as soon
+  /// as the engine has pulled this window.
   void append_mark(std::int64_t first_microbatch) {
     Op op;
     op.kind = OpKind::Setup;
@@ -46,7 +49,7 @@ class Handover {
     writer_.append(op);
   }
 
-  /// What the device will hold beyond what it held is taken once it is done with the plan before.
+  /// Takes the memory that the device will hold in addition, once it is done with the plan before.
   void make_room(DeviceId device, const StaticMemory& kept, const StaticMemory& before) {
     room_[device] = append_setup(device);
     writer_.depend_on(before_.last_on(device));
@@ -60,6 +63,7 @@ class Handover {
     grow(MemoryCategory::Buffers, kept.buffers, before.buffers);
   }
 
+  /// Whether the device held the layer under the plan before.
   [[nodiscard]] bool held(DeviceId device, LayerId layer) const {
     const Replicas& replicas = before_.shape().replicas();
     return std::ranges::any_of(replicas.on(device), [&](ReplicaId id) {
@@ -67,7 +71,7 @@ class Handover {
     });
   }
 
-  /// The first replica of the ring that held the layer.
+  /// The device that the layer is copied from: of the devices that held it, the first in the order of the stages.
   [[nodiscard]] DeviceId holder_of(LayerId layer) const {
     const Replicas& replicas = before_.shape().replicas();
     for (ReplicaId id : replicas.all()) {
@@ -77,7 +81,7 @@ class Handover {
     return DeviceId::none();
   }
 
-  /// One copy from each old holder of layers that are new on the replica's device.
+  /// Appends the copies of the layers that are new on the replica's device: one from each device that gives some away.
   void fetch_layers(ReplicaId id) {
     const Replica& replica = after_.shape().replicas()[id];
     std::map<DeviceId, Bytes> from;
@@ -104,6 +108,7 @@ class Handover {
     leaving_[holder].push_back(copy);
   }
 
+  /// The next plan's computations on the device wait for its memory and for its new layers.
   void let_start(std::size_t index) {
     const DeviceId device = after_.state().lanes.device(index);
     const OpId start = append_setup(device);
@@ -112,6 +117,7 @@ class Handover {
     after_.state().lanes.hold(index, start);
   }
 
+  /// Frees the memory that the device no longer needs, once it is done with the plan before and its layers have left.
   void free_rest(DeviceId device, const StaticMemory& kept, const StaticMemory& after) {
     append_setup(device);
     writer_.depend_on(before_.last_on(device));
@@ -130,9 +136,9 @@ class Handover {
   PlanRun& after_;
   WindowWriter& writer_;
   const Platform& platform_;
-  std::map<DeviceId, OpId> room_;
-  std::map<DeviceId, std::vector<OpId>> arriving_;
-  std::map<DeviceId, std::vector<OpId>> leaving_;
+  std::map<DeviceId, OpId> room_;                   ///< the operation that takes the device's additional memory
+  std::map<DeviceId, std::vector<OpId>> arriving_;  ///< copies to the device
+  std::map<DeviceId, std::vector<OpId>> leaving_;   ///< copies from the device
 };
 
 }  // namespace

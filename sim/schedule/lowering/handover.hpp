@@ -4,15 +4,20 @@
 
 namespace stagecraft {
 
-/// Moves what training needs from one plan's devices to the next one's, once the plan before has drained: stop, copy,
-/// go on. Every microbatch runs wholly under one plan, so
+/// Hands a run over from one plan to the next. The plan before has stopped at a microbatch and drains: its devices
+/// finish what they have started. Then weights and optimizer state are copied to the devices that need them, and the
+/// next plan starts. Every microbatch runs wholly under one plan, so
 /// - each layer has one forward and one backward of each microbatch;
 /// - a backward uses the weights of its forward, which stay until the stage is done;
 /// - a layer's updates have one writer at a time: the new holder starts from what the old one ended with;
 /// - no forward uses older weights than it would have without the switch, since all earlier updates have been made.
 ///
-/// A device first makes room for what it will hold in addition, takes the copies of layers that it did not hold
-/// (weights and optimizer state), then starts; the old holder's bytes are freed when they have left.
+/// No barrier holds all devices. Each device goes on as soon as it can, in these steps:
+/// 1. once it is done with the plan before, it takes the additional memory that it will hold;
+/// 2. it receives the weights and optimizer state of the layers that it did not hold, each from a device that did;
+/// 3. it starts the next plan;
+/// 4. it frees the memory that it no longer needs, once its own layers have been copied to their new devices.
+///
 /// **Requires** that `before` is wholly lowered and nothing of `after` is.
 void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch);
 

@@ -14,14 +14,14 @@ class MeasuredMarks {
  public:
   explicit MeasuredMarks(const MeasuredPart& part) : part_(part) {}
 
-  /// A backward of the microbatch has ended on one of the `runners` replicas that run it. The last one's end is
-  /// marked.
+  /// `op` ends the microbatch's backward on one of the `runners` replicas that run it. The last call for a microbatch
+  /// appends its mark.
   void note(WindowWriter& writer, std::uint32_t microbatch, OpId op, std::size_t runners);
   [[nodiscard]] OpId oldest() const;
 
  private:
   MeasuredPart part_;
-  std::map<std::uint32_t, std::vector<OpId>> backwards_;
+  std::map<std::uint32_t, std::vector<OpId>> backwards_;  ///< by microbatch: its backwards noted so far
 };
 
 }  // namespace stagecraft

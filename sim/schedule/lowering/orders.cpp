@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-/// Actions that stay in sight on each device, so that a prefetch finds the next backward.
+/// The next segment is asked for when a device has fewer actions left, so that a prefetch finds the next backward.
 constexpr std::size_t kLookAhead = 8;
 
 }  // namespace

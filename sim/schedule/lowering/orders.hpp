@@ -9,8 +9,9 @@
 
 namespace stagecraft {
 
-/// How far each device is in its order. A strict device lowers the action that its cursor is at; a ready one any action
-/// that can be lowered.
+/// How far each device is in its order. A device with the strict discipline lowers its actions in their order and stops
+/// at the first one that cannot be lowered yet. A device with the ready discipline lowers the first action that can be
+/// lowered, so its actions may leave the order out of sequence; which of them runs first is the engine's choice.
 class Orders {
  public:
   /// `state` must outlive it.
@@ -21,8 +22,12 @@ class Orders {
   /// Drops all actions of microbatches from `end` on, now and of what is taken later.
   void stop_at(std::int64_t end);
 
-  /// Lets each device lower at most one action; whether any did. `lower` is given a device and a position in its
-  /// actions, and says whether that action could be lowered. A joined pair is lowered with its first action.
+  /// Lets each device lower at most one action. Returns whether any device did. `lower` is given a device and a
+  /// position in its actions, and returns whether that action could be lowered. A joined pair is lowered with its first
+  /// action.
+  ///
+  /// Rounds of one action for each device keep all devices at about the same point of the run, so that a window holds
+  /// operations that run at about the same time.
   template <class Lower>
   [[nodiscard]] bool run_round(const Lower& lower) {
     bool progressed = false;
@@ -35,29 +40,31 @@ class Orders {
   [[nodiscard]] std::size_t cursor(std::size_t device) const { return devices_[device].cursor; }
   [[nodiscard]] bool has_any_left() const;
   [[nodiscard]] bool has_left(std::size_t device) const { return cursor(device) < actions(device).size(); }
-  /// Whether some device has so few actions left that its next backwards may be out of sight.
+  /// Whether some device has so few actions left that its next backward may be in the next segment.
   [[nodiscard]] bool runs_low() const;
   [[nodiscard]] bool is_pair(std::size_t device, std::size_t position) const;
   /// The position of the stage's first backward from `position` on, or the number of actions.
   [[nodiscard]] std::size_t next_backward(std::size_t device, std::size_t position, StageId stage) const;
-  /// The least microbatch that no lowered action has gone beyond: all from it on can still be given to another plan.
+  /// One more than the largest microbatch of any lowered action: it and all later ones can still go to another plan.
   [[nodiscard]] std::int64_t first_untouched() const { return first_untouched_; }
+  /// **Throws** InputError that names the action at which each device waits.
   [[noreturn]] void report_deadlock() const;
 
  private:
   struct Queue {
     std::vector<Action> actions;
-    std::size_t cursor = 0;
-    std::vector<char> lowered;  ///< ready discipline: which actions are out
+    std::size_t cursor = 0;     ///< all actions before it have been lowered
+    std::vector<char> lowered;  ///< by action; beyond the cursor only on devices with the ready discipline
   };
+  /// Lets the device lower one action; whether it did.
   template <class Lower>
   bool step(std::size_t device, const Lower& lower) {
     const bool is_strict = !state_.lanes.is_ready(device);
     for (std::size_t i = cursor(device); i < actions(device).size(); ++i) {
       if (devices_[device].lowered[i] != 0 || actions(device)[i].joined) continue;
-      const bool is_out = lower(device, i);
-      if (is_out) note_lowered(device, i);
-      if (is_out || is_strict) return is_out;
+      const bool is_lowered = lower(device, i);
+      if (is_lowered) note_lowered(device, i);
+      if (is_lowered || is_strict) return is_lowered;
     }
     return false;
   }

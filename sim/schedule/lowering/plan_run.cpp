@@ -9,7 +9,8 @@ namespace {
 constexpr std::int64_t kSegment = 64;           ///< microbatches, at least
 constexpr std::int64_t kSegmentOfReplica = 16;  ///< microbatches that each of many replicas gets
 
-/// Whether stages pass on what is not for them. Orders that are given may run branches of the graph side by side.
+/// Whether stages pass on tensors that are meant for a later stage. Orders that the user gives are exempt: they may run
+/// branches of the graph side by side.
 bool is_chain(const PlanTask& task, NetworkModel network) { return network == NetworkModel::Analytic && !task.literal; }
 
 }  // namespace
@@ -72,7 +73,7 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
   return true;
 }
 
-/// The flush of a synchronous iteration; whether another one follows.
+/// Appends the flush of a synchronous iteration. Returns whether another iteration follows.
 bool PlanRun::end_iteration() {
   if (!task_.program.synchronous || state_.iteration() >= task_.iterations) return false;
   synchronise_.end_iteration();
@@ -110,6 +111,9 @@ std::map<DeviceId, StaticMemory> PlanRun::kept_memory() const {
   return kept;
 }
 
+// A synchronous plan may stop at the end of the present iteration, or at its begin if nothing of it has been lowered.
+// An asynchronous one may stop at the first end of a round of turns after the last microbatch that has been lowered.
+// Hence all replicas of a stage have had the same number of turns.
 std::int64_t PlanRun::earliest_stop() const {
   if (task_.program.synchronous) return state_.number(0) + (orders_.first_untouched() > 0 ? end_ : 0);
   const std::int64_t round = shape_.replicas().round();
@@ -127,7 +131,8 @@ void PlanRun::stop_at(std::int64_t microbatch) {
   delivery_.stop_at(end_);
 }
 
-/// Whether the device has had its last operation, and nothing to come waits for its operations alone.
+/// Whether the device's last computation has been appended, and no later operation could start as soon as this device
+/// is done, without waiting for another device too.
 bool PlanRun::is_over(std::size_t device) const {
   if (orders_.has_left(device)) return false;
   const bool is_last = !has_segments() && state_.iteration() + 1 >= task_.iterations;

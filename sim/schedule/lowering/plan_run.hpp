@@ -13,49 +13,52 @@
 
 namespace stagecraft {
 
-/// What a plan is to run, and from where on.
+/// A plan's part of a run: its microbatches, and their orders.
 struct PlanTask {
   Plan plan;
   ScheduleProgram program;
   std::int64_t first = 0;           ///< the number in the run of its first microbatch
-  std::int64_t iterations = 1;      ///< of a synchronous schedule
-  std::optional<Schedule> literal;  ///< orders that are given, of one iteration
+  std::int64_t iterations = 1;      ///< number of iterations of a synchronous schedule
+  std::optional<Schedule> literal;  ///< the orders of one iteration, if the user gives them
 };
 
-/// Lowers one plan, from one microbatch of the run on: asks its schedule for orders segment by segment, and lets each
-/// device lower its next action in turn. Operations are numbered in an order in which each could be the next to start
-/// if all took one round, so every window is a prefix of a feasible run.
+/// Lowers one plan, from one microbatch of the run on. It asks the plan's schedule for orders segment by segment, and
+/// lets each device lower one action per round. An operation is appended only after everything that it depends on, so
+/// every window continues a run that could take place in the order of the numbers.
 class PlanRun {
  public:
   /// All but `task` must outlive it.
   PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask task, NetworkModel network, WindowWriter& writer,
           MeasuredMarks& marks);
 
-  /// Lowers a little more; whether there was anything left.
+  /// Lowers a little more: one round of actions, or the end of an iteration. Returns whether anything is left.
   [[nodiscard]] bool advance();
-  /// Appends the operation that takes what the plan keeps in memory from the start of the run.
+  /// Appends the operation that takes the memory which the plan keeps from the start of the run.
   void append_setup();
 
-  /// The least number in the run of a microbatch that another plan may start with: none from it on has been lowered,
-  /// and the plan's turns, or its iteration, end there.
+  /// The least microbatch of the run that another plan may start with: no action of it or of a later one has been
+  /// lowered, and before it a round of turns or an iteration ends.
   [[nodiscard]] std::int64_t earliest_stop() const;
-  /// The plan ends before that microbatch. **Requires** one that is not below `earliest_stop` and at which a round of
-  /// turns or an iteration ends.
+  /// Ends the plan before that microbatch of the run, so that it drains: what has been started is completed, and
+  /// nothing else is begun. **Requires** a microbatch not below `earliest_stop`, at which a round of turns or an
+  /// iteration ends.
   void stop_at(std::int64_t microbatch);
 
-  /// Closes lanes that no later window will use. **Requires** that no other plan follows.
+  /// Tells the engine which lanes no later window will use. **Requires** that no other plan follows.
   void close_lanes();
-  /// Whether order depends on time, so that everything that may compete has to be in one window.
+  /// Whether the engine chooses among ready operations and the plan still has actions: then everything that may compete
+  /// has to be in one window.
   [[nodiscard]] bool needs_whole_iteration() const;
   /// Whether times follow from one pass over the operations (see `OpSource::one_pass`).
   [[nodiscard]] bool is_one_pass() const;
+  /// The least operation that any operation still to come may depend on.
   [[nodiscard]] OpId oldest() const;
 
   [[nodiscard]] const RunShape& shape() const { return shape_; }
   [[nodiscard]] LoweringState& state() { return state_; }
-  /// Bytes that each of the plan's devices keeps from the start.
+  /// The memory that each of the plan's devices keeps from the start.
   [[nodiscard]] std::map<DeviceId, StaticMemory> kept_memory() const;
-  /// The operations of this plan after which a device is done with it. **Requires** that the plan is lowered.
+  /// The operations after whose ends the device is done with this plan. **Requires** that the plan is lowered.
   [[nodiscard]] std::vector<OpId> last_on(DeviceId device) const;
 
  private:

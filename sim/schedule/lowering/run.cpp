@@ -51,11 +51,11 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
       finished_ = true;
     }
   }
-  if (!options_.replan) current_->close_lanes();  // a plan to come may still use them
+  if (!options_.replan) current_->close_lanes();  // with a replanner, a later plan may still use them
   return writer_.finish();
 }
 
-/// While one plan waits for the other to end, nobody is asked.
+/// Asks the replanner for another plan, unless one is already waiting for the current plan to end.
 void Run::ask(const Observation& observation) {
   const std::int64_t earliest = current_->earliest_stop();
   if (following_ || earliest >= microbatches_) return;
@@ -84,6 +84,9 @@ void Run::follow() {
 
 bool Run::is_one_pass() const { return !options_.replan && current_->is_one_pass(); }
 
+/// The least number of operations in a window. When the engine chooses among ready operations, a window has to hold all
+/// that may compete. Otherwise windows are small enough to bound the memory of a long run, and large enough that every
+/// device gets several operations.
 std::size_t Run::window_size() const {
   if (options_.window_operations > 0) return options_.window_operations;
   if (current_->needs_whole_iteration()) return static_cast<std::size_t>(-1);

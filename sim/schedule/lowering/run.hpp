@@ -8,7 +8,8 @@
 
 namespace stagecraft {
 
-/// A run: one plan after the other, window by window. Between two windows the replanner may have another plan follow.
+/// A run: one plan after the other, window by window. Between two windows the replanner may choose a plan to follow the
+/// current one. The current plan then drains, `hand_over` moves its state, and the next plan is lowered.
 class Run {
  public:
   /// `graph` and `platform` must outlive it.
@@ -24,19 +25,20 @@ class Run {
   void ask(const Observation& observation);
   void follow();
   [[nodiscard]] std::size_t window_size() const;
+  /// The least operation that the next window or a later one may depend on.
   [[nodiscard]] OpId oldest() const;
 
   const LayerGraph& graph_;
   const Platform& platform_;
   LowerOptions options_;
-  std::int64_t microbatches_;  ///< of the run, all iterations included
+  std::int64_t microbatches_;  ///< in the whole run, all iterations included
   bool synchronous_;
   MeasuredPart measured_;
   Measurement measurement_;
   MeasuredMarks marks_;
   WindowWriter writer_;
   std::unique_ptr<PlanRun> current_;
-  std::optional<PlanSwitch> following_;  ///< what comes when the current plan is lowered
+  std::optional<PlanSwitch> following_;  ///< the plan that starts when the current one is lowered
   bool started_ = false;
   bool finished_ = false;
 };

@@ -47,7 +47,7 @@ void RunShape::connect(std::size_t boundary, bool gradient) {
   for (ReplicaId sender : replicas_.of(from)) {
     const Share& own = replicas_[sender].share;
     std::vector<Target>& targets = gradient ? workers_[sender].backward_targets : workers_[sender].forward_targets;
-    if (replicas_[replicas_.of(to).front()].turns > 1) {
+    if (replicas_[replicas_.of(to).front()].turns > 1) {  // whole microbatches: one receiver gets all of the sender's
       targets.push_back({boundary, to, ReplicaId::none(), flow_share(own, Share{}) * ends.bytes});
       continue;
     }
@@ -58,8 +58,10 @@ void RunShape::connect(std::size_t boundary, bool gradient) {
   }
 }
 
-/// On the analytic network one channel operation brings what crosses a boundary, whoever sends. Else each sender of a
-/// microbatch brings its part: all replicas of a stage that divides microbatches, or one of those that alternate.
+/// Counts how many operations a forward and a backward of each replica wait for. On the analytic network each boundary
+/// contributes one channel operation, however many replicas send. On the platform's network each sender of a microbatch
+/// contributes one: all replicas of a stage that divides microbatches, or one replica of a stage whose replicas
+/// alternate. Alternating replicas all have the same targets, so only the first one is counted.
 void RunShape::count_inputs() {
   if (is_analytic()) {
     for (const Boundary& boundary : boundaries_) {

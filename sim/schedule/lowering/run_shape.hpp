@@ -14,15 +14,15 @@
 
 namespace stagecraft {
 
-/// Where a replica's result goes over one boundary: to a given replica, or to the one whose turn it is.
+/// One destination of a replica's result over one boundary: a given replica, or whichever replica runs the microbatch.
 struct Target {
   std::size_t boundary = 0;
   StageId stage;
-  ReplicaId replica;  ///< none: the runner of the microbatch
+  ReplicaId replica;  ///< none: the replicas alternate, so the microbatch decides
   Bytes bytes;
 };
 
-/// What one replica does for each microbatch that it runs.
+/// The work of one replica for each microbatch that it runs, and where its results go.
 struct WorkerShape {
   PlaceId place;
   StageProgram program;    ///< scaled to the device and the share
@@ -30,18 +30,19 @@ struct WorkerShape {
   std::int64_t count = 0;  ///< microbatches per iteration, or of the run
   std::vector<Target> forward_targets;
   std::vector<Target> backward_targets;
-  std::uint32_t forward_inputs = 0;  ///< operations that bring what a forward needs
-  std::uint32_t backward_inputs = 0;
+  std::uint32_t forward_inputs = 0;   ///< operations that a forward waits for: one for each part of its input
+  std::uint32_t backward_inputs = 0;  ///< the same for a backward and its gradients
   [[nodiscard]] const std::vector<Target>& targets(bool gradient) const {
     return gradient ? backward_targets : forward_targets;
   }
 };
 
-/// A plan as lowering sees it: who works on what, and what goes where. Does not change while the plan runs.
+/// A plan as lowering sees it: which replica runs which stage on which device, and which tensors go from where to
+/// where. It does not change while the plan runs.
 class RunShape {
  public:
-  /// `graph` and `platform` must outlive it. With `is_chain` stages pass on what is not for them, as on the analytic
-  /// network.
+  /// `graph` and `platform` must outlive it. With `is_chain`, tensors cross every boundary between their producer and
+  /// their consumer (`chain_boundaries`), as on the analytic network. Otherwise they go straight to their consumer.
   RunShape(const LayerGraph& graph, const Platform& platform, Plan plan, NetworkModel network, bool is_chain);
 
   [[nodiscard]] const LayerGraph& graph() const { return graph_; }
@@ -52,13 +53,13 @@ class RunShape {
   [[nodiscard]] const std::vector<Boundary>& boundaries() const { return boundaries_; }
   [[nodiscard]] const WorkerShape& operator[](ReplicaId replica) const { return workers_[replica]; }
 
-  /// Transfers that carry one microbatch over the boundary one way.
+  /// Number of transfers that carry one microbatch over the boundary in one direction.
   [[nodiscard]] std::size_t flows_over(std::size_t boundary) const;
-  /// The place of the replica's device among the plan's devices.
+  /// The position of the replica's device among the plan's devices.
   [[nodiscard]] std::size_t device_index(ReplicaId replica) const { return device_index_[replica]; }
   /// **Requires** a device of the plan.
   [[nodiscard]] std::size_t device_index(DeviceId device) const;
-  /// The replica of the stage on the device, which is given by its place among the plan's devices.
+  /// The replica of the stage on the device. `device` is a position among the plan's devices.
   [[nodiscard]] ReplicaId replica_on(std::size_t device, StageId stage) const {
     const std::vector<ReplicaId>& replicas = on_device_[device];
     std::size_t i = 0;
@@ -66,7 +67,7 @@ class RunShape {
     STAGECRAFT_CHECK(replicas_[replicas[i]].stage == stage, "orders give a device work of its own stages");
     return replicas[i];
   }
-  /// Replicas that run each microbatch, summed over the stages.
+  /// Number of replicas that run a given microbatch, summed over the stages.
   [[nodiscard]] std::size_t runners_of_a_microbatch() const { return runners_of_a_microbatch_; }
 
  private:

@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::uint8_t kBackgroundClass = 1;  ///< gives way to boundary traffic
+constexpr std::uint8_t kBackgroundClass = 1;  ///< suspended while boundary traffic uses a link of the route
 
 PlaceId host_of(const LoweringState& state, ReplicaId replica) {
   const Platform& platform = state.shape.platform();
@@ -29,7 +29,7 @@ Swapping::Swapping(LoweringState& state, const Orders& orders)
   }
 }
 
-/// The stash leaves its old place when the copy ends, and takes its new one when it starts.
+/// The copy occupies memory at its destination from its start, and frees the memory at its source at its end.
 OpId Swapping::append_copy(ReplicaId replica, OpKind kind, std::uint32_t microbatch, Bytes bytes) {
   const bool is_out = kind == OpKind::SwapOut;
   const PlaceId device = state_.shape[replica].place;
@@ -62,7 +62,7 @@ void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
     state_.writer.depend_on(forward);
   }
   Prefetch& prefetch = prefetch_[replica];
-  if (prefetch.index < 0) {  // the first backward's parts come back as soon as they can
+  if (prefetch.index < 0) {  // the parts of the stage's first backward may come back as soon as they have been copied
     const std::size_t device = state_.shape.device_index(replica);
     const std::size_t next = orders_.next_backward(device, orders_.cursor(device), state_.replicas()[replica].stage);
     if (next < orders_.actions(device).size()) {
@@ -78,7 +78,9 @@ void Swapping::before_backward(ReplicaId replica, std::size_t position) {
   const std::vector<Action>& actions = orders_.actions(device);
   Prefetch& prefetch = prefetch_[replica];
   const OpId last = state_.lanes.last(device);
-  fetch(replica, actions[position].microbatch, prefetch.after, true);  // if it was not in sight before
+  // This backward was perhaps in a later segment when its prefetch would have been allowed. Then its parts with
+  // `prefetch` wait only for the last prefetch that was allowed. All other parts wait for the device's last operation.
+  fetch(replica, actions[position].microbatch, prefetch.after, true);
   fetch(replica, actions[position].microbatch, last, false);
   const std::size_t next = orders_.next_backward(device, position + 1, state_.replicas()[replica].stage);
   if (next == actions.size()) return;
@@ -87,12 +89,11 @@ void Swapping::before_backward(ReplicaId replica, std::size_t position) {
   fetch(replica, microbatch, last, true);
 }
 
-/// Appends the copies back of those parts that have left for the host and are not on their way yet.
 void Swapping::fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bool only_prefetched) {
   const std::vector<SwappedStash>& parts = state_.shape[replica].program.swapped;
   const std::int64_t index = state_.index(replica, microbatch);
   MicrobatchBoard& board = state_.boards[replica];
-  static_cast<void>(board.at(index));  // it may be the first word of this microbatch
+  static_cast<void>(board.at(index));  // makes the entry: this may be the first that is heard of the microbatch
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const OpId out = board.swap_outs(index)[part];
     const bool is_asked_for = !board.swap_ins(index)[part].is_none();

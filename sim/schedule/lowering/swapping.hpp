@@ -7,9 +7,10 @@
 
 namespace stagecraft {
 
-/// Copies swapped parts of the stash to the host after their forward and back for their backward. Each part is a
-/// transfer of its own each way, and only the step of the backward that needs it waits for it. A device has one copy
-/// engine for each way: its copies go one after the other, in the order in which they are asked for.
+/// Copies the swapped parts of the stash to the host after their forward, and back before their backward. Each part is
+/// copied by a transfer of its own in each direction, and only the step of the backward that needs a part waits for it.
+/// A device has one copy engine for each direction, modelled as a strict lane: its copies run one after the other, in
+/// the order in which they are appended.
 class Swapping {
  public:
   /// `state` and `orders` must outlive it.
@@ -17,20 +18,21 @@ class Swapping {
 
   /// Whether anything is swapped at all.
   [[nodiscard]] bool is_active() const { return is_active_; }
-  /// The forward has been appended.
+  /// The replica's forward of the microbatch has been appended: appends the copies of its parts to the host.
   void copy_out(ReplicaId replica, std::uint32_t microbatch);
-  /// The backward at `position` of its device's actions comes next: what it needs and has not asked for yet is fetched,
-  /// and the parts of the stage's backward after it may be, from the start of this one on. So one stash is in use and
-  /// one on its way.
+  /// The backward at `position` of its device's actions is appended next: appends the copies back of its parts that are
+  /// not under way yet. Parts with `prefetch` of the stage's next backward may also come back, from the start of this
+  /// backward on. So at most one stash is in use and one is on its way back.
   void before_backward(ReplicaId replica, std::size_t position);
   void begin_next_iteration();
   [[nodiscard]] OpId oldest() const;
 
  private:
-  /// Which microbatch's parts may come back ahead of their backward.
+  /// The microbatch whose parts may come back before its backward is next. A part that is still to be copied out at
+  /// that time is fetched later, by `copy_out` or `before_backward`, but as if it had been asked for then.
   struct Prefetch {
-    std::int64_t index = -1;  ///< on the replica's board; -1: none has been fetched yet
-    OpId after;               ///< what had run on the device when that was allowed
+    std::int64_t index = -1;  ///< on the replica's board; -1: no backward of the iteration has been chosen yet
+    OpId after;               ///< last operation on the device when the prefetch was allowed; its copies wait for it
   };
   /// The lanes of a device's two copy engines; none until it swaps.
   struct Engines {
@@ -38,6 +40,8 @@ class Swapping {
     LaneId in;
   };
   OpId append_copy(ReplicaId replica, OpKind kind, std::uint32_t microbatch, Bytes bytes);
+  /// Appends the copies back, after `after`, of parts that have been copied out and are not under way back yet;
+  /// with `only_prefetched` only of those parts with `prefetch`.
   void fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bool only_prefetched);
 
   LoweringState& state_;

@@ -67,7 +67,7 @@ void Synchronise::note_backward(ReplicaId replica, std::uint32_t microbatch, OpI
   if (++ring.arrived == ring.members.size()) reduce_iteration(ring);
 }
 
-/// The all-reduce of a flushed iteration: after the last backward of every replica that had any.
+/// Appends the all-reduce of a flushed iteration, after the last backward of every replica that had one.
 void Synchronise::reduce_iteration(Ring& ring) {
   std::vector<OpId> after;
   for (ReplicaId member : ring.members) {
@@ -77,6 +77,7 @@ void Synchronise::reduce_iteration(Ring& ring) {
   if (ring.members.size() > 1) all_reduce(ring, after);
 }
 
+/// Asynchronous: collects the backwards of a round, and appends its all-reduce when every member has had its own.
 void Synchronise::note_round(Ring& ring, std::int64_t round, OpId op) {
   std::vector<OpId>& ops = ring.rounds[round];
   ops.push_back(op);
@@ -87,7 +88,7 @@ void Synchronise::note_round(Ring& ring, std::int64_t round, OpId op) {
   for (ReplicaId member : ring.members) ++workers_[member].synchronised_rounds;
 }
 
-/// The largest latency of two neighbours; none on the analytic network.
+/// The largest latency between neighbours in the ring; 0 on the analytic network.
 Seconds Synchronise::latency_of(const Ring& ring) const {
   Seconds latency;
   Route route;
@@ -103,9 +104,10 @@ Seconds Synchronise::latency_of(const Ring& ring) const {
   return latency;
 }
 
-/// A ring all-reduce as one flow for each neighbour: 2 (n - 1) steps of latency, and 2 (n - 1) / n of the parameters
-/// over every hop. Of the steps' latency a flow brings one, a delay ahead of all flows the others. On the analytic
-/// network the same at the bandwidth of the slowest pair, without latency.
+/// Appends a ring all-reduce over n members. It has 2 (n - 1) steps, in which 2 (n - 1) / n of the parameters cross
+/// each connection between neighbours. All steps are modelled by one flow for each pair of neighbours. A flow brings
+/// the latency of one step itself, so a delay before the flows stands for the latency of the other 2 (n - 1) - 1 steps.
+/// On the analytic network the bytes are the same, at the bandwidth of the slowest pair and without latency.
 void Synchronise::all_reduce(Ring& ring, const std::vector<OpId>& after) {
   const std::size_t count = ring.members.size();
   const auto n = static_cast<std::int64_t>(count);
@@ -133,7 +135,7 @@ void Synchronise::all_reduce(Ring& ring, const std::vector<OpId>& after) {
     state_.writer.depend_on(start);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    workers_[ring.members[i]].synchronised = {flows[i], flows[(i + count - 1) % count]};
+    workers_[ring.members[i]].synchronised = {flows[i], flows[(i + count - 1) % count]};  // sent and received
   }
 }
 
@@ -150,7 +152,7 @@ void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& afte
 }
 
 void Synchronise::end_iteration() {
-  for (Ring& ring : rings_) {  // replicas without a microbatch have not arrived
+  for (Ring& ring : rings_) {  // a replica without a microbatch has had no backward, so it has not arrived
     if (ring.arrived < ring.members.size()) reduce_iteration(ring);
   }
   for (ReplicaId id : state_.replicas().all()) {
@@ -165,6 +167,8 @@ void Synchronise::end_iteration() {
   for (Ring& ring : rings_) ring.arrived = 0;
 }
 
+/// Appends the barrier that ends an iteration. It waits for the last operation appended to every lane. A ready lane may
+/// run its operations in another order, so there the barrier also waits for each replica's last backward.
 void Synchronise::append_barrier() {
   Op op;
   op.kind = OpKind::Barrier;
@@ -183,8 +187,9 @@ void Synchronise::append_barrier() {
   }
 }
 
-/// There are no updates at the end of an iteration, and either the replica has no microbatch in any, or no iteration is
-/// left and the all-reduce is out, which waits for replicas without a microbatch until the very end.
+/// True if the replica has no updates to append and either has no microbatch in any iteration, or is in the last
+/// iteration with its all-reduce appended. (A ring with a replica that has no microbatch gets its all-reduce only at
+/// the end of the iteration.)
 bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
   const Ring& ring = ring_of(replica);
   const bool is_reduced = !synchronous_ || ring.arrived == ring.members.size();

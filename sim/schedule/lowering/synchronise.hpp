@@ -10,7 +10,9 @@
 namespace stagecraft {
 
 /// All-reduces and optimizer steps. A synchronous schedule has them once an iteration, after the last backward of every
-/// replica; an asynchronous one after each round, one microbatch on every replica of a ring.
+/// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch.
+///
+/// A *ring* is the replicas that hold the same layers (`Replicas::rings`); they sum up their gradients.
 class Synchronise {
  public:
   /// `state` must outlive it.
@@ -18,19 +20,20 @@ class Synchronise {
 
   /// Counts the backwards that an iteration has.
   void take(const Schedule& schedule);
-  /// A backward may be lowered: asynchronous replicas wait until the round before is summed up, since the next gradient
-  /// comes on top of it.
+  /// Whether a backward may be lowered. Asynchronous replicas wait until the all-reduce of the round before is
+  /// appended, because this backward depends on it.
   [[nodiscard]] bool can_run_backward(ReplicaId replica, std::int64_t index) const;
-  /// What the first operation of a backward waits for: its part of the round before.
+  /// The flows of the previous round's all-reduce that the first operation of a backward waits for.
   [[nodiscard]] const std::vector<OpId>& before_backward(ReplicaId replica) const;
-  /// The optimizer's step of the round before, if it has one, goes ahead of the backward.
+  /// Appends the optimizer's step of the previous round, if there is one, before the backward.
   void step_before_backward(ReplicaId replica);
-  /// The microbatch's backward has ended with `op`; `is_last_segment`: the iteration's orders are all known.
+  /// The microbatch's backward has been appended and ends with `op`. `is_last_segment`: all orders of the iteration are
+  /// known.
   void note_backward(ReplicaId replica, std::uint32_t microbatch, OpId op, bool is_last_segment);
 
-  /// The flush: what is left of the all-reduces, then the steps, then a barrier that holds every device.
+  /// Appends the flush: the remaining all-reduces, then the optimizer's steps, then a barrier that holds every device.
   void end_iteration();
-  /// Whether nothing that is still to come has to wait for operations of the replica's device alone.
+  /// Whether no all-reduce or step still to come waits only for operations of the replica's own device.
   [[nodiscard]] bool is_settled(ReplicaId replica, bool is_last_iteration) const;
   /// The operations after which the replica's weights no longer change.
   [[nodiscard]] std::vector<OpId> last_of(ReplicaId replica) const;
@@ -38,17 +41,17 @@ class Synchronise {
 
  private:
   struct Worker {
-    std::int64_t backwards = 0;  ///< ended, in this iteration or in the run
-    std::int64_t due = 0;        ///< backwards among the iteration's actions so far
+    std::int64_t backwards = 0;  ///< appended so far, in this iteration or in an asynchronous run
+    std::int64_t due = 0;        ///< backwards among the actions that are known so far, likewise
     OpId last_backward;
-    std::vector<OpId> synchronised;  ///< its part of the last all-reduce
-    std::int64_t synchronised_rounds = 0;
-    std::uint32_t updates = 0;  ///< so far
+    std::vector<OpId> synchronised;        ///< the flows of the last all-reduce to and from this replica
+    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose all-reduce is appended
+    std::uint32_t updates = 0;             ///< optimizer steps so far
   };
   struct Ring {
     std::vector<ReplicaId> members;
     Bytes parameters;
-    Seconds analytic;                                  ///< what an all-reduce takes on the analytic network
+    Seconds analytic;                                  ///< time of an all-reduce on the analytic network
     std::size_t arrived = 0;                           ///< members whose iteration's backwards have all been appended
     std::map<std::int64_t, std::vector<OpId>> rounds;  ///< asynchronous: backwards of a round so far
   };

@@ -9,7 +9,8 @@
 
 namespace stagecraft {
 
-/// What carries one microbatch over a boundary one way. The microbatch is counted as the orders do.
+/// Identifies the transfers that carry one microbatch over a boundary in one direction. The microbatch is counted as in
+/// the orders.
 struct TransferKey {
   std::size_t boundary = 0;
   std::uint32_t microbatch = 0;
@@ -17,17 +18,17 @@ struct TransferKey {
   friend auto operator<=>(const TransferKey&, const TransferKey&) = default;
 };
 
-/// A transfer that could start as far as its senders are concerned.
+/// A transfer whose senders have been lowered. The delivery rule decides when it is appended.
 struct PendingTransfer {
   Op op;
   std::vector<OpId> dependencies;
-  std::vector<std::pair<ReplicaId, std::int64_t>> receivers;  ///< and the index on their boards
-  std::uint32_t pair = 0;                                     ///< of replicas: its lane, counted from the channel's
+  std::vector<std::pair<ReplicaId, std::int64_t>> receivers;  ///< with the microbatch's index on their boards
+  std::uint32_t pair = 0;  ///< number of the pair of replicas: which of the channel's lanes it takes
 };
 
-/// Appends it, and tells its receivers.
+/// Appends the transfer and enters it on its receivers' boards.
 void append_transfer(LoweringState& state, const PendingTransfer& transfer, bool gradient);
-/// The least operation that one of them waits for.
+/// The least operation that any of the transfers depends on.
 [[nodiscard]] OpId oldest_of(const std::vector<PendingTransfer>& transfers);
 
 }  // namespace stagecraft

@@ -10,22 +10,30 @@
 
 namespace stagecraft {
 
-/// Numbers operations, lanes and stages over a whole run and keeps the window in hand. Plans come and go; the writer
-/// stays.
+/// Numbers operations, lanes and stages over a whole run, and holds the window that is being written. One writer serves
+/// all plans of a run.
+///
+/// A window announces the lanes and stages that are new in it, and the engine learns of them in no other way. A plan
+/// may open lanes and stages before the first window begins; they are kept and announced by the next window.
 class WindowWriter {
  public:
-  /// Starts the next window. `oldest` is the least operation that anything to come may depend on.
+  /// Starts the next window. `oldest` is the least operation that any operation from now on may depend on; the engine
+  /// may forget all operations below it.
   void begin(OpId oldest);
+  /// Ends the window and returns it. Operations of the next one continue its numbers.
   [[nodiscard]] OpGraph finish();
-  /// The first operation of the window in hand, or of the next one.
+  /// The number of the first operation of the present window, or between windows of the next one.
   [[nodiscard]] OpId first_id() const { return window_.first_id; }
   [[nodiscard]] std::size_t size() const { return window_.ops.size(); }
 
-  /// The device's lane of that discipline; opened when it is asked for first.
+  /// The device's lane of that discipline, opened at the first call. Plans that follow each other share it, so a device
+  /// that changes its discipline has two lanes.
   [[nodiscard]] LaneId lane_of(DeviceId device, Discipline discipline);
-  /// `count` further lanes of no device; the first of them.
+  /// Opens `count` more lanes that belong to no device, and returns the first.
   [[nodiscard]] LaneId open_lanes(std::size_t count, Discipline discipline);
+  /// Announces that no later window has operations for the lane.
   void close_lane(LaneId lane) { window_.closed_lanes.push_back(lane); }
+  /// Announces a stage and returns its number in the run.
   StageId announce(RunStage stage);
 
   OpId append(const Op& op) { return window_.append(op); }
@@ -34,7 +42,7 @@ class WindowWriter {
     for (OpId op : earlier) window_.depend_on(op);
   }
   [[nodiscard]] Op& last() { return window_.ops.back(); }
-  /// Takes `bytes` when the last operation starts, frees them when it ends.
+  /// The last operation takes `bytes` when it starts, or frees them when it ends.
   void take(PlaceId place, MemoryCategory category, Bytes bytes) { window_.take(place, category, bytes); }
   void free(PlaceId place, MemoryCategory category, Bytes bytes) { window_.free(place, category, bytes); }
   void hold_while_it_runs(PlaceId place, Bytes workspace) {
@@ -44,11 +52,11 @@ class WindowWriter {
 
  private:
   OpGraph window_;
-  std::vector<Lane> opened_;  ///< lanes for the next window to announce
-  std::vector<RunStage> announced_;
+  std::vector<Lane> opened_;         ///< lanes opened between windows, for the next window to announce
+  std::vector<RunStage> announced_;  ///< likewise stages
   std::map<std::pair<DeviceId, Discipline>, LaneId> lane_of_;
-  std::size_t lanes_ = 0;
-  std::size_t stages_ = 0;
+  std::size_t lanes_ = 0;   ///< number of lanes opened so far
+  std::size_t stages_ = 0;  ///< number of stages announced so far
   bool is_open_ = false;
 };
 
