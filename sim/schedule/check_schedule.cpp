@@ -16,7 +16,7 @@ constexpr std::size_t kKinds = 8;
 
 std::size_t index_of(ActionKind kind) { return static_cast<std::size_t>(kind); }
 
-/// How often one replica's order names each kind of action for one microbatch, and where first.
+/// For one replica and one microbatch: how often the order contains each kind of action, and the position of the first.
 struct Mentions {
   std::array<std::uint32_t, kKinds> count{};
   std::array<std::size_t, kKinds> at{};
@@ -24,7 +24,7 @@ struct Mentions {
   [[nodiscard]] std::size_t where(ActionKind kind) const { return at[index_of(kind)]; }
 };
 
-/// What the orders say of one replica.
+/// What the orders contain for one replica.
 struct Told {
   ReplicaId id;
   StageId stage;
@@ -56,7 +56,7 @@ std::string work_name(ActionKind kind, std::uint32_t microbatch, StageId stage) 
 
 bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivation; }
 
-/// One action on its own: does the plan put it there? The sentence says why not.
+/// Checks one action on its own. If the plan does not run it on that device, returns a sentence that says why.
 std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Action& action) {
   const std::string work = work_name(action.kind, action.microbatch, action.stage);
   if (action.stage.value() >= judge.plan.stages.size()) {
@@ -122,7 +122,7 @@ void take_orders(Judge& judge) {
   }
 }
 
-/// What one replica lacks or has too much of for one microbatch it runs.
+/// Checks that a replica has exactly the actions that it needs for one microbatch, in a possible order.
 void check_microbatch(Judge& judge, DeviceId device, const Told& replica, std::uint32_t microbatch,
                       const Mentions& mentions) {
   const auto work = [&](ActionKind kind) { return work_name(kind, microbatch, replica.stage); };
@@ -151,7 +151,7 @@ void check_microbatch(Judge& judge, DeviceId device, const Told& replica, std::u
   }
 }
 
-/// The first microbatch that the replica runs and its order does not name, and how many there are.
+/// Reports microbatches that the replica runs but its order does not contain: the first one, and how many more.
 void check_complete(Judge& judge, DeviceId device, const Told& replica) {
   const std::int64_t wanted = judge.replicas.count(replica.id, judge.plan.microbatches);
   const std::int64_t missing = wanted - static_cast<std::int64_t>(replica.microbatches.size());
@@ -167,7 +167,7 @@ void check_complete(Judge& judge, DeviceId device, const Told& replica) {
                             std::to_string(replica.stage.value()) + others);
 }
 
-/// The largest number of microbatches between their forward and the end of their backward, in the order's own terms.
+/// The most microbatches in flight that the order itself leads to.
 std::int64_t in_flight_of(const DeviceOrder& order, StageId stage) {
   std::int64_t in_flight = 0;
   std::int64_t peak = 0;
@@ -194,7 +194,7 @@ void check_caps(Judge& judge) {
   }
 }
 
-/// Which marks explicit transfers need around one microbatch of a stage.
+/// The sends and receives that a stage needs for one microbatch if transfers are explicit.
 std::array<bool, kKinds> needed_marks(const Judge& judge, StageId stage, std::uint32_t microbatch) {
   std::array<bool, kKinds> needed{};
   for (const Boundary& boundary : judge.boundaries) {
@@ -244,7 +244,7 @@ bool share_a_device(const Stage& a, const Stage& b) {
   return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
 }
 
-/// The transfers that a channel lists, each at most once, and on a strict one all of them.
+/// Checks that a channel lists each transfer at most once, and a strict channel all of them.
 void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std::string& name) {
   std::array<std::map<std::uint32_t, int>, 2> listed;
   for (const ChannelAction& action : channel.actions) {

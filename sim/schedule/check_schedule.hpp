@@ -10,13 +10,13 @@
 
 namespace stagecraft {
 
-/// What keeps a literal schedule from being an order of the plan's work, as sentences for the user: first the devices'
-/// orders as they stand, then what they lack, then the channels.
+/// Checks that a literal schedule is a valid order of the plan's work. Returns a sentence for the user for each
+/// problem: first those of the devices' orders as they are, then what they lack, then those of the channels.
 ///
-/// Every replica runs one forward and one backward (whole, or an input half and then a weight half) of each of its
-/// microbatches and nothing else, within the caps on microbatches in flight; pairs are of a forward and a backward;
-/// sends and receives are listed exactly where transfers are explicit; strict channels list every transfer once.
-/// Orders that can never be carried out are found by `lower`.
+/// In a valid schedule every replica runs one forward and one backward (whole, or an input half and then a weight half)
+/// of each of its microbatches and nothing else, within the caps on microbatches in flight. A pair is a forward and a
+/// backward. Sends and receives are listed exactly if transfers are explicit. Strict channels list every transfer once.
+/// Deadlocks are not found here but by `lower`.
 /// **Requires** a plan without violations, and channels of one boundary each. **Cost** O(actions · log actions + stages
 /// · devices).
 [[nodiscard]] std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform& platform,

@@ -16,10 +16,10 @@ namespace {
 using Peaks = std::vector<std::pair<DeviceId, Bytes>>;
 using Programs = IndexVector<ReplicaId, StageProgram>;
 
-constexpr std::int64_t kSegment = 1024;  ///< microbatches that are walked at a time
+constexpr std::int64_t kSegment = 1024;  ///< microbatches in a segment of orders
 
-/// What a device holds while its actions are walked one after the other: their memory changes are those that lowering
-/// gives the operations.
+/// Follows the memory of a device through its actions, one after the other. The changes must be the same as those that
+/// lowering gives the operations (`Compute`).
 class DeviceWalk {
  public:
   void run(const StageProgram& work, const Action& action, Bytes early) {
@@ -44,7 +44,7 @@ class DeviceWalk {
     }
   }
 
-  /// A forward and a backward at once.
+  /// A forward and a backward that run as one operation.
   void run_pair(const StageProgram& forward, const StageProgram& backward) {
     held_ += forward.stash();
     Bytes workspace = forward.workspace;
@@ -90,8 +90,8 @@ class Ledger {
     return std::ranges::any_of(work_, [](const StageProgram& work) { return !work.swapped.empty(); });
   }
 
-  /// Every replica is alone on its device, and at some point runs a backward while as many microbatches are in flight
-  /// as ever.
+  /// Peaks from the counts alone. **Requires** `ScheduleProgram::reaches_in_flight`: every replica is alone on its
+  /// device, and at some point runs a backward with its largest number of microbatches in flight.
   [[nodiscard]] Peaks by_count() const {
     Peaks peaks;
     for (DeviceId device : replicas_.devices()) {
@@ -105,6 +105,7 @@ class Ledger {
     return peaks;
   }
 
+  /// Peaks from walking the whole orders.
   [[nodiscard]] Peaks by_walk() const {
     std::map<DeviceId, DeviceWalk> walks;
     for (std::int64_t begin = 0; begin < plan_.microbatches;) {
@@ -143,10 +144,10 @@ class Ledger {
   const ScheduleProgram& program_;
   Replicas replicas_;
   Programs work_;
-  std::map<DeviceId, Bytes> kept_;  ///< from the start
+  std::map<DeviceId, Bytes> kept_;  ///< static memory of each device
 };
 
-/// Whether a run of the pattern is so long that it comes to its steady state.
+/// Whether a run of the pattern is long enough to reach its steady state.
 bool is_long(const Plan& plan, const Pattern& pattern) {
   std::int64_t last_shift = 0;
   for (const PatternOperation& operation : pattern.operations) last_shift = std::max(last_shift, operation.shift);

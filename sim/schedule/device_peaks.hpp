@@ -10,11 +10,11 @@
 
 namespace stagecraft {
 
-/// The most bytes that a run of the plan holds on each of its devices (contract, section 5), to the byte, from the
-/// orders alone. None where memory depends on time: where some device takes what is ready first, or a stash is swapped.
+/// The memory peak of a run on each of the plan's devices (contract, section 5), exact to the byte, computed from the
+/// orders alone. None if memory depends on time, because some device has the ready discipline or a stash is swapped.
 /// **Shape** by increasing device. **Requires** a plan that covers the graph, and its schedule's program.
-/// **Cost** O(layers + edges + replicas) where `ScheduleProgram::reaches_in_flight`; O(operations of a period × stages
-/// of a device) for a long run of a pattern; else O(operations of the run).
+/// **Cost** O(layers + edges + replicas) if `ScheduleProgram::reaches_in_flight` holds; O(operations of a period ×
+/// stages of a device) for a long run of a pattern; else O(operations of the run).
 [[nodiscard]] std::optional<std::vector<std::pair<DeviceId, Bytes>>> device_peaks(const LayerGraph& graph,
                                                                                   const Plan& plan,
                                                                                   const ScheduleProgram& program);

@@ -10,7 +10,7 @@
 
 namespace stagecraft {
 
-/// Bytes one replica of a stage keeps from the start of a run (contract, section 5).
+/// The bytes that one replica of a stage keeps from the start of a run (contract, section 5).
 struct StaticMemory {
   Bytes weights;
   Bytes gradients;
@@ -26,13 +26,12 @@ struct StaticMemory {
 [[nodiscard]] StaticMemory static_memory(const Training& training, const StageProgram& work,
                                          std::int64_t weight_versions, Bytes boundary_bytes, const Share& share);
 
-/// Bytes of a stage's boundaries whose other side is on another device than the replica.
+/// The bytes of those boundaries of a stage whose other side is on another device than the replica.
 [[nodiscard]] Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, StageId stage,
                                    DeviceId replica);
 
-/// Bytes one replica holds at most when `in_flight` microbatches are in flight at a stage alone on its device and none
-/// of their stashes is on the host: static memory, stashes, and the largest workspace of a step of the last one's
-/// backward, or of the forward that comes on top.
+/// The memory peak of one replica with `in_flight` microbatches in flight, if its stage is alone on its device and no
+/// stash is on the host: static memory, stashes, and the largest workspace of the forward or of a step of the backward.
 [[nodiscard]] Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight,
                                 const Share& share);
 

@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-/// A replica's part of a segment.
+/// Appends a replica's part of a segment.
 void add_replica(const KeptPlan& kept, ReplicaId id, std::int64_t warmup, Segment segment,
                  std::vector<Action>& actions) {
   const Replicas& replicas = kept.replicas;
@@ -45,11 +45,11 @@ Schedule orders_of(const KeptPlan& kept, Segment segment, const std::vector<std:
 }  // namespace
 
 std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness) {
-  // A stage must not wait for more forwards than any stage before it gives out ahead of its own first backward: a cap
-  // is passed on downstream, past stages with more replicas too.
+  // A stage must not wait for more forwards than each earlier stage runs before its own first backward. So a cap also
+  // limits all later stages, even beyond a stage with more replicas.
   struct Pipeline {
-    std::int64_t upstream = -1;  // microbatches that all stages before have forwarded by the first backward
-    std::int64_t ranks = 0;      // from the stage at hand on
+    std::int64_t upstream = -1;  // forwards that every earlier stage runs before its first backward; -1: no such stage
+    std::int64_t ranks = 0;      // alternating replicas of this stage and of all later ones
   };
   std::map<std::uint32_t, Pipeline> pipelines;
   for (const Stage& stage : plan.stages) pipelines[stage.pipeline].ranks += alternating_replicas(stage);

@@ -9,15 +9,17 @@
 
 namespace stagecraft {
 
-/// By stage: forwards that a replica runs before its first backward in 1F1B, ⌊(ranks from this stage on - 1) / own⌋, as
-/// PipeDream's runtime counts them; p - 1 - i without replication. Eager 1F1B runs `eagerness` times as many. Caps
-/// (`Stage::in_flight`) lower it, downstream too.
+/// By stage: the number of forwards that a replica runs before its first pair of forward and backward in 1F1B. It is
+/// ⌊(ranks from this stage on - 1) / own⌋, as in PipeDream's runtime, where ranks and own count alternating replicas;
+/// without replication that is p - 1 - i. Eager 1F1B runs `eagerness` times as many. A cap (`Stage::in_flight`) lowers
+/// the number, on later stages too.
 /// **Cost** O(stages).
 [[nodiscard]] std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness = 1);
 
-/// What the families share in which every replica runs its warm-up forwards, then forward and backward in turn, then
-/// the remaining backwards: orders, by rounds where stages share a device, min(warm-up + 1, the replica's microbatches)
-/// in flight, one weight version. They differ in the warm-up and in what happens at the end of an iteration.
+/// The program of the families in which every replica runs its warm-up forwards, then forwards and backwards in turn,
+/// then the remaining backwards. Where stages share a device, orders are made by rounds. A replica has min(warm-up + 1,
+/// its microbatches) in flight and keeps one weight version. The families differ in the warm-up and in whether an
+/// iteration ends with a flush.
 [[nodiscard]] ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness);
 
 }  // namespace stagecraft

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
 
-/// Where each operation stands in the pattern's list.
+/// The position of each operation in the pattern's list.
 struct Places {
   std::vector<std::array<std::size_t, 2>> stages;  ///< forward, backward
   std::vector<std::array<std::size_t, 2>> cuts;
@@ -23,7 +23,7 @@ std::string name_of(const PatternOperation& operation) {
          (operation.is_cut ? "cut " : "stage ") + std::to_string(operation.index);
 }
 
-/// An operation on its own: is there such a stage or cut, and is its start within a period?
+/// Checks one operation on its own: its stage or cut exists, and its start is within a period.
 std::optional<std::string> refusal(const Plan& plan, const PatternOperation& operation) {
   const std::size_t stages = plan.stages.size();
   const std::string name = name_of(operation);
@@ -70,13 +70,13 @@ std::optional<std::string> find_places(const Plan& plan, Places& places) {
   return std::nullopt;
 }
 
-/// The places of a microbatch's operations, in the order in which they depend on each other.
+/// The positions of a microbatch's operations, in the order in which they depend on each other.
 std::vector<std::size_t> chain_of(const Plan& plan, const Places& places) {
   std::vector<std::size_t> chain;
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     for (std::size_t i = 0; i < plan.stages.size(); ++i) {
       const std::size_t s = side == 0 ? i : plan.stages.size() - 1 - i;
-      const std::size_t cut = side == 0 ? s : s - 1;  // behind it on the way
+      const std::size_t cut = side == 0 ? s : s - 1;  // the cut that the microbatch crosses next
       chain.push_back(places.stages[s].at(side));
       if (i + 1 < plan.stages.size() && has_cut(plan, cut)) chain.push_back(places.cuts[cut].at(side));
     }
@@ -127,8 +127,10 @@ std::vector<PatternOperation> in_start_order(const Pattern& pattern) {
 std::int64_t pattern_in_flight(const Pattern& pattern, StageId stage) {
   const PatternOperation& forward = find_operation(pattern, stage, false);
   const PatternOperation& backward = find_operation(pattern, stage, true);
-  const bool forward_first =
-      std::tuple(forward.start, &forward) < std::tuple(backward.start, &backward);  // of one vector
+  // When a period of the steady state starts, backward.shift - forward.shift microbatches are in flight. If the forward
+  // comes first within the period, there is one more until the backward. The addresses, in one vector, compare the
+  // positions in the list.
+  const bool forward_first = std::tuple(forward.start, &forward) < std::tuple(backward.start, &backward);
   return backward.shift - forward.shift + (forward_first ? 1 : 0);
 }
 

@@ -9,14 +9,14 @@
 namespace stagecraft {
 namespace {
 
-/// What a stage holds at the present point of a period.
+/// A stage's work, and its microbatches in flight at the current point of a period.
 struct StageLoad {
   StageProgram work;
   std::int64_t in_flight = 0;
 };
 
-/// The most that stashes and workspace take on a device, in one period of a run that has long begun. Before the period
-/// the microbatches in flight at a stage are those between the shifts of its forward and its backward.
+/// The most memory that stashes and workspace take on a device within one period of the steady state. At the start of
+/// the period, the number of microbatches in flight at a stage is the shift of its backward less that of its forward.
 Bytes moving_peak(const std::vector<PatternOperation>& operations, std::map<std::uint32_t, StageLoad>& stages) {
   for (const PatternOperation& operation : operations) {
     if (operation.is_cut || !stages.contains(operation.index)) continue;

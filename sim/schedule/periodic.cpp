@@ -36,7 +36,7 @@ std::optional<StarTimes> star_times(std::span<const ChainResource> resources, Ti
     times.forward[r] = start;
     start += resources[r].forward;
   }
-  Ticks reach = 0;  // the delay of the next resource plus its load
+  Ticks reach = 0;  // D + u of the resource after r
   for (std::size_t r = count; r-- > 0;) {
     reach = stack_delay(reach, resources[r].load(), period);
     times.backward[r] = times.forward[r] + resources[r].forward + reach - resources[r].load();
@@ -63,8 +63,9 @@ std::optional<std::vector<std::int64_t>> star_groups(std::span<const ChainResour
 
 std::optional<Ticks> least_star_period(std::span<const ChainResource> resources,
                                        const std::function<bool(std::span<const std::int64_t>)>& fits) {
-  Ticks lacking = 0;  // the largest load less one
-  Ticks enough = 1;   // all are one group
+  // Bisection: `lacking` is always too short and `enough` always fits.
+  Ticks lacking = 0;  // at first one less than the largest load: too short for that resource
+  Ticks enough = 1;   // at first more than all loads together: one group
   for (const ChainResource& resource : resources) {
     lacking = std::max(lacking, resource.load() - 1);
     enough += resource.load();

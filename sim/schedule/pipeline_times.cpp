@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-/// Devices that share each microbatch of a stage.
+/// The number of parts into which a stage divides each microbatch.
 double parts(const Stage& stage) {
   return stage.replication == Replication::Split ? static_cast<double>(stage.replicas.size()) : 1.0;
 }
@@ -31,7 +31,7 @@ std::vector<double> factors_of(const LayerGraph& graph, const Platform& platform
   return factors;
 }
 
-/// Of each alternating replica; nothing where all are alike.
+/// The time of each alternating replica as a part of the slowest one's; empty if all are equally fast.
 std::vector<double> paces(const Stage& stage, const std::vector<double>& factors, double slowest) {
   const auto is_slowest = [&](double factor) { return factor == slowest; };
   if (alternating_replicas(stage) == 1 || std::ranges::all_of(factors, is_slowest)) return {};
@@ -50,7 +50,7 @@ Seconds synchronise_time(const Platform& platform, const Plan& plan, const Stage
   return ring_bytes(parameters, static_cast<std::int64_t>(stage.replicas.size())) / *slowest + update;
 }
 
-/// The most that one alternating replica of the stage computes in an iteration.
+/// The longest time that an alternating replica of the stage computes in an iteration.
 Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int64_t microbatches) {
   const Seconds each = times.resources[2 * stage].total();
   const std::int64_t replicas = times.alternating[stage];

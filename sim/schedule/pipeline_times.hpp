@@ -13,7 +13,7 @@
 
 namespace stagecraft {
 
-/// Seconds that one microbatch takes on a resource of a pipeline.
+/// The time that one microbatch takes on a resource of a pipeline.
 struct BlockTimes {
   Seconds forward;
   Seconds backward;
@@ -21,14 +21,14 @@ struct BlockTimes {
   friend bool operator==(const BlockTimes&, const BlockTimes&) = default;
 };
 
-/// A plan as the analytic network runs it (contract, section 6): the stages of its pipeline are a chain, and between
-/// two that follow each other one channel carries all that crosses the cut.
+/// The times of a plan on the analytic network (contract, section 6). The stages of its pipeline are a chain, and one
+/// channel between consecutive stages carries everything that crosses the cut.
 struct PipelineTimes {
-  /// Stage 0, channel 0, stage 1, …: 2 * stages - 1. Of a stage, what its slowest replica takes for its share of the
-  /// microbatch, recompute included; of a channel, what it takes one way.
+  /// Stage 0, channel 0, stage 1, …: 2 * stages - 1. For a stage: the time of its slowest replica for its share of the
+  /// microbatch, recompute included. For a channel: the time of a transfer in each direction.
   std::vector<BlockTimes> resources;
   std::vector<std::int64_t> alternating;  ///< by stage: replicas among which whole microbatches alternate
-  /// By stage: of each alternating replica, its time as a part of the slowest one's; empty where all are alike.
+  /// By stage: the time of each alternating replica as a part of the slowest one's; empty if all are equally fast.
   std::vector<std::vector<double>> pace;
   std::vector<Seconds> synchronise;  ///< by stage: all-reduce and optimizer's step after its last backward
   friend bool operator==(const PipelineTimes&, const PipelineTimes&) = default;
@@ -41,14 +41,14 @@ struct PipelineTimes {
 /// **Cost** O(layers + edges + pairs of devices in a stage and in stages that follow each other).
 [[nodiscard]] PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
-/// What the busiest stage or channel of a flushed iteration has to do: no order of the plan's work is faster on the
-/// analytic network. A stage is busy with its microbatches and then synchronises; a channel carries both directions, or
-/// with `full_duplex` each by itself.
+/// The load of the busiest stage or channel in a flushed iteration, a lower bound for every order of the plan's work on
+/// the analytic network. A stage runs its microbatches and then synchronises. A channel carries both directions one
+/// after the other, or with `full_duplex` at the same time.
 /// **Source** the load W of SPP (Luo et al., INFOCOM 2022).
 [[nodiscard]] Seconds pipeline_load(const PipelineTimes& times, std::int64_t microbatches, bool full_duplex);
 
-/// One way, without latency: as many flows as there are pairs of parts, the slowest of them over the smallest bandwidth
-/// between the two stages.
+/// The time of a transfer over a boundary in one direction, without latency. There is one flow for each pair of parts;
+/// the slowest one has the smallest bandwidth between the two stages.
 /// **Throws** InputError if two of their devices are not connected.
 [[nodiscard]] Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary& boundary);
 
@@ -57,7 +57,7 @@ struct PipelineTimes {
 [[nodiscard]] std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform,
                                                                      const std::vector<DeviceId>& devices);
 
-/// What a ring of `replicas` sends over each of its hops.
+/// The bytes that a ring all-reduce of `replicas` sends between each pair of neighbours.
 [[nodiscard]] inline Bytes ring_bytes(Bytes parameters, std::int64_t replicas) {
   return share_up(parameters, 2 * (replicas - 1), replicas);
 }

@@ -10,11 +10,11 @@
 namespace stagecraft {
 namespace {
 
-/// A replica's progress: it runs its microbatches in order, forwards and backwards alike.
+/// A replica's progress. It runs its forwards in the order of its microbatches, and so its backwards.
 struct Progress {
   ReplicaId id;
   StageId stage;
-  std::int64_t count = 0;  ///< its microbatches
+  std::int64_t count = 0;  ///< number of its microbatches
   std::int64_t cap = 0;
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;
@@ -47,16 +47,16 @@ class Rounds {
       for (const auto& [worker, backward] : chosen) advance(workers_[worker], backward);
     }
     for (const Progress& worker : workers_) {
-      // The least microbatch that is not through can always go on: nothing before it is in flight, caps are 1 or more,
-      // and rounds wait only for microbatches before it.
+      // The least unfinished microbatch can always go on: no earlier one is in flight, caps are at least 1, and the
+      // waiting of asynchronous replicas is for earlier microbatches only.
       STAGECRAFT_CHECK(worker.backwards == worker.count, "every microbatch finishes within the caps");
     }
     return std::move(schedule_);
   }
 
  private:
-  /// Asynchronous replicas of the same layers wait for one another after each of their microbatches. Where they run
-  /// different numbers of them nothing runs to its end, whatever the order: such plans are refused before they run.
+  /// Asynchronous replicas of the same layers wait for one another after each microbatch. If they run different numbers
+  /// of microbatches, no order lets all of them finish; such plans are refused earlier.
   void make_rings() {
     ended_.resize(replicas_.rings().size());
     for (const Progress& worker : workers_) {
@@ -65,14 +65,14 @@ class Rounds {
     }
   }
 
-  /// Whether every replica of the stage that runs the microbatch has done so.
+  /// Whether every replica that runs the stage for the microbatch has finished its forward or backward.
   [[nodiscard]] bool is_done(StageId stage, std::uint32_t microbatch, bool backward) const {
     return std::ranges::all_of(replicas_.runners(stage, microbatch), [&](ReplicaId id) {
       return (backward ? workers_[id].backwards : workers_[id].forwards) > replicas_.local(id, microbatch);
     });
   }
 
-  /// Whether every stage of the worker's pipeline from `begin` until before `end` is done with the microbatch.
+  /// Whether the stages [begin, end) of the worker's pipeline are all done with the worker's next microbatch.
   [[nodiscard]] bool are_done(std::size_t begin, std::size_t end, const Progress& worker, bool backward) const {
     const std::uint32_t microbatch = next_of(worker, backward);
     for (std::size_t other = begin; other < end; ++other) {
@@ -136,7 +136,7 @@ class Rounds {
   Preference preference_;
   Schedule schedule_;
   IndexVector<ReplicaId, Progress> workers_;
-  std::vector<std::vector<std::size_t>> ended_;   ///< by ring: replicas through with their k-th; none if synchronous
+  std::vector<std::vector<std::size_t>> ended_;   ///< by ring, by k: replicas with k + 1 backwards; asynchronous only
   std::vector<std::vector<ReplicaId>> by_order_;  ///< workers of each device
 };
 

@@ -17,7 +17,7 @@ extern const ScheduleFamily family_1f1b_star;
 
 namespace {
 
-constexpr Seconds kLongest(1e6);  // of one operation: sums of them are counted in whole ticks
+constexpr Seconds kLongest(1e6);  // longest time of one operation, so that sums of times fit into ticks
 
 std::optional<std::string> stage_problem(const Plan& plan, std::size_t s) {
   const Stage& stage = plan.stages[s];
@@ -30,7 +30,7 @@ std::optional<std::string> stage_problem(const Plan& plan, std::size_t s) {
   return std::nullopt;
 }
 
-/// The plan's own pattern says what is in flight; a lower cap could not be kept.
+/// The plan's own pattern determines the microbatches in flight, so a lower cap cannot be kept.
 std::optional<std::string> cap_problem(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const std::int64_t needed = pattern_in_flight(*plan.pattern, StageId(s));
@@ -65,7 +65,7 @@ Ticks duration(Seconds time, const std::string& what) {
   return ticks_up(time);
 }
 
-/// What crosses each cut one way: all tensors that are produced before it and used after it.
+/// The bytes that cross each cut in one direction: all tensors that are produced before it and used after it.
 std::vector<Bytes> crossing(const LayerGraph& graph, const Plan& plan) {
   std::vector<LayerId> order;
   for (const Stage& stage : plan.stages) order.insert(order.end(), stage.layers.begin(), stage.layers.end());
@@ -92,7 +92,7 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
   return duration(bytes / *bandwidth, "the transfer behind stage " + std::to_string(cut));
 }
 
-/// The chain stage, cut, …, stage. An optimizer step after each backward counts in it.
+/// The resources of the chain stage, cut, …, stage. A stage's backward includes the optimizer step after it.
 std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                         const std::vector<StageProgram>& works) {
   const std::vector<Bytes> bytes = crossing(graph, plan);
@@ -112,7 +112,7 @@ std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform&
   return resources;
 }
 
-/// Whether the counts of the chain keep every stage within its device's memory and its cap.
+/// Whether every stage stays within its device's memory and its cap, given the microbatches in flight of the chain.
 class Fits {
  public:
   Fits(const LayerGraph& graph, const Platform& platform, const Plan& plan, const std::vector<StageProgram>& works)
@@ -143,8 +143,8 @@ class Fits {
   std::vector<StaticMemory> held_;
 };
 
-/// The least period that fits; if none does, one with which a microbatch at a time is in flight, so that a run shows
-/// what is lacking.
+/// The least period that fits. If none does, a period in which only one microbatch is in flight at a time, so that a
+/// run shows how much memory is missing.
 Ticks least_period(const std::vector<ChainResource>& resources, const Fits& fits) {
   if (const auto period = least_star_period(resources, fits)) return *period;
   Ticks sum = 0;
@@ -152,7 +152,7 @@ Ticks least_period(const std::vector<ChainResource>& resources, const Fits& fits
   return std::max<Ticks>(sum, 1);
 }
 
-/// 1F1B* of the plan's cut: of the period that is asked for, else of the least that fits.
+/// 1F1B* for the plan's cut, with the period that is asked for, or else with the least one that fits.
 Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& asked, bool timed) {
   const auto& [graph, platform, plan, replicas] = context;
   const std::vector<StageProgram> works = stage_programs(context);
@@ -169,7 +169,8 @@ Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& a
   return to_pattern(star_pattern(*times, period), timed);
 }
 
-/// The plan's own pattern, whose `timed` the parameter `release` replaces if it is given; else one made for the plan.
+/// The plan's own pattern, or one made for the plan if it has none. If the parameter `release` is given, it replaces
+/// the own pattern's `timed`.
 Pattern pattern_of(const PlanContext& context, const std::optional<Seconds>& asked, bool timed) {
   if (!context.plan.pattern) return make_pattern(context, asked, timed);
   Pattern pattern = *context.plan.pattern;
@@ -179,13 +180,13 @@ Pattern pattern_of(const PlanContext& context, const std::optional<Seconds>& ask
   return pattern;
 }
 
-/// The order of one period, device by device, and of the transfers of each pair of devices.
+/// The orders of the devices, and of a channel for the transfers between each pair of devices.
 struct Unrolling {
   const Plan& plan;
   bool exclusive = true;
   Schedule schedule = {};
   std::map<DeviceId, std::size_t> device_at = {};
-  std::vector<std::pair<std::size_t, std::uint32_t>> cut_at = {};  ///< of a cut: its channel, and which boundary there
+  std::vector<std::pair<std::size_t, std::uint32_t>> cut_at = {};  ///< by cut: its channel, and its boundary there
 
   void list_resources() {
     std::map<std::pair<DeviceId, DeviceId>, std::size_t> channel_at;
@@ -220,8 +221,9 @@ struct Unrolling {
   }
 };
 
-/// Period after period: in period q an operation runs microbatch q - shift, if there is one. A segment holds the
-/// periods that end with the last backward of its microbatches.
+/// Unrolls the pattern, period after period: in period q, an operation runs microbatch q - shift if there is one. The
+/// operation with the largest shift ends a microbatch. So a segment has the periods in which that operation runs the
+/// segment's microbatches, and the first segment also all earlier periods.
 Schedule orders_of(const Plan& plan, const Pattern& pattern, bool exclusive, Segment segment) {
   Unrolling unrolling{plan, exclusive};
   unrolling.list_resources();
@@ -241,7 +243,7 @@ Schedule orders_of(const Plan& plan, const Pattern& pattern, bool exclusive, Seg
 }
 
 Compilation compile(const PlanContext& context, const Options& parameters) {
-  const std::optional<Seconds> asked = parse_seconds(parameters.word("period")).value;  // `least` is no time
+  const std::optional<Seconds> asked = parse_seconds(parameters.word("period")).value;  // none for `least`
   if (const auto problem = problem_of(context, asked)) return ScheduleRefusals{{*problem, ""}};
   const Plan& plan = context.plan;
   const Pattern pattern = pattern_of(context, asked, parameters.word("release") == "timed");

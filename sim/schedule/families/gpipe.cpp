@@ -9,7 +9,7 @@ extern const ScheduleFamily family_gpipe;
 
 namespace {
 
-/// With every forward before any backward, a cap below the number of microbatches can never be kept.
+/// Every forward comes before any backward, so a cap below the number of microbatches cannot be kept.
 ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const std::optional<std::int64_t>& cap = plan.stages[s].in_flight;

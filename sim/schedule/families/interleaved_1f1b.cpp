@@ -9,14 +9,14 @@ extern const ScheduleFamily family_interleaved_1f1b;
 
 namespace {
 
-/// The plan as a ring of devices: stage s on device s mod `devices`.
+/// The plan as a ring of devices: stage s is on device s mod `devices`.
 struct Ring {
   std::int64_t devices = 0;
   std::int64_t chunks = 0;
 };
 
-/// The n-th forward of every device, or its n-th backward. Microbatches go in groups of as many as there are devices:
-/// a group goes through the first chunk, then through the next; its backwards take the chunks in reverse.
+/// The n-th forward of a device, or its n-th backward. Microbatches run in groups of as many as there are devices: a
+/// group goes through the first chunk, then through the next, and so on; its backwards take the chunks in reverse.
 Action action_at(const Ring& ring, std::int64_t device, std::int64_t n, bool backward) {
   const std::int64_t in_group = n % (ring.devices * ring.chunks);
   const std::int64_t chunk = in_group / ring.devices;
@@ -28,7 +28,7 @@ Action action_at(const Ring& ring, std::int64_t device, std::int64_t n, bool bac
   return action;
 }
 
-/// Warm-up forwards, then a forward and a backward in turn, then the backwards that are left.
+/// Warm-up forwards, then forwards and backwards in turn, then the remaining backwards.
 std::vector<Action> order_of(const Ring& ring, std::int64_t device, std::int64_t microbatches) {
   const std::int64_t all = ring.chunks * microbatches;
   const std::int64_t warm = std::min(all, 2 * (ring.devices - 1 - device) + (ring.chunks - 1) * ring.devices);
@@ -76,7 +76,8 @@ ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
   return {};
 }
 
-/// By stage. Four groups show all: the warm-up is at most three, and every group after it is like the one before.
+/// The most microbatches in flight, by stage. Four groups of microbatches are enough to find it: the warm-up is at most
+/// three groups, and after it every group repeats the one before.
 std::vector<std::int64_t> in_flight_of(const Ring& ring, std::int64_t microbatches) {
   const auto stages = static_cast<std::size_t>(ring.devices * ring.chunks);
   std::vector<std::int64_t> pending(stages);
@@ -129,7 +130,7 @@ Compilation compile(const PlanContext& context, const Options& parameters) {
   return program;
 }
 
-/// Round the devices, once for each chunk.
+/// One stage on each device in turn, as often as there are chunks.
 Placement place(std::size_t devices, const Options& parameters) {
   Placement placement;
   for (std::int64_t chunk = 0; chunk < parameters.count("chunks"); ++chunk) {

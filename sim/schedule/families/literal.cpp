@@ -7,8 +7,8 @@ extern const ScheduleFamily family_literal;
 
 namespace {
 
-/// The orders come with the run (`LowerOptions::literal`). Without them all that is known of a stage is that it has no
-/// more in flight than there are microbatches.
+/// The orders are given with the run (`LowerOptions::literal`). Without them, the only known bound on a stage's
+/// microbatches in flight is the number of microbatches.
 Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
   ScheduleProgram program;
   program.orders_are_given = true;

@@ -9,8 +9,8 @@ extern const ScheduleFamily family_pipedream;
 
 namespace {
 
-/// Stages of the same layers have their rounds together: the k-th is complete only if every replica has a k-th
-/// microbatch, so replicas that run fewer hold up the others for good.
+/// Stages with the same layers all-reduce together, and a round is complete only when every replica has run a
+/// microbatch in it. If some replicas run fewer microbatches, the others wait for them forever.
 ScheduleRefusals round_refusals(const PlanContext& context) {
   const Replicas& replicas = context.replicas;
   for (StageId id : indices<StageId>(context.plan.stages.size())) {
@@ -27,7 +27,8 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
   return {};
 }
 
-/// A backward uses the weights of its forward: one copy for each microbatch in flight, the newest included.
+/// A backward uses the weights of its forward, so a replica keeps one copy for each microbatch in flight, including the
+/// newest weights.
 Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
   ScheduleRefusals refusals = round_refusals(context);
   if (!refusals.empty()) return refusals;

@@ -75,7 +75,8 @@ ProcessingFigures ProcessingList::run(std::vector<ProcessedBlock>* blocks) {
   return std::move(figures_);
 }
 
-/// Blocks of one microbatch in their order: forwards by hop, then backwards.
+/// The position of a block among the blocks of its microbatch: forwards by increasing hop, then backwards by decreasing
+/// hop.
 std::uint32_t ProcessingList::step_of(const ProcessingBlock& block) const {
   return block.backward ? 2 * hops_ - 1 - block.hop : block.hop;
 }
@@ -90,11 +91,11 @@ std::uint32_t ProcessingList::resource_of(const ProcessingBlock& block) const {
     const ProcessingChain::Cut& cut = chain_.cuts[block.hop / 2];
     return block.backward ? cut.backward : cut.forward;
   }
-  const auto& seats = chain_.stages[block.hop / 2];
-  return seats[block.microbatch % seats.size()].resource;
+  const auto& slots = chain_.stages[block.hop / 2];
+  return slots[block.microbatch % slots.size()].resource;
 }
 
-/// The block before it of the same microbatch ends then.
+/// The previous block of the same microbatch ends at `ready`.
 void ProcessingList::arrive(std::uint32_t step, std::uint32_t microbatch, Seconds ready) {
   if (step < hops_ && step % 2 == 0 && !gates_[step / 2].empty()) {
     open_gate(step / 2, microbatch, ready);
@@ -103,6 +104,7 @@ void ProcessingList::arrive(std::uint32_t step, std::uint32_t microbatch, Second
   }
 }
 
+/// One of the things that the forward waits for has ended at `at`.
 void ProcessingList::open_gate(std::size_t stage, std::int64_t microbatch, Seconds at) {
   Gate& gate = gates_[stage][static_cast<std::size_t>(microbatch)];
   gate.ready = std::max(gate.ready, at);
@@ -110,6 +112,7 @@ void ProcessingList::open_gate(std::size_t stage, std::int64_t microbatch, Secon
   add(static_cast<std::uint32_t>(2 * stage), static_cast<std::uint32_t>(microbatch), gate.ready);
 }
 
+/// Enters a block at its resource, among those that are ready when the resource is free or among the later ones.
 void ProcessingList::add(std::uint32_t step, std::uint32_t microbatch, Seconds ready) {
   const std::uint32_t round = round_of_[step * static_cast<std::size_t>(microbatches_) + microbatch];
   const Waiting waiting{ready, round, microbatch, step};
@@ -121,10 +124,10 @@ void ProcessingList::add(std::uint32_t step, std::uint32_t microbatch, Seconds r
     push(resource.coming, waiting, kByReady);
   }
   const Waiting& first = resource.ready.empty() ? resource.coming.front() : resource.ready.front();
-  if (first.round == round) announce(number);  // it comes before what was next; rounds differ on a resource
+  if (first.round == round) announce(number);  // it is the next one now: no two blocks of a resource share a round
 }
 
-/// Says anew when the resource can start what.
+/// Enters the resource's next start anew, and thereby makes its older entry stale.
 void ProcessingList::announce(std::uint32_t number) {
   Resource& resource = resources_[number];
   ++resource.version;
@@ -155,7 +158,8 @@ void ProcessingList::start(const Next& next, std::vector<ProcessedBlock>* blocks
   if (waiting.step + 1 < 2 * hops_) arrive(waiting.step + 1, waiting.microbatch, end);
 }
 
-/// What the stages keep count of.
+/// Updates a stage's microbatches in flight when one of its blocks has started and will end at `end`. The end of a
+/// backward opens the gate of the forward that the cap holds back until then.
 void ProcessingList::count(const ProcessingBlock& block, Seconds end) {
   if (block.hop % 2 != 0) return;
   const std::size_t s = block.hop / 2;

@@ -9,10 +9,11 @@
 
 namespace stagecraft {
 
-/// What a block takes on its resource.
+/// The time that a block takes on its resource.
 [[nodiscard]] Seconds block_time(const PipelineTimes& times, const ProcessingBlock& block);
 
-/// The execution of `run_blocks` that is not strict: the rounds of the order are priorities.
+/// The execution of `run_blocks` that is not strict. The rounds of the order serve as priorities: an idle resource
+/// takes the ready block of the earliest round.
 class ProcessingList {
  public:
   /// `times` and `chain` must outlive it.
@@ -22,6 +23,7 @@ class ProcessingList {
   [[nodiscard]] ProcessingFigures run(std::vector<ProcessedBlock>* blocks);
 
  private:
+  /// A block whose earlier block of the same microbatch has run, so that it is known when it is ready.
   struct Waiting {
     Seconds ready;
     std::uint32_t round = 0;
@@ -30,9 +32,9 @@ class ProcessingList {
   };
   struct Resource {
     Seconds free;
-    std::vector<Waiting> ready;   ///< when it is free; a heap by round
-    std::vector<Waiting> coming;  ///< known, but ready later; a heap by (ready, round)
-    std::uint32_t version = 0;    ///< of its entry among the next starts
+    std::vector<Waiting> ready;   ///< ready by the time `free`; a heap by round
+    std::vector<Waiting> coming;  ///< ready later than `free`; a heap by (ready, round)
+    std::uint32_t version = 0;    ///< of its valid entry in `next_`; older entries are ignored
   };
   /// A resource's next start.
   struct Next {
@@ -41,9 +43,9 @@ class ProcessingList {
     std::uint32_t resource = 0;
     std::uint32_t version = 0;
   };
-  /// What a capped stage's forward waits for: its input, and an earlier backward.
+  /// A forward on a capped stage. It waits for its input, and beyond the cap for an earlier backward too.
   struct Gate {
-    std::uint32_t missing = 1;
+    std::uint32_t missing = 1;  ///< how many of them have not ended
     Seconds ready;
   };
 
@@ -63,9 +65,9 @@ class ProcessingList {
   std::int64_t microbatches_;
   std::uint32_t hops_;
   std::vector<std::uint32_t> round_of_;   ///< by step of a microbatch, then by microbatch
-  std::vector<std::vector<Gate>> gates_;  ///< by stage with a cap below its microbatches, then by microbatch
+  std::vector<std::vector<Gate>> gates_;  ///< by stage, then by microbatch; empty where the cap has no effect
   std::vector<Resource> resources_;
-  std::vector<Next> next_;                            ///< a heap; entries of older versions are passed over
+  std::vector<Next> next_;                            ///< a heap by (start, microbatch)
   std::vector<std::vector<std::int64_t>> in_flight_;  ///< by stage and replica
   std::vector<Seconds> ends_;                         ///< of the last backward, by stage
   ProcessingFigures figures_;

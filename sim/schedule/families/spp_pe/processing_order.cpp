@@ -10,7 +10,7 @@ namespace stagecraft {
 std::vector<std::int64_t> in_flight_caps(const std::vector<std::int64_t>& alternating, InFlightCap cap,
                                          const std::vector<std::int64_t>& own) {
   std::vector<std::int64_t> caps(alternating.size(), std::numeric_limits<std::int64_t>::max());
-  std::int64_t ranks = 0;  // after the stage at hand
+  std::int64_t ranks = 0;  // alternating replicas of this stage and of all stages after it
   for (std::size_t s = alternating.size(); s-- > 0;) {
     ranks += alternating[s];
     const std::int64_t others = ranks - 1;
@@ -31,10 +31,10 @@ ProcessingChain processing_chain(const std::vector<std::int64_t>& alternating, c
       const std::uint32_t forward = add();
       chain.cuts.push_back({forward, settings.full_duplex ? add() : forward});
     }
-    auto& seats = chain.stages.emplace_back();
+    auto& slots = chain.stages.emplace_back();
     for (std::int64_t r = 0; r < alternating[s]; ++r) {
       const std::uint32_t resource = add();
-      seats.push_back({resource, resource});
+      slots.push_back({resource, resource});
     }
   }
   return chain;

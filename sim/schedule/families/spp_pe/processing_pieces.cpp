@@ -9,13 +9,13 @@
 namespace stagecraft {
 namespace {
 
-/// What each resource has passed when the microbatches below `end` are through.
+/// `ProcessingRounds::passed` of each resource when exactly the microbatches below `end` have ended.
 std::vector<std::int64_t> passed_by(const ProcessingChain& chain, std::int64_t end) {
   std::vector<std::int64_t> passed(chain.resources, end);
-  for (const auto& seats : chain.stages) {
-    const auto replicas = static_cast<std::int64_t>(seats.size());
+  for (const auto& slots : chain.stages) {
+    const auto replicas = static_cast<std::int64_t>(slots.size());
     for (std::int64_t r = 0; r < replicas; ++r) {
-      passed[seats[static_cast<std::size_t>(r)].resource] = turns_taken(r, replicas, end);
+      passed[slots[static_cast<std::size_t>(r)].resource] = turns_taken(r, replicas, end);
     }
   }
   return passed;
@@ -27,7 +27,8 @@ std::vector<std::int64_t> passed_of(const ProcessingRounds& rounds, std::size_t 
   return passed;
 }
 
-/// How often the cycle can be gone through before any resource has passed all of `begin`; less than 0: it begins later.
+/// How many cycles can be skipped while every resource has still passed less than `begin` says. -1 if some resource has
+/// already passed as much when the cycle begins.
 std::int64_t times_before(const ProcessingCycle& cycle, const std::vector<std::int64_t>& begin) {
   std::int64_t times = std::numeric_limits<std::int64_t>::max();
   for (std::size_t r = 0; r < begin.size(); ++r) {
@@ -38,7 +39,7 @@ std::int64_t times_before(const ProcessingCycle& cycle, const std::vector<std::i
   return times;
 }
 
-/// How often it can be gone through until the first stage may run out of microbatches.
+/// How many cycles can be skipped before the first stage may run out of microbatches; then the rounds differ.
 std::int64_t times_supplied(const ProcessingCycle& cycle, std::int64_t microbatches) {
   std::int64_t times = (microbatches - cycle.at.base()) / cycle.microbatches;
   while (times > 0 && !cycle.at.has_supply(times * cycle.microbatches)) --times;
@@ -61,9 +62,11 @@ void run_to_end(ProcessingRounds& rounds) {
 }  // namespace
 
 std::optional<ProcessingCycle> find_cycle(const ProcessingChain& chain, std::int64_t microbatches) {
-  const std::size_t longest = 64 + 16 * chain.resources;  // bases to look at
+  // Brent's algorithm for finding a cycle: each new state is compared with a kept one, which is replaced at doubling
+  // distances. A state is looked at whenever `base` grows.
+  const std::size_t longest = 64 + 16 * chain.resources;  // number of states to look at
   ProcessingRounds rounds(chain, microbatches);
-  ProcessingRounds kept = rounds;  // at doubling distances (Brent)
+  ProcessingRounds kept = rounds;
   std::vector<std::int64_t> state = rounds.relative_state();
   std::size_t looked = 0;
   std::size_t next_kept = 1;
@@ -113,6 +116,7 @@ std::vector<std::vector<ProcessingBlock>> order_piece(const ProcessingChain& cha
     }
     return true;
   };
+  // A block belongs to the segment if its resource had passed at least `begin` and less than `end` before it.
   while (!is_complete()) {
     for (const auto& [resource, block] : rounds.next()) {
       if (passed[resource] >= begin[resource] && passed[resource] < end[resource]) lists[resource].push_back(block);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kOneMicrobatch = std::uint64_t{1} << 32;
 
-/// Blocks by microbatch; of one microbatch there is never more than one ready.
+/// A key that orders blocks by microbatch. Ties do not matter: a microbatch never has more than one ready block.
 std::uint64_t key_of(std::uint32_t hop, bool backward, std::uint32_t microbatch) {
   return microbatch * kOneMicrobatch + hop * std::uint64_t{2} + (backward ? 1 : 0);
 }
@@ -73,7 +73,8 @@ std::span<const ProcessingRounds::Popped> ProcessingRounds::next() {
   return popped_;
 }
 
-/// The smallest forward that a worker may run.
+/// The key of the worker's forward of the smallest microbatch, if its cap lets it run one. The first stage needs no
+/// input, so its forwards are not in a heap but counted.
 std::optional<std::uint64_t> ProcessingRounds::first_forward(const Worker& worker) const {
   if (worker.in_flight >= worker.cap) return std::nullopt;
   if (worker.stride > 0) {
@@ -112,7 +113,7 @@ std::optional<ProcessingBlock> ProcessingRounds::pop(Resource& resource) {
   return block;
 }
 
-/// The block that the microbatch comes to next: one hop on, past cuts that it need not cross.
+/// Makes the microbatch's next block ready: one hop further, or two where it stays on its device and crosses no cut.
 void ProcessingRounds::push_after(const ProcessingBlock& block) {
   const auto last = static_cast<std::uint32_t>(2 * chain_->stages.size() - 2);
   if (!block.backward && block.hop == last) {
@@ -134,8 +135,8 @@ void ProcessingRounds::push(std::uint32_t hop, bool backward, std::uint32_t micr
   } else if (!backward) {
     push_key(workers_[worker_of(hop / 2, microbatch)].forwards, key);
   } else {
-    const auto& seats = chain_->stages[hop / 2];
-    push_key(resources_[seats[microbatch % seats.size()].resource].others, key);
+    const auto& slots = chain_->stages[hop / 2];
+    push_key(resources_[slots[microbatch % slots.size()].resource].others, key);
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-/// The rounds of `order_blocks`, one by one. A copy goes on from where it was made.
+/// Runs the rounds of `order_blocks`, one by one. A copy continues from the round at which it was made.
 class ProcessingRounds {
  public:
   struct Popped {
@@ -20,37 +20,41 @@ class ProcessingRounds {
   /// `chain` must outlive it.
   ProcessingRounds(const ProcessingChain& chain, std::int64_t microbatches);
 
-  /// What the resources run in the next round, by resource; empty when all is done.
+  /// Runs the next round and returns its blocks, by resource; empty when all blocks have run.
   [[nodiscard]] std::span<const Popped> next();
 
   [[nodiscard]] std::int64_t rounds() const { return round_; }
-  [[nodiscard]] std::vector<std::int64_t> peaks() const;  ///< so far, by stage
-  /// Backwards that a resource has run so far; of a channel of forwards, these.
+  /// By stage: the most microbatches in flight on one replica so far.
+  [[nodiscard]] std::vector<std::int64_t> peaks() const;
+  /// The number of backwards that a resource has run so far; for a channel that carries forwards only, of forwards.
   [[nodiscard]] std::int64_t passed(std::size_t resource) const { return resources_[resource].passed; }
-  /// Microbatches below it have ended. A multiple of every count of replicas.
+  /// All microbatches below it have ended. A multiple of every stage's number of alternating replicas.
   [[nodiscard]] std::int64_t base() const;
-  /// All that the rounds to come depend on, counted from `base`, while no microbatch lacks at the first stage.
+  /// The scheduler's state relative to `base()`. Equal states repeat the same rounds, as long as the first stage still
+  /// has microbatches to start.
   [[nodiscard]] std::vector<std::int64_t> relative_state() const;
-  /// Whether the first stage has had microbatches for all that it could run so far, and `ahead` further ones.
+  /// Whether the first stage has always had a microbatch to start so far, and would still have one if all microbatches
+  /// were counted up by `ahead`.
   [[nodiscard]] bool has_supply(std::int64_t ahead) const;
 
-  /// Counts all microbatches up by `shift`, rounds by `rounds` and what each resource has passed by `passed`.
+  /// Skips whole cycles: adds `shift` to all microbatches, `rounds` to the number of rounds, and `passed` to what each
+  /// resource has passed.
   void advance(std::int64_t shift, std::int64_t rounds, const std::vector<std::int64_t>& passed);
 
  private:
-  /// Replicas of a stage that run whole microbatches, or a stage that divides each.
+  /// One replica of a stage whose replicas alternate, or all replicas of a stage that divides each microbatch.
   struct Worker {
     std::uint32_t stage = 0;
     std::int64_t cap = 0;
     std::int64_t in_flight = 0;
     std::int64_t peak = 0;
-    std::vector<std::uint64_t> forwards;  ///< ready; a heap
-    std::int64_t supply = 0;              ///< of the first stage: its next microbatch
-    std::int64_t stride = 0;              ///< of the first stage: from one to the next; else 0
+    std::vector<std::uint64_t> forwards;  ///< keys of the ready forwards; a heap
+    std::int64_t supply = 0;              ///< on the first stage: the next microbatch to start
+    std::int64_t stride = 0;              ///< on the first stage: from one of its microbatches to the next; else 0
   };
   struct Resource {
     std::vector<std::uint32_t> workers;
-    std::vector<std::uint64_t> others;  ///< ready backwards and transfers; a heap
+    std::vector<std::uint64_t> others;  ///< keys of the ready backwards and transfers; a heap
     std::int64_t passed = 0;
     bool forward_only = false;
   };

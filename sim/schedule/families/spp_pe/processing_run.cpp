@@ -13,7 +13,8 @@ Seconds longest_synchronisation(const PipelineTimes& times) {
   return times.synchronise.empty() ? Seconds(0) : *std::ranges::max_element(times.synchronise);
 }
 
-/// Rounds respect the order of each resource and of each microbatch, so one pass over them gives all times.
+/// The rounds contain the blocks of each resource, and those of each microbatch, in their order. So one pass over the
+/// rounds gives all times.
 ProcessingFigures run_strict(const PipelineTimes& times, std::int64_t microbatches, const ProcessingChain& chain,
                              std::vector<ProcessedBlock>* blocks) {
   ProcessingFigures figures;

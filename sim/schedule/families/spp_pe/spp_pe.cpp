@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kAtOnce = 512;  ///< microbatches that are ordered in one piece
+constexpr std::int64_t kAtOnce = 512;  ///< up to so many microbatches are ordered in one segment
 
 std::vector<std::int64_t> caps_of(const Plan& plan, InFlightCap cap) {
   std::vector<std::int64_t> alternating;
@@ -24,8 +24,8 @@ std::vector<std::int64_t> caps_of(const Plan& plan, InFlightCap cap) {
 
 bool is_divided(const Stage& stage) { return stage.replication == Replication::Split && stage.replicas.size() > 1; }
 
-/// For each device the first one that it is bound to: all devices of a stage that divides its microbatches are one
-/// resource.
+/// Groups devices into resources, and maps each device to one that represents its group. All devices of a stage that
+/// divides its microbatches work together, so they are in one group.
 std::map<DeviceId, DeviceId> bound_devices(const Plan& plan) {
   std::map<DeviceId, DeviceId> bound;
   for (const Stage& stage : plan.stages) {
@@ -42,7 +42,8 @@ std::map<DeviceId, DeviceId> bound_devices(const Plan& plan) {
   return bound;
 }
 
-/// Each alternating replica is a resource, stages that share a device share its; then the channels.
+/// The chain of the plan. Each alternating replica is a resource, and stages that share a device share its resource;
+/// each cut has resources for its channels.
 ProcessingChain chain_of(const Plan& plan, const Replicas& replicas, const ProcessingSettings& settings) {
   ProcessingChain chain;
   chain.caps = caps_of(plan, settings.cap);
@@ -50,18 +51,18 @@ ProcessingChain chain_of(const Plan& plan, const Replicas& replicas, const Proce
   std::map<DeviceId, std::uint32_t> resource_of;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    auto& seats = chain.stages.emplace_back();
+    auto& slots = chain.stages.emplace_back();
     const auto alternating = static_cast<std::size_t>(alternating_replicas(stage));
     for (ReplicaId id : replicas.of(StageId(s)).first(alternating)) {
       const DeviceId device = replicas[id].device;
       const auto [found, is_new] =
           resource_of.try_emplace(bound.at(device), static_cast<std::uint32_t>(chain.resources));
       if (is_new) ++chain.resources;
-      // Nothing else is at the place of a stage of several devices.
+      // A stage that divides its microbatches gets a place of its own, so everything to and from it is transferred.
       const std::uint32_t place = is_divided(stage)
                                       ? std::numeric_limits<std::uint32_t>::max() - static_cast<std::uint32_t>(s)
                                       : device.value();
-      seats.push_back({found->second, place});
+      slots.push_back({found->second, place});
     }
     if (s == 0) continue;
     const auto forward = static_cast<std::uint32_t>(chain.resources++);
@@ -95,7 +96,8 @@ bool is_alone(const PlanContext& context) {
          std::ranges::all_of(context.plan.stages, [](const Stage& each) { return alternating_replicas(each) == 1; });
 }
 
-/// In list execution times decide: whatever a stage's cap, and the one before it, lets in.
+/// The most microbatches in flight in list execution. There the order depends on times, so a stage may reach whatever
+/// its own cap and the caps of the stages before it allow.
 std::vector<std::int64_t> most_in_list(const PlanContext& context, const ProcessingSettings& settings) {
   const std::vector<std::int64_t> caps = caps_of(context.plan, settings.cap);
   const std::size_t stages = context.plan.stages.size();
@@ -106,13 +108,13 @@ std::vector<std::int64_t> most_in_list(const PlanContext& context, const Process
     const std::int64_t own = context.replicas.count(first, context.plan.microbatches);
     least_cap = std::min(least_cap, caps[s]);
     most.push_back(std::min(own, is_alone(context) ? least_cap : caps[s]));
-    // The backward of the last stage comes in the round after its forward: before any other forward.
+    // The last stage's backward is in the round after its forward, so it has priority over any later forward.
     if (is_alone(context) && s + 1 == stages) most.back() = std::min<std::int64_t>(1, own);
   }
   return most;
 }
 
-/// Where nothing but the number of stages decides the order.
+/// The microbatches in flight where the order depends on the number of stages alone (see `order_blocks`).
 std::vector<std::int64_t> plain_in_flight(const Plan& plan) {
   std::vector<std::int64_t> counts;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -131,7 +133,7 @@ std::vector<std::int64_t> in_flight_of(const PlanContext& context, const Process
   return order_peaks(chain_of(context.plan, context.replicas, settings), context.plan.microbatches);
 }
 
-/// Orders made of the lists of resources.
+/// Writes the blocks of the resources' lists into the orders of devices and channels.
 class Writer {
  public:
   Writer(const KeptPlan& kept, const ProcessingSettings& settings, bool exclusive)
@@ -139,7 +141,7 @@ class Writer {
         replicas_(kept.replicas),
         discipline_(settings.strict ? Discipline::Strict : Discipline::Ready),
         caps_(caps_of(kept.plan, settings.cap)) {
-    // No cap above the microbatches has an effect; so products of caps stay small.
+    // A cap above the number of microbatches has no effect; lowering it keeps products of caps small.
     for (std::int64_t& cap : caps_) cap = std::min(cap, plan_.microbatches);
     for (ReplicaId id : replicas_.all()) {
       const DeviceId device = replicas_[id].device;
@@ -149,7 +151,7 @@ class Writer {
     }
     for (std::size_t s = 0; s + 1 < plan_.stages.size(); ++s) {
       ChannelOrder channel{{{StageId(s), StageId(s + 1)}}, discipline_, {}, exclusive, Direction::Both};
-      ways_ = settings.full_duplex ? 2 : 1;
+      channels_per_cut_ = settings.full_duplex ? 2 : 1;
       if (settings.full_duplex) {
         channel.direction = Direction::Forward;
         schedule_.channels.push_back(channel);
@@ -162,7 +164,7 @@ class Writer {
   void add(const ProcessingBlock& block) {
     const std::int32_t priority = discipline_ == Discipline::Ready ? static_cast<std::int32_t>(block.round) : 0;
     if (block.hop % 2 != 0) {
-      const std::size_t channel = ways_ * (block.hop / 2) + (block.backward ? ways_ - 1 : 0);
+      const std::size_t channel = channels_per_cut_ * (block.hop / 2) + (block.backward ? channels_per_cut_ - 1 : 0);
       schedule_.channels[channel].actions.push_back({block.backward, priority, block.microbatch, Seconds(0), 0});
       return;
     }
@@ -172,7 +174,7 @@ class Writer {
     action.stage = StageId(block.hop / 2);
     action.microbatch = block.microbatch;
     action.priority = priority;
-    // Where times decide, the order does not keep the caps.
+    // On a ready lane times decide which forward starts, so the order alone does not keep the caps; `after` does.
     const auto cap =
         static_cast<std::uint64_t>(caps_[block.hop / 2]) * static_cast<std::uint64_t>(alternating_replicas(stage));
     if (discipline_ == Discipline::Ready && !block.backward && block.microbatch >= cap) {
@@ -191,8 +193,8 @@ class Writer {
   const Plan& plan_;
   const Replicas& replicas_;
   Discipline discipline_;
-  std::vector<std::int64_t> caps_;  ///< by stage
-  std::size_t ways_ = 1;            ///< channels of a cut
+  std::vector<std::int64_t> caps_;    ///< by stage
+  std::size_t channels_per_cut_ = 1;  ///< number of channels of a cut
   std::map<DeviceId, std::size_t> order_of_;
   Schedule schedule_;
 };

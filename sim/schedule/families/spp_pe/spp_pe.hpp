@@ -8,7 +8,7 @@ namespace stagecraft {
 
 extern const ScheduleFamily family_spp_pe;
 
-/// What the parameters of schedule `spp-pe` ask for. **Throws** as `schedule_parameters`.
+/// The settings that the parameters of schedule `spp-pe` ask for. **Throws** like `schedule_parameters`.
 [[nodiscard]] ProcessingSettings processing_settings(const ScheduleChoice& choice);
 
 }  // namespace stagecraft
