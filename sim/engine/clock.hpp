@@ -8,15 +8,15 @@
 
 namespace stagecraft {
 
-/// One start of an operation. An operation that a failure aborts starts again with the next generation, so that what an
-/// engine reports of the aborted start can be told apart and is ignored.
+/// One start of an operation. An operation that a failure aborts starts again with the next generation, so that a
+/// completion of the aborted start is recognised and ignored.
 struct Start {
   OpId op;
   std::uint32_t generation = 0;
 };
 
-/// What the executor asks of an engine: how time passes and how long transfers take. The engine answers through
-/// `Executor::complete` and `Executor::wake`, never from inside these calls.
+/// The interface of an engine to the executor: how time passes, and how long transfers take. The engine answers by
+/// calling `Executor::complete` and `Executor::wake`, but never from inside these functions.
 class Clock {
  public:
   Clock() = default;
@@ -33,7 +33,7 @@ class Clock {
   virtual void wake_at(std::uint64_t token, Seconds at) = 0;
   /// Sends `op.bytes` from `op.from` to `op.to`, two connected places; then `Executor::complete(start)`.
   virtual void start_transfer(Start start, const Op& op) = 0;
-  /// Stops a transfer under way; it is not completed any more.
+  /// Stops a transfer under way; no completion of it follows.
   virtual void abort_transfer(Start start) = 0;
   virtual void set_bandwidth(LinkId link, BytesPerSecond bandwidth) = 0;
 };

@@ -4,8 +4,8 @@
 
 namespace stagecraft {
 
-// In rounds: all that is ready, then all resources that are free, then the one winner of the contest. A winner is
-// determined only when nobody is left who may still enter the contest.
+// Works in rounds: first all operations that have become ready, then all resources that have become free, then one
+// operation of the contest. A winner is chosen only when no further operation can enter the contest.
 std::optional<std::uint64_t> Dispatcher::next() {
   while (true) {
     while (next_ready_ < ready_.size()) {
@@ -15,7 +15,7 @@ std::optional<std::uint64_t> Dispatcher::next() {
     }
     ready_.clear();
     next_ready_ = 0;
-    if (!returned_.empty() && next_freed_ == 0) {  // those that return later have to wait for the next round
+    if (!returned_.empty() && next_freed_ == 0) {  // operations that are returned later wait for the next round
       if (const auto op = next_returned()) return op;
     }
     while (next_freed_ < freed_.size()) {
@@ -48,7 +48,8 @@ std::optional<std::uint64_t> Dispatcher::next_returned() {
   return std::nullopt;
 }
 
-/// A free resource turns to its next operation: the front of a strict lane may start at once.
+/// Finds the next operation of a free resource. The front of a strict lane may start at once; on a ready lane or a link
+/// the least waiter enters the contest.
 std::optional<std::uint64_t> Dispatcher::next_of(Resource& resource) {
   if (!resource.is_free()) return std::nullopt;
   if (resource.discipline == Discipline::Ready) {
@@ -59,7 +60,7 @@ std::optional<std::uint64_t> Dispatcher::next_of(Resource& resource) {
   return std::nullopt;
 }
 
-/// The least of those that the resource has held up competes again.
+/// Lets the least operation that the resource has held up compete again.
 void Dispatcher::enter_contest(Resource& resource) {
   Claims& waiters = resource.waiters;
   while (!waiters.empty() && !operations_.is_in_state(waiters.top().op, Operation::State::Ready)) waiters.pop();
@@ -80,7 +81,8 @@ bool Dispatcher::consider(std::uint64_t op) {
   return !outages_.hold(op, what.op);
 }
 
-/// Whether the operation gets all that it needs.
+/// Whether the operation, the least of the contest, gets all resources that it needs. If not, it waits at a resource
+/// that holds it up.
 bool Dispatcher::wins(std::uint64_t op) {
   if (!operations_.is_in_state(op, Operation::State::Ready)) return false;
   const Operation& what = operations_[op];
@@ -93,11 +95,12 @@ bool Dispatcher::wins(std::uint64_t op) {
     if (!resource->is_free()) held_up_by = resource;
   }
   if (!is_behind_others && held_up_by == nullptr && !outages_.hold(op, what.op)) return true;
-  // Behind others on a strict lane, or held up by one: considered again at its front.
+  // An operation that is behind others on a strict lane, or held up by a busy strict lane, is considered again when it
+  // is at the front of that lane (`next_of`). Otherwise it waits at the resource that holds it up.
   if (!is_behind_others && held_up_by != nullptr && held_up_by->discipline == Discipline::Ready) {
     held_up_by->waiters.push({what.op.priority, what.ready_at, op});
   }
-  for (Resource* resource : needed) {  // what it leaves free may serve the next in line
+  for (Resource* resource : needed) {  // a free resource that it does not take may serve the next waiter
     if (resource->is_free() && resource->discipline == Discipline::Ready) enter_contest(*resource);
   }
   return false;

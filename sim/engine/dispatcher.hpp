@@ -12,32 +12,34 @@
 
 namespace stagecraft {
 
-/// Says which operation starts next. An operation that needs at most one strict lane starts as soon as it is ready and
-/// at the front of that lane; nobody else can take the lane from it. All others compete: the least (priority, time it
-/// became ready, number) goes first, and what is held up by a resource is considered again when that becomes free.
+/// Chooses which operation starts next.
 ///
-/// It only says so: whoever asks must start the operation before asking again.
+/// An operation that needs at most one strict lane starts as soon as it is ready and at the front of that lane; no
+/// other operation can take the lane from it. All other operations compete: the least (priority, time it became ready,
+/// number) goes first. An operation that is held up by a resource is considered again when the resource becomes free.
+///
+/// The dispatcher only chooses: the caller must start the operation before it asks again.
 class Dispatcher {
  public:
   /// All must outlive the dispatcher.
   Dispatcher(OperationStore& operations, Resources& resources, Outages& outages, Wakes& wakes, const Clock& clock)
       : operations_(operations), resources_(resources), outages_(outages), wakes_(wakes), clock_(clock) {}
 
-  /// To be extended by operations whose dependencies have ended.
+  /// The list to which operations are appended when their dependencies have ended.
   [[nodiscard]] std::vector<std::uint64_t>& ready() { return ready_; }
   /// An operation that had started is ready again.
   void return_to(std::uint64_t op) { returned_.push_back(op); }
-  /// Nobody holds the resource any more.
+  /// No operation holds the resource any more.
   void release(Resource& resource) {
     resource.busy = false;
-    offer(resource);
+    note_freed(resource);
   }
   /// The resource may have become free.
-  void offer(Resource& resource) { freed_.push_back(&resource); }
+  void note_freed(Resource& resource) { freed_.push_back(&resource); }
 
-  /// The next operation to start now; none if nothing more can.
+  /// The next operation to start now; none if no more can start at this instant.
   [[nodiscard]] std::optional<std::uint64_t> next();
-  /// Whether the operation can start at once. If not, it has its place among those that wait.
+  /// Whether the operation can start at once. If not, it has been entered where it will be considered again.
   [[nodiscard]] bool consider(std::uint64_t op);
   [[nodiscard]] bool has_ready() const { return !ready_.empty(); }
 
@@ -53,12 +55,12 @@ class Dispatcher {
   Outages& outages_;
   Wakes& wakes_;
   const Clock& clock_;
-  std::vector<std::uint64_t> ready_;     ///< waited for dependencies until now
-  std::vector<std::uint64_t> returned_;  ///< were aborted
-  std::vector<Resource*> freed_;
-  std::size_t next_ready_ = 0;  ///< positions in these lists: those before have been considered
-  std::size_t next_freed_ = 0;
-  Claims contest_;  ///< of those that may have all they need, the least is the next
+  std::vector<std::uint64_t> ready_;     ///< operations whose dependencies have just ended
+  std::vector<std::uint64_t> returned_;  ///< aborted operations that are to start again
+  std::vector<Resource*> freed_;         ///< resources that may have become free
+  std::size_t next_ready_ = 0;           ///< in `ready_`: all before it have been considered
+  std::size_t next_freed_ = 0;           ///< in `freed_`, likewise
+  Claims contest_;                       ///< operations that compete; the least is tried first
 };
 
 }  // namespace stagecraft

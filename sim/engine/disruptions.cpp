@@ -29,7 +29,7 @@ void Disruptions::strike_at(std::uint32_t microbatch) {
   }
 }
 
-/// The rest of a running computation takes the new factor; its old completion goes stale with its generation.
+/// The rest of a running computation takes the new factor. Its generation changes, so its old completion is ignored.
 void Disruptions::apply(const Slowdown& change) {
   run_.speeds.set_slowdown(change.device, change.factor);
   for (const SpanLog::Started& started : run_.log.started()) {
@@ -59,7 +59,8 @@ void Disruptions::apply(const Failure& change) {
   run_.log.flush();
 }
 
-/// What starts at this very instant starts after the event, and so has its noise.
+/// A computation that starts at the instant of an event starts after it. So computations that have already been started
+/// at this instant get the new noise too.
 void Disruptions::apply(const Jitter& change) {
   run_.speeds.set_noise(change);
   const Seconds now = run_.clock.now();
@@ -87,7 +88,7 @@ void Disruptions::abort(std::uint64_t op) {
 
 std::vector<std::uint64_t> Disruptions::recover(DeviceId device) {
   if (!run_.outages.end(device)) return {};
-  for (Resource* lane : run_.resources.set_down(device, false)) run_.dispatcher.offer(*lane);
+  for (Resource* lane : run_.resources.set_down(device, false)) run_.dispatcher.note_freed(*lane);
   return run_.outages.release(device);
 }
 

@@ -18,7 +18,7 @@
 
 namespace stagecraft {
 
-/// The parts of a run that events act on. All must outlive whoever is given this.
+/// The parts of a run that events act on. They must outlive the `Disruptions`.
 struct RunParts {
   const Platform& platform;
   Clock& clock;
@@ -31,13 +31,13 @@ struct RunParts {
   SpanLog& log;
 };
 
-/// When events strike, and what they do to operations under way. What ends at the instant of an event has ended before
-/// it, and what starts then starts after it.
+/// Applies events when their time comes, also to operations under way. An operation that ends at the instant of an
+/// event has ended before it, and one that starts at that instant starts after it.
 class Disruptions {
  public:
   Disruptions(const RunParts& run, Events events) : run_(run), events_(std::move(events)) {}
 
-  /// Strikes what is due at the start of the run, and puts off the rest.
+  /// Applies the events that are due at the start of the run, and sets wakes for the others.
   void begin();
   /// An event's instant has come: `Wake::Kind::Event`.
   void strike(std::uint64_t event);
@@ -57,7 +57,7 @@ class Disruptions {
 
   RunParts run_;
   Events events_;
-  std::multimap<std::uint32_t, std::uint64_t> at_microbatch_;  ///< by microbatch: events that have not struck
+  std::multimap<std::uint32_t, std::uint64_t> at_microbatch_;  ///< by microbatch: events that have not happened yet
 };
 
 }  // namespace stagecraft

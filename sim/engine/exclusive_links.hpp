@@ -10,7 +10,8 @@
 
 namespace stagecraft {
 
-/// The links that one transfer at a time must hold for itself, and which of them each unfinished transfer needs.
+/// The exclusive links of a platform, which only one transfer at a time may use, and the ones that each unfinished
+/// transfer needs.
 class ExclusiveLinks {
  public:
   /// `platform` must outlive the links.
@@ -18,9 +19,10 @@ class ExclusiveLinks {
 
   /// Whether the platform has any.
   [[nodiscard]] bool exist() const { return !links_.empty(); }
-  /// Finds those on the operation's route. Returns whether it needs any. **Requires** that some exist.
+  /// Finds and keeps the exclusive links on the operation's route. Returns whether there are any. **Requires** that the
+  /// platform has some.
   bool find(std::uint64_t op, const Op& what);
-  /// Appends what `find` has found to `resources`.
+  /// Appends the links that `find` has found to `resources`.
   void append(std::uint64_t op, std::vector<Resource*>& resources);
   /// The operation has ended.
   void forget(std::uint64_t op) { needed_.erase(op); }

@@ -103,7 +103,7 @@ void Executor::complete(Start done) {
   const std::uint64_t op = done.op.value();
   if (!operations_.is_in_state(op, Operation::State::Running)) return;
   const Operation& what = operations_[op];
-  if (what.generation != done.generation) return;  // of a start that a change has overtaken
+  if (what.generation != done.generation) return;  // it belongs to an earlier start, or an event has changed its end
   operations_.complete(op, clock_.now(), dispatcher_.ready());
   speeds_.end(op);
   observations_.end(what.op, what.end - what.start);
@@ -116,7 +116,7 @@ void Executor::complete(Start done) {
   log_.flush();
 }
 
-/// Does what was put off until now, after all that ends now.
+/// Handles the wakes of this instant. All completions of the instant have been reported before.
 void Executor::handle_wakes() {
   for (const Wake& wake : wakes_.take_rung()) {
     switch (wake.kind) {

@@ -19,12 +19,12 @@
 
 namespace stagecraft {
 
-/// Runs the windows of an operation graph on a clock: what may start when, under dependencies, lanes, exclusive links,
-/// not-before times, and events. Both engines are this executor over a different clock, so they differ in nothing but
-/// how transfers share links.
+/// Runs the windows of an operation graph on a clock. It decides when each operation may start, given dependencies,
+/// lanes, exclusive links, not-before times and events. Both engines are this executor with a different clock, so they
+/// differ only in how transfers share links.
 ///
-/// All completions of one instant are reported before `dispatch` starts what they set free, so that at each instant
-/// everything that wants a lane or link is known and the least (priority, time it became ready, id) gets it.
+/// All completions of one instant are reported before `dispatch` starts the operations that they make ready. So at each
+/// instant everything that wants a lane or link is known, and the least (priority, time it became ready, id) gets it.
 class Executor {
  public:
   /// `platform` and `clock` must outlive the executor.
@@ -32,15 +32,16 @@ class Executor {
   Executor(const Executor&) = delete;  // its parts refer to each other
   Executor& operator=(const Executor&) = delete;
 
-  /// Pulls the first windows and starts what can start.
+  /// Pulls the first windows and starts every operation that can start.
   void begin();
   void complete(Start done);
   void wake(std::uint64_t token) { wakes_.ring(token); }
-  /// Starts what the completions and wakes since the last call have made possible; pulls windows as devices run dry.
+  /// Starts every operation that the completions and wakes since the last call have made possible. Pulls windows when a
+  /// device has no further operation.
   void dispatch();
 
-  /// At one instant several operations may compete, so the order of completions within it must not matter: `dispatch`
-  /// has to be put off until all of them are in.
+  /// Whether several operations may compete at one instant. Then the order of completions within the instant must not
+  /// matter, so `dispatch` may be called only when all of them have been reported.
   [[nodiscard]] bool is_contested() const { return is_contested_; }
   [[nodiscard]] bool is_finished() const { return is_exhausted_ && operations_.unfinished() == 0; }
   [[nodiscard]] std::uint64_t unfinished() const { return operations_.unfinished(); }

@@ -15,7 +15,8 @@ class MeasuredSums {
 
   /// Opens `count` accounts, numbered from the result on.
   std::uint32_t open_accounts(std::uint32_t count);
-  /// The end of the measured window is not before `at`: what ends by then need not be kept. Grows.
+  /// The end of the measured window is not before `at`, so pieces that end by then can be summed at once. Never
+  /// decreases.
   void bound_end(Seconds at) { end_bound_ = at; }
   [[nodiscard]] Seconds end_bound() const { return end_bound_; }
 
@@ -35,8 +36,8 @@ class MeasuredSums {
 
  private:
   bool synchronous_;
-  std::vector<double> present_;   ///< by account: the iteration in hand
-  std::vector<double> measured_;  ///< the last complete iteration, of the accounts that were open at its end
+  std::vector<double> present_;   ///< by account: sums of the present iteration
+  std::vector<double> measured_;  ///< sums of the last complete iteration, for the accounts that were open at its end
   TimeWindow window_;
   Seconds end_bound_;
 };

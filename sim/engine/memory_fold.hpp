@@ -11,8 +11,11 @@
 
 namespace stagecraft {
 
-/// Follows the bytes in use at each place over a run and keeps the peaks. At one instant, what ends frees before what
-/// starts takes.
+/// Follows the bytes in use at each place over a run and keeps the peaks. At one instant, operations that end free
+/// their memory before operations that start take theirs.
+///
+/// Spans arrive in the order of their starts, so memory that a span frees at its end is put into a queue, and is freed
+/// when a later span at that place starts.
 class MemoryFold {
  public:
   explicit MemoryFold(const Platform& platform);
@@ -27,7 +30,7 @@ class MemoryFold {
  private:
   struct Release {
     Seconds at;
-    std::uint64_t order = 0;  ///< of equal instants, first in, first out: the same sums in the same order
+    std::uint64_t order = 0;  ///< at equal instants first in, first out, so that every run adds in the same order
     MemoryCategory category = MemoryCategory::Stash;
     Bytes bytes;
     friend bool operator>(const Release& a, const Release& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }

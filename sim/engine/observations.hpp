@@ -7,10 +7,10 @@
 
 namespace stagecraft {
 
-/// Gathers what an online planner may know of the run: counts and times by stage since the last observation.
+/// Gathers the observation for an online planner: counts and times by stage since the last observation.
 class Observations {
  public:
-  /// A window has announced so many further stages.
+  /// A window has announced `count` further stages.
   void add_stages(std::size_t count) { present_.stages.resize(present_.stages.size() + count); }
   /// A forward of the microbatch has started.
   void inject(std::uint32_t microbatch) {
@@ -18,7 +18,7 @@ class Observations {
   }
   /// An operation has taken `seconds`. **Requires** that a window has announced its stage.
   void end(const Op& op, Seconds seconds);
-  /// What has been seen since the last call.
+  /// Returns the observation since the last call, and starts a new one.
   [[nodiscard]] Observation take(Seconds now);
 
  private:

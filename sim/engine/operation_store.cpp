@@ -5,7 +5,7 @@
 namespace stagecraft {
 
 OperationStore::OperationStore() {
-  edges_.push_back({});  // position 0 ends a list
+  edges_.push_back({});  // position 0 means the end of a list
 }
 
 void OperationStore::expect(const OpGraph& window) {
@@ -44,7 +44,8 @@ std::span<const MemoryDelta> OperationStore::joined(std::uint64_t begin, std::ui
   return joined_;
 }
 
-// An operation's edges were appended with it, so those of a prefix of the operations are a prefix of the edges.
+// Edges are appended together with the operation that waits, so the edges of the oldest operations are the oldest
+// edges.
 void OperationStore::forget_reported() {
   std::uint64_t oldest = operations_.begin();
   for (; oldest < operations_.end() && operations_[oldest].reported; ++oldest) {

@@ -16,12 +16,13 @@ struct Operation {
 
   Op op;
   State state = State::Waiting;
-  bool reported = false;         ///< its span has been handed to the sink
-  bool simple = true;            ///< holds at most one lane, and no exclusive link
-  OpKind cause = OpKind::Setup;  ///< of the dependency that ended last, with its number, start and end
-  std::uint32_t missing = 0;     ///< dependencies that have not ended
-  std::uint32_t generation = 0;  ///< of its start
-  std::uint32_t edges = 0;       ///< to the dependencies it waited for when it was loaded
+  bool reported = false;  ///< its span has been handed to the sink
+  bool simple = true;     ///< holds at most one lane, and no exclusive link
+  OpKind cause =
+      OpKind::Setup;          ///< kind of the dependency that ended last; `cause_op`, … are its number, start and end
+  std::uint32_t missing = 0;  ///< dependencies that have not ended
+  std::uint32_t generation = 0;  ///< of its present start; completions of another generation are ignored
+  std::uint32_t edges = 0;       ///< number of dependencies that had not ended when it was loaded
   std::uint64_t successors = 0;  ///< head of a list of edges; 0 ends it
   std::uint64_t delta_end = 0;
   Seconds ready_at;
@@ -32,8 +33,8 @@ struct Operation {
   Seconds cause_end;
 };
 
-/// The operations of the windows loaded so far, what they wait for, and what they do to memory. An operation is
-/// forgotten when it and all older ones have been reported.
+/// The operations of the windows loaded so far, with their dependencies and memory changes. An operation is forgotten
+/// when it and all older ones have been reported.
 class OperationStore {
  public:
   OperationStore();
@@ -70,7 +71,7 @@ class OperationStore {
     const Operation& what = operations_[op];
     return {OpId(op), what.start, end, what.cause_start, what.cause_end, what.cause, aborted};
   }
-  /// What the operation does to memory; valid until the next call.
+  /// The memory changes of the operation; valid until the next call.
   [[nodiscard]] std::span<const MemoryDelta> deltas_of(std::uint64_t op) {
     const std::uint64_t begin = op == operations_.begin() ? deltas_.begin() : operations_[op - 1].delta_end;
     const std::uint64_t end = operations_[op].delta_end;
@@ -87,7 +88,8 @@ class OperationStore {
     std::uint64_t successor = 0;
     std::uint64_t next = 0;
   };
-  /// Of dependencies that end at one instant the youngest counts, whichever is reported first.
+  /// Notes a dependency that has ended as the cause if it ended last. Of dependencies that end at the same instant the
+  /// one with the largest number counts, in whatever order they are reported.
   static void note_cause(Operation& successor, const Operation& ended, std::uint64_t op) {
     if (ended.end < successor.cause_end || (ended.end == successor.cause_end && op < successor.cause_op)) return;
     successor.cause = ended.op.kind;

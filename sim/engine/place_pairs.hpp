@@ -23,7 +23,7 @@ class PlacePairs {
  private:
   std::vector<Pair> items_;
   std::unordered_map<std::uint64_t, std::uint32_t> index_;
-  std::uint64_t last_key_ = ~std::uint64_t{0};  ///< transfers of one pair often come one after the other
+  std::uint64_t last_key_ = ~std::uint64_t{0};  ///< a shortcut: transfers of one pair often follow each other
   std::uint32_t last_ = 0;
 };
 

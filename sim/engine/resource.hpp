@@ -13,7 +13,7 @@
 
 namespace stagecraft {
 
-/// An operation that wants resources which others want too; the least one goes first.
+/// An operation that competes for resources; the least claim goes first.
 struct Claim {
   std::int32_t priority = 0;
   Seconds ready_at;
@@ -22,16 +22,16 @@ struct Claim {
 };
 using Claims = std::priority_queue<Claim, std::vector<Claim>, std::greater<>>;
 
-/// What one operation at a time holds: a lane, or an exclusive link.
+/// Something that one operation at a time may hold: a lane, or an exclusive link.
 struct Resource {
   Discipline discipline = Discipline::Ready;
-  DeviceId device;  ///< of a compute lane
+  DeviceId device;  ///< none unless it is a device's lane
   bool busy = false;
   bool down = false;                ///< its device has failed
   bool closed = false;              ///< no later window adds to it
-  std::uint64_t unstarted = 0;      ///< operations appended and not started
-  std::deque<std::uint64_t> queue;  ///< strict: in order
-  Claims waiters;                   ///< ready: those found to be held up by this resource
+  std::uint64_t unstarted = 0;      ///< operations that have joined it and have not started
+  std::deque<std::uint64_t> queue;  ///< strict: its unstarted operations in their order
+  Claims waiters;                   ///< ready: operations that were found to be held up by this resource
 
   [[nodiscard]] bool is_free() const { return !busy && !down; }
   /// Whether the executor must look ahead for it: a device's lane that is not closed.

@@ -13,8 +13,8 @@
 
 namespace stagecraft {
 
-/// What operations hold while they run: their lanes, and the exclusive links of transfers. Counts which devices have
-/// work in hand, so that the executor knows when to ask for the next window.
+/// The resources that operations hold while they run: their lanes, and the exclusive links of transfers. Also counts
+/// the device lanes without an unstarted operation, so that the executor knows when to ask for the next window.
 class Resources {
  public:
   /// `platform` must outlive the resources.
@@ -34,19 +34,19 @@ class Resources {
   [[nodiscard]] Resource& lane(LaneId lane) { return lanes_[lane.value()]; }
   /// All that the operation holds while it runs, the lane first; valid until the next call.
   [[nodiscard]] std::span<Resource* const> of(std::uint64_t op, const Op& what);
-  /// Devices that a computation occupies beyond its first.
+  /// The devices that a computation occupies besides its first one.
   [[nodiscard]] std::span<const DeviceId> further_devices(std::uint64_t op, const Op& what) const {
     if (what.extra_lanes == 0) return {};
     return further_.at(op).devices;
   }
 
-  /// The operation at its front, or one that it was asked for, starts.
+  /// An operation starts and takes the resource; on a strict lane the one at its front.
   void take(Resource& resource) {
     resource.busy = true;
     if (resource.discipline == Discipline::Strict) resource.queue.pop_front();
     if (resource.unstarted > 0 && --resource.unstarted == 0 && resource.is_open()) ++starved_;
   }
-  /// An operation that was aborted is the next one again.
+  /// An operation was aborted; on a strict lane it is the next one again.
   void put_back(Resource& resource, std::uint64_t op);
   /// The device fails or recovers. Returns its lanes.
   std::span<Resource* const> set_down(DeviceId device, bool down);
@@ -55,12 +55,12 @@ class Resources {
   void forget_links(std::uint64_t op) {
     if (links_.exist()) links_.forget(op);
   }
-  /// The operation has been reported: nobody asks for its devices any more.
+  /// The operation has been reported, so its further lanes and devices are not needed any more.
   void forget_lanes(std::uint64_t op) { further_.erase(op); }
 
   /// Whether transfers compete for links.
   [[nodiscard]] bool has_exclusive_links() const { return links_.exist(); }
-  /// Whether some device may do nothing only because its next operation stands in a window that is not loaded yet.
+  /// Whether some device may be idle only because its next operation is in a window that is not loaded yet.
   [[nodiscard]] bool need_window() const { return starved_ > 0 || open_ == 0; }
 
  private:

@@ -6,8 +6,8 @@
 
 namespace stagecraft {
 
-/// The live middle of an endless list: items keep their global positions while those at the front are dropped.
-/// Memory follows the number of live items, rounded up to a power of two.
+/// A queue in a ring buffer whose items keep their global positions while older ones are dropped. Its memory follows
+/// the number of live items, rounded up to a power of two.
 template <class T>
 class Ring {
  public:
@@ -22,18 +22,18 @@ class Ring {
     (*this)[end_] = std::move(item);
     return end_++;
   }
-  /// Makes room for `count` more items at once.
+  /// Makes space for `count` more items at once.
   void reserve(std::uint64_t count) {
     std::uint64_t size = items_.empty() ? 64 : items_.size();
     while (size < end_ - begin_ + count) size *= 2;
     if (size > items_.size()) grow_to(size);
   }
-  /// Appends an item as it was when its place was last used, for the caller to fill.
+  /// Appends an item with whatever value its place in the buffer last had, for the caller to overwrite.
   T& extend() {
     if (end_ - begin_ == items_.size()) grow();
     return (*this)[end_++];
   }
-  /// The items from `begin` to `end` as one run, if they lie so in memory; else null.
+  /// The items [begin, end) if they are contiguous in memory; else null.
   [[nodiscard]] const T* run(std::uint64_t begin, std::uint64_t end) const {
     const std::uint64_t mask = items_.size() - 1;
     return (begin & mask) <= ((end - 1) & mask) ? &items_[begin & mask] : nullptr;

@@ -24,7 +24,7 @@ void SpanLog::flush() {
   operations_.forget_reported();
 }
 
-/// An operation on several devices is reported once for each; what it does to memory, once.
+/// An operation on several devices is reported once for each of them; its memory changes are reported only once.
 void SpanLog::report(const Started& started) {
   const Operation& what = operations_[started.op];
   const Span span = started.aborted ? started.span : operations_.span_of(started.op, what.end, false);

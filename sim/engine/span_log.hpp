@@ -10,8 +10,8 @@
 
 namespace stagecraft {
 
-/// Reports spans in the order of the starts: an operation that has ended waits until all that started before it have
-/// ended too.
+/// Merges the spans of all operations into one timeline, in the order of the starts. Operations end in another order
+/// than they start, so a span that has ended is kept until all spans that started before it have ended too.
 class SpanLog {
  public:
   /// One start.
@@ -25,12 +25,12 @@ class SpanLog {
   SpanLog(const Platform& platform, OperationStore& operations, Resources& resources, SpanSink sink);
 
   void start(std::uint64_t op) { started_.push_back({op, false, {}}); }
-  /// The start at `position` of `started` is broken off.
+  /// The start at `position` of `started` is aborted.
   void abort(std::size_t position, Seconds at);
-  /// Reports what can be reported, and lets the store forget what nobody needs any more.
+  /// Reports all spans at the front that have ended, and lets the store forget operations that are not needed any more.
   void flush();
 
-  /// What has started and is not reported yet, ended or not, in the order of the starts.
+  /// The starts that are not reported yet, ended or not, in their order.
   [[nodiscard]] const std::deque<Started>& started() const { return started_; }
 
  private:

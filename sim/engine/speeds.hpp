@@ -12,8 +12,8 @@
 
 namespace stagecraft {
 
-/// How long computations take: noise, and the slowdowns of the devices. Where slowdowns change during the run, it knows
-/// what is left of each computation under way.
+/// How long computations take, given noise and the slowdowns of the devices. If slowdowns change during the run, it
+/// keeps the remaining work of each computation under way.
 class Speeds {
  public:
   /// `platform` must outlive the speeds.
@@ -23,7 +23,7 @@ class Speeds {
   /// For computations that start from now on.
   void set_noise(const Jitter& noise) { noise_ = noise; }
 
-  /// When a computation that starts now will end. `further_devices`: those that it occupies beyond `what.from`.
+  /// When a computation that starts now will end. `further_devices`: those that it occupies besides `what.from`.
   [[nodiscard]] Seconds start(std::uint64_t op, const Op& what, std::span<const DeviceId> further_devices, Seconds now);
   /// When a computation under way will end, now that the slowdown of one of its devices has changed.
   [[nodiscard]] Seconds resume(std::uint64_t op, const Op& what, std::span<const DeviceId> further_devices,
@@ -33,7 +33,7 @@ class Speeds {
   }
 
  private:
-  /// What is left of a running computation.
+  /// The remaining work of a running computation.
   struct Work {
     Seconds left;  ///< at nominal speed, at `at`
     Seconds at;

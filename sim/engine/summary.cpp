@@ -69,7 +69,7 @@ OpSource announced_to(Summary& summary, OpSource source) {
 }
 
 void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
-  if (!span.aborted && span.id != last_counted_) {  // an operation of several devices comes once for each
+  if (!span.aborted && span.id != last_counted_) {  // an operation on several devices is reported once for each
     ++operations_;
     last_counted_ = span.id;
   }
@@ -109,14 +109,16 @@ void Summary::add_computation(const Span& span, const Op& op) {
   }
   if (!op.closes) return;
   --device.in_flight;
-  // Of two microbatches a stride apart the later one runs where the earlier ran, and after it.
+  // The measured window ends with microbatch `last`. A microbatch whole strides before it runs on the same replicas and
+  // ends earlier, so the window cannot end before this span does.
   const std::int64_t distance = measurement_.last - std::int64_t{op.microbatch};
   if (!in_start_order_ && distance >= 0 && distance % measurement_.stride == 0) {
     sums_.bound_end(std::max(sums_.end_bound(), span.end));
   }
 }
 
-/// The idle time before a computation, by what it waited for last.
+/// Counts idle time before a computation as communication if a transfer was the last thing that it waited for: the part
+/// of the gap during which that transfer was under way.
 void Summary::add_gap(const DeviceState& device, const Span& span) {
   if (!is_transfer(span.cause)) return;
   const Seconds begin = std::max(device.last_end, span.cause_start);
@@ -154,7 +156,8 @@ void Summary::add_barrier(Seconds at) {
   sums_.pass_barrier(at);
 }
 
-/// The idle time between a device's last computation and the end of the iteration.
+/// Counts the idle time between a device's last computation and the end of the iteration during which its all-reduces
+/// were under way.
 void Summary::add_tail(const DeviceState& device, Seconds end) {
   const Seconds reduced = covered(device.all_reduces, device.last_end, end);
   if (reduced > Seconds(0)) sums_.add({device.accounts + kAllReduce, device.last_end, end, reduced.value()});

@@ -16,16 +16,16 @@
 
 namespace stagecraft {
 
-/// Folds the spans of a run into its report: the one place where bubble ratios, time splits and peaks are defined,
-/// whichever engine ran. Devices and stages join as the windows announce them. Memory does not grow with the length of
-/// the run.
+/// Folds the spans of a run into its report. Bubble ratios, time splits and peaks are defined here and nowhere else,
+/// whichever engine ran. Devices and stages join when the windows announce them. Memory does not grow with the length
+/// of the run.
 class Summary {
  public:
   /// `platform` must outlive the summary. `in_start_order`: the engine reports all spans in the order of their starts,
   /// not only those of each device.
   Summary(const Platform& platform, const Measurement& measurement, bool in_start_order);
 
-  /// Learns the devices and stages that a window brings. **Requires** every window of the run, before its spans.
+  /// Learns the devices and stages that a window announces. **Requires** every window of the run, before its spans.
   void announce(const OpGraph& window);
   void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas);
 
@@ -42,7 +42,7 @@ class Summary {
     std::vector<std::pair<Seconds, Seconds>> all_reduces;  ///< since the last computation ended
     std::int64_t in_flight = 0;
     std::int64_t in_flight_peak = 0;
-    Seconds extent;  ///< from the first start to the last end of the last complete iteration
+    Seconds extent;  ///< of the last complete iteration: from its first start to its last end on this device
     std::vector<StageId> stages;
   };
 
@@ -77,7 +77,7 @@ class Summary {
   OpId last_counted_;
 };
 
-/// `source`, whose windows are announced to `summary` on their way to the engine. `summary` must outlive it.
+/// Wraps `source` so that each window is announced to `summary` before the engine gets it. `summary` must outlive it.
 [[nodiscard]] OpSource announced_to(Summary& summary, OpSource source);
 
 }  // namespace stagecraft

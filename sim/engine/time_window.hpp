@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// Some seconds of one account: a device's busy time of a kind, or a route in use.
+/// A period of time with an amount that counts towards one account: a device's time of one kind, or bytes on a route.
 struct Piece {
   std::uint32_t account = 0;
   Seconds begin;
@@ -16,8 +16,8 @@ struct Piece {
   double amount = 0.0;  ///< spread evenly from begin to end
 };
 
-/// Sums pieces of time over a window whose two ends become known only while the pieces come in: what lies outside is
-/// cut off, what crosses an end counts in proportion.
+/// Sums pieces over a window whose two ends become known only while the pieces arrive. Only the part of a piece inside
+/// the window counts, in proportion to its time.
 class TimeWindow {
  public:
   /// Opens the window; pieces given before are cut at `begin`.
@@ -44,8 +44,8 @@ class TimeWindow {
   State state_ = State::Before;
   Seconds begin_;
   Seconds end_ = kNever;
-  std::vector<Piece> early_;  ///< before the window is open
-  std::priority_queue<Piece, std::vector<Piece>, LaterEnd> pending_;
+  std::vector<Piece> early_;                                          ///< pieces given before the window is open
+  std::priority_queue<Piece, std::vector<Piece>, LaterEnd> pending_;  ///< may cross the end, which is not known yet
   std::vector<double> sums_;
 };
 

@@ -8,24 +8,24 @@
 
 namespace stagecraft {
 
-/// Something that is put off until an instant.
+/// Something that is to be handled at a later instant.
 struct Wake {
   enum class Kind : std::uint8_t { Event, NotBefore, Recovery } kind = Kind::Event;
   std::uint64_t what = 0;  ///< event, operation or device
   friend bool operator==(const Wake&, const Wake&) = default;
 };
 
-/// What has been put off, by the tokens that the clock is given for it.
+/// The wakes that have been set. The clock knows each of them by a token.
 class Wakes {
  public:
   /// `clock` must outlive the wakes.
   explicit Wakes(Clock& clock) : clock_(clock) {}
 
   void put_off(const Wake& wake, Seconds until);
-  /// The clock has come to the token's instant.
+  /// The clock has reached the token's instant.
   void ring(std::uint64_t token) { rung_.push_back(token); }
   [[nodiscard]] bool have_rung() const { return !rung_.empty(); }
-  /// Whatever has rung since the last call, in the order in which it was put off.
+  /// Returns the wakes that have rung since the last call, in the order in which they were set.
   [[nodiscard]] std::vector<Wake> take_rung();
 
  private:
