@@ -10,7 +10,7 @@
 
 namespace stagecraft {
 
-/// Lowers and evaluates a plan: the figures it would have without contention. `watch`, if given, gets all spans too.
+/// Lowers and evaluates a plan: its figures without contention. `watch`, if given, gets all spans too.
 /// **Requires** and **Throws** as `lower`.
 [[nodiscard]] Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                    const LowerOptions& options = {}, const Events& events = {},

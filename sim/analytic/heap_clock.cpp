@@ -14,7 +14,8 @@
 namespace stagecraft {
 namespace {
 
-/// Transfers are timers. Where bandwidths change, the ones under way are kept with what is left of them.
+/// A clock on which transfers are timers. If bandwidths change during the run, it keeps the transfers under way with
+/// their remaining bytes.
 class HeapClock final : public Clock {
  public:
   HeapClock(const Platform& platform, bool bandwidths_change)
@@ -84,7 +85,7 @@ class HeapClock final : public Clock {
     double left = 0.0;  ///< bytes at `since`
     double rate = 0.0;  ///< bytes per second from `since` on
     Seconds since;
-    std::uint64_t plan = 0;  ///< the token of the end that counts
+    std::uint64_t plan = 0;  ///< token of its valid end; ends with other tokens are stale
   };
 
   void push(const Instant& instant) { heap_.push(instant); }

@@ -7,8 +7,8 @@
 
 namespace stagecraft {
 
-/// The executor over a heap of instants: what `evaluate` does when order on a lane depends on time, or something
-/// changes. Spans come in the order of their starts.
+/// Runs the executor with a heap of instants. `evaluate` uses it when the order on a lane depends on time, or when
+/// events change something. Spans arrive in the order of their starts.
 void evaluate_by_events(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink);
 
 }  // namespace stagecraft

@@ -14,7 +14,7 @@
 namespace stagecraft {
 namespace {
 
-/// What later operations need to know of an earlier one.
+/// What later operations need of an earlier one.
 struct Past {
   Seconds start;
   Seconds end;
@@ -73,7 +73,7 @@ class OnePass {
     if (op.extra_lanes > 0) report_extra_lanes(span, op);
   }
 
-  /// Of what is no transfer.
+  /// The time of an operation that is not a transfer, with its noise.
   [[nodiscard]] Seconds time_of(const Op& op, Seconds start) const {
     if (noises_.empty() || !is_compute(op.kind)) return op.seconds;
     const auto later = std::ranges::upper_bound(noises_, start, {}, &Event::at);

@@ -7,10 +7,11 @@
 
 namespace stagecraft {
 
-/// The longest path through a run whose lanes are all strict: each operation starts when its lanes' operations before
-/// it and its dependencies have ended. Spans come in the order of the operations.
-/// **Requires** no exclusive link on any route, no memory delta of a transfer on a device, and no event but noise from
-/// a time on.
+/// Evaluates a run whose lanes are all strict in one pass over the operations (a longest path): each operation starts
+/// when its dependencies and the earlier operations of its lanes have ended. Spans arrive in the order of the
+/// operations.
+/// **Requires** that no route has an exclusive link, that no transfer changes the memory of a device, and that the only
+/// events are noise from a given time on.
 void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const Events& events, const SpanSink& sink);
 
 }  // namespace stagecraft

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// Latency and narrowest bandwidth of the routes of a run, found once for each pair in use.
+/// The latency and narrowest bandwidth of the routes of a run, found once for each pair of places.
 class TransferCost {
  public:
   explicit TransferCost(const Platform& platform) : platform_(platform) {}
@@ -30,7 +30,7 @@ class TransferCost {
     Seconds latency;
     BytesPerSecond bandwidth;
   };
-  /// Where the pair stands, or the free place for it.
+  /// The pair's entry, or the free entry where it belongs.
   [[nodiscard]] Entry& slot(std::uint64_t key) {
     std::size_t at = (key * 0x9E3779B97F4A7C15U) >> 32;  // Fibonacci hashing
     for (;; ++at) {

@@ -10,12 +10,12 @@
 
 namespace stagecraft {
 
-/// What happens at a date.
+/// Something that happens at a date.
 struct Appointment {
   enum class What : std::uint8_t { Complete, Wake, LatencyPaid, LastByte };
 
   Seconds at;
-  std::uint64_t order = 0;   ///< of equal dates, first in, first out
+  std::uint64_t order = 0;   ///< at equal dates, first in, first out
   std::uint64_t number = 0;  ///< operation, token or transfer
   std::uint32_t generation = 0;
   What what = What::Complete;
@@ -24,14 +24,14 @@ struct Appointment {
   }
 };
 
-/// The present, and the dates to come that do not depend on how flows share links.
+/// The present time, and the future dates that do not depend on how flows share links.
 class Agenda {
  public:
   [[nodiscard]] Seconds now() const { return now_; }
   /// Time never goes back: an earlier date changes nothing.
   void advance(Seconds to) { now_ = std::max(now_, to); }
 
-  /// A date in the past is now, and one at `kNever` is none.
+  /// Adds a date. A date in the past is taken as now; one at `kNever` is not added.
   void add(Seconds at, Appointment::What what, std::uint64_t number, std::uint32_t generation) {
     if (at < kNever) heap_.push({std::max(at, now_), next_order_++, number, generation, what});
   }

@@ -6,11 +6,11 @@
 namespace stagecraft {
 namespace {
 
-// Measured with SimGrid 3.32: up to some hundred joined transfers either way takes the same time, with thousands
-// looking at all is two to eight times faster; where transfers fall into small groups it is 14 times slower.
+// Measured with SimGrid 3.32: up to some hundred connected transfers both methods take the same time; with thousands,
+// computing all rates is two to eight times faster; if transfers fall into small groups, it is 14 times slower.
 constexpr std::size_t kManyTransfers = 256;
 
-/// The representative of a link's group; the way to it is shortened.
+/// The representative of a link's group (union-find with path halving).
 std::uint32_t representative(std::vector<std::uint32_t>& parent, std::uint32_t link) {
   while (parent[link] != link) link = parent[link] = parent[parent[link]];
   return link;

@@ -7,12 +7,12 @@
 
 namespace stagecraft {
 
-/// Who uses each link of the network: one transfer that has it to itself, or flows.
+/// The use of each network link: by one transfer that has it to itself, or by flows.
 class LinkUses {
  public:
   static constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
 
-  /// The transfer that has the link to itself.
+  /// The transfer that has the link to itself, or `kNobody`.
   [[nodiscard]] std::uint32_t alone_on(std::uint32_t link) const {
     return link < uses_.size() ? uses_[link].alone : kNobody;
   }
@@ -22,7 +22,7 @@ class LinkUses {
   void take_alone(std::span<const std::uint32_t> links, std::uint32_t transfer) {
     for (std::uint32_t link : links) at(link).alone = transfer;
   }
-  /// Only of those links that are still the transfer's own.
+  /// The transfer gives up those of the links that it still has to itself.
   void leave_alone(std::span<const std::uint32_t> links, std::uint32_t transfer) {
     for (std::uint32_t link : links) {
       if (alone_on(link) == transfer) uses_[link].alone = kNobody;

@@ -12,11 +12,11 @@
 
 namespace stagecraft {
 
-/// What a replay's child sends to its parent, one frame each. Both run the same program, so numbers travel as they lie
-/// in memory.
+/// The records that a replay's child sends to its parent, one in each frame. Both run the same program, so numbers are
+/// sent as they are in memory.
 enum class RecordKind : std::uint32_t { Progress, TimelineChunk, Report, Failure };
 
-/// An exception on its way to the parent.
+/// An exception, encoded for the parent.
 struct FailureRecord {
   ExitCode code = ExitCode::Internal;
   std::string message;
@@ -27,7 +27,7 @@ struct FailureRecord {
 
 /// **Requires** that it is called while `error` is handled, or with an exception in flight.
 [[nodiscard]] FailureRecord failure_record(const std::exception& error);
-/// Throws what the child threw: InputError, or InternalError.
+/// Throws the child's exception again: InputError, InternalError or Error.
 [[noreturn]] void throw_again(const FailureRecord& failure);
 
 [[nodiscard]] std::string encode(const ReplayProgress& progress);

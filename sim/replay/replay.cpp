@@ -15,10 +15,10 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kChunkEntries = 4096;
-constexpr std::uint64_t kSpansBetweenLooks = 4096;  // at the wall clock
+constexpr std::uint64_t kSpansBetweenLooks = 4096;  // between two looks at the wall clock
 constexpr std::chrono::milliseconds kProgressInterval(100);
 
-/// The child's side: folds the spans and sends what the parent asked for.
+/// The child's side: folds the spans into a report, and sends it with the timeline and the progress if they are wanted.
 class Reporter {
  public:
   Reporter(const Platform& platform, const ReplayOptions& options, FrameSender& sender)
@@ -77,7 +77,7 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
   }
 }
 
-/// Throws what the end of a child without a report means.
+/// Throws the error for a child that has ended without a report.
 [[noreturn]] void fail(const ChildEnd& end) {
   if (end.signal == SIGINT) throw Error(ExitCode::Interrupted, "interrupted");
   std::string message = "the replay died";

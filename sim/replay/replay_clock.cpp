@@ -35,11 +35,13 @@ void ReplayClock::set_bandwidth(LinkId link, BytesPerSecond bandwidth) {
   ways_.set_bandwidth(link, bandwidth);
 }
 
+/// A flow has ended. If the network's date and the date at which the transfer would have ended alone differ only by
+/// rounding, the latter is taken: a transfer that was never slowed down then ends exactly when `evaluate` says.
 void ReplayClock::on_flow_end(std::uint32_t flow) {
   const auto [start, end_alone] = transfers_.end_flow(flow);
   Seconds end = network_.now();
   if (std::abs((end - end_alone).value()) <= date_noise(end)) end = end_alone;
-  if (end > network_.now() && executor_->is_contested()) {  // with all else that happens at that very instant
+  if (end > network_.now() && executor_->is_contested()) {  // completed together with everything else of that instant
     complete_at(start, end);
     return;
   }
@@ -51,7 +53,7 @@ void ReplayClock::on_flow_end(std::uint32_t flow) {
 void ReplayClock::on_alarm() {
   const Seconds alarm = alarms_.back();
   alarms_.pop_back();
-  if (alarm < agenda_.now()) {  // the agenda went ahead while the network was empty
+  if (alarm < agenda_.now()) {  // stale: the agenda went ahead while the network was empty
     set_alarm();
     return;
   }
@@ -66,9 +68,9 @@ void ReplayClock::on_settled() {
   happen_until(agenda_.now());
 }
 
-/// Lets all dates up to `end` happen, one after the other, and later ones as long as the network is empty. Flows that
-/// end at this instant are still to come when the alarm rings; they join the last date, and `on_settled` goes on from
-/// there.
+/// Handles all dates up to `end`, one after the other, and later ones as long as the network is empty. When an alarm
+/// rings, flows that end at the same instant may not have been reported yet. They belong to the same date, so it is not
+/// dispatched here; `on_settled` continues from there.
 void ReplayClock::happen_until(Seconds end) {
   while (!agenda_.is_empty() && (agenda_.next() <= end || (network_.is_empty() && !transfers_.are_entering()))) {
     const Seconds at = agenda_.next();

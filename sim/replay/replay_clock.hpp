@@ -12,9 +12,13 @@
 
 namespace stagecraft {
 
-/// Time as a `FlowNetwork` lets it pass. Computations, delays and latencies are dates in an agenda of ours, and so is
-/// the end of a transfer that has all its links to itself. While the network holds no flow, the agenda alone says what
-/// happens next; else the network holds one alarm at a time, for the agenda's earliest date.
+/// The clock of a replay. It merges two timelines: dates in an agenda, and flows in a `FlowNetwork` (SimGrid). The ends
+/// of computations, delays and latencies are dates of the agenda, and so is the end of a transfer that has all its
+/// links to itself. Only the ends of transfers that share links come from the network.
+///
+/// While the network has no flow, the agenda alone determines what happens next, and the network's time stays behind.
+/// Otherwise the network keeps the time: it holds an alarm for the agenda's earliest date, so that flow ends and dates
+/// happen in their order.
 class ReplayClock final : public Clock, private NetworkListener {
  public:
   /// `platform` must outlive the clock.
@@ -44,7 +48,7 @@ class ReplayClock final : public Clock, private NetworkListener {
   Ways ways_;
   SharedTransfers transfers_;
   Executor* executor_ = nullptr;
-  std::vector<Seconds> alarms_;  ///< that are set, the earliest last
+  std::vector<Seconds> alarms_;  ///< alarms set in the network, the earliest last
 };
 
 }  // namespace stagecraft

@@ -9,8 +9,8 @@
 
 namespace stagecraft {
 
-/// Lowers a plan and replays it on SimGrid: the sibling of `evaluate_plan`. Of `replay_options` only the wishes count;
-/// the devices in use and the measurement are the plan's.
+/// Lowers a plan and replays it on SimGrid, as `evaluate_plan` evaluates it. `replay_options.measurement` is ignored:
+/// the plan determines what is measured.
 /// **Requires** and **Throws** as `lower`, and as `replay`.
 [[nodiscard]] ReplayOutcome replay_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                         const LowerOptions& options = {}, const Events& events = {},

@@ -12,7 +12,7 @@ bool RightOfWay::may_move(const Entry& entry) const {
   });
 }
 
-/// Enters the change into the links' counts, and those of larger classes there into `affected`.
+/// Updates the links' counts, and enters the transfers of larger classes on these links into `affected`.
 void RightOfWay::set_moving(Entry& entry, bool moves, Affected& affected) {
   entry.moves = moves;
   for (std::uint32_t link : entry.links) {
@@ -29,7 +29,8 @@ void RightOfWay::set_moving(Entry& entry, bool moves, Affected& affected) {
   }
 }
 
-/// A change affects larger classes only, so taking the smallest class first decides each transfer once.
+/// Decides for all affected transfers whether they move. A change affects only larger classes, so each transfer is
+/// decided once if the smallest class is taken first.
 void RightOfWay::settle(Affected& affected, std::vector<Change>& changes) {
   while (!affected.empty()) {
     const std::uint32_t transfer = std::get<2>(*affected.begin());

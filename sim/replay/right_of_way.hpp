@@ -9,21 +9,22 @@
 
 namespace stagecraft {
 
-/// Which transfers have to rest: one of a larger class rests while one of a smaller class moves over a link of its
-/// route. A transfer that rests uses no link, so it holds up nobody.
+/// Decides which transfers are suspended: a transfer rests while a transfer of a smaller class moves over a link of its
+/// route. A resting transfer uses no link, so it holds up no other transfer.
 class RightOfWay {
  public:
-  /// A transfer that moves from now on, or rests.
+  /// A transfer that from now on moves, or from now on rests.
   struct Change {
     std::uint32_t transfer = 0;
     bool moves = false;
     friend bool operator==(const Change&, const Change&) = default;
   };
 
-  /// A transfer comes; `changes` tells of it first, then of those that have to rest or may move on because of it.
+  /// A transfer enters. Appends to `changes` whether it moves, then the transfers that rest or move again because of
+  /// it.
   void enter(std::uint32_t transfer, std::uint8_t transfer_class, std::span<const std::uint32_t> links,
              std::vector<Change>& changes);
-  /// A transfer is gone; `changes` tells of those that may move on, or have to rest.
+  /// A transfer leaves. Appends to `changes` the transfers that move again or rest because of that.
   void leave(std::uint32_t transfer, std::vector<Change>& changes);
 
  private:
@@ -34,8 +35,8 @@ class RightOfWay {
     bool moves = false;
   };
   struct LinkUse {
-    std::map<std::uint8_t, std::uint32_t> moving;  ///< how many of each class
-    std::set<std::uint32_t> transfers;
+    std::map<std::uint8_t, std::uint32_t> moving;  ///< number of moving transfers, by class
+    std::set<std::uint32_t> transfers;             ///< all transfers over the link, moving or resting
   };
   using Affected = std::set<std::tuple<std::uint8_t, std::uint64_t, std::uint32_t>>;  ///< class, order, transfer
 

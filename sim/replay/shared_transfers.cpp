@@ -8,7 +8,8 @@
 namespace stagecraft {
 namespace {
 
-/// All links of a route: who has the right of way on one does not depend on whether it can be the bottleneck.
+/// The numbers of all links of a route, also of those that are left out of the network: a transfer gives way on any
+/// link, whether or not that link can be a bottleneck.
 std::vector<std::uint32_t> numbers_of(const std::vector<LinkId>& links) {
   std::vector<std::uint32_t> numbers;
   for (LinkId link : links) numbers.push_back(link.value());
@@ -33,7 +34,8 @@ void SharedTransfers::start(Start start, const Op& op, const Way& way, Seconds e
   if (has_classes_ || op.transfer_class != 0) give_way(transfer);
 }
 
-/// From the first transfer of another class than 0 on there is something to give way to.
+/// Applies the classes of transfers. Classes are tracked only from the first transfer on whose class is not 0; then all
+/// transfers under way are entered.
 void SharedTransfers::give_way(const Transfer& newcomer) {
   if (has_classes_) {
     enter_right_of_way(newcomer);
@@ -58,7 +60,7 @@ void SharedTransfers::apply_changes() {
     if (transfer.state == Transfer::State::Waiting) {
       start_flow(transfer);
     } else if (transfer.state == Transfer::State::Alone && !is_ending(transfer)) {
-      enter_network(transfer);  // which lets it rest
+      enter_network(transfer);  // the network can suspend it
     } else if (transfer.state == Transfer::State::Flowing && transfer.rests) {
       network_.suspend(transfer.flow);
     } else if (transfer.state == Transfer::State::Flowing) {
@@ -68,7 +70,7 @@ void SharedTransfers::apply_changes() {
   changes_.clear();
 }
 
-/// Whether a transfer alone on its links ends now, as far as dates can tell.
+/// Whether a transfer that is alone on its links ends now, up to rounding of dates.
 bool SharedTransfers::is_ending(const Transfer& transfer) const {
   return (transfer.end_alone - agenda_.now()).value() <= date_noise(agenda_.now());
 }
@@ -83,7 +85,7 @@ void SharedTransfers::pay_latency(const Appointment& appointment) {
   }
 }
 
-/// The first byte leaves. Whoever had one of the links to itself has company from now on.
+/// The first byte leaves. A transfer that had one of the links to itself now shares it, so it enters the network.
 void SharedTransfers::start_flow(Transfer& transfer) {
   bool has_company = false;
   for (std::uint32_t link : transfer.way->shared) {
@@ -108,7 +110,8 @@ void SharedTransfers::stay_alone(Transfer& transfer) {
   agenda_.add(transfer.end_alone, Appointment::What::LastByte, transfer.number, transfer.serial);
 }
 
-/// What is left of the transfer becomes a flow of the network.
+/// The transfer becomes a flow of the network, with its remaining bytes. If the network's time is behind, the flow
+/// starts when it has caught up.
 void SharedTransfers::enter_network(Transfer& transfer) {
   if (transfer.state == Transfer::State::Alone) {
     uses_.leave_alone(transfer.way->shared, transfer.number);
@@ -124,7 +127,7 @@ void SharedTransfers::enter_network(Transfer& transfer) {
   }
 }
 
-/// Two transfers meet for the first time: those under way tell what the network has to expect.
+/// Two transfers share a link for the first time. The transfers under way show whether the traffic is dense.
 void SharedTransfers::expect_meetings() {
   have_met_ = true;
   std::vector<std::span<const std::uint32_t>> routes;

@@ -16,31 +16,33 @@
 
 namespace stagecraft {
 
-/// Transfers over links that others may use too. One that has all its links to itself needs no network: it ends at a
-/// date of the agenda, at the rate of the narrowest link. When another comes to one of those links, both become flows
-/// of the network, the first with what is left of it. A transfer that has to give way rests.
+/// Transfers over links that others may use too. A transfer that has all its links to itself needs no network: it runs
+/// at the bandwidth of the narrowest link and ends at a date of the agenda. When another transfer comes to one of these
+/// links, both become flows of the network, the first one with its remaining bytes. The network then divides each link
+/// among its flows by max-min fairness. A transfer that gives way to a smaller class rests.
 class SharedTransfers {
  public:
   /// Both must outlive the transfers.
   SharedTransfers(FlowNetwork& network, Agenda& agenda) : network_(network), agenda_(agenda) {}
 
-  /// A transfer of more than nothing starts, over a way with shared links.
+  /// Starts a transfer of more than 0 bytes, over a route with shared links.
   void start(Start start, const Op& op, const Way& way, Seconds end_alone);
   void abort(OpId op);
   /// An appointment `LatencyPaid` of the agenda.
   void pay_latency(const Appointment& appointment);
-  /// An appointment `LastByte`: the start of the transfer that ends, if it still does.
+  /// An appointment `LastByte`: ends the transfer and returns its start, unless it has become a flow since.
   [[nodiscard]] std::optional<Start> end_alone(const Appointment& appointment);
-  /// Which start a flow of the network belonged to, and when that would have ended alone. The transfer is over.
+  /// A flow of the network has ended, and with it its transfer. Returns the transfer's start, and when it would have
+  /// ended alone.
   [[nodiscard]] std::pair<Start, Seconds> end_flow(std::uint32_t flow);
-  /// The link's bandwidth is about to change: what is alone on it enters the network, which knows how to go on.
+  /// The link's bandwidth is about to change: a transfer that is alone on it enters the network, which handles changes.
   void prepare_change(LinkId link);
 
-  /// How far the network has come. It may lag behind the agenda; transfers that meet then wait before they enter it.
+  /// Sets the network's time. It may be behind the agenda's; transfers that meet then wait until it has caught up.
   void set_network_time(Seconds at) { network_at_ = at; }
-  /// The network has come to the present: those that have waited for it flow.
+  /// The network has reached the present: the transfers that have waited for it become flows.
   void let_enter();
-  /// Whether transfers wait until the network has come to the present.
+  /// Whether transfers wait until the network has reached the present.
   [[nodiscard]] bool are_entering() const { return !entering_.empty(); }
 
  private:
@@ -61,15 +63,15 @@ class SharedTransfers {
   LinkUses uses_;
   std::vector<std::uint32_t> transfer_of_;                         ///< by flow
   std::vector<std::pair<std::uint32_t, std::uint32_t>> entering_;  ///< numbers and serials
-  bool have_met_ = false;                                          ///< two transfers have
-  Seconds network_at_;                                             ///< how far the network has come
+  bool have_met_ = false;                                          ///< two transfers have shared a link
+  Seconds network_at_;                                             ///< the network's time
   bool has_classes_ = false;                                       ///< a transfer of another class than 0 has been seen
   RightOfWay right_of_way_;
   std::vector<RightOfWay::Change> changes_;
 };
 
-/// How far apart two dates may be that mean the same: SimGrid reaches a date by adding differences and takes dates
-/// within 1e-12 s for one. A transfer that never shared a link ends at the very instant `evaluate` would give.
+/// The largest difference between two dates that are meant to be equal. SimGrid reaches a date by adding up
+/// differences, and treats dates within 1e-12 s as one.
 [[nodiscard]] double date_noise(Seconds date);
 
 }  // namespace stagecraft

@@ -10,14 +10,15 @@
 #include <functional>
 #include <string>
 
-// Calls that later versions of SimGrid rename, in one place. Written against 3.32; the names in brackets are those of
-// the version that follows.
+// Calls that later versions of SimGrid rename. This code is written for 3.32; brackets give the name in a later
+// version.
 namespace stagecraft::simgrid_compat {
 
 /// How near two dates must be to count as one, in seconds [3.34: precision/timing].
 inline constexpr const char* kTimingPrecision = "surf/precision:1e-12";
 
-/// What is called when an activity ends, well or not [3.34: a callback per class, `Comm::on_this_completion_cb`].
+/// Sets the function that is called when an activity ends, whether or not it failed [3.34: a callback per class,
+/// `Comm::on_this_completion_cb`].
 inline void on_completion(const std::function<void(const simgrid::s4u::Activity&)>& callback) {
   simgrid::s4u::Activity::on_completion_cb(callback);
 }

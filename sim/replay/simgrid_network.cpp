@@ -18,7 +18,7 @@ namespace {
 namespace s4u = simgrid::s4u;
 namespace kernel = simgrid::kernel;
 
-/// A zone that has no routes of its own: whoever starts a communication says before which links it crosses.
+/// A zone without routes of its own. Before a communication is started, the caller sets the links that it crosses.
 class GivenRouteZone final : public kernel::routing::NetZoneImpl {
  public:
   explicit GivenRouteZone(const std::string& name) : NetZoneImpl(name) {}
@@ -27,8 +27,8 @@ class GivenRouteZone final : public kernel::routing::NetZoneImpl {
   std::vector<kernel::resource::StandardLinkImpl*>& next_route() { return next_route_; }
 
  private:
-  // SimGrid weighs flows by the latencies of their routes; the same latency for all makes them equal, and the
-  // configuration multiplies it by zero before anyone waits for it.
+  // SimGrid weights flows by the latencies of their routes. With the same latency for all, the weights are equal. The
+  // configuration multiplies latencies by zero, so no flow waits for it.
   void get_local_route(const kernel::routing::NetPoint*, const kernel::routing::NetPoint*, kernel::routing::Route* into,
                        double* latency) override {
     into->link_list_.insert(into->link_list_.end(), next_route_.begin(), next_route_.end());
@@ -127,7 +127,7 @@ class FlowNetwork::World {
 
   void set_bandwidth(std::uint32_t link, double bandwidth) {
     links_[link]->set_bandwidth(bandwidth);
-    // A flow is bounded by what its narrowest link carried at its start: from now on only the links bound it.
+    // SimGrid bounds a flow by the bandwidth that its narrowest link had at its start. From now on only links bound it.
     for (kernel::resource::Action& action : *model_->get_started_action_set()) action.set_bound(-1.0);
   }
 
@@ -138,7 +138,7 @@ class FlowNetwork::World {
  private:
   struct Flow {
     s4u::CommPtr comm;
-    std::uint32_t generation = 0;  ///< of the number: one that was cancelled is still reported by SimGrid
+    std::uint32_t generation = 0;  ///< of the number, because SimGrid also reports a cancelled flow
   };
 
   static void* tag(std::uint32_t number, std::uint32_t generation) {

@@ -8,7 +8,8 @@
 
 namespace stagecraft {
 
-/// Learns what happens in a `FlowNetwork`. It may start, suspend, resume and cancel flows from inside these calls.
+/// Is called when something happens in a `FlowNetwork`. It may start, suspend, resume and cancel flows inside these
+/// calls.
 class NetworkListener {
  public:
   NetworkListener() = default;
@@ -25,12 +26,12 @@ class NetworkListener {
   virtual void on_settled() = 0;
 };
 
-/// Flows that share links max-min fairly, and alarms: all that a replay asks of SimGrid, and the one place that speaks
-/// to it. A flow has no latency: its rate is its fair share from its start to its end.
+/// Flows that share links by max-min fairness, and alarms. This is everything that a replay needs from SimGrid, and the
+/// only class that uses it. A flow has no latency: it has its fair share of bandwidth from its start to its end.
 ///
-/// SimGrid is started by the first flow or alarm, and does not learn of a link before a flow crosses it. It keeps
-/// global state, so in the life of a process only one of these may start it; those that need no flow leave nothing
-/// behind.
+/// SimGrid is started by the first flow or alarm, and it learns of a link when the first flow crosses it. It keeps
+/// global state, so in the life of a process only one `FlowNetwork` may start it. One without flows and alarms leaves
+/// no state.
 class FlowNetwork {
  public:
   /// `listener` must outlive the network.
@@ -41,31 +42,32 @@ class FlowNetwork {
   FlowNetwork(FlowNetwork&&) = delete;
   FlowNetwork& operator=(FlowNetwork&&) = delete;
 
-  /// Expects many flows that depend on each other: all rates are worked out anew when one begins or ends, instead of
-  /// those that this may change. Either way gives the same rates.
-  /// **Requires** that there has been no flow and no alarm yet, else it is too late and nothing changes.
+  /// Expects many flows that depend on each other: when a flow begins or ends, all rates are computed anew, instead of
+  /// only those that may change. Both methods give the same rates.
+  /// **Requires** that there has been no flow and no alarm yet; later calls have no effect.
   void expect_dense_traffic() { is_dense_ = true; }
   /// Adds a link, at any time; returns its number.
   std::uint32_t add_link(BytesPerSecond bandwidth);
   [[nodiscard]] Seconds now() const;
   /// `on_alarm` at `at`, which is not in the past.
   void set_alarm(Seconds at);
-  /// A flow over some links, none of them twice; its number is free again once it has ended.
-  /// **Units** `bytes` may be a fraction: what is left of a transfer.
+  /// Starts a flow over some links, none of them twice. Its number may be reused when it has ended.
+  /// **Units** `bytes` may be a fraction: the remaining bytes of a transfer.
   /// **Requires** at least one link, and more than nothing to send.
   std::uint32_t start(std::span<const std::uint32_t> links, double bytes);
-  /// The flow rests, with what is left of it, until it is resumed.
+  /// The flow stops and keeps its remaining bytes until it is resumed.
   void suspend(std::uint32_t flow);
   void resume(std::uint32_t flow);
   /// Ends the flow without a report.
   void cancel(std::uint32_t flow);
-  /// From now on the link carries this much.
+  /// Changes the link's bandwidth from now on.
   void set_bandwidth(std::uint32_t link, BytesPerSecond bandwidth);
-  /// Whether no flow is under way, or rests.
+  /// Whether there is no flow, neither moving nor suspended.
   [[nodiscard]] bool is_empty() const;
   /// Whether flows have ended at this instant that are not reported yet.
   [[nodiscard]] bool has_unreported() const;
-  /// Runs until nothing is left to happen. What a listener throws comes through, and the network is lost.
+  /// Runs until nothing is left to happen. An exception of the listener passes through, and the network is unusable
+  /// then.
   void run();
 
  private:

@@ -11,32 +11,32 @@ namespace stagecraft {
 /// A transfer under way over shared links.
 struct Transfer {
   enum class State : std::uint8_t {
-    Free,      ///< the place in the table is
-    Latency,   ///< not paid yet
-    Waiting,   ///< for its right of way, before its first byte
-    Alone,     ///< on all its links; ends at `end_alone`
-    Entering,  ///< a flow as soon as the network has come to the present
-    Flowing,
+    Free,      ///< no transfer: the place in the table is free
+    Latency,   ///< its latency has not passed yet
+    Waiting,   ///< it rests before its first byte
+    Alone,     ///< it has all its links to itself and ends at `end_alone`
+    Entering,  ///< it becomes a flow as soon as the network has reached the present
+    Flowing,   ///< it is a flow of the network
   } state = State::Free;
   bool rests = false;  ///< gives way to another
   std::uint8_t transfer_class = 0;
   std::uint32_t number = 0;
-  std::uint32_t serial = 0;  ///< of the transfer under this number
+  std::uint32_t serial = 0;  ///< tells apart the transfers that have had this number
   std::uint32_t flow = 0;    ///< while it flows
   Start start;
-  double left = 0.0;         ///< bytes, when it starts to flow
+  double left = 0.0;         ///< remaining bytes when it becomes a flow
   Seconds end_alone;         ///< when it ends if it never shares a link
-  BytesPerSecond narrowest;  ///< of its links, as `end_alone` supposes
+  BytesPerSecond narrowest;  ///< the bandwidth that `end_alone` assumes
   const Way* way = nullptr;
 
   [[nodiscard]] bool is_in_network() const { return state == State::Entering || state == State::Flowing; }
 };
 
-/// The transfers under way, by numbers that are used again.
+/// The transfers under way, by number. Numbers are reused.
 class TransferTable {
  public:
-  /// A place for a transfer, with its number and a serial of its own; all else is for the caller to fill. References
-  /// to other transfers become invalid.
+  /// Makes a place for a transfer and sets its number and serial; the caller sets everything else. References to other
+  /// transfers become invalid.
   [[nodiscard]] Transfer& add() {
     if (free_.empty()) {
       Transfer& transfer = transfers_.emplace_back();

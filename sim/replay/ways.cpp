@@ -57,7 +57,7 @@ Way Ways::find_way(PlaceId from, PlaceId to) {
   return way;
 }
 
-/// Those links of a route that its flows cross in the network.
+/// The links of a route that its flows cross in the network; the others are left out (see `Ways`).
 std::vector<LinkId> Ways::shared_links(const std::vector<LinkId>& route) const {
   if (std::ranges::any_of(route, [&](LinkId link) { return changes_[link.value()] != 0; })) return route;
   BytesPerSecond narrowest_fair(0.0);
@@ -74,7 +74,7 @@ std::vector<LinkId> Ways::shared_links(const std::vector<LinkId>& route) const {
   return shared;
 }
 
-/// Whether a fair link can be the bottleneck of what crosses it.
+/// Whether a fair link is kept in the network: it may be a bottleneck, or bandwidths change.
 bool Ways::stays(const Link& link) const { return bandwidths_change_ || link.bandwidth < link.load_limit; }
 
 BytesPerSecond Ways::narrowest(const std::vector<LinkId>& links) const {

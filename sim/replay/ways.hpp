@@ -13,22 +13,25 @@
 
 namespace stagecraft {
 
-/// What a replay knows of the route from one place to another.
+/// The route from one place to another, as a replay needs it.
 struct Way {
   Seconds latency;
-  BytesPerSecond narrowest;           ///< at present
+  BytesPerSecond narrowest;           ///< present bandwidth of its narrowest link
   std::vector<LinkId> links;          ///< each once
-  std::vector<std::uint32_t> shared;  ///< network links its flows cross; empty: nothing but time limits a transfer
+  std::vector<std::uint32_t> shared;  ///< network links that its flows cross; empty: other transfers never slow it down
 };
 
 /// The routes in use. The network learns of a link when a route first needs it there.
 ///
-/// A link is left out of the network only where that changes nothing. A fair link that is no narrower than what the
-/// links nearer to the devices can bring or take (`Link::load_limit`) is never full before them: the rates that the
-/// remaining links allow are those that all links allow, and so is the fairest choice among them. An exclusive link has
-/// one transfer at a time, so all it does is bound that transfer's rate; on a route where a fair link stays that is no
-/// wider it never binds, and on a route where none stays the duration follows from the narrowest link. Where bandwidths
-/// change during the run, every fair link stays, and on a route with such a change every link.
+/// The network has only those links of a route that can matter. A link is left out if that does not change any rate:
+/// - A fair link is left out if it is no narrower than what the links nearer to the devices can bring to it or take
+/// from
+///   it (`Link::load_limit`). It is never full before them, so the remaining links allow the same rates, and max-min
+///   fairness chooses the same ones.
+/// - An exclusive link carries one transfer at a time, so it only bounds the rate of that transfer. It is left out if a
+///   fair link that is no wider stays on the route. If no fair link stays, all exclusive links are left out as well:
+///   the duration then follows from the narrowest link.
+/// - If bandwidths change during the run, every fair link stays, and on a route with such a change every link.
 class Ways {
  public:
   /// `platform` and `network` must outlive the ways.
@@ -36,7 +39,7 @@ class Ways {
 
   /// **Requires** two different connected places. The reference lasts.
   [[nodiscard]] const Way& between(PlaceId from, PlaceId to);
-  /// From now on the link carries this much.
+  /// Changes the link's bandwidth from now on.
   void set_bandwidth(LinkId link, BytesPerSecond bandwidth);
 
  private:
@@ -48,9 +51,9 @@ class Ways {
 
   const Platform& platform_;
   FlowNetwork& network_;
-  std::vector<BytesPerSecond> bandwidths_;   ///< by LinkId, at present
-  std::vector<char> changes_;                ///< by LinkId: during the run
-  bool bandwidths_change_ = false;           ///< some do
+  std::vector<BytesPerSecond> bandwidths_;   ///< by LinkId: its present bandwidth
+  std::vector<char> changes_;                ///< by LinkId: whether its bandwidth changes during the run
+  bool bandwidths_change_ = false;           ///< whether any bandwidth changes
   std::vector<std::uint32_t> network_link_;  ///< by LinkId
   std::unordered_map<std::uint64_t, std::uint32_t> index_;
   std::deque<Way> ways_;

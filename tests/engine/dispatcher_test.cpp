@@ -39,7 +39,7 @@ struct Floor {
     operations.complete(op, clock.time, dispatcher.ready());
     for (Resource* resource : resources.of(op, operations[op].op)) {
       resource->busy = false;
-      dispatcher.offer(*resource);
+      dispatcher.note_freed(*resource);
     }
   }
 
