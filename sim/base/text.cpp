@@ -118,12 +118,12 @@ std::size_t scan_exponent(std::string_view text, std::size_t at, int& exponent) 
 
 /// The reason why no number starts the text, or empty.
 std::string scan_number(std::string_view text, Scanned& into) {
-  if (text.empty()) return "nothing is written";
+  if (text.empty()) return "the value is empty";
   if (text[0] == '-') return "negative values are not allowed";
   if (text[0] == '+') return "write it without the plus sign";
   if (text[0] == '.') return "write a digit before the point";
   const std::size_t whole_end = digits_from(text, 0);
-  if (whole_end == 0) return "it starts with no digit";
+  if (whole_end == 0) return "it does not start with a digit";
   if (whole_end > 1 && text[0] == '0') return "write it without leading zeros";
   std::size_t end = whole_end;
   if (end < text.size() && text[end] == '.') {
@@ -186,7 +186,7 @@ WithUnit scan_with_unit(std::string_view text, Dimension dimension) {
   result.unit = find_unit(name);
   if (result.unit != nullptr && result.unit->dimension == dimension) return result;
   if (result.unit != nullptr) {
-    result.hint = quote(name) + " is the unit of something else";
+    result.hint = quote(name) + " is a unit of another quantity";
   } else {
     result.hint = "unknown unit " + quote(name) + "; " + suggest_name(name, unit_names(dimension));
   }

@@ -30,7 +30,7 @@ Precision read_precision(const YamlNode& node, const DeviceDescription& device) 
   const bool has_tf32 = device.tf32 > FlopsPerSecond(0);
   const bool has_fp16 = device.fp16 > FlopsPerSecond(0);
   if ((precision == Precision::Tf32 && !has_tf32) || (precision == Precision::Fp16 && !has_fp16)) {
-    node.fail("the precision " + quote(node.text()) + " needs the peak rate of that name");
+    node.fail("the precision " + quote(node.text()) + " needs the key " + quote(node.text()) + ", its peak rate");
   }
   return precision;
 }

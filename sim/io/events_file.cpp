@@ -25,7 +25,7 @@ void read_time(const YamlNode& item, Event& event) {
   const auto at = item.find("at");
   const auto at_microbatch = item.find("at_microbatch");
   if (at.has_value() == at_microbatch.has_value()) {
-    item.fail(at ? "an event has 'at' or 'at_microbatch', not both" : "an event needs 'at' or 'at_microbatch'");
+    item.fail(at ? "an event cannot have both 'at' and 'at_microbatch'" : "an event needs 'at' or 'at_microbatch'");
   }
   if (at) {
     event.at = read_moment(*at);
@@ -51,7 +51,8 @@ void read_link_name(const YamlNode& item, NamedEvent& named) {
   }
   for (const YamlNode& end : link.items()) named.names.push_back(read_name(end));
   if (named.names.size() != 2) link.fail("expected two devices, found " + std::to_string(named.names.size()));
-  if (named.names[0] == named.names[1]) link.fail("no link joins " + quote(named.names[0]) + " to itself");
+  if (named.names[0] == named.names[1])
+    link.fail("expected two different devices, found " + quote(named.names[0]) + " twice");
 }
 
 void read_slowdown(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
@@ -99,8 +100,8 @@ constexpr std::array<Kind, 4> kKinds = {{{"slowdown", read_slowdown},
 void refuse_unsupported(const YamlNode& item) {
   for (const char* key : {"model", "memory", "work"}) {
     if (const auto value = item.find(key)) {
-      value->fail("this version does not carry out events of the kind '" + std::string(key) + "' yet",
-                  "it knows 'slowdown', 'bandwidth', 'fails_for' and 'jitter'");
+      value->fail("events of the kind '" + std::string(key) + "' are not supported yet",
+                  "supported are 'slowdown', 'bandwidth', 'fails_for' and 'jitter'");
     }
   }
 }
@@ -115,7 +116,7 @@ NamedEvent read_event(const YamlNode& item) {
   for (const Kind& each : kKinds) {
     if (!item.find(each.key)) continue;
     if (kind != nullptr) {
-      item.fail("an event is one change, this one has '" + std::string(kind->key) + "' and '" + each.key + "'",
+      item.fail("an event has one change, but this one has '" + std::string(kind->key) + "' and '" + each.key + "'",
                 "write two events");
     }
     kind = &each;

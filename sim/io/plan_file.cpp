@@ -42,7 +42,7 @@ void add_problem(Resolver& names, const InputPlace& place, const std::string& me
 
 /// Whether nothing more is told; said once.
 bool has_told_enough(Resolver& names) {
-  if (names.problems->size() == kMostProblems) names.problems->emplace_back("and more that is not right");
+  if (names.problems->size() == kMostProblems) names.problems->emplace_back("and more problems");
   return names.problems->size() > kMostProblems;
 }
 

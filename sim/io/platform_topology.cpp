@@ -82,9 +82,9 @@ Shape read_cube_mesh(const YamlNode& node, std::uint32_t device_count) {
     const std::pair pair(std::min(a, b), std::max(a, b));
     if (std::ranges::find(wired, pair) == wired.end()) {
       item.fail("the devices " + std::to_string(a) + " and " + std::to_string(b) + " have no link in a cube-mesh",
-                "0 to 3 and 4 to 7 are linked each with each, and 0 with 4, 1 with 5, 2 with 6, 3 with 7");
+                "0 to 3 are all linked with each other, so are 4 to 7, and 0 with 4, 1 with 5, 2 with 6, 3 with 7");
     }
-    if (!seen.insert(pair).second) item.fail("the pair is doubled already");
+    if (!seen.insert(pair).second) item.fail("the pair is listed twice");
     mesh.doubled.emplace_back(a, b);
   }
   return mesh;
@@ -100,7 +100,7 @@ Shape read_pcie(const YamlNode& node, std::uint32_t device_count) {
   if (socket_link) {
     tree.socket_link = read_whole_link(*socket_link);
     if (tree.switches_per_socket == 0)
-      socket_link->fail("there is a single socket without the key 'switches_per_socket'");
+      socket_link->fail("without the key 'switches_per_socket' there is only one socket, so no socket link");
   }
   const std::uint32_t sockets = socket_count(tree, device_count);
   if (sockets > 1 && !socket_link) {
@@ -252,7 +252,7 @@ void check_network(const YamlNode& node, const NodeForm& form) {
   BytesPerSecond widest(0);
   for (const NodeGroup& group : form.groups) widest = std::max(widest, nics_of(form.node_kinds[group.kind]));
   if (widest == BytesPerSecond(0)) {
-    node.fail("the network joins no nodes: their kinds have no nic", "give the node kinds a nic");
+    node.fail("the network cannot connect the nodes, because their kinds have no nic", "give the node kinds a nic");
   }
   const auto* tree = std::get_if<FatTreeNetwork>(&form.network);
   if (tree != nullptr) check_uplinks(node, *tree, tree->port ? tree->port->bandwidth : widest);

@@ -16,10 +16,11 @@ constexpr std::int64_t kMostStages = 1'000'000;
 constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 constexpr std::size_t kMostActions = 4'000'000;  ///< in one file, ranges written out
 
-constexpr const char* kActionForm = "an action such as 'F0.3': its kind, its stage, a point, its microbatch";
+constexpr const char* kActionForm = "an action such as 'F0.3', made of a kind, a stage, a point and a microbatch";
 constexpr const char* kActionStage = "an action whose stage is a whole number of at most 1000000";
-constexpr const char* kTransferForm = "a transfer such as 'A3' or 'G3': activation or gradient, and its microbatch";
-constexpr const char* kChannelForm = "a channel such as '0->1': the stages it leads from and to";
+constexpr const char* kTransferForm =
+    "a transfer such as 'A3' or 'G3', made of activation or gradient and a microbatch";
+constexpr const char* kChannelForm = "a channel such as '0->1', from one stage to another";
 
 /// The microbatches first to last, both included.
 struct Range {
@@ -94,7 +95,7 @@ std::vector<Action> read_step_text(const YamlNode& node) {
   if (plus == std::string_view::npos) return read_single(node, text);
   std::vector<Action> first = read_single(node, text.substr(0, plus));
   const std::vector<Action> second = read_single(node, text.substr(plus + 1));
-  if (first.size() > 1 || second.size() > 1) node.fail("a pair is of two actions, not of ranges");
+  if (first.size() > 1 || second.size() > 1) node.fail("a pair joins two actions, not ranges of actions");
   const auto is_pair = [](const Action& a, const Action& b) {
     return a.kind == ActionKind::Forward && b.kind == ActionKind::Backward;
   };

@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostNodes = 10'000'000;         ///< of a file
 constexpr std::uint64_t kMostAliased = 1'000'000;        ///< nodes that aliases add: readers keep each by itself
 constexpr std::uint64_t kMostAliasedText = 16ULL << 20;  ///< bytes of text that aliases add
 
-constexpr const char* kAliasHint = "what an alias refers to counts each time";
+constexpr const char* kAliasHint = "the content of an alias counts each time it is used";
 
 bool is_name(const std::string& text) {
   return !text.empty() && std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
@@ -59,7 +59,7 @@ class DocumentBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    if (has_foreign_control(value)) fail(mark, "expected text without control characters of Unicode");
+    if (has_foreign_control(value)) fail(mark, "expected text without Unicode control characters");
     const std::size_t index = add(mark, tag, anchor, YamlKind::Text);
     document_->nodes[index].text = value;
     document_->nodes[index].text_size = value.size();
@@ -70,7 +70,7 @@ class DocumentBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const std::size_t index = anchors_.at(anchor);
     const RawNode& target = document_->nodes[index];
-    if (!target.complete) fail(mark, "an alias must not refer to what contains it");
+    if (!target.complete) fail(mark, "an alias must not refer to a node that contains it");
     if (target.alias_depth >= kDeepestAlias) {
       fail(mark, "aliases are nested more than " + std::to_string(kDeepestAlias) + " deep");
     }

@@ -103,7 +103,7 @@ std::string read_name(const YamlNode& node) {
 Detail read_detail(const YamlNode& node, std::uint64_t most) {
   if (node.size() > most) {
     node.fail("expected a value of at most " + std::to_string(most) + " nodes, found " + std::to_string(node.size()),
-              "what an alias refers to counts each time");
+              "the content of an alias counts each time it is used");
   }
   return detail_of(node);
 }

@@ -154,7 +154,7 @@ class Judge {
 
   void check_swap(std::size_t s, const Swap& swap, const std::set<LayerId>& recomputed, std::set<LayerId>& seen) {
     const Stage& stage = plan_.stages[s];
-    if (swap.layers.empty()) add(Rule::Swap, id(s), called(s) + " has a swap of no layer");
+    if (swap.layers.empty()) add(Rule::Swap, id(s), called(s) + " has a swap without layers");
     for (LayerId layer : swap.layers) {
       if (recomputed.contains(layer)) {
         add(Rule::Swap, id(s), called(s) + " both recomputes and swaps layer '" + name(layer) + "'");

@@ -38,7 +38,7 @@ Parsed<OptionValue> read_word(const OptionInfo& option, const std::string& text)
   const Parsed<Seconds> time = parse_seconds(text);
   if (!time) return {std::nullopt, time.problem, {}};
   if (*time.value > Seconds(0) && *time.value <= *option.longest_time) return {text, {}, {}};
-  return {std::nullopt, "a time is more than zero and at most " + format_seconds(*option.longest_time), {}};
+  return {std::nullopt, "a time must be more than zero and at most " + format_seconds(*option.longest_time), {}};
 }
 
 /// A value of an option that no table describes.

@@ -80,7 +80,7 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
 /// Throws the error for a child that has ended without a report.
 [[noreturn]] void fail(const ChildEnd& end) {
   if (end.signal == SIGINT) throw Error(ExitCode::Interrupted, "interrupted");
-  std::string message = "the replay died";
+  std::string message = "the replay process died";
   if (end.signal != 0) message += " of signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
   if (end.signal == 0) message += " with exit code " + std::to_string(end.exit_code);
   if (!end.errors.empty()) message += "; it wrote: " + end.errors;

@@ -64,13 +64,14 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
            std::to_string(judge.plan.stages.size()) + " stages, counted from 0";
   }
   const auto replica = judge.told.find({device, action.stage});
-  if (replica == judge.told.end()) return judge.name(device) + " has the " + work + ", which is not on it";
+  if (replica == judge.told.end())
+    return judge.name(device) + " has the " + work + ", but that stage is not on this device";
   if (action.microbatch >= judge.plan.microbatches) {
     return judge.name(device) + " has the " + work + ", but the plan has only " +
            std::to_string(judge.plan.microbatches) + " microbatches, counted from 0";
   }
   if (!judge.replicas.runs(replica->second.id, action.microbatch)) {
-    return judge.name(device) + " has the " + work + ", which alternates to " +
+    return judge.name(device) + " has the " + work + ", but that microbatch runs on " +
            judge.name(judge.runner(action.stage, action.microbatch));
   }
   return std::nullopt;
@@ -81,14 +82,14 @@ void check_pair(Judge& judge, const DeviceOrder& order, std::size_t second) {
   const std::string what =
       judge.name(order.device) + ": the " + work_name(action.kind, action.microbatch, action.stage);
   if (second == 0 || order.actions[second - 1].joined) {
-    judge.sentences.push_back(what + " is joined to nothing");
+    judge.sentences.push_back(what + " has no action before it to be joined to");
     return;
   }
   const ActionKind before = order.actions[second - 1].kind;
   const bool is_pair = (before == ActionKind::Forward && action.kind == ActionKind::Backward) ||
                        (before == ActionKind::Backward && action.kind == ActionKind::Forward);
   if (!is_pair)
-    judge.sentences.push_back(what + " is joined to a " + to_string(before) + ", not a forward to a backward");
+    judge.sentences.push_back(what + " is joined to a " + to_string(before) + "; a pair is a forward and a backward");
 }
 
 void take_order(Judge& judge, const DeviceOrder& order) {
@@ -225,7 +226,7 @@ void check_explicit(Judge& judge) {
         if (needed[kind] == (mentions.count[kind] > 0)) continue;
         const std::string work = work_name(static_cast<ActionKind>(kind), microbatch, replica.stage);
         judge.sentences.push_back(judge.name(key.first) + (needed[kind] ? " lacks the " : " has the ") + work +
-                                  (needed[kind] ? "" : ", where nothing is transferred"));
+                                  (needed[kind] ? "" : ", but nothing is transferred there"));
       }
     }
   }
@@ -276,7 +277,7 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
 void check_channels(Judge& judge) {
   if (judge.schedule.channels.empty()) return;
   if (judge.schedule.explicit_transfers || judge.schedule.rendezvous) {
-    judge.sentences.emplace_back("channels have no order of their own where transfers are explicit or rendezvous");
+    judge.sentences.emplace_back("channels cannot have orders if transfers are explicit or rendezvous");
     return;
   }
   std::vector<std::pair<StageId, StageId>> seen;
@@ -290,10 +291,11 @@ void check_channels(Judge& judge) {
       return boundary.from == ends.first && boundary.to == ends.second;
     });
     if (!exists) {
-      judge.sentences.push_back(name + " joins no two stages that exchange tensors, the producing one first");
+      judge.sentences.push_back(name + " does not lead from a stage to one that uses its tensors");
     } else if (channel.discipline == Discipline::Strict &&
                share_a_device(judge.stage(ends.first), judge.stage(ends.second))) {
-      judge.sentences.push_back(name + " cannot have a strict order: its stages share a device, where nothing is sent");
+      judge.sentences.push_back(name +
+                                " cannot have a strict order: its stages share a device, so some tensors are not sent");
     } else {
       check_channel_actions(judge, channel, name);
     }
@@ -310,7 +312,7 @@ std::vector<std::string> check_schedule(const LayerGraph& graph, const Platform&
     judge.told[{replica.device, replica.stage}] = {id, replica.stage, {}, true};
   }
   if (schedule.explicit_transfers && schedule.rendezvous) {
-    judge.sentences.emplace_back("transfers are either explicit or rendezvous");
+    judge.sentences.emplace_back("transfers cannot be both explicit and rendezvous");
   }
   take_orders(judge);
   for (const auto& [key, replica] : judge.told) {

@@ -107,7 +107,7 @@ std::optional<std::string> pattern_problem(const Plan& plan) {
   const PatternOperation& first = pattern.operations[chain.front()];
   if (first.shift != 0) {
     return "in the pattern " + name_of(first) + " has a shift of " + std::to_string(first.shift) +
-           ", but a microbatch begins in its own period: shift 0";
+           ", but the first operation of a microbatch has shift 0";
   }
   for (std::size_t i = 1; i < chain.size(); ++i) {
     const PatternOperation& before = pattern.operations[chain[i - 1]];

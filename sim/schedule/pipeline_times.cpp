@@ -18,7 +18,7 @@ double parts(const Stage& stage) {
 std::optional<BytesPerSecond> require_connected(const Platform& platform, const SmallestBandwidth& smallest) {
   if (!smallest.apart) return smallest.bandwidth;
   const auto [a, b] = *smallest.apart;
-  throw InputError("the analytic network takes the slowest way within a stage and from stage to stage, but " +
+  throw InputError("the analytic network uses the slowest route within a stage and between stages, but " +
                        platform.devices[a].name + " and " + platform.devices[b].name + " are not connected",
                    {}, "add a link, a route or a default_link to the platform, or use the network 'platform'");
 }

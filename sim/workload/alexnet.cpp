@@ -49,7 +49,7 @@ ImageTensor add_activation(ImageDraft& draft, const std::string& number, const I
 void require_sound(const AlexnetSize& size) {
   if (size.hidden < 1 || size.classes < 1) throw InputError("every size of AlexNet must be at least 1");
   if (size.hidden > ImageLimits::kOutputs || size.classes > ImageLimits::kOutputs) {
-    throw InputError("a size exceeds that of the largest AlexNet that can be counted");
+    throw InputError("a size is larger than supported for AlexNet");
   }
 }
 

@@ -53,7 +53,7 @@ void require_sound(const DensenetSize& size) {
     countable = countable && layers <= DensenetLimits::kLayers;
   }
   if (!positive) throw InputError("a DenseNet needs at least one block, a width of 2, and sizes of at least 1");
-  if (!countable) throw InputError("a size exceeds that of the largest DenseNet that can be counted");
+  if (!countable) throw InputError("a size is larger than supported for a DenseNet");
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ void require_positive(const EncoderDecoderSize& size) {
                          size.feed_forward <= kMost.feed_forward &&
                          std::max(size.sequence, size.target_sequence) <= kMost.sequence &&
                          size.vocabulary <= kMost.vocabulary;
-  if (!countable) throw InputError("a size exceeds that of the largest transformer that can be counted");
+  if (!countable) throw InputError("a size is larger than supported for a transformer");
 }
 
 EncoderDecoderSize completed(EncoderDecoderSize size) {

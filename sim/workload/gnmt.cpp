@@ -126,7 +126,7 @@ void require_sound(const GnmtSize& size) {
   const bool countable = size.layers <= kMost.layers && size.hidden <= kMost.hidden &&
                          size.sequence <= kMost.sequence && size.target_sequence <= kMost.target_sequence &&
                          size.vocabulary <= kMost.vocabulary;
-  if (!countable) throw InputError("a size exceeds that of the largest GNMT that can be counted");
+  if (!countable) throw InputError("a size is larger than supported for a GNMT");
 }
 
 GnmtSize completed(GnmtSize size) {

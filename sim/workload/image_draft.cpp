@@ -34,9 +34,9 @@ ImageTensor append(ImageDraft& draft, const std::string& name, Operator op, Imag
 std::int64_t places(const ImageDraft& draft, const std::string& name, const ImageTensor& input, const Window& window) {
   const std::int64_t room = input.edge + 2 * window.padding - window.extent;
   if (room < 0) {
-    throw InputError("an image of " + std::to_string(draft.image) + " pixels is too small: " + name + " finds " +
-                     std::to_string(input.edge) + " of them and needs " +
-                     std::to_string(window.extent - 2 * window.padding));
+    throw InputError("an image of " + std::to_string(draft.image) + " pixels is too small: " + name +
+                     " needs an edge of at least " + std::to_string(window.extent - 2 * window.padding) +
+                     " pixels, found " + std::to_string(input.edge));
   }
   return room / window.stride + 1;
 }

@@ -53,7 +53,7 @@ void require_sound(const ResnetSize& size) {
     countable = countable && blocks <= ResnetLimits::kBlocks;
   }
   if (!positive) throw InputError("a residual network needs at least one group, and every size must be at least 1");
-  if (!countable) throw InputError("a size exceeds that of the largest residual network that can be counted");
+  if (!countable) throw InputError("a size is larger than supported for a residual network");
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ void require_countable(const TransformerSize& size) {
   const bool countable = size.layers <= kMost.layers && size.hidden <= kMost.hidden &&
                          size.feed_forward <= kMost.feed_forward && size.sequence <= kMost.sequence &&
                          size.positions <= kMost.positions && size.vocabulary <= kMost.vocabulary;
-  if (!countable) throw InputError("a size exceeds that of the largest transformer that can be counted");
+  if (!countable) throw InputError("a size is larger than supported for a transformer");
   if (size.hidden % size.heads != 0) {
     throw InputError("hidden must be a multiple of heads, found " + std::to_string(size.hidden) + " and " +
                      std::to_string(size.heads));

@@ -24,7 +24,7 @@ void require_positive(const VggSize& size) {
     countable =
         countable && std::ssize(block) <= VggLimits::kConvolutions && std::ranges::max(block) <= VggLimits::kChannels;
   }
-  if (!countable) throw InputError("a size exceeds that of the largest VGG network that can be counted");
+  if (!countable) throw InputError("a size is larger than supported for a VGG network");
 }
 
 /// A convolution and its ReLU, two layers.

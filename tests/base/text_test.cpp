@@ -62,7 +62,7 @@ TEST_CASE("text: a refusal says what was expected, what was found and how to wri
   CHECK(negative.problem == "expected a time with its unit, such as '1.5 ms', found '-3 ms'");
   CHECK(negative.hint == "negative values are not allowed");
   CHECK(parse_bytes("16").hint == "the unit is missing");
-  CHECK(parse_bytes("16 GiBps").hint == "'GiBps' is the unit of something else");
+  CHECK(parse_bytes("16 GiBps").hint == "'GiBps' is a unit of another quantity");
   CHECK(parse_bytes("16 GIB").hint.starts_with("unknown unit 'GIB'; did you mean 'GiB'? known: B, kB, MB"));
   CHECK(parse_bytes("1.5 B").hint == "not a whole number of bytes");
   CHECK(parse_bytes("3 b").hint == "not a whole number of bytes; 'b' is bit, 'B' is byte");
@@ -76,7 +76,7 @@ TEST_CASE("text: a refusal says what was expected, what was found and how to wri
   CHECK(parse_seconds("1e400 s").hint == "the number is out of range");
   CHECK(parse_seconds("1e-400 s").hint == "the number is out of range");
   CHECK(parse_seconds("1e99999999999999999999 s").hint == "the number is out of range");
-  CHECK(parse_seconds("").hint == "nothing is written");
+  CHECK(parse_seconds("").hint == "the value is empty");
   CHECK(parse_count("1.0").hint == "write digits only");
   CHECK(parse_count("1e3").hint == "write digits only");
   CHECK(parse_count("99999999999999999999").hint == "the number is out of range");

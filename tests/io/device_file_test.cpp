@@ -60,7 +60,7 @@ TEST_CASE("device file: defects are refused where they are") {
   CHECK(refusal(kStart + "efficiency: {linear: 0}\n") ==
         "d.yaml:7:22: efficiency.linear: expected a number of more than zero, found '0'");
   CHECK(refusal(kStart + "precision: tf32\n") ==
-        "d.yaml:7:12: precision: the precision 'tf32' needs the peak rate of that name");
+        "d.yaml:7:12: precision: the precision 'tf32' needs the key 'tf32', its peak rate");
   CHECK(refusal(kStart + "speed: 2\n").starts_with("d.yaml:7:1: unknown key 'speed'"));
   CHECK(refusal("schema: stagecraft/device/1\ndevice: d\nsource: s\nmemory: 0 B\n") ==
         "d.yaml:4:9: memory: expected a size of more than zero, found '0 B'");

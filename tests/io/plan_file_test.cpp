@@ -175,7 +175,7 @@ TEST_CASE("plan file: of very many names that are unknown a thousand are told") 
   REQUIRE(reading.problems.size() == 1001);
   CHECK(reading.problems[999].find(": stages[0].recompute[99][9]: the model 'm' has no layer 'x'") !=
         std::string::npos);
-  CHECK(reading.problems.back() == "and more that is not right");
+  CHECK(reading.problems.back() == "and more problems");
 }
 
 TEST_CASE("json: figures show what is not known as null") {

@@ -73,7 +73,7 @@ TEST_CASE("yaml: nothing is told apart from the text 'null'") {
 TEST_CASE("yaml: what yaml-cpp would accept in silence is refused") {
   CHECK(refusal("a: 1\nb: 2\na: 3\n") == "f:3:1: the key 'a' is given twice, first in line 1");
   CHECK(refusal("a: &x {b: 1}\nc:\n  <<: *x\n") == "f:3:3: merge keys are not supported (write the keys out)");
-  CHECK(refusal("a: &x [1, *x]\n") == "f:1:11: an alias must not refer to what contains it");
+  CHECK(refusal("a: &x [1, *x]\n") == "f:1:11: an alias must not refer to a node that contains it");
   CHECK(refusal("a: 1\n---\nb: 2\n") == "f:2:1: expected one document, found a second one after '---'");
   CHECK(refusal("a: !!int 3\n") == "f:1:4: tags are not supported, found 'tag:yaml.org,2002:int'");
   CHECK(refusal("? [a, b]\n: 1\n") == "f:1:3: expected a name as key");
@@ -92,9 +92,9 @@ TEST_CASE("yaml: a value that is kept as a whole has a bound, judged before it i
   CHECK(root.at("a4").size() == 111'111);
   CHECK(root.size() == 1 + 11 + 111 + 1111 + 11'111 + 111'111 + 5);
   CHECK(std::get<Detail::List>(read_detail(root.at("a4"), 111'111).value).size() == 10);
-  CHECK_THROWS_WITH(
-      static_cast<void>(read_detail(root.at("a4"), 111'110)),
-      "f:5:5: a4: expected a value of at most 111110 nodes, found 111111 (what an alias refers to counts each time)");
+  CHECK_THROWS_WITH(static_cast<void>(read_detail(root.at("a4"), 111'110)),
+                    "f:5:5: a4: expected a value of at most 111110 nodes, found 111111 (the content of an alias counts "
+                    "each time it is used)");
 }
 
 TEST_CASE("yaml: nesting and expansion are bounded, without a crash") {
@@ -107,11 +107,13 @@ TEST_CASE("yaml: nesting and expansion are bounded, without a crash") {
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";  // ten to the ninth when expanded
   for (int i = 1; i < 9; ++i) laughs += anchored_list(i, 10);
   CHECK(refusal(laughs) ==
-        "f:6:55: aliases add more than a million nodes to the file (what an alias refers to counts each time)");
+        "f:6:55: aliases add more than a million nodes to the file (the content of an alias counts each time it is "
+        "used)");
   std::string words = "a0: &a0 [" + repeated("x", 10'000) + "]\n";  // 100 MB when expanded
   for (int i = 1; i < 5; ++i) words += anchored_list(i, 10);
-  CHECK(refusal(words) ==
-        "f:5:15: aliases add more than 16 MiB of text to the file (what an alias refers to counts each time)");
+  CHECK(
+      refusal(words) ==
+      "f:5:15: aliases add more than 16 MiB of text to the file (the content of an alias counts each time it is used)");
   std::string deep = "a0: &a0 [x]\n";
   for (int i = 1; i < 12; ++i) deep += anchored_list(i, 1);
   CHECK(refusal(deep) == "f:10:10: aliases are nested more than 8 deep");

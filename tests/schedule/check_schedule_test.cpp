@@ -53,7 +53,7 @@ TEST_CASE("check schedule: what stands in the wrong place or twice") {
   CHECK(judge("devices: {gpu0: [F0.0..1, B0.0..1, F2.0]" + rest) ==
         Sentences{"gpu0 has the forward of microbatch 0 of stage 2, but the plan has only 2 stages, counted from 0"});
   CHECK(judge("devices: {gpu0: [F0.0..1, B0.0..1, F1.0]" + rest) ==
-        Sentences{"gpu0 has the forward of microbatch 0 of stage 1, which is not on it"});
+        Sentences{"gpu0 has the forward of microbatch 0 of stage 1, but that stage is not on this device"});
   CHECK(judge("devices: {gpu0: [F0.0..2, B0.0..1]" + rest) ==
         Sentences{
             "gpu0 has the forward of microbatch 2 of stage 0, but the plan has only 2 microbatches, counted from 0"});
@@ -94,7 +94,7 @@ TEST_CASE("check schedule: replicas run their own microbatches only") {
   };
   CHECK(judged("devices: {gpu0: [F0.0, B0.0, F0.2, B0.2], gpu1: [F0.1, B0.1]}") == Sentences{});
   CHECK(judged("devices: {gpu0: [F0.0, B0.0, F0.2, B0.2], gpu1: [F0.1, B0.1, F0.2]}") ==
-        Sentences{"gpu1 has the forward of microbatch 2 of stage 0, which alternates to gpu0"});
+        Sentences{"gpu1 has the forward of microbatch 2 of stage 0, but that microbatch runs on gpu0"});
   CHECK(judged("devices: {gpu0: [F0.2, B0.2], gpu1: [F0.1, B0.1]}") ==
         Sentences{"gpu0 lacks the forward and the backward of microbatch 0 of stage 0"});
   plan.stages[0].replication = Replication::Split;
@@ -113,7 +113,7 @@ TEST_CASE("check schedule: caps on microbatches in flight") {
 
 TEST_CASE("check schedule: channels") {
   CHECK(judge(kWhole + "channels: {1->0: [A0..1, G0..1]}") ==
-        Sentences{"channel 1->0 joins no two stages that exchange tensors, the producing one first"});
+        Sentences{"channel 1->0 does not lead from a stage to one that uses its tensors"});
   CHECK(judge(kWhole + "channels: {0->1: [A0, G0..1]}") ==
         Sentences{"channel 0->1 lacks the activation of microbatch 1"});
   CHECK(judge(kWhole + "channels: {0->1: [A0..2, G0..1, G1]}") ==
@@ -121,7 +121,7 @@ TEST_CASE("check schedule: channels") {
             "channel 0->1 lists the activation of microbatch 2, but the plan has only 2 microbatches, counted from 0",
             "channel 0->1 lists the gradient of microbatch 1 more than once"});
   CHECK(judge("transfers: rendezvous\n" + kWhole + "channels: {0->1: [A0..1, G0..1]}") ==
-        Sentences{"channels have no order of their own where transfers are explicit or rendezvous"});
+        Sentences{"channels cannot have orders if transfers are explicit or rendezvous"});
 }
 
 TEST_CASE("check schedule: explicit transfers have one send and one receive each") {
@@ -139,7 +139,7 @@ TEST_CASE("check schedule: explicit transfers have one send and one receive each
   std::string surplus = marks;
   surplus.replace(surplus.find("B0.1]"), 5, "B0.1, SG0.1]");
   CHECK(judge("transfers: explicit\n" + surplus) ==
-        Sentences{"gpu0 has the send-gradient of microbatch 1 of stage 0, where nothing is transferred"});
+        Sentences{"gpu0 has the send-gradient of microbatch 1 of stage 0, but nothing is transferred there"});
 }
 
 TEST_CASE("check schedule: orders that it passes run, and an order that waits for itself is refused by lower") {

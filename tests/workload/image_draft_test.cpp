@@ -72,7 +72,8 @@ TEST_CASE("image draft: windows leave the places of the textbook formula") {
   CHECK(edge_after(17, same_line(7)) == 17);
   CHECK(edge_after(3, {.extent = 3, .stride = 2}) == 1);
   CHECK_THROWS_WITH_AS(edge_after(2, {.extent = 3, .stride = 2}),
-                       "an image of 2 pixels is too small: conv finds 2 of them and needs 3", InputError);
+                       "an image of 2 pixels is too small: conv needs an edge of at least 3 pixels, found 2",
+                       InputError);
 }
 
 TEST_CASE("image draft: a line has the weights of its length, a square those of its area") {

@@ -15,7 +15,7 @@ Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
 
 const ScheduleFamily family_1f1b{
     .name = "1f1b",
-    .summary = "one forward, one backward in turn after a warm-up; flushed at the end of the iteration",
+    .summary = "forwards and backwards in turn after a warm-up; flushed at the end of the iteration",
     .source = "PipeDream-Flush (Narayanan et al., ICML 2021); DAPPLE policy A (Fan et al., PPoPP 2021)",
     .synchronous = true,
     .parameters = {},

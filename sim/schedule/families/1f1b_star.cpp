@@ -23,10 +23,10 @@ std::optional<std::string> stage_problem(const Plan& plan, std::size_t s) {
   const Stage& stage = plan.stages[s];
   const std::string name = "stage " + std::to_string(s);
   if (stage.replicas.size() != 1) {
-    return "1f1b-star runs every stage on one device; " + name + " has " + std::to_string(stage.replicas.size());
+    return "1f1b-star runs every stage on one device, but " + name + " has " + std::to_string(stage.replicas.size());
   }
-  if (stage.pipeline != 0) return "1f1b-star runs one pipeline; " + name + " is of another";
-  if (!actions_of<Swap>(stage).empty()) return "1f1b-star leaves no time to swap; " + name + " does";
+  if (stage.pipeline != 0) return "1f1b-star runs a single pipeline, but " + name + " belongs to another one";
+  if (!actions_of<Swap>(stage).empty()) return "1f1b-star leaves no time for swaps, but " + name + " swaps";
   return std::nullopt;
 }
 
@@ -52,7 +52,7 @@ std::optional<std::string> problem_of(const PlanContext& context, const std::opt
   }
   if (const auto problem = pattern_problem(plan)) return problem;
   if (period && *period != plan.pattern->period) {
-    return "the schedule asks for a period of " + format_seconds(*period) + ", the pattern has one of " +
+    return "the schedule asks for a period of " + format_seconds(*period) + ", but the pattern has a period of " +
            format_seconds(plan.pattern->period);
   }
   return cap_problem(plan);
@@ -89,7 +89,7 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
                          platform.devices[to].name + " are not connected",
                      {}, "give the pair a link or a route, or all pairs a default_link");
   }
-  return duration(bytes / *bandwidth, "the transfer behind stage " + std::to_string(cut));
+  return duration(bytes / *bandwidth, "the transfer after stage " + std::to_string(cut));
 }
 
 /// The resources of the chain stage, cut, …, stage. A stage's backward includes the optimizer step after it.
@@ -163,7 +163,7 @@ Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& a
     const auto largest = std::ranges::max_element(resources, {}, &ChainResource::load);
     const auto at = static_cast<std::size_t>(largest - resources.begin());
     throw InputError("1f1b-star cannot have a period of " + format_seconds(*asked) + ": " +
-                     (at % 2 == 0 ? "stage " : "the link behind stage ") + std::to_string(at / 2) + " takes " +
+                     (at % 2 == 0 ? "stage " : "the link after stage ") + std::to_string(at / 2) + " takes " +
                      format_seconds(to_seconds(largest->load())) + " for each microbatch");
   }
   return to_pattern(star_pattern(*times, period), timed);
@@ -267,23 +267,24 @@ Compilation compile(const PlanContext& context, const Options& parameters) {
 
 const ScheduleFamily family_1f1b_star{
     .name = "1f1b-star",
-    .summary = "asynchronous, one period after the other: 1F1B* of a contiguous cut, or the plan's own pattern",
+    .summary = "asynchronous, the same pattern in every period: 1F1B* of a contiguous cut, or the plan's own pattern",
     .source = "1F1B* of MadPipe (Beaumont, Eyraud-Dubois, Shilova, ScaDL at IPDPS 2022)",
     .synchronous = false,
     .parameters = {{"channels",
                     std::string("exclusive"),
-                    "exclusive: one transfer at a time between two devices, in the pattern's order; free: as the links "
-                    "let them",
+                    "exclusive: one transfer at a time between two devices, in the pattern's order; free: they share "
+                    "the links",
                     {"exclusive", "free"}},
                    {.name = "period",
                     .default_value = std::string("least"),
-                    .description = "of a plan without a pattern; least: the least with which every stage fits its "
-                                   "device's memory",
+                    .description =
+                        "period of a plan without a pattern; least: the shortest with which every stage fits "
+                        "its device's memory",
                     .choices = {"least"},
                     .longest_time = kLongest},
                    {"release",
                     std::string("timed"),
-                    "timed: nothing starts before the pattern says; asap: only the order counts",
+                    "timed: nothing starts before its time in the pattern; asap: only the order of the pattern is kept",
                     {"timed", "asap"}}},
     .compile = compile,
 };

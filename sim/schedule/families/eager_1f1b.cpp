@@ -17,7 +17,8 @@ Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
 
 const ScheduleFamily family_eager_1f1b{
     .name = "eager-1f1b",
-    .summary = "as 1f1b with twice the warm-up, which hides the time of transfers; flushed at the end of the iteration",
+    .summary =
+        "like 1f1b with twice the warm-up, which hides the time of transfers; flushed at the end of the iteration",
     .source = "DAPPLE policy B (Fan et al., PPoPP 2021)",
     .synchronous = true,
     .parameters = {},

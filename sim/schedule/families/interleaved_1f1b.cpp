@@ -46,31 +46,32 @@ ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
   const Plan& plan = context.plan;
   const auto stages = static_cast<std::int64_t>(plan.stages.size());
   if (stages % chunks != 0) {
-    return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages; the plan has " +
+    return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages, but the plan has " +
                  std::to_string(stages),
-             "the parameter chunks says how many"}};
+             "choose the number of stages on each device with the parameter 'chunks'"}};
   }
   const std::int64_t devices = stages / chunks;
   for (std::int64_t s = 0; s < stages; ++s) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(s)];
     const std::string name = "stage " + std::to_string(s);
     if (stage.replicas.size() != 1)
-      return {
-          {"interleaved-1f1b runs every stage on one device; " + name + " has " + std::to_string(stage.replicas.size()),
-           ""}};
-    if (stage.pipeline != 0) return {{"interleaved-1f1b runs one pipeline; " + name + " is of another", ""}};
+      return {{"interleaved-1f1b runs every stage on one device, but " + name + " has " +
+                   std::to_string(stage.replicas.size()),
+               ""}};
+    if (stage.pipeline != 0)
+      return {{"interleaved-1f1b runs a single pipeline, but " + name + " belongs to another one", ""}};
     const std::int64_t first = s % devices;
     if (stage.replicas == plan.stages[static_cast<std::size_t>(first)].replicas) continue;
-    return {
-        {"interleaved-1f1b goes round the devices: " + name + " is not on the device of stage " + std::to_string(first),
-         ""}};
+    return {{"interleaved-1f1b assigns stages to devices in turn, but " + name + " is not on the device of stage " +
+                 std::to_string(first),
+             ""}};
   }
   if (std::ssize(context.replicas.devices()) != devices) {
-    return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages; a device has more", ""}};
+    return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages, but some device has more", ""}};
   }
   if (plan.microbatches % devices != 0) {
-    return {{"interleaved-1f1b takes microbatches in groups of as many as there are devices; " +
-                 std::to_string(plan.microbatches) + " is no multiple of " + std::to_string(devices),
+    return {{"interleaved-1f1b needs a multiple of the number of devices as the number of microbatches; " +
+                 std::to_string(plan.microbatches) + " is not a multiple of " + std::to_string(devices),
              "choose a multiple with --microbatches"}};
   }
   return {};
@@ -149,7 +150,7 @@ const ScheduleFamily family_interleaved_1f1b{
     .synchronous = true,
     .parameters = {{.name = "chunks",
                     .default_value = std::int64_t{2},
-                    .description = "stages on each device",
+                    .description = "number of stages on each device",
                     .least = 2,
                     .most = 1024}},
     .compile = compile,

@@ -16,7 +16,7 @@ Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
   program.weight_versions.assign(context.plan.stages.size(), 1);
   program.orders = [](Segment) -> Schedule {
     throw InputError("schedule 'literal' needs the file that gives each device's order", {},
-                     "name it with --schedule-file");
+                     "give it with --schedule-file");
   };
   return program;
 }
@@ -25,7 +25,7 @@ Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
 
 const ScheduleFamily family_literal{
     .name = "literal",
-    .summary = "each device's operations in order, channels included, given in a file",
+    .summary = "the orders of all devices and channels, given in a file",
     .source = "stagecraft/schedule/1",
     .synchronous = true,
     .parameters = {},

@@ -17,11 +17,11 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
     const Replica& own = replicas[replicas.of(id).front()];
     const Replica& first = replicas[replicas.rings()[replicas.ring_of(id)].front()];
     if (own.turns == first.turns) continue;
-    return {{"pipedream all-reduces after each round of one microbatch on every replica; stages " +
+    return {{"pipedream runs an all-reduce after each round, in which every replica runs one microbatch; stages " +
                  std::to_string(first.stage.value()) + " and " + std::to_string(id.value()) +
                  " hold the same layers, but " + std::to_string(first.turns) + " and " + std::to_string(own.turns) +
-                 " of their replicas take microbatches in turn: make that the same number, or divide microbatches on " +
-                 "both (replication: split)",
+                 " of their replicas take microbatches in turn: use the same number, or divide microbatches on both " +
+                 "(replication: split)",
              ""}};
   }
   return {};

@@ -88,7 +88,7 @@ void Orders::report_deadlock() const {
                " of stage " + std::to_string(action.stage.value());
   }
   throw InputError("the schedule deadlocks: " + waiting, {},
-                   "each waits for something that comes later in another device's or channel's order");
+                   "each of them waits for an action that comes later in the order of another device or channel");
 }
 
 }  // namespace stagecraft

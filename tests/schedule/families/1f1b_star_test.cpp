@@ -280,11 +280,11 @@ TEST_CASE("1f1b-star: plans that it cannot run") {
     return found;
   };
   CHECK(problem([](Plan& plan) { plan.stages[1].replicas.emplace_back(DeviceId(2)); }) ==
-        "1f1b-star runs every stage on one device; stage 1 has 2");
+        "1f1b-star runs every stage on one device, but stage 1 has 2");
   CHECK(problem([](Plan& plan) { plan.stages[2].pipeline = 1; }) ==
-        "1f1b-star runs one pipeline; stage 2 is of another");
+        "1f1b-star runs a single pipeline, but stage 2 belongs to another one");
   CHECK(problem([](Plan& plan) { plan.stages[0].memory = {Swap{{LayerId(0)}}}; }) ==
-        "1f1b-star leaves no time to swap; stage 0 does");
+        "1f1b-star leaves no time for swaps, but stage 0 swaps");
   CHECK(problem([](Plan& plan) { plan.stages[2].replicas = {DeviceId(0)}; }) ==
         "1f1b-star without a pattern needs a device of its own for every stage");
 }
@@ -327,7 +327,7 @@ TEST_CASE("1f1b-star: patterns that are not sound") {
   plan.pattern->period = Seconds(0);
   CHECK(refusal_of(plan) == "the pattern's period is not more than zero");
   plan = with_period(plan_m2(), "15 s");
-  CHECK(refusal_of(plan) == "the schedule asks for a period of 15 s, the pattern has one of 14 s");
+  CHECK(refusal_of(plan) == "the schedule asks for a period of 15 s, but the pattern has a period of 14 s");
 }
 
 TEST_CASE("1f1b-star: release as the parameter says, else as the pattern does") {

@@ -72,18 +72,19 @@ TEST_CASE("interleaved-1f1b: what it cannot run") {
   };
   CHECK(refusal([](Plan&) {}).empty());
   CHECK(refusal([](Plan& plan) { plan.stages.pop_back(); }) ==
-        "interleaved-1f1b gives each device 2 stages; the plan has 3");
+        "interleaved-1f1b gives each device 2 stages, but the plan has 3");
   CHECK(refusal([](Plan& plan) { plan.microbatches = 5; }) ==
-        "interleaved-1f1b takes microbatches in groups of as many as there are devices; 5 is no multiple of 2");
+        "interleaved-1f1b needs a multiple of the number of devices as the number of microbatches; 5 is not a multiple "
+        "of 2");
   CHECK(refusal([](Plan& plan) { plan.stages[2].replicas = {DeviceId(1)}; }) ==
-        "interleaved-1f1b goes round the devices: stage 2 is not on the device of stage 0");
+        "interleaved-1f1b assigns stages to devices in turn, but stage 2 is not on the device of stage 0");
   CHECK(refusal([](Plan& plan) {
           for (Stage& stage : plan.stages) stage.replicas = {DeviceId(0)};
-        }) == "interleaved-1f1b gives each device 2 stages; a device has more");
+        }) == "interleaved-1f1b gives each device 2 stages, but some device has more");
   CHECK(refusal([](Plan& plan) { plan.stages[1].replicas = {DeviceId(1), DeviceId(2)}; }) ==
-        "interleaved-1f1b runs every stage on one device; stage 1 has 2");
+        "interleaved-1f1b runs every stage on one device, but stage 1 has 2");
   CHECK(refusal([](Plan& plan) { plan.stages[3].pipeline = 1; }) ==
-        "interleaved-1f1b runs one pipeline; stage 3 is of another");
+        "interleaved-1f1b runs a single pipeline, but stage 3 belongs to another one");
   CHECK(refusal([](Plan& plan) { plan.stages[0].in_flight = 1; }).ends_with("in flight, more than its cap of 1"));
   CHECK(refusal([](Plan& plan) { plan.schedule.parameters = {{"chunks", 1}}; }) ==
         "parameter 'chunks' of schedule 'interleaved-1f1b': expected count of at least 2 and at most 1024, found '1'");

@@ -154,12 +154,11 @@ TEST_CASE("spp-pe: what it cannot run") {
   plan.stages[1].replicas = {DeviceId(1), DeviceId(0)};
   plan.stages[1].replication = Replication::Split;
   CHECK(refusal_of(plan) ==
-        "spp-pe orders whole transfers between stages; of stage 0 and stage 1, which share a device, one divides its "
-        "microbatches");
+        "spp-pe orders whole transfers, but stages 0 and 1 share a device and one of them divides its microbatches");
   plan.stages[1].replicas = {DeviceId(1), DeviceId(3)};
   CHECK(refusal_of(plan).empty());
   plan.stages[2].pipeline = 1;
-  CHECK(refusal_of(plan) == "spp-pe runs one pipeline; stage 2 is of another");
+  CHECK(refusal_of(plan) == "spp-pe runs a single pipeline, but stage 2 belongs to another one");
 }
 
 TEST_CASE("spp-pe: between two replicas one transfer at a time, and pairs side by side") {

@@ -78,12 +78,13 @@ bool share_a_device(const Stage& a, const Stage& b) {
 ScheduleRefusals refusals_of(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    if (stage.pipeline != 0) return {{"spp-pe runs one pipeline; stage " + std::to_string(s) + " is of another", ""}};
+    if (stage.pipeline != 0)
+      return {{"spp-pe runs a single pipeline, but stage " + std::to_string(s) + " belongs to another one", ""}};
     if (s + 1 == plan.stages.size()) continue;
     const Stage& next = plan.stages[s + 1];
     if ((is_divided(stage) || is_divided(next)) && share_a_device(stage, next)) {
-      return {{"spp-pe orders whole transfers between stages; of stage " + std::to_string(s) + " and stage " +
-                   std::to_string(s + 1) + ", which share a device, one divides its microbatches",
+      return {{"spp-pe orders whole transfers, but stages " + std::to_string(s) + " and " + std::to_string(s + 1) +
+                   " share a device and one of them divides its microbatches",
                ""}};
     }
   }
@@ -246,26 +247,28 @@ ProcessingSettings processing_settings(const ScheduleChoice& choice) {
 
 const ScheduleFamily family_spp_pe{
     .name = "spp-pe",
-    .summary = "forwards and backwards in the order of rounds in which every stage and every transfer takes one unit",
+    .summary = "the order of a run in rounds, in which every stage and every transfer takes one unit of time",
     .source = "SPP's execution ordering (Luo, Yi, Long, Fan, Wu, Yang, Lin, INFOCOM 2022)",
     .synchronous = true,
     .parameters =
         {{"channels",
           std::string("exclusive"),
-          "exclusive: transfers over a cut go in the order's turn, one at a time; free: as the links let them",
+          "exclusive: transfers over a cut run one at a time, in the schedule's order; free: they share the links",
           {"exclusive", "free"}},
          {"duplex",
           std::string("half"),
-          "channels of a cut; half: one for both ways; full: one for each",
+          "channels of a cut; half: one for both directions; full: one for each direction",
           {"half", "full"}},
          {"inflight_cap",
           std::string("none"),
-          "microbatches in flight on a stage; 1f1b: as many as stages from it on; double: twice that less one",
+          "cap on microbatches in flight on a stage; 1f1b: the number of stages from it to the last; double: twice "
+          "that, "
+          "less one",
           {"none", "1f1b", "double"}},
          {"pe_exec",
           std::string("strict"),
-          "strict: devices and channels keep the order; list: an idle one takes what is ready of the "
-          "earliest round",
+          "strict: devices and channels keep the order; list: an idle one takes the ready work of "
+          "the earliest round",
           {"strict", "list"}}},
     .compile = compile,
 };
