@@ -18,15 +18,15 @@ struct SmallestBandwidth {
   std::optional<BytesPerSecond> bandwidth;             ///< of the pairs that are connected; none if none is
   std::optional<std::pair<DeviceId, DeviceId>> apart;  ///< the first pair that is not connected
 
-  /// Counts one more pair. A device and itself are no pair.
+  /// Takes one more pair into account. A device with itself does not count.
   void add(const Platform& platform, DeviceId from, DeviceId to);
 };
 
-/// From each device of one list to each of another. **Cost** O(product of the sizes · links on a route).
+/// Over all pairs of a device of one list and one of another. **Cost** O(product of the sizes · links on a route).
 [[nodiscard]] SmallestBandwidth smallest_bandwidth(const Platform& platform, const std::vector<DeviceId>& from,
                                                    const std::vector<DeviceId>& to);
 
-/// From each device of a ring to the next.
+/// Over all pairs of a device in a ring and the next one.
 [[nodiscard]] SmallestBandwidth smallest_bandwidth_around(const Platform& platform, const std::vector<DeviceId>& ring);
 
 }  // namespace stagecraft

@@ -16,8 +16,8 @@ BytesPerSecond sum_of(const Widths& widths) { return std::accumulate(widths.begi
 
 BytesPerSecond width_of(const Platform& platform, LinkId link) { return platform.links[link].bandwidth; }
 
-/// What the members of each half bring up to the switches of a level. One over members of both halves does not bound
-/// them: they meet below it.
+/// The bandwidth that the members of each half can bring up to the switches of a level. A switch over members of both
+/// halves does not bound them, because their traffic does not have to cross its uplinks.
 struct Halves {
   Widths first;  ///< by member, and by switch once climbed
   Widths second;
@@ -30,7 +30,7 @@ Halves split(const Widths& widths, std::uint32_t first_half) {
   return halves;
 }
 
-/// One level up: `children` to a switch, whose uplinks carry `uplinks(switch)` together.
+/// Climbs one level. Each switch has `children` members below it, and its uplinks together carry `uplinks(switch)`.
 template <class Uplinks>
 Halves climbed(const Halves& below, std::uint32_t children, const Uplinks& uplinks) {
   constexpr BytesPerSecond kNothing(0);
@@ -53,7 +53,7 @@ Halves climbed(const Halves& below, std::uint32_t children, const Uplinks& uplin
 
 BytesPerSecond narrower(const Halves& halves) { return std::min(sum_of(halves.first), sum_of(halves.second)); }
 
-/// Of NICs and port.
+/// The bandwidth of each node: that of its NICs, bounded by its port if there is one.
 Widths node_widths(const Platform& platform, const NodeForm& form) {
   Widths widths;
   for (std::uint32_t i = 0; i < platform.nodes.size(); ++i) {
@@ -105,7 +105,7 @@ BytesPerSecond across_torus(const TorusNetwork& torus, std::uint32_t nodes, std:
   return crossing * torus.link.bandwidth;
 }
 
-/// A router is of the half of its first node.
+/// The links between the halves of a dragonfly. A router counts to the half of its first node.
 BytesPerSecond across_dragonfly(const DragonflyNetwork& dragonfly, std::uint32_t nodes, std::uint32_t first_half) {
   const std::uint32_t routers = dragonfly.routers_per_group;
   const std::uint32_t groups = divide_up(divide_up(nodes, dragonfly.nodes_per_router), routers);
@@ -148,7 +148,7 @@ BytesPerSecond across_pcie(const Platform& platform, const NodeKind& kind, const
                    [&](std::uint32_t s) { return width_of(platform, node.uplinks.forward(s)); });
   const std::uint32_t sockets = socket_count(tree, kind.device_count);
   if (sockets == 1) return narrower(halves);
-  const std::uint32_t others = sockets / 2;  // of the other half, that a socket has links to
+  const std::uint32_t others = sockets / 2;  // sockets in the other half, to each of which a socket has a link
   halves =
       climbed(halves, tree.switches_per_socket, [&](std::uint32_t) { return others * tree.socket_link.bandwidth; });
   return narrower(halves);

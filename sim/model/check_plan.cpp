@@ -179,7 +179,8 @@ class Judge {
            *named.rbegin() < stage.replicas.size();
   }
 
-  /// Stages with the same layers, in different pipelines, hold the same parameters: one ring joins all their replicas.
+  /// Stages with the same layers, in different pipelines, hold the same parameters, so one ring joins all their
+  /// replicas.
   [[nodiscard]] std::vector<std::vector<Member>> rings() const {
     std::vector<std::vector<Member>> result;
     std::map<std::vector<LayerId>, std::size_t> ring_of;
@@ -231,7 +232,8 @@ class Judge {
     for (const auto& [from, to] : exchanging) check_exchange(from, to);
   }
 
-  /// The replicas that exchange tensors: all pairs, but of two alternating stages only those that share a microbatch.
+  /// Checks the replicas that exchange tensors: all pairs, but between two stages whose replicas alternate only the
+  /// pairs that share a microbatch.
   void check_exchange(std::size_t from, std::size_t to) {
     const Stage& a = plan_.stages[from];
     const Stage& b = plan_.stages[to];

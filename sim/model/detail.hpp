@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// A small self-describing value: what planners put into `details`, and parameters of schedules.
+/// A small self-describing value, for the `details` of planners and the parameters of schedules.
 struct Detail {
   using List = std::vector<Detail>;
   using Record = std::vector<std::pair<std::string, Detail>>;  ///< in the order written

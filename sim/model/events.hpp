@@ -17,14 +17,14 @@ struct Slowdown {
   friend bool operator==(const Slowdown&, const Slowdown&) = default;
 };
 
-/// From now on the link carries this much.
+/// From now on the link has this bandwidth.
 struct BandwidthChange {
   LinkId link;
   BytesPerSecond bandwidth;
   friend bool operator==(const BandwidthChange&, const BandwidthChange&) = default;
 };
 
-/// The device stops for a while: what it computes, and transfers from and to it, are aborted and redone.
+/// The device stops for a while. Its computations, and the transfers from and to it, are aborted and redone.
 struct Failure {
   DeviceId device;
   Seconds duration;
@@ -43,7 +43,7 @@ struct Jitter {
 /// starts).
 struct Event {
   Seconds at;
-  std::optional<std::uint32_t> at_microbatch;  ///< comes before `at`
+  std::optional<std::uint32_t> at_microbatch;  ///< if given, `at` is ignored
   std::variant<Slowdown, BandwidthChange, Failure, Jitter> change;
   friend bool operator==(const Event&, const Event&) = default;
 };

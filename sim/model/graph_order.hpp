@@ -15,11 +15,13 @@ namespace stagecraft {
 /// **Requires** an acyclic graph. **Cost** O((layers + edges) log layers).
 [[nodiscard]] std::vector<LayerId> canonical_order(const LayerGraph& graph);
 
-/// Bytes that cross each cut of an order: every tensor produced before and used after it, each once, at the largest of
-/// its crossing edges. **Shape** order.size() - 1 entries; entry i is the cut after order[i].
+/// The bytes that cross each cut of an order: every tensor that is produced before the cut and used after it. A tensor
+/// counts once, at the size of its largest crossing edge. **Shape** order.size() - 1 entries; entry i is the cut after
+/// order[i].
 [[nodiscard]] std::vector<Bytes> cut_bytes(const LayerGraph& graph, const std::vector<LayerId>& order);
 
-/// What each layer feeds and is fed by. **Shape** one list of edge positions (in `graph.edges`) for each layer.
+/// The incoming and outgoing edges of each layer. **Shape** one list of edge positions (in `graph.edges`) for each
+/// layer.
 struct Adjacency {
   IndexVector<LayerId, std::vector<std::size_t>> incoming;
   IndexVector<LayerId, std::vector<std::size_t>> outgoing;

@@ -87,7 +87,7 @@ void add_tree_links(Platform& platform, const NodeKind& kind, const PcieNode& tr
   }
 }
 
-/// Inside the sender's four first, then across.
+/// The route in a cube mesh: first inside the sender's quad, then across to the other quad.
 void cross_mesh(const Platform& platform, const LinkRow& row, std::uint32_t from, std::uint32_t to, Route& into) {
   const std::uint32_t half = from / kQuad;
   const std::uint32_t corner = half * kQuad + to % kQuad;  // of the sender's four, opposite the receiver or itself

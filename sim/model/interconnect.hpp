@@ -23,12 +23,12 @@ namespace stagecraft {
 /// **Requires** that the node's devices are in the platform already.
 void add_interconnect_links(Platform& platform, const NodeKind& kind, Node& node);
 
-/// Appends the way from the node's device `from` to its device `to`. **Requires** an interconnect, from != to.
+/// Appends the route from the node's device `from` to its device `to`. **Requires** an interconnect, from != to.
 void cross_interconnect(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t from,
                         std::uint32_t to, Route& into);
 
-/// Append the way between a device and what hangs on the sockets: host memory and a NIC of the node. Nothing where the
-/// interconnect is no PCIe tree.
+/// Append the route between a device and the top of the PCIe tree, where host memory and the node's NIC are attached.
+/// They append nothing if the interconnect is not a PCIe tree.
 void climb(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
 void descend(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
 

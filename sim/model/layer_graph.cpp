@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-// Beyond the measured sizes a falling line ends at zero.
+// Extrapolation beyond the measured sizes may fall below zero; then it is zero.
 Seconds blend(Seconds a, Seconds b, double t) { return std::max(Seconds(0), a + (b - a) * t); }
 Bytes blend(Bytes a, Bytes b, double t) {
   const double value = static_cast<double>(a.value()) + static_cast<double>((b - a).value()) * t;

@@ -9,23 +9,23 @@
 
 namespace stagecraft {
 
-/// The smallest unit a planner may place. Times and sizes are those of one microbatch of the graph's size on the
+/// The smallest unit that a planner may place. Times and sizes are for one microbatch of the graph's size on the
 /// graph's device kind; parameters do not depend on the microbatch.
 struct Layer {
   std::string name;
   std::string type;  ///< optional tag; layers of one type are interchangeable for caching
   Seconds forward;
   Seconds backward;         ///< input gradient and weight gradient together
-  Seconds backward_weight;  ///< the weight-gradient share of `backward`
+  Seconds backward_weight;  ///< the part of `backward` for the weight gradient
   Bytes parameters;
   Bytes output;      ///< one tensor; every edge carries all of it unless the edge says otherwise
   Bytes stash;       ///< kept from the forward to the end of the backward
-  Bytes checkpoint;  ///< what is still kept when the layer heads a recompute segment; at most `stash`
+  Bytes checkpoint;  ///< the part of the stash kept by the first layer of a recompute segment; at most `stash`
   Bytes workspace;   ///< needed while the layer runs
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 
-/// A tensor's way from its producer to one consumer.
+/// A tensor that flows from its producer to one consumer.
 struct LayerEdge {
   LayerId from;
   LayerId to;
@@ -39,7 +39,7 @@ struct LayerGraph {
   std::string device_kind;           ///< the kind the times were taken on
   std::int64_t microbatch_size = 1;  ///< samples per microbatch that the numbers refer to
   std::string source;                ///< who measured or computed it, and how
-  Bytes input;                       ///< what each source layer receives
+  Bytes input;                       ///< input of each layer without incoming edges
   IndexVector<LayerId, Layer> layers;
   std::vector<LayerEdge> edges;  ///< in file order
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;

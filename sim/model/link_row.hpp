@@ -7,24 +7,24 @@
 
 namespace stagecraft {
 
-// How `build_platform` and `find_route` write and read rows of links; of no use elsewhere.
+// How `build_platform` and `find_route` write and read rows of links. Nothing else uses this header.
 
 inline constexpr BytesPerSecond kNoLimit{std::numeric_limits<double>::infinity()};
 
-/// Names of a link's two directions, and of the one link that a half-duplex one is.
+/// The names of a link's two directions, and the name of a half-duplex link, which is a single `Link`.
 struct LinkNames {
   std::string forward;
   std::string backward;
   std::string both;
 };
 
-/// `gpu0.up`, `gpu0.down`, and `gpu0.link` or what else `both` is.
+/// `gpu0.up`, `gpu0.down`, and `gpu0.link` or the name that `both` gives.
 [[nodiscard]] LinkNames up_and_down(const std::string& base, const std::string& both);
 
 /// `a->b`, `b->a`, `a<->b`.
 [[nodiscard]] LinkNames between(const std::string& a, const std::string& b);
 
-/// What can load the two directions of a link (see `Link::load_limit`).
+/// The most that can load each direction of a link (see `Link::load_limit`).
 struct LoadLimits {
   BytesPerSecond forward = kNoLimit;
   BytesPerSecond backward = kNoLimit;

@@ -19,7 +19,7 @@ const std::optional<LinkSpec>& port_of(const Network& network) {
   return kNone;
 }
 
-/// What each node can send, or receive, at once.
+/// The bandwidth at which each node can send, or receive.
 using Widths = std::vector<BytesPerSecond>;
 
 Widths nic_widths(const Platform& platform, const NodeForm& form) {
@@ -33,7 +33,7 @@ Widths nic_widths(const Platform& platform, const NodeForm& form) {
   return widths;
 }
 
-/// Each node's port, loaded by the node's NICs alone. `widths` becomes what passes it.
+/// Adds each node's port, which only the node's NICs load. `widths` becomes the bandwidth that passes it.
 void add_ports(Platform& platform, const LinkSpec& port, Widths& widths) {
   platform.network.ports = begin_row(platform, port);
   for (std::uint32_t node = 0; node < widths.size(); ++node) {
@@ -53,7 +53,7 @@ void add_full_links(Platform& platform, const FullNetwork& network, const Widths
   }
 }
 
-/// Links of one dimension of a torus: each node's to the next, a single one where there are just two.
+/// The links of one dimension of a torus: one from each node to the next, but only one if there are just two nodes.
 struct TorusDimension {
   std::uint32_t size = 1;
   std::uint32_t stride = 1;      ///< between neighbours
@@ -114,14 +114,14 @@ void cross_torus(const Platform& platform, const TorusNetwork& torus, std::uint3
   }
 }
 
-/// The switches of a level share one width, whatever hangs under them: `children` times the widest child, divided by
-/// the oversubscription.
+/// All switches of a level have the same bandwidth upwards, even if they have fewer or narrower children: `children`
+/// times the widest child, divided by the oversubscription.
 void add_fat_tree_links(Platform& platform, const FatTreeNetwork& tree, Widths below) {
   BytesPerSecond child_width = tree.port ? tree.port->bandwidth : *std::ranges::max_element(below);
   for (const FatTreeLevel& level : tree.levels) {
     const auto child_count = static_cast<std::uint32_t>(below.size());
     const std::uint32_t switches = divide_up(child_count, level.children);
-    if (switches == 1) return;  // nothing leaves it
+    if (switches == 1) return;  // the only switch needs no uplinks
     const BytesPerSecond width = level.children * child_width / level.oversubscription;
     const LinkSpec uplink{width / level.uplinks, level.latency};
     const std::string level_name = "switch" + std::to_string(platform.network.levels.size() + 1) + ".";
@@ -152,7 +152,7 @@ std::uint64_t hash_pair(std::uint32_t from, std::uint32_t to) {
   return x ^ (x >> 31);
 }
 
-/// Up to the first common switch and down again, over the uplink that the pair's hash picks on each level.
+/// The route up to the first common switch and down again. On each level the pair's hash selects the uplink.
 void cross_fat_tree(const Platform& platform, const FatTreeNetwork& tree, DeviceId sender, DeviceId receiver,
                     Route& into) {
   const std::uint64_t hash = hash_pair(sender.value(), receiver.value());

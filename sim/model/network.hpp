@@ -12,11 +12,11 @@ namespace stagecraft {
 /// **Requires** that all nodes are in the platform already.
 void add_network_links(Platform& platform, const NodeForm& form);
 
-/// Appends the way from the NIC of one device to that of another. **Requires** devices of different nodes.
-/// **Cost** O(links on the way).
+/// Appends the route from the NIC of one device to that of another. **Requires** devices of different nodes.
+/// **Cost** O(links on the route).
 void cross_network(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into);
 
-/// The smallest bandwidth that some pair of nodes meets between their NICs; infinite where nothing bounds it.
+/// The smallest bandwidth between the NICs of any two nodes; infinite if nothing bounds it.
 [[nodiscard]] BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const NodeForm& form);
 
 }  // namespace stagecraft

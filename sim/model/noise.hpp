@@ -7,30 +7,30 @@
 
 namespace stagecraft {
 
-/// What the duration of a computation on `device` is multiplied by: e^(sigma · z), with z of the standard normal
-/// distribution, so that its median is 1 and its mean e^(sigma² / 2). Exactly 1 for sigma 0.
+/// The factor by which noise multiplies the duration of a computation on `device`: e^(sigma · z), with z from the
+/// standard normal distribution, so that its median is 1 and its mean e^(sigma² / 2). It is exactly 1 for sigma 0.
 ///
-/// z is a function of the jitter's seed, the device's number, the operation's kind, microbatch and chunk, and of
-/// nothing else: whoever asks, in whatever order and for whichever plan, gets the same. All pieces of one backward
-/// share it. It takes additions, multiplications, divisions and roots only, which round alike everywhere.
+/// z depends only on the jitter's seed, the device's number, and the operation's kind, microbatch and chunk. So it is
+/// the same in whatever order operations run and for every plan. All steps of one backward share it. It is computed
+/// with additions, multiplications, divisions and roots only, which round the same way on every machine.
 /// **Requires** a sigma that is not above `kLargestSigma`.
 [[nodiscard]] double noise_factor(const Jitter& jitter, const Op& op, DeviceId device);
 
-/// More would be no noise of a training step: with this, one computation in forty takes 50 times its time or longer.
+/// The largest sigma. With it one computation in forty takes 50 times its time or longer; more is not realistic.
 inline constexpr double kLargestSigma = 2.0;
 
-/// Where the standard normal distribution reaches `share`, which is strictly between 0 and 1, to about seven digits.
+/// The quantile of the standard normal distribution at `share`, which is strictly between 0 and 1; about seven digits.
 /// **Source** M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
 /// 37(3), 1988: PPND7.
 [[nodiscard]] double normal_quantile(double share);
 
-/// A seed that follows from both: for any `a`, another one for each `b`.
+/// A seed made of both numbers. For a fixed `a`, each `b` gives a different one.
 [[nodiscard]] std::uint64_t mix_seeds(std::uint64_t a, std::uint64_t b);
 
 /// The events with the noise of run number `number`: each jitter's seed is mixed with it.
 [[nodiscard]] Events with_noise_seed(Events events, std::uint64_t number);
 
-/// Whether the event is noise that the whole run has.
+/// Whether the event is noise that starts with the run.
 [[nodiscard]] bool is_noise_from_the_start(const Event& event);
 
 }  // namespace stagecraft

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// What an engine has seen of one stage since the last window was asked for.
+/// Measurements of one stage since the last window was asked for.
 struct StageObservation {
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;
@@ -17,7 +17,7 @@ struct StageObservation {
   friend bool operator==(const StageObservation&, const StageObservation&) = default;
 };
 
-/// What an online planner may know when the next window is made: measurements up to now, nothing of the future.
+/// The information for an online planner when the next window is made: measurements up to now, nothing of the future.
 struct Observation {
   Seconds now;
   std::uint32_t microbatches_injected = 0;        ///< forwards of the first stage that have started

@@ -41,7 +41,7 @@ enum class OpKind : std::uint8_t {
 }
 [[nodiscard]] const char* to_string(OpKind kind);
 
-/// What bytes of memory are kept for (contract, section 5).
+/// The purpose that bytes of memory are kept for (contract, section 5).
 enum class MemoryCategory : std::uint8_t { Weights, Gradients, Optimizer, Stash, Buffers, Workspace };
 inline constexpr std::size_t kMemoryCategories = 6;
 [[nodiscard]] const char* to_string(MemoryCategory category);
@@ -74,13 +74,13 @@ struct Op {
   bool literal = false;  ///< a transfer that takes `seconds` and crosses no link: an analytic channel
   bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
   std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
-  /// Of a computation, which of its device's stages this is, in the plan's order; of an activation or a gradient, which
-  /// stage of the device it goes to.
+  /// For a computation, which of its device's stages it belongs to, in the plan's order. For an activation or a
+  /// gradient, which of the receiving device's stages it goes to.
   std::uint16_t chunk = 0;
   std::int32_t priority = 0;     ///< on lanes with `Discipline::Ready`: smaller first
   LaneId lane;                   ///< none: starts as soon as it is ready
   StageId stage;                 ///< of the run; none where no stage is meant
-  std::uint32_t microbatch = 0;  ///< counted over the whole run; of an update: how many came before it on its stage
+  std::uint32_t microbatch = 0;  ///< counted over the whole run; for an update, the number of updates before it
   PlaceId from;                  ///< the device of a computation; where a transfer starts
   PlaceId to;
   Seconds seconds;
@@ -105,15 +105,15 @@ struct MemoryDelta {
 
 /// A window of operations. Identifiers are global: operation i of the window is `first_id + i`.
 ///
-/// An operation may depend on any earlier one. A transfer stands in the window of the operation it depends on last, so
-/// that an engine that has a window in hand knows all that its completions can set off, the devices' further work
-/// excepted.
+/// An operation may depend on any earlier one. A transfer is in the same window as the last operation that it depends
+/// on. So when an operation of a loaded window ends, the engine already knows everything that may start then, except
+/// for further computations of devices; those it pulls when a device's lane runs dry.
 struct OpGraph {
   OpId first_id{0};
   OpId retired{0};                   ///< neither this window nor a later one depends on an operation below this one
-  std::vector<Lane> new_lanes;       ///< lanes that join those of earlier windows
-  std::vector<RunStage> new_stages;  ///< stages that join those of earlier windows; lanes have announced their devices
-  std::vector<LaneId> closed_lanes;  ///< lanes for which no later window has an operation; each is told once
+  std::vector<Lane> new_lanes;       ///< lanes that are new in this window, numbered on from earlier ones
+  std::vector<RunStage> new_stages;  ///< stages that are new in this window; lanes have announced their devices
+  std::vector<LaneId> closed_lanes;  ///< lanes for which no later window has an operation; each is listed once
   std::vector<Op> ops;
   std::vector<std::uint32_t> dependency_end;  ///< of each operation, in `dependencies`; its begin is the end before
   std::vector<OpId> dependencies;
@@ -161,9 +161,8 @@ struct OpGraph {
 struct OpSource {
   /// The next window, or none at the end of the run.
   std::function<std::optional<OpGraph>(const Observation&)> next;
-  /// Every lane is strict, only computations change memory, and `next` does not look at what it is shown: then times
-  /// follow from one pass over the operations in their order, as long as nothing is exclusive and nothing changes
-  /// during the run.
+  /// Every lane is strict, only computations change memory, and `next` ignores the observation. Then times follow from
+  /// one pass over the operations in their order, as long as no link is exclusive and nothing changes during the run.
   bool one_pass = false;
 };
 

@@ -18,7 +18,7 @@ const T& value_of(const std::map<std::string, OptionValue>& values, const std::s
   return std::get<T>(found->second);
 }
 
-/// A bound in digits as far as it is a whole number that a double holds.
+/// A bound as text, in plain digits if it is a whole number that a double holds exactly.
 std::string bound_text(double bound) {
   const bool is_whole = bound == std::floor(bound) && std::abs(bound) < 0x1p53;
   return is_whole ? std::to_string(static_cast<std::int64_t>(bound)) : format_number(bound);
@@ -31,7 +31,7 @@ std::string bounds_text(const OptionInfo& option) {
   return text;
 }
 
-/// A word that the option may be, or a time in its place.
+/// Reads a word that the option allows, or a time if it allows one.
 Parsed<OptionValue> read_word(const OptionInfo& option, const std::string& text) {
   if (option.choices.empty() || std::ranges::find(option.choices, text) != option.choices.end()) return {text, {}, {}};
   if (!option.longest_time) return {std::nullopt, {}, {}};
@@ -41,7 +41,7 @@ Parsed<OptionValue> read_word(const OptionInfo& option, const std::string& text)
   return {std::nullopt, "a time must be more than zero and at most " + format_seconds(*option.longest_time), {}};
 }
 
-/// A value of an option that no table describes.
+/// Reads the value of an option that is not in the table.
 OptionValue read_any_value(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const bool is_negative = text.starts_with('-');
@@ -51,7 +51,7 @@ OptionValue read_any_value(const std::string& text) {
   return text;
 }
 
-/// **Throws** InputError if the text is no value of the option.
+/// **Throws** InputError if the text is not a value of the option.
 OptionValue read_value(const std::string& owner, const OptionInfo& option, const std::string& text) {
   Parsed<OptionValue> read = read_option(option, text);
   if (read) return *std::move(read.value);

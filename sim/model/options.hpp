@@ -17,26 +17,27 @@ namespace stagecraft {
 /// A flag, a count, a number or a word.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
 
-/// One row of a table of options, a planner's or a schedule's; the default's alternative is the option's type.
+/// One row of a table of options, of a planner or of a schedule. The type of the default is the option's type.
 struct OptionInfo {
   std::string name;
   OptionValue default_value;
   std::string description;
-  /// The words that a word may be; the default is one of them. None: any word, which the owner judges.
+  /// The allowed words for an option that is a word; the default is one of them. Empty: any word, checked by the owner.
   std::vector<std::string> choices = {};
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  /// Of a word: it may also be a time, with its unit, of more than zero and at most this.
+  /// If set, the word may also be a time with its unit, of more than zero and at most this.
   std::optional<Seconds> longest_time = std::nullopt;
 };
-/// `true|false`, `count`, `number`, `word`, or the choices joined by `|`, `time` first where a time may stand.
+/// `true|false`, `count`, `number`, `word`, or the choices joined by `|`, with `time` first if a time is allowed.
 [[nodiscard]] std::string type_name(const OptionInfo& option);
 [[nodiscard]] std::string to_string(const OptionValue& value);
 
 /// `type_name` and the bounds: `count of at least 1`.
 [[nodiscard]] std::string expected_text(const OptionInfo& option);
 
-/// The text as a value of the option's type and within its bounds. A problem is a hint, and may be empty.
+/// Reads the text as a value of the option's type and within its bounds. If that fails, `problem` is a hint and may be
+/// empty.
 [[nodiscard]] Parsed<OptionValue> read_option(const OptionInfo& option, const std::string& text);
 
 /// A value for every option of one table. Made by `parse_options`.
@@ -58,8 +59,8 @@ class Options {
 /// Options as a user writes them, a name and a text each; a later one replaces an earlier one.
 using GivenOptions = std::vector<std::pair<std::string, std::string>>;
 
-/// What becomes of an option that the table does not have: it is refused, or read by its looks (`true`, `false` and
-/// numbers as such, all else as words).
+/// The treatment of an option that is not in the table: it is refused, or its type is guessed from its text (`true` and
+/// `false`, numbers, and all else as words).
 enum class UnknownOptions { Refused, Taken };
 
 /// The table's defaults, overwritten by `given`. Messages call the owner of the table `owner`: "planner 'spp'".

@@ -42,12 +42,13 @@ struct Recompute {
 /// transfer each way.
 struct Swap {
   std::vector<LayerId> layers;
-  /// The copy back may start as soon as the stage's backward before begins; else it starts when its own is next.
+  /// The copy back may start when the stage's previous backward begins; else it starts when its own backward is next.
   bool prefetch = true;
   friend bool operator==(const Swap&, const Swap&) = default;
 };
 
-/// What is done with the stash of some layers instead of keeping it. A layer is in at most one action of its stage.
+/// An action on the stash of some layers, in place of keeping it on the device. A layer is in at most one action of its
+/// stage.
 using MemoryAction = std::variant<Recompute, Swap>;
 
 /// Layers executed together on one device, or on several replicas.
@@ -86,12 +87,12 @@ struct ScheduleChoice {
   friend bool operator==(const ScheduleChoice&, const ScheduleChoice&) = default;
 };
 
-/// What training keeps in memory beside activations (contract, section 5).
+/// The memory that training keeps besides activations (contract, section 5).
 struct Training {
   std::int64_t gradient_copies = 1;
   std::int64_t optimizer_copies = 2;
   std::int64_t boundary_buffers = 2;
-  double input_gradient_release = 0.0;  ///< share of the stash that a split backward frees at its input-gradient half
+  double input_gradient_release = 0.0;  ///< part of the stash that a split backward frees after its input-gradient half
   friend bool operator==(const Training&, const Training&) = default;
 };
 
@@ -120,8 +121,8 @@ struct Figures {
   friend bool operator==(const Figures&, const Figures&) = default;
 };
 
-/// Which layers where, how many microbatches, which schedule. Layers and devices are indices of the model and the
-/// platform the plan was made for.
+/// A training plan: which layers run on which devices, with how many microbatches and which schedule. Layers and
+/// devices are indices of the model and the platform that the plan was made for.
 struct Plan {
   std::string planner;
   std::string model;

@@ -18,8 +18,8 @@ struct Device {
   std::string name;
   DeviceKindId kind;
   NodeId node;       ///< none in the explicit form
-  HostId host;       ///< none where nothing can be swapped
-  LinkId to_host;    ///< device to host memory; none where that is the node's PCIe tree
+  HostId host;       ///< none if nothing can be swapped there
+  LinkId to_host;    ///< device to host memory; none if swaps use the node's PCIe tree
   LinkId from_host;  ///< host memory to device; the same link when it is half duplex
   friend bool operator==(const Device&, const Device&) = default;
 };
@@ -30,14 +30,14 @@ struct Host {
   friend bool operator==(const Host&, const Host&) = default;
 };
 
-/// One physical link in one direction, or in both when it is half duplex: what transfers share.
+/// One physical link in one direction, or in both if it is half duplex. Transfers over it share its bandwidth.
 struct Link {
   std::string name;
   BytesPerSecond bandwidth;
   Seconds latency;
   Sharing sharing = Sharing::Fair;
-  /// The most that the links nearer to the devices can bring to it or take from it; infinite where none bound it. A
-  /// link no narrower than this can never be the bottleneck.
+  /// The largest bandwidth that the links nearer to the devices can bring to it or take from it; infinite if they do
+  /// not bound it. A link no narrower than this is never the bottleneck.
   BytesPerSecond load_limit{std::numeric_limits<double>::infinity()};
   friend bool operator==(const Link&, const Link&) = default;
 };
@@ -100,7 +100,7 @@ struct Platform {
     return is_device(p) ? devices[device(p)].name : hosts[host(p)].name;
   }
   [[nodiscard]] const DeviceKind& kind(DeviceId device) const { return spec.device_kinds[devices[device].kind]; }
-  /// Bytes a plan may use on a device: its memory less what is reserved.
+  /// The bytes that a plan may use on a device: its memory less what is reserved.
   [[nodiscard]] Bytes capacity(DeviceId device) const { return kind(device).memory - kind(device).reserved; }
 };
 
@@ -111,13 +111,13 @@ struct Platform {
 /// **Cost** O(devices + links).
 [[nodiscard]] Platform build_platform(PlatformSpec spec);
 
-/// The way from one place to another; false if the two are not connected. `into` is overwritten, and reused so that
-/// repeated calls do not allocate. A device and its own host are connected by the host link or the node's PCIe tree;
-/// from == to is an empty route.
+/// Finds the route from one place to another; false if the two are not connected. `into` is overwritten; reusing it
+/// avoids allocations. A device and its own host are connected by the host link or the node's PCIe tree. If from == to,
+/// the route is empty.
 /// **Cost** O(links on the route), O(log pairs) in the explicit form.
 [[nodiscard]] bool find_route(const Platform& platform, PlaceId from, PlaceId to, Route& into);
 
-/// Bandwidth of a pair as planners see it: the smallest on its route, latency apart; none if unconnected.
+/// The bandwidth of a pair as planners see it: the smallest on its route, without latency; none if unconnected.
 [[nodiscard]] std::optional<BytesPerSecond> pair_bandwidth(const Platform& platform, DeviceId a, DeviceId b);
 
 /// The smallest bandwidth over all pairs of devices; none if a pair is unconnected or there is only one device.
@@ -136,8 +136,8 @@ struct Level {
 /// **Throws** InputError if the devices are not all connected.
 [[nodiscard]] std::vector<Level> levels(const Platform& platform);
 
-/// Factor by which a profile's times grow on `kind`: speed(profile's device) / speed(kind); 1 on the same kind; none if
-/// the platform does not tell both speeds.
+/// The factor from a profile's times to those on `kind`: speed(profile's device) / speed(kind); 1 on the same kind;
+/// none if the platform does not give both speeds.
 [[nodiscard]] std::optional<double> time_factor(const Platform& platform, const std::string& profile_device,
                                                 DeviceKindId kind);
 

@@ -29,7 +29,7 @@ void build_explicit_devices(Platform& platform, const ExplicitForm& form) {
   }
 }
 
-/// Enters a way and its reverse; each link is crossed in its own direction.
+/// Enters a route and its reverse; each link is crossed in its own direction.
 void add_way(Platform& platform, DeviceId a, DeviceId b, const std::vector<LinkId>& forward,
              const std::vector<LinkId>& reverse) {
   platform.routes[{a, b}] = forward;
@@ -49,7 +49,7 @@ void add_route(Platform& platform, const ExplicitForm& form, const ExplicitRoute
                const std::vector<LinkRow>& rows) {
   std::vector<LinkId> forward;
   std::vector<LinkId> reverse;
-  DeviceId at = route.from;  // none behind a link that is only named
+  DeviceId at = route.from;  // none after a link that is only named
   for (std::size_t position : route.links) {
     const ExplicitLink& link = form.links[position];
     const bool is_last = position == route.links.back();

@@ -7,21 +7,21 @@
 namespace stagecraft {
 namespace {
 
-/// Where a device is in the node form.
-struct Seat {
+/// The position of a device in the node form.
+struct Location {
   const Node& node;
   const NodeKind& kind;
-  std::uint32_t device;  ///< in its node
+  std::uint32_t device;  ///< its number in the node
 };
 
-Seat seat_of(const Platform& platform, const NodeForm& form, DeviceId device) {
+Location locate(const Platform& platform, const NodeForm& form, DeviceId device) {
   const Node& node = platform.nodes[platform.devices[device].node];
   return {node, form.node_kinds[node.kind], device.value() - node.first_device.value()};
 }
 
 bool route_between_nodes(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into) {
-  const Seat source = seat_of(platform, form, from);
-  const Seat target = seat_of(platform, form, to);
+  const Location source = locate(platform, form, from);
+  const Location target = locate(platform, form, to);
   const std::optional<NicSpec>& out = source.kind.nic;
   const std::optional<NicSpec>& in = target.kind.nic;
   if (!out || !in) return false;
@@ -37,7 +37,7 @@ bool route_in_node_form(const Platform& platform, const NodeForm& form, DeviceId
   if (platform.devices[from].node != platform.devices[to].node) {
     return route_between_nodes(platform, form, from, to, into);
   }
-  const Seat source = seat_of(platform, form, from);
+  const Location source = locate(platform, form, from);
   if (!source.kind.interconnect) return false;
   const std::uint32_t target = to.value() - source.node.first_device.value();
   cross_interconnect(platform, source.kind, source.node, source.device, target, into);
@@ -61,11 +61,11 @@ void route_to_own_host(const Platform& platform, DeviceId id, bool towards_host,
     cross(platform, link, into);
     return;
   }
-  const Seat seat = seat_of(platform, std::get<NodeForm>(platform.spec.form), id);
+  const Location at = locate(platform, std::get<NodeForm>(platform.spec.form), id);
   if (towards_host) {
-    climb(platform, seat.kind, seat.node, seat.device, into);
+    climb(platform, at.kind, at.node, at.device, into);
   } else {
-    descend(platform, seat.kind, seat.node, seat.device, into);
+    descend(platform, at.kind, at.node, at.device, into);
   }
 }
 

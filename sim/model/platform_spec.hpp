@@ -29,7 +29,7 @@ struct DeviceKind {
   Bytes memory;
   std::optional<double> speed;                     ///< relative to the platform's other kinds; absent: not known
   Bytes reserved;                                  ///< counts against `memory`
-  std::optional<BytesPerSecond> update_bandwidth;  ///< of the optimizer step; absent: the step costs nothing
+  std::optional<BytesPerSecond> update_bandwidth;  ///< of the optimizer step; absent: the step takes no time
   friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
 };
 
@@ -50,14 +50,14 @@ struct FullNode {
   friend bool operator==(const FullNode&, const FullNode&) = default;
 };
 
-/// Each device has a link to the next, the last to the first. The shorter way round is taken, of two equal ones the
-/// one of increasing numbers.
+/// Each device has a link to the next, and the last to the first. Routes go the shorter way round; if both are equal,
+/// in the direction of increasing numbers.
 struct RingNode {
   friend bool operator==(const RingNode&, const RingNode&) = default;
 };
 
-/// NVIDIA's hybrid cube mesh of eight devices: 0 to 3 and 4 to 7 are linked each with each, and i with i + 4. Other
-/// pairs go over one device in between, inside the sender's four first.
+/// NVIDIA's hybrid cube mesh of eight devices. Devices 0 to 3 are all linked with each other, so are 4 to 7, and i with
+/// i + 4. The routes of other pairs go over one device in between, first inside the sender's quad.
 /// **Source** NVIDIA DGX-1 System Architecture white paper, WP-08437-001.
 struct CubeMeshNode {
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
@@ -65,8 +65,8 @@ struct CubeMeshNode {
   friend bool operator==(const CubeMeshNode&, const CubeMeshNode&) = default;
 };
 
-/// Devices under PCIe switches, switches under sockets, sockets linked each with each. Host memory and a NIC of the
-/// node hang on every socket.
+/// Devices are attached to PCIe switches, switches to sockets, and all sockets are linked with each other. Host memory
+/// and the node's NIC can be reached from every socket.
 struct PcieNode {
   std::uint32_t devices_per_switch = 1;
   LinkSpec uplink;                        ///< of a switch to its socket
@@ -75,7 +75,7 @@ struct PcieNode {
   friend bool operator==(const PcieNode&, const PcieNode&) = default;
 };
 
-/// What joins the devices of one node.
+/// The links between the devices of one node.
 struct Interconnect {
   std::variant<SwitchedNode, FullNode, RingNode, CubeMeshNode, PcieNode> shape;
   LinkSpec link;  ///< of a device (`SwitchedNode`, `PcieNode`) or of a pair
@@ -116,8 +116,9 @@ struct FullNetwork {
   friend bool operator==(const FullNetwork&, const FullNetwork&) = default;
 };
 
-/// Nodes in a grid whose rows close to rings; one size is a ring. Routes go dimension by dimension, the first varying
-/// fastest with the node's number; in each the shorter way round, of two equal ones that of increasing numbers.
+/// Nodes in a grid whose rows are closed to rings; a torus of one size is a ring. The first dimension varies fastest
+/// with the node's number. Routes go dimension by dimension, in each the shorter way round; if both are equal, in the
+/// direction of increasing numbers.
 struct TorusNetwork {
   std::vector<std::uint32_t> sizes;  ///< their product is the number of nodes
   LinkSpec link;                     ///< of two neighbours
@@ -140,9 +141,9 @@ struct FatTreeNetwork {
   friend bool operator==(const FatTreeNetwork&, const FatTreeNetwork&) = default;
 };
 
-/// Routers in groups. Inside a group each router is linked with each; each pair of groups has one global link, which
-/// router a group's links fall to goes round in the order of the other groups. Routes are minimal: local, global,
-/// local.
+/// Routers in groups. Inside a group all routers are linked with each other. Each pair of groups has one global link;
+/// the global links of a group are assigned to its routers in turn, in the order of the other groups. Routes are
+/// minimal: local, global, local.
 /// **Source** J. Kim, W. Dally, S. Scott, D. Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
 struct DragonflyNetwork {
   std::uint32_t routers_per_group = 1;
@@ -152,7 +153,7 @@ struct DragonflyNetwork {
   friend bool operator==(const DragonflyNetwork&, const DragonflyNetwork&) = default;
 };
 
-/// What joins the nodes, behind their NICs.
+/// The network between the nodes' NICs.
 using Network = std::variant<SwitchedNetwork, FullNetwork, TorusNetwork, FatTreeNetwork, DragonflyNetwork>;
 
 /// A cluster of nodes: devices `gpu0 …` node-major, hosts `host0 …`.
@@ -185,7 +186,7 @@ struct ExplicitRoute {
   friend bool operator==(const ExplicitRoute&, const ExplicitRoute&) = default;
 };
 
-/// Arbitrary connectivity: no multi-hop routing is invented.
+/// Arbitrary connectivity. Only the listed links and routes exist; no routes over several links are derived from them.
 struct ExplicitForm {
   IndexVector<DeviceId, ExplicitDevice> devices;
   std::vector<ExplicitLink> links;
@@ -194,12 +195,12 @@ struct ExplicitForm {
   friend bool operator==(const ExplicitForm&, const ExplicitForm&) = default;
 };
 
-/// What a platform file says, before it is resolved.
+/// The content of a platform file, before it is resolved.
 struct PlatformSpec {
   std::string name;
   IndexVector<DeviceKindId, DeviceKind> device_kinds;
   std::variant<NodeForm, ExplicitForm> form;
-  std::map<std::string, double> speeds;  ///< given by the user for kinds (`--speed`); they come before the file's
+  std::map<std::string, double> speeds;  ///< given by the user for kinds (`--speed`); they replace those of the file
   friend bool operator==(const PlatformSpec&, const PlatformSpec&) = default;
 };
 

@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-/// Smallest so far; none once a pair is not connected.
+/// The smallest bandwidth so far; none as soon as a pair is not connected.
 using Smallest = std::optional<BytesPerSecond>;
 
 Smallest smallest_among(const Platform& platform) {
@@ -28,7 +28,7 @@ std::set<NodeKindId> kinds_present(const NodeForm& form) {
   return kinds;
 }
 
-/// Of the way between a device and the network.
+/// The smallest bandwidth of the route between a device and the network.
 BytesPerSecond smallest_on_the_way_out(const NodeKind& kind) {
   BytesPerSecond smallest = kind.nic->link.bandwidth;
   if (!kind.interconnect || kind.nic->per_device) return smallest;

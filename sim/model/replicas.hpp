@@ -23,10 +23,11 @@ struct Share {
 /// The part of a tensor that goes from one replica to another; empty if they have nothing to exchange.
 [[nodiscard]] Share flow_share(const Share& from, const Share& to);
 
-/// Replicas of a stage among which whole microbatches alternate; 1 for a stage that divides each microbatch.
+/// The number of replicas of a stage among which whole microbatches alternate; 1 for a stage that divides each
+/// microbatch.
 [[nodiscard]] std::int64_t alternating_replicas(const Stage& stage);
 
-/// How many of the first `microbatches` fall to turn `turn` of `turns`.
+/// How many of the first `microbatches` the replica with turn `turn` of `turns` runs.
 [[nodiscard]] std::int64_t turns_taken(std::int64_t turn, std::int64_t turns, std::int64_t microbatches);
 
 /// One worker of a stage.
@@ -39,8 +40,8 @@ struct Replica {
   std::uint32_t chunk = 0;  ///< position among the replicas on its device
 };
 
-/// Which replica runs which microbatch, which replicas form a ring, and who shares a device. Made from a plan, and the
-/// only place that knows.
+/// Which replica runs which microbatch, which replicas form an all-reduce ring, and which share a device. Made from a
+/// plan; all other code asks here.
 ///
 /// Replicas are numbered stage by stage, in the order of turns. A replica counts the microbatches that it runs itself
 /// from 0: its *local* numbers.
@@ -85,7 +86,7 @@ class Replicas {
   /// The least number of microbatches after which all turns repeat.
   [[nodiscard]] std::int64_t round() const;
 
-  /// Replicas that hold the same layers, of several pipelines too, in the order of their all-reduce.
+  /// The rings: replicas that hold the same layers, also in different pipelines, in the order of their all-reduce.
   [[nodiscard]] const std::vector<std::vector<ReplicaId>>& rings() const { return rings_; }
   /// Position in `rings`.
   [[nodiscard]] std::size_t ring_of(StageId stage) const { return ring_of_[stage.value()]; }

@@ -15,18 +15,18 @@ namespace stagecraft {
 
 using MemoryBreakdown = std::array<Bytes, kMemoryCategories>;  ///< by `MemoryCategory`
 
-/// Where a device's time went; the parts add up to the iteration or window.
+/// How a device's time was spent. The parts add up to the iteration or the measured window.
 struct TimeSplit {
   Seconds compute;  ///< forwards and backwards
   Seconds recompute;
-  Seconds exposed_communication;  ///< idle while the transfer it waits for is under way
+  Seconds exposed_communication;  ///< idle while the transfer that it waits for is under way
   Seconds all_reduce;             ///< idle while its stage's all-reduce is under way
   Seconds update;
   Seconds bubble;  ///< idle otherwise
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };
 
-/// Memory over time at one place, folded.
+/// The memory peak of one place over a run.
 struct MemoryPeak {
   Bytes peak;
   Seconds peak_at;

@@ -27,17 +27,18 @@ enum class ActionKind : std::uint8_t {
 inline constexpr Seconds kFromModel{-1.0};
 inline constexpr std::uint32_t kNoMicrobatch = std::numeric_limits<std::uint32_t>::max();
 
-/// One step of a device's order. Recompute, swap, all-reduce and update are not listed: they follow from the plan.
+/// One action of a device's order. Recomputes, swaps, all-reduces and updates are not listed: they follow from the
+/// plan.
 struct Action {
   ActionKind kind = ActionKind::Forward;
   bool joined = false;        ///< runs together with the action before it as one operation: an overlapped pair
   std::int32_t priority = 0;  ///< on devices with `Discipline::Ready`: smaller first
   StageId stage;
   std::uint32_t microbatch = 0;   ///< within the iteration; counted over the run for asynchronous schedules
-  Seconds duration = kFromModel;  ///< given literally, else from the profile; of a joined pair the first one's counts
+  Seconds duration = kFromModel;  ///< given literally, or taken from the profile; a joined pair takes the first one's
   Seconds not_before;             ///< from the start of the run
-  /// Of a forward: it waits for the end of this microbatch's backward on the same replica, which bounds what is in
-  /// flight where the order does not.
+  /// For a forward: it waits for the end of this microbatch's backward on the same replica. This bounds the
+  /// microbatches in flight where the order does not.
   std::uint32_t after = kNoMicrobatch;
   friend bool operator==(const Action&, const Action&) = default;
 };
@@ -67,28 +68,28 @@ struct ChannelEnds {
   friend bool operator==(const ChannelEnds&, const ChannelEnds&) = default;
 };
 
-/// The way that a channel's transfers go: activations forward, gradients backward.
+/// The direction of a channel's transfers: activations go forward, gradients backward.
 enum class Direction : std::uint8_t { Both, Forward, Backward };
 
-/// The transfers over a boundary, or over several that share a channel, one at a time; between stages that divide their
-/// microbatches, one at a time for each pair of replicas.
+/// The transfers of a channel, which belong to one boundary or to several. They run one at a time; between stages that
+/// divide their microbatches, one at a time for each pair of replicas.
 struct ChannelOrder {
-  std::vector<ChannelEnds> boundaries;  ///< those between which nothing flows are passed over
+  std::vector<ChannelEnds> boundaries;  ///< those over which nothing flows are ignored
   Discipline discipline = Discipline::Strict;
   std::vector<ChannelAction> actions;
-  /// False: on the real network transfers meet as its links let them, and only their not-before times count.
+  /// False: on the platform's network transfers share links freely, and only their not-before times count.
   bool exclusive = true;
-  Direction direction = Direction::Both;  ///< of a boundary each way may have a channel of its own
+  Direction direction = Direction::Both;  ///< each direction of a boundary may have a channel of its own
   friend bool operator==(const ChannelOrder&, const ChannelOrder&) = default;
 };
 
-/// Each device's operations in order, strict or by priority among the ready ones, and where a schedule says so each
-/// channel's: of one iteration, or of a piece of a run (`Segment`).
+/// The orders of all devices, strict or by priority among the ready operations, and of the channels if the schedule has
+/// any. They are for one iteration, or for a segment of a run (`Segment`).
 struct Schedule {
   std::vector<DeviceOrder> devices;
   /// Boundaries without one have no channel on the real network. Every segment of a run lists the same ones.
   std::vector<ChannelOrder> channels;
-  bool explicit_transfers = false;  ///< sends and receives stand in the device orders; a transfer waits for both
+  bool explicit_transfers = false;  ///< the device orders contain sends and receives; a transfer waits for both
   bool rendezvous = false;          ///< a transfer waits until its receiver has come to the action that needs it
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -21,11 +21,11 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// Takes the spans of a run as an engine finds them. For any one place, spans with memory deltas there arrive in the
-/// order of their starts; so do the computations of any one device.
+/// Receives the spans of a run from an engine. For each place, the spans with memory deltas there arrive in the order
+/// of their starts; so do the computations of each device.
 using SpanSink = std::function<void(const Span&, const Op&, std::span<const MemoryDelta>)>;
 
-/// A span with its operation: what traces and pictures need.
+/// A span with its operation, for traces and pictures.
 struct TimelineEntry {
   OpId id;
   OpKind kind = OpKind::Delay;

@@ -262,8 +262,7 @@ const ScheduleFamily family_spp_pe{
          {"inflight_cap",
           std::string("none"),
           "cap on microbatches in flight on a stage; 1f1b: the number of stages from it to the last; double: twice "
-          "that, "
-          "less one",
+          "that, less one",
           {"none", "1f1b", "double"}},
          {"pe_exec",
           std::string("strict"),
