@@ -35,7 +35,7 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
-/// Both in one call where the pipe has room, so that the reader wakes once.
+/// Writes both parts in one call if the pipe has space for them, so that the reader wakes only once.
 bool write_both(int descriptor, std::string_view first, std::string_view second) {
   const std::array<iovec, 2> parts{{{const_cast<char*>(first.data()), first.size()},      // NOLINT: it is only read
                                     {const_cast<char*>(second.data()), second.size()}}};  // NOLINT
@@ -91,12 +91,12 @@ ChildProcess::ChildProcess(const std::function<void(FrameSender&)>& body, ChildE
   errors_ = errors.read_end;
 }
 
-/// An interrupt of the parent is the kernel's errand: the child dies with it.
+/// Runs the body in the child. The kernel kills the child when its parent dies, however that happens.
 void ChildProcess::run_child(const std::function<void(FrameSender&)>& body, int frames, int errors) const {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent_) _exit(1);
   for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS}) {
-    std::signal(signal, SIG_DFL);  // handlers of the parent are none of the child's business
+    std::signal(signal, SIG_DFL);  // the parent's handlers must not run in the child
   }
   std::signal(SIGPIPE, SIG_IGN);
   if (errors >= 0) dup2(errors, STDERR_FILENO);
@@ -148,7 +148,7 @@ std::optional<Frame> ChildProcess::take_frame() {
   return frame;
 }
 
-/// Reads what either pipe has to give; blocks until one has something or is closed.
+/// Reads whatever the two pipes hold; blocks until one of them has something or is closed.
 void ChildProcess::read_some() {
   if (errors_ < 0) {
     take_in(POLLIN, 0);
@@ -175,7 +175,7 @@ void ChildProcess::wait_for_any(std::span<ChildProcess* const> children, std::ch
   for (std::size_t i = 0; i < children.size(); ++i) children[i]->take_in(ends[2 * i].revents, ends[2 * i + 1].revents);
 }
 
-/// Reads what `poll` says is there, or the end of a pipe.
+/// Reads the data that `poll` has reported, or the end of a pipe.
 void ChildProcess::take_in(short of_frames, short of_errors) {
   if (of_frames != 0) {
     pending_.erase(0, taken_);
@@ -188,7 +188,7 @@ void ChildProcess::take_in(short of_frames, short of_errors) {
   }
 }
 
-/// False, and the descriptor closed, at its end.
+/// Reads from the descriptor once. At its end, closes it and returns false.
 bool ChildProcess::read_from(int& descriptor, std::string& into) {
   std::array<char, std::size_t{64} * 1024> buffer;  // NOLINT: filled by `read`; clearing it would copy its pages
   const ssize_t count = read(descriptor, buffer.data(), buffer.size());

@@ -10,7 +10,7 @@
 
 namespace stagecraft {
 
-/// A message of a child to its parent; the two agree on what kinds there are.
+/// A message of a child to its parent. The two agree on the kinds of messages.
 struct Frame {
   std::uint32_t kind = 0;
   std::string bytes;
@@ -31,7 +31,7 @@ class FrameSender {
 /// How a child ended.
 struct ChildEnd {
   int exit_code = 0;
-  int signal = 0;      ///< that killed it; 0: it left by itself
+  int signal = 0;      ///< the signal that killed it; 0: it exited by itself
   std::string errors;  ///< the end of what it wrote to its standard error, at most 64 KiB; empty if it shares ours
 };
 
@@ -41,14 +41,14 @@ enum class ChildErrors {
   Shared,  ///< where the parent's own goes
 };
 
-/// A forked copy of this process that does some work and sends back frames. It never outlives its parent.
+/// A forked copy of this process that does some work and sends frames back. It never outlives its parent.
 ///
 /// Standard streams are flushed before the fork, and the child leaves without unwinding the parent's objects, so
 /// nothing is written twice.
 class ChildProcess {
  public:
-  /// Forks; the child runs `body` and leaves with exit code 0, or 1 if an exception escapes, its message on standard
-  /// error.
+  /// Forks. The child runs `body` and exits with code 0, or with code 1 if an exception escapes, whose message goes to
+  /// standard error.
   /// **Requires** a process without further threads.
   /// **Throws** InternalError if the system refuses a pipe or a process.
   explicit ChildProcess(const std::function<void(FrameSender&)>& body, ChildErrors errors = ChildErrors::Kept);
@@ -65,8 +65,8 @@ class ChildProcess {
   [[nodiscard]] std::optional<Frame> take_frame();
   /// Whether the child has closed the pipe: after the frames that have arrived there will be no more.
   [[nodiscard]] bool has_closed() const { return frames_ < 0; }
-  /// Waits until one of the children has something to say or closes its pipe, and takes it in; at most `timeout`, or
-  /// until a signal is handled.
+  /// Waits until one of the children has sent something or closes its pipe, and reads it. Waits for at most `timeout`,
+  /// or until a signal is handled.
   static void wait_for_any(std::span<ChildProcess* const> children, std::chrono::milliseconds timeout);
 
   /// Waits for the child's end.

@@ -8,7 +8,7 @@ namespace stagecraft {
 /// Exit codes of the program (contract, section 8).
 enum class ExitCode { Done = 0, Internal = 1, Input = 2, No = 3, FailedRows = 4, Interrupted = 130 };
 
-/// Ancestor of every exception of ours; it ends a command, never a computation that may go on.
+/// The base of all our exceptions. It ends a command; a failure after which a computation can go on is a value instead.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -27,7 +27,7 @@ struct InputPlace {
   friend bool operator==(const InputPlace&, const InputPlace&) = default;
 };
 
-/// The user's input cannot be used: what was expected, what was found, and a hint. Exit code 2.
+/// The user's input cannot be used. Says what was expected, what was found, and gives a hint. Exit code 2.
 class InputError : public Error {
  public:
   explicit InputError(std::string message, InputPlace place = {}, std::string hint = {});
@@ -42,7 +42,7 @@ class InputError : public Error {
   std::string hint_;
 };
 
-/// A defect of ours. Exit code 1.
+/// A defect of Stagecraft itself. Exit code 1.
 class InternalError : public Error {
  public:
   explicit InternalError(const std::string& message) : Error(ExitCode::Internal, message) {}
@@ -52,6 +52,6 @@ class InternalError : public Error {
 
 }  // namespace stagecraft
 
-/// Guards our own invariants in every build; never reachable from input.
+/// Checks an invariant of our own code in every build. No input may make it fail.
 #define STAGECRAFT_CHECK(condition, message) \
   (static_cast<bool>(condition) ? void(0) : ::stagecraft::fail_check(#condition, __FILE__, __LINE__, message))

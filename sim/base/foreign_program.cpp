@@ -23,9 +23,9 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kKeptErrors = std::size_t{64} * 1024;
-constexpr std::size_t kLargestPipe = std::size_t{1} << 20;  // what the system lets a pipe hold
+constexpr std::size_t kLargestPipe = std::size_t{1} << 20;  // the most that the system lets a pipe hold
 constexpr int kFirstFree = 3;                               // after the standard streams
-constexpr int kLongestNap = 50;                             // ms
+constexpr int kLongestNap = 50;                             // ms, the longest wait between two looks
 
 [[noreturn]] void lack(const char* what) { throw InternalError(std::string(what) + ": " + std::strerror(errno)); }
 
@@ -58,7 +58,7 @@ struct Pipe {
   Descriptor write_end;
 };
 
-/// Both ends lie above the descriptors that a program is given, and are closed in it.
+/// A pipe. Both ends have numbers above the standard streams that a program is given, and are closed in the program.
 Pipe open_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) lack("no pipe");
@@ -69,7 +69,7 @@ Pipe open_pipe() {
   return result;
 }
 
-/// How this process takes a signal, for as long as this lives.
+/// Sets how this process handles a signal, until the object is destroyed.
 class SignalTaken {
  public:
   SignalTaken(int signal, void (*how)(int)) : signal_(signal) {
@@ -113,7 +113,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// What `exec` wants to know, made before the fork.
+/// The arguments of `exec`, made before the fork.
 struct Image {
   std::vector<std::string> words;
   std::vector<std::string> variables;
@@ -127,7 +127,8 @@ struct Image {
     arguments = pointers_to(words);
     environment = pointers_to(variables);
   }
-  /// Returns only if it cannot. A file that is named by its path and no program is not given to a shell.
+  /// Executes the program; returns only if that fails. A file given by its path that is not a program is not passed to
+  /// a shell.
   void start() const {
     const char* program = arguments.front();
     if (words.front().find('/') != std::string::npos) {
@@ -138,7 +139,8 @@ struct Image {
   }
 };
 
-/// In the child: becomes the program. What stands in the way goes into `report`, which the program's start closes.
+/// In the child: becomes the program. If that fails, the reason is written to `report`; otherwise the start of the
+/// program closes `report`.
 [[noreturn]] void become(const Image& image, const Pipe& input, const Pipe& output, const Pipe& errors,
                          const Pipe& report, pid_t parent) {
   setpgid(0, 0);
@@ -161,8 +163,8 @@ struct Image {
   _exit(told < 0 ? 2 : 1);
 }
 
-/// In the child: waits until nobody holds the other end of `life`, then kills the group. Whoever kills us does not
-/// think of a program's children; the system does not either.
+/// In a child of its own: waits until no process holds the other end of `life`, then kills the group. So the program
+/// and its children end even if this process is killed; the system would not do that.
 [[noreturn]] void watch(const Pipe& life, pid_t group) {
   setpgid(0, 0);
   for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(each, SIG_IGN);
@@ -175,7 +177,8 @@ struct Image {
   _exit(0);
 }
 
-/// A program under way. Its group dies with it, before its number can be anyone else's.
+/// A running program. Its process group is killed before the program is reaped, because after that the group's number
+/// may be reused.
 struct Running {
   pid_t pid = -1;
   pid_t watcher = -1;
@@ -201,7 +204,7 @@ struct Running {
   }
 };
 
-/// Why the program could not be started; 0 if it was.
+/// The reason why the program could not be started (errno); 0 if it was started.
 int start(const ForeignProgram& call, Running& running) {
   const Image image(call);
   Pipe input = open_pipe();
@@ -211,7 +214,7 @@ int start(const ForeignProgram& call, Running& running) {
   const pid_t parent = getpid();
   running.pid = fork_or_throw();
   if (running.pid == 0) become(image, input, output, errors, report, parent);
-  setpgid(running.pid, running.pid);  // whoever comes first
+  setpgid(running.pid, running.pid);  // the child does it too; the first of the two calls counts
   report.write_end.close();
   int problem = 0;
   ssize_t told = 0;
@@ -231,7 +234,7 @@ int start(const ForeignProgram& call, Running& running) {
   return 0;
 }
 
-/// Whether the program has ended; it stays to be reaped.
+/// Whether the program has ended. It is not reaped here.
 bool has_ended(pid_t pid, ForeignEnd& end) {
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) lack("the program is lost");
@@ -241,7 +244,7 @@ bool has_ended(pid_t pid, ForeignEnd& end) {
   return true;
 }
 
-/// Writes what the pipe takes; closes it behind the last byte, or when nobody reads.
+/// Writes as much as the pipe takes. Closes it after the last byte, or if the program no longer reads.
 void write_some(Descriptor& pipe, std::string_view& rest) {
   const ssize_t count = write(pipe.number(), rest.data(), rest.size());
   if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
@@ -249,7 +252,7 @@ void write_some(Descriptor& pipe, std::string_view& rest) {
   if (rest.empty() || is_broken) pipe.close();
 }
 
-/// Reads what there is, once; returns how much. Closes the pipe at its end.
+/// Reads once whatever is there, and returns how much. Closes the pipe at its end.
 std::size_t read_some(Descriptor& pipe, std::string& into) {
   std::array<char, std::size_t{64} * 1024> buffer;  // NOLINT: filled by `read`; clearing it would cost its pages
   const ssize_t count = read(pipe.number(), buffer.data(), buffer.size());
@@ -268,7 +271,7 @@ void trim_errors(ForeignEnd& end) {
   end.are_errors_cut = true;
 }
 
-/// What the pipes still hold.
+/// Reads what the pipes still hold.
 void drain(Running& running, ForeignEnd& end) {
   for (std::size_t count = 0, more = 1; running.output.is_open() && more > 0 && count < kLargestPipe; count += more) {
     more = read_some(running.output, end.output);
@@ -279,7 +282,7 @@ void drain(Running& running, ForeignEnd& end) {
   }
 }
 
-/// Serves the three pipes once, waiting at most `nap` milliseconds for any of them. A descriptor of -1 is passed over.
+/// Serves the three pipes once, waiting at most `nap` milliseconds for any of them. A descriptor of -1 is ignored.
 void serve(Running& running, std::string_view& input, ForeignEnd& end, int nap) {
   std::array<pollfd, 3> ends{{{running.input.number(), POLLOUT, 0},
                               {running.output.number(), POLLIN, 0},
@@ -291,13 +294,13 @@ void serve(Running& running, std::string_view& input, ForeignEnd& end, int nap) 
   trim_errors(end);
 }
 
-/// Talks to the program until it ends or has to.
+/// Serves the program's pipes until it ends or is killed at a limit.
 void converse(const ForeignProgram& call, Running& running, ForeignEnd& end) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point began = Clock::now();
   std::string_view input = call.input;
   if (input.empty()) running.input.close();
-  int nap = 1;  // short at first: few programs live on without their output
+  int nap = 1;  // short at first: most programs end soon after they have closed their output
   while (!has_ended(running.pid, end)) {
     const double left = call.time_limit.value() - std::chrono::duration<double>(Clock::now() - began).count();
     if (left <= 0) {
@@ -313,7 +316,7 @@ void converse(const ForeignProgram& call, Running& running, ForeignEnd& end) {
       return;
     }
   }
-  kill(-running.pid, SIGKILL);  // what it left behind would go on writing
+  kill(-running.pid, SIGKILL);  // processes that it left behind would go on writing
   drain(running, end);
   if (end.output.size() > call.most_output) end.how = ForeignEnd::How::TooMuch;
 }
@@ -325,8 +328,8 @@ ForeignEnd run_foreign_program(const ForeignProgram& call) {
   for (const std::string& word : call.command) {
     STAGECRAFT_CHECK(word.find('\0') == std::string::npos, "no word of a call has a NUL");
   }
-  const SignalTaken broken_pipe(SIGPIPE, SIG_IGN);  // writing to a program that no longer reads is no reason to die
-  const SignalTaken child(SIGCHLD, SIG_DFL);        // where it is ignored nobody can wait for a child
+  const SignalTaken broken_pipe(SIGPIPE, SIG_IGN);  // writing to a program that no longer reads must not kill us
+  const SignalTaken child(SIGCHLD, SIG_DFL);        // if it is ignored, we cannot wait for a child
   Running running;
   ForeignEnd end;
   end.code = start(call, running);

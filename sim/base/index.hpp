@@ -22,7 +22,7 @@ class Index {
     requires(!std::is_same_v<Other, Rep> && std::is_integral_v<Other>)
   constexpr explicit Index(Other value) : value_(static_cast<Rep>(value)) {}
 
-  /// "No such thing": the default value of every index.
+  /// The index that refers to nothing; the default value of every index.
   static constexpr Index none() { return Index(); }
   [[nodiscard]] constexpr bool is_none() const { return value_ == std::numeric_limits<Rep>::max(); }
 

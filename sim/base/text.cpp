@@ -116,7 +116,7 @@ std::size_t scan_exponent(std::string_view text, std::size_t at, int& exponent) 
   return end;
 }
 
-/// The reason why no number starts the text, or empty.
+/// Reads the number at the start of the text. Returns the reason if there is none; empty if there is one.
 std::string scan_number(std::string_view text, Scanned& into) {
   if (text.empty()) return "the value is empty";
   if (text[0] == '-') return "negative values are not allowed";
@@ -210,7 +210,7 @@ Parsed<Q> as_quantity(const Parsed<double>& parsed) {
 
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 53;
 
-/// Whole digits times the unit, in integers; the reason why not in `hint`.
+/// Whole digits times the unit, in integers; if that is not possible, `hint` is the reason.
 std::optional<std::int64_t> whole_size(const Scanned& number, const Unit& unit, std::string& hint) {
   __extension__ using Wide = __int128;
   std::int64_t digits = 0;

@@ -10,12 +10,12 @@
 
 namespace stagecraft {
 
-/// What reading a piece of text gave: a value, or why there is none.
+/// The result of reading a piece of text: a value, or the reason why there is none.
 template <class T>
 struct [[nodiscard]] Parsed {
   std::optional<T> value;
   std::string problem;  ///< what was expected and what was found; empty with a value
-  std::string hint;     ///< what to write instead, where that can be guessed
+  std::string hint;     ///< what to write instead, if that can be guessed
   [[nodiscard]] explicit operator bool() const { return value.has_value(); }
 };
 
@@ -30,7 +30,7 @@ struct [[nodiscard]] Parsed {
 /// refused.
 [[nodiscard]] Parsed<Bytes> parse_bytes(std::string_view text);
 
-/// May be zero: whoever needs a positive rate asks for it.
+/// May be zero; a caller that needs a positive rate checks for it.
 [[nodiscard]] Parsed<BytesPerSecond> parse_bandwidth(std::string_view text);
 [[nodiscard]] Parsed<FlopsPerSecond> parse_flops_rate(std::string_view text);
 

@@ -7,8 +7,8 @@
 
 namespace stagecraft {
 
-/// Whole nanoseconds, for times whose sums and multiples have to be exact: where a delay lands on a multiple of a
-/// period by design, a rounding error would change a count.
+/// Whole nanoseconds, for times whose sums and multiples have to be exact. Delays are often meant to be exact multiples
+/// of a period, and a rounding error would then change a count.
 using Ticks = std::int64_t;
 
 inline constexpr double kTicksPerSecond = 1e9;

@@ -5,11 +5,11 @@
 
 namespace stagecraft {
 
-/// Bytes of the UTF-8 character that starts at `at`, which lies inside the text; 0 if none does.
+/// The length in bytes of the UTF-8 character that starts at `at`, a position inside the text; 0 if none starts there.
 [[nodiscard]] std::size_t utf8_length(std::string_view text, std::size_t at);
 
-/// Whether one UTF-8 character is one that a terminal or another reader may take for a command or the end of a line:
-/// those of ASCII, U+0080 to U+009F, U+2028 and U+2029.
+/// Whether a UTF-8 character is a control character, which a terminal or another reader may take for a command or the
+/// end of a line: those of ASCII, U+0080 to U+009F, U+2028 and U+2029.
 [[nodiscard]] bool is_control_character(std::string_view character);
 
 }  // namespace stagecraft

@@ -23,7 +23,7 @@ DeviceId read_device_name(const YamlNode& node, const Platform& platform) {
   node.fail("the platform " + quote(platform.spec.name) + " has no device " + quote(name), suggest_name(name, known));
 }
 
-/// What is `null` counts as left out.
+/// A value of `null` counts as missing.
 std::optional<YamlNode> find_value(const YamlNode& node, std::string_view key) {
   auto found = node.find(key);
   return found && found->kind() != YamlKind::Nothing ? found : std::nullopt;
@@ -46,7 +46,7 @@ PlannerRefusal read_refusal(const YamlNode& node, const Platform& platform) {
 }
 
 Detail::Record read_details(const YamlNode& node) {
-  static_cast<void>(node.entries());  // refuses what is no map
+  static_cast<void>(node.entries());  // refuses anything but a map
   return std::get<Detail::Record>(read_detail(node).value);
 }
 

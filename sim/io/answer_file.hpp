@@ -14,14 +14,14 @@
 
 namespace stagecraft {
 
-/// A plan of a planner that is a program of its own.
+/// A plan that an external planner has answered.
 struct PlannerAnswer {
   PlanReading reading;
-  bool states_training = false;  ///< otherwise the plan has the defaults
-  Detail::Record details;        ///< figures of this planner alone
+  bool states_training = false;  ///< whether the answer gives `training`; if not, the plan has the defaults
+  Detail::Record details;        ///< figures that only this planner gives
 };
 
-/// Its word that there is none.
+/// An external planner's answer that there is no plan.
 struct PlannerRefusal {
   std::string reason;
   std::optional<DeviceId> device;

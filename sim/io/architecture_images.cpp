@@ -16,7 +16,7 @@
 namespace stagecraft {
 namespace {
 
-/// `otherwise` where the key is missing.
+/// The value of a key, or `otherwise` if the key is missing.
 void read_size(const YamlNode& root, std::string_view key, std::int64_t& size, std::int64_t most,
                std::int64_t least = 1) {
   if (const auto node = root.find(key)) size = read_count(*node, least, most);
@@ -37,8 +37,9 @@ std::vector<std::int64_t> read_counts(const YamlNode& node, std::int64_t most_it
   return counts;
 }
 
-/// All sizes were within their bounds, so what a network refuses is its image: said where the image is given, or where
-/// the first of `shrinking` is, the key that makes a network ask for more pixels.
+/// Builds the network. All sizes are within their bounds, so if the network refuses something, it is the image. The
+/// message then names the place of the image; if it is not given, the first key of `shrinking`, which makes the network
+/// need more pixels.
 Architecture made(const YamlNode& root, std::string_view shrinking, const std::function<Architecture()>& make) {
   try {
     return make();

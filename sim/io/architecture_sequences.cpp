@@ -22,7 +22,7 @@ void require_multiple(const YamlNode& hidden, std::int64_t values, std::int64_t 
   if (values % heads != 0) hidden.fail_expected("a multiple of 'heads', " + std::to_string(heads));
 }
 
-/// What BERT, GPT and XLNet have in common, positions apart.
+/// The keys that BERT, GPT and XLNet have in common, except for positions.
 TransformerSize read_blocks(const YamlNode& root, std::int64_t usual_vocabulary) {
   TransformerSize size;
   size.layers = read_count(root.at("layers"), 1, kMost.layers);

@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kManyNames = 10'000;  // looking for the nearest takes long
+constexpr std::size_t kManyNames = 10'000;  // with more names, searching for the nearest one takes too long
 
 template <class Id, class T>
 std::unordered_map<std::string, Id> ids_by_name(const IndexVector<Id, T>& items) {
@@ -26,7 +26,7 @@ std::string hint_for(const std::string& name, const std::unordered_map<std::stri
   return suggest_name(name, known);
 }
 
-/// Events on their way to a platform. What it has is looked up by name when the first event needs it.
+/// Resolves events for a platform. The tables of names are made when the first event needs them.
 class Resolution {
  public:
   explicit Resolution(const Platform& platform) : platform_(platform), devices_(ids_by_name(platform.devices)) {}

@@ -31,7 +31,7 @@ struct Edge {
   std::size_t to = 0;
 };
 
-/// A graph file as written, before anything is dropped.
+/// The graph of the file, before nodes are dropped.
 struct GraphFile {
   std::string file_name;
   std::vector<Node> nodes;

@@ -14,7 +14,7 @@ namespace stagecraft {
 /// A number that is not finite becomes null.
 [[nodiscard]] std::string to_json(const Detail& value, int indent = 2);
 
-/// The value of a JSON text; none for a text that is no JSON or nested deeper than 100.
+/// The value of a JSON text; none for a text that is not JSON or is nested deeper than 100.
 [[nodiscard]] std::optional<Detail> from_json(std::string_view text);
 
 /// Figures as results show them (contract, section 9): `iteration_time_s`, `period_s`, `peak_memory_bytes` by device.

@@ -122,7 +122,7 @@ void finish_memory(const YamlNode& layers, LayerGraph& graph) {
   }
 }
 
-/// What the root says of all profiles; each profile reads its own numbers.
+/// The keys of the root that hold for all profiles; each profile reads its own numbers.
 LayerGraph read_header(const YamlNode& root) {
   LayerGraph graph;
   graph.name = read_name(root.at("model"));
@@ -196,7 +196,7 @@ void check_graph(const LayerGraph& graph, const InputPlace& place) {
   if (graph.layers.empty()) throw InputError("expected at least one layer, found none", place);
   const std::vector<LayerId> cycle = find_cycle(graph);
   if (!cycle.empty()) throw InputError("the edges form a cycle: " + cycle_text(graph, cycle), place);
-  // Sums of sizes are taken in 64 bits everywhere: no file may come near their end.
+  // Sums of sizes are 64-bit numbers everywhere, so no file may come near their limit.
   constexpr double kMostBytes = 0x1p50;
   constexpr double kMostSeconds = 1e12;
   double bytes = static_cast<double>(graph.input.value());

@@ -26,8 +26,8 @@ namespace stagecraft {
 /// **Requires** a model as `parse_model` returns them.
 [[nodiscard]] std::string write_model(const Model& model);
 
-/// **Throws** InputError (without a place in the file) for an empty or cyclic graph, or sums that no file may reach:
-/// what importers check after building a graph of their own.
+/// Checks a graph that an importer has built. **Throws** InputError (without a place in the file) for an empty or
+/// cyclic graph, or for sums that no file may reach.
 void check_graph(const LayerGraph& graph, const InputPlace& place);
 
 }  // namespace stagecraft

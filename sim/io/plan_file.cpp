@@ -16,7 +16,7 @@ constexpr std::int64_t kMostCopies = 4096;
 constexpr std::int64_t kMostStages = 1'000'000;
 constexpr std::size_t kMostProblems = 1000;  // each is a sentence, and an alias repeats it
 
-/// Names of the model and the platform, and what could not be found among them.
+/// The names of the model and the platform, and the problems found so far.
 struct Resolver {
   const LayerGraph* graph;
   const Platform* platform;
@@ -40,7 +40,7 @@ void add_problem(Resolver& names, const InputPlace& place, const std::string& me
   names.problems->emplace_back(InputError(message, place, hint).what());
 }
 
-/// Whether nothing more is told; said once.
+/// Whether there are too many problems to report further ones. The first time, adds the remark that there are more.
 bool has_told_enough(Resolver& names) {
   if (names.problems->size() == kMostProblems) names.problems->emplace_back("and more problems");
   return names.problems->size() > kMostProblems;
@@ -135,7 +135,7 @@ void read_swaps(Resolver& names, const YamlNode& node, std::vector<MemoryAction>
   memory.insert(memory.end(), swaps.begin(), swaps.end());
 }
 
-/// The ring names devices of the stage; whether it names each once is for the judge of plans to say.
+/// The ring, given as devices of the stage. Whether it has each of them once is checked by `check_plan`.
 std::vector<std::uint32_t> read_ring(Resolver& names, const YamlNode& node, const Stage& stage) {
   std::vector<std::uint32_t> ring;
   for (const YamlNode& item : node.items()) {
@@ -237,7 +237,8 @@ Pattern read_pattern(const YamlNode& node) {
   return pattern;
 }
 
-/// A claim; longer than any model and its microbatches take, but such that its error is a number for people.
+/// A predicted time. The limit is longer than any model and its microbatches can take, but keeps the error of the
+/// prediction a readable number.
 Seconds read_claim(const YamlNode& node) {
   const Seconds time = read_seconds(node);
   if (time > Seconds(1e30)) node.fail_expected("a time of at most 1e30 s");

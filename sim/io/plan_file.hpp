@@ -13,9 +13,9 @@
 
 namespace stagecraft {
 
-/// What a plan file says of its inputs, which must be known before its layers and devices can be resolved.
+/// The header of a plan file. Its inputs must be known before its layers and devices can be resolved.
 struct PlanHeader {
-  std::string planner;  ///< empty where the file does not say; so are the names and hashes
+  std::string planner;  ///< empty if the file does not give it; so are the names and hashes
   std::string model;
   std::string platform;
   std::string model_hash;
@@ -24,11 +24,11 @@ struct PlanHeader {
   friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
 };
 
-/// A plan as far as its names could be resolved.
+/// A plan, without the parts whose names could not be resolved.
 struct PlanReading {
   Plan plan;
-  /// A message with its place for each name that the model or the platform does not know, and for each range that is
-  /// empty, and of a thousand the remark that there are more; the plan leaves these out.
+  /// A message with its place for each name that the model or the platform does not have, and for each empty range.
+  /// After a thousand messages a last one says that there are more. The plan leaves these names and ranges out.
   std::vector<std::string> problems;
 };
 
@@ -39,7 +39,7 @@ struct PlanReading {
 
 /// The whole plan, in which each stage's layers are put into canonical order.
 /// **Requires** an acyclic graph, at the plan's microbatch size.
-/// **Throws** InputError for what is not a plan at all: unknown keys, wrong types, missing values.
+/// **Throws** InputError for a file that is not a plan at all: unknown keys, wrong types, missing values.
 [[nodiscard]] PlanReading read_plan_file(const std::string& path, const LayerGraph& graph, const Platform& platform);
 [[nodiscard]] PlanReading parse_plan(std::string_view text, const std::string& file_name, const LayerGraph& graph,
                                      const Platform& platform);

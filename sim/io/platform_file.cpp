@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
-constexpr std::uint64_t kMostLinks = 400'000;    ///< with the devices a description takes about 1 GB
+constexpr std::uint64_t kMostLinks = 400'000;    ///< with these and all devices, a description takes about 1 GB
 constexpr std::size_t kMostDefaultLinked = 512;  ///< 2 links for each pair
 constexpr const char* kPart = "describe a part of the cluster";
 

@@ -12,7 +12,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::uint32_t kCubeMeshDevices = 8;
-constexpr std::size_t kMostDimensions = 16;  ///< of a torus; levels of a fat tree likewise
+constexpr std::size_t kMostDimensions = 16;  ///< dimensions of a torus, and levels of a fat tree
 constexpr double kMostOversubscribed = 1000.0;
 constexpr BytesPerSecond kNarrowest(1.0);
 constexpr BytesPerSecond kWidest(1e18);
@@ -21,8 +21,8 @@ constexpr Seconds kLongestLatency(1e6);
 using Keys = std::vector<std::string>;
 using Shape = decltype(Interconnect::shape);
 
-/// A word after `type:`, the keys that it takes, and how they are read. `T` is what they mean; the count is that of
-/// devices or nodes.
+/// A word after `type:`, the keys that it takes, and the function that reads them into a `T`. The function's count is
+/// the number of devices or nodes.
 template <class T>
 struct TypeFormat {
   std::string name;
@@ -119,7 +119,7 @@ const std::vector<TypeFormat<Shape>>& interconnect_formats() {
   return kFormats;
 }
 
-/// What a node's port is, if the network has any of a link's keys.
+/// The link of a node's port, if the network has any key of a link.
 std::optional<LinkSpec> read_port(const YamlNode& node) {
   constexpr std::array<std::string_view, 4> kKeys = {"bandwidth", "latency", "duplex", "sharing"};
   if (std::ranges::none_of(kKeys, [&](std::string_view key) { return node.find(key).has_value(); })) return {};
@@ -204,7 +204,7 @@ BytesPerSecond nics_of(const NodeKind& kind) {
   return (kind.nic->per_device ? kind.device_count : 1) * kind.nic->link.bandwidth;
 }
 
-/// Of a fat tree's links, which follow from what is below them.
+/// Refuses a fat tree whose uplinks are too narrow. Their bandwidth follows from the links below them.
 void check_uplinks(const YamlNode& node, const FatTreeNetwork& tree, BytesPerSecond child) {
   for (std::size_t i = 0; i < tree.levels.size(); ++i) {
     const FatTreeLevel& level = tree.levels[i];

@@ -7,14 +7,14 @@
 
 namespace stagecraft {
 
-// The parts of a platform file that say what joins devices and nodes; for `parse_platform`.
+// The parts of a platform file that describe the links between devices and between nodes; for `parse_platform`.
 
 inline constexpr std::int64_t kMostDevices = 100'000;
 
-/// What a time can be computed with: from 1 Bps to 1e18 Bps.
+/// A bandwidth from 1 Bps to 1e18 Bps, so that times can be computed with it.
 [[nodiscard]] BytesPerSecond read_usable_bandwidth(const YamlNode& node);
 
-/// The part of a link that every form has; the caller lists the keys.
+/// The keys of a link that every form has; the caller lists the allowed keys.
 [[nodiscard]] LinkSpec read_link(const YamlNode& node);
 
 /// A link without further keys.
@@ -26,8 +26,8 @@ inline constexpr std::int64_t kMostDevices = 100'000;
 /// **Throws** InputError for keys that the type does not have, and for sizes that are not those of so many nodes.
 [[nodiscard]] Network read_network(const YamlNode& node, std::uint32_t node_count);
 
-/// **Throws** InputError, at the network's place, for one that joins nothing: no node has a NIC, or the uplinks of a
-/// fat tree would be narrower than any link may be.
+/// **Throws** InputError, at the network's place, for a network that cannot connect nodes: no node has a NIC, or the
+/// uplinks of a fat tree would be narrower than any link may be.
 void check_network(const YamlNode& node, const NodeForm& form);
 
 }  // namespace stagecraft

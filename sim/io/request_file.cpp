@@ -12,7 +12,7 @@
 namespace stagecraft {
 namespace {
 
-/// The narrowest link and the latency of a way; none if there is none, a bandwidth of none if it crosses no link.
+/// The narrowest bandwidth and the latency of a route. There is no bandwidth if the route crosses no link.
 struct Way {
   std::optional<double> bandwidth;
   double latency = 0.0;
@@ -66,7 +66,7 @@ Detail level_list(const Platform& platform) {
   return list;
 }
 
-/// Row by row, from and to each device in the order of the list; null for too many.
+/// A matrix over all pairs of devices, row by row, in the order of the list; null if there are too many devices.
 struct Pairs {
   Detail bandwidth;
   Detail latency;

@@ -12,7 +12,7 @@
 
 namespace stagecraft {
 
-/// What a planner that is a program of its own is asked. It outlives neither the graph nor the platform.
+/// The request to an external planner. It must not outlive the graph and the platform.
 struct PlannerQuestion {
   const LayerGraph& graph;  ///< already at the microbatch size that is planned for
   const Platform& platform;
@@ -23,10 +23,10 @@ struct PlannerQuestion {
   std::optional<std::int64_t> seed;
 };
 
-/// Up to so many devices the bandwidth and the latency of every pair are written out.
+/// Up to this number of devices, the bandwidth and the latency of every pair are written out.
 inline constexpr std::size_t kMostPairedDevices = 256;
 
-/// The question as one line of JSON of the schema `stagecraft/request/1` (docs/reference/formats/request.md).
+/// The request as one line of JSON of the schema `stagecraft/request/1` (docs/reference/formats/request.md).
 /// **Cost** O(layers + edges + links + devices), and the routes of all pairs up to `kMostPairedDevices`.
 [[nodiscard]] std::string write_request(const PlannerQuestion& question);
 

@@ -28,7 +28,7 @@ struct Range {
   std::uint32_t last = 0;
 };
 
-/// What a file refers to, and how much of it has been read.
+/// The devices that a file may name, and the number of actions read so far.
 struct Reading {
   std::unordered_map<std::string, DeviceId> devices;
   std::vector<std::string> device_names;
@@ -126,7 +126,7 @@ std::vector<Action> read_step(const YamlNode& node) {
   node.allow_keys({"op", "duration", "not_before", "priority"});
   std::vector<Action> actions = read_step_text(node.at("op"));
   for (Action& action : actions) {
-    if (action.joined) continue;  // of a pair the first action's keys count
+    if (action.joined) continue;  // in a pair, the keys belong to the first action
     if (const auto duration = node.find("duration")) action.duration = read_seconds(*duration);
     if (const auto not_before = node.find("not_before")) action.not_before = read_seconds(*not_before);
     if (const auto priority = node.find("priority")) action.priority = read_priority(*priority);

@@ -10,8 +10,8 @@
 namespace stagecraft {
 
 /// The orders that a file of the schema `stagecraft/schedule/1` gives, YAML or JSON
-/// (docs/reference/formats/schedule.md), devices and channels in file order. Whether they suit a plan is for
-/// `check_schedule` to say.
+/// (docs/reference/formats/schedule.md), devices and channels in file order. Whether they fit a plan is checked by
+/// `check_schedule`.
 /// **Throws** InputError naming the place of the first defect, devices that the platform does not know included.
 /// **Cost** O(actions + devices).
 [[nodiscard]] Schedule read_schedule_file(const std::string& path, const Platform& platform);

@@ -6,7 +6,7 @@
 namespace stagecraft {
 
 /// The content of a file (or of a pipe), checked by `check_text`.
-/// **Throws** InputError for what is missing, a directory, unreadable, larger than 64 MiB or not text.
+/// **Throws** InputError for a file that is missing, a directory, unreadable, larger than 64 MiB or not text.
 [[nodiscard]] std::string read_text_file(const std::string& path);
 
 /// The same without the check: the content may be anything.
@@ -18,7 +18,7 @@ void write_text_file(const std::string& path, std::string_view content);
 /// **Throws** InputError naming the first place that is neither printable UTF-8 nor white space.
 void check_text(std::string_view text, const std::string& file_name);
 
-/// `traces/vgg16.graph.txt` becomes `vgg16`: the last part of the path up to its first point.
+/// The last part of the path up to its first point: `traces/vgg16.graph.txt` becomes `vgg16`.
 [[nodiscard]] std::string file_stem(const std::string& path);
 
 /// Whether text is not UTF-8, or has control characters (`is_control_character`).

@@ -15,7 +15,7 @@ struct RawNode {
   bool complete = false;        ///< false while its children are still being read
   int line = 0;                 ///< from 1
   int column = 0;               ///< from 1
-  int alias_depth = 0;          ///< how many aliases are followed on the deepest way down
+  int alias_depth = 0;          ///< the most aliases on a path from this node down
   std::uint64_t size = 1;       ///< nodes below and including it, aliases expanded
   std::uint64_t text_size = 0;  ///< bytes of their texts, keys included
   std::string text;

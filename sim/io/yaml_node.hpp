@@ -18,17 +18,18 @@ enum class YamlKind { Nothing, Text, List, Map };
 
 struct YamlDocument;
 
-/// A cursor into a parsed YAML (or JSON) document, which it keeps alive. It knows its place in the file and the keys
-/// that lead to it, so that a refusal can name both. Cheap to copy.
+/// A cursor into a parsed YAML (or JSON) document, which it keeps alive. It knows its place in the file and the path of
+/// keys that leads to it, so that error messages can name both. Cheap to copy.
 class YamlNode {
  public:
   YamlNode(std::shared_ptr<const YamlDocument> document, std::size_t index, std::string key);
 
   [[nodiscard]] YamlKind kind() const;
   [[nodiscard]] InputPlace place() const;
-  /// What leads here from the root, e.g. `layers[3].forward`; empty at the root.
+  /// The path of keys from the root, e.g. `layers[3].forward`; empty at the root.
   [[nodiscard]] const std::string& key() const { return key_; }
-  /// Nodes here and below, keys included; what an alias refers to counts each time. Constant cost.
+  /// The number of nodes from here down, keys included. The content of an alias counts each time it is used. Constant
+  /// cost.
   [[nodiscard]] std::uint64_t size() const;
 
   /// The scalar as written, quotes removed. **Throws** InputError unless it is a scalar.
@@ -48,7 +49,7 @@ class YamlNode {
   /// **Throws** InputError at the first key that is not listed.
   void allow_keys(std::initializer_list<std::string_view> known) const;
 
-  /// Refuses what is here. **Throws** InputError, always.
+  /// Refuses this node. **Throws** InputError, always.
   [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
   /// As `fail`, saying what was expected here and what was found.
   [[noreturn]] void fail_expected(std::string_view expected, const std::string& hint = {}) const;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kDeepest = 100;
 constexpr int kDeepestAlias = 8;
 constexpr std::uint64_t kMostNodes = 10'000'000;         ///< of a file
-constexpr std::uint64_t kMostAliased = 1'000'000;        ///< nodes that aliases add: readers keep each by itself
+constexpr std::uint64_t kMostAliased = 1'000'000;        ///< nodes that aliases add: readers make a copy of each
 constexpr std::uint64_t kMostAliasedText = 16ULL << 20;  ///< bytes of text that aliases add
 
 constexpr const char* kAliasHint = "the content of an alias counts each time it is used";
@@ -27,25 +27,26 @@ bool is_name(const std::string& text) {
   return !text.empty() && std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
 }
 
-/// Control characters beyond ASCII, which readers of YAML and JSON do not treat alike; those of ASCII are refused where
-/// a value may not have them.
+/// Whether the text has control characters beyond ASCII, which readers of YAML and JSON treat differently. Those of
+/// ASCII are refused later, for values that may not have them.
 bool has_foreign_control(const std::string& text) {
   std::string beyond = text;
   std::erase_if(beyond, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   return has_control_characters(beyond);
 }
 
-/// YAML ends a key after 1024 characters, and what is read is to be written and read again.
+/// YAML allows keys of at most 1024 characters. Whatever is read must be writable and readable again.
 constexpr std::size_t kLongestKey = 1000;
 
-/// Characters of a text between quotes, at most.
+/// The most characters that the text takes between quotes.
 std::size_t written_length(const std::string& text) {
   std::size_t length = 0;
   for (char c : text) length += c == '"' || c == '\\' ? 2 : static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? 6 : 1;
   return length;
 }
 
-/// Builds the document from yaml-cpp's events, refusing what its own tree would accept in silence.
+/// Builds the document from yaml-cpp's events. It refuses several things that yaml-cpp's own tree would silently
+/// accept.
 class DocumentBuilder : public YAML::EventHandler {
  public:
   explicit DocumentBuilder(YamlDocument& document) : document_(&document) {}
@@ -136,7 +137,7 @@ class DocumentBuilder : public YAML::EventHandler {
     check_size(parent, at);
   }
 
-  /// A node is never larger than all nodes written so far together, except for what aliases add.
+  /// Limits what aliases add: without aliases, a node is never larger than all nodes written so far.
   void check_size(const RawNode& node, std::pair<int, int> at) const {
     const std::uint64_t written = document_->nodes.size();
     if (written > kMostNodes) fail_at(at.first, at.second, "the file has more than ten million nodes");

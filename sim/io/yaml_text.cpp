@@ -13,7 +13,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A word that no reader takes for a number, a truth value or nothing.
+/// Whether a word needs no quotes: no reader takes it for a number, a truth value or a null.
 bool is_plain_word(std::string_view text) {
   constexpr std::array<std::string_view, 9> kReserved = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
   if (text.empty() || !is_letter(text[0])) return false;
@@ -88,7 +88,7 @@ bool is_container(const Detail& value) {
 }  // namespace
 
 std::string to_yaml(const Detail::Record& root) {
-  if (root.empty()) return "{}\n";  // an empty text is no document
+  if (root.empty()) return "{}\n";  // an empty text would not be a document
   std::string text;
   const FlowWriter write;
   for (const auto& [name, value] : root) {

@@ -14,7 +14,7 @@
 
 namespace stagecraft {
 
-// Values of a document. Each function throws InputError, at the node's place, for anything but what it says.
+// Values of a document. Each function throws InputError, at the node's place, for any other value than it describes.
 
 [[nodiscard]] Seconds read_seconds(const YamlNode& node);
 [[nodiscard]] Bytes read_bytes(const YamlNode& node);
@@ -34,8 +34,9 @@ namespace stagecraft {
 /// Text that is not empty and has no control characters.
 [[nodiscard]] std::string read_name(const YamlNode& node);
 constexpr std::uint64_t kMostDetailNodes = 500'000;
-/// Anything: unquoted `true`, `false` and numbers become such, all else text, lists and records. Refuses more than
-/// `most` nodes, what an alias refers to counted each time, before it reads any: a Detail keeps all of them.
+/// Any value: unquoted `true`, `false` and numbers become such, all else text, lists and records. Refuses a value of
+/// more than `most` nodes before it reads any, because a Detail keeps all of them; the content of an alias counts each
+/// time.
 [[nodiscard]] Detail read_detail(const YamlNode& node, std::uint64_t most = kMostDetailNodes);
 
 /// Refuses the file unless its `schema` key is `schema`.

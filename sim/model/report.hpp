@@ -42,7 +42,7 @@ struct DeviceReport {
   double bubble_ratio = 0.0;
   TimeSplit time;
   MemoryPeak memory;
-  std::int64_t in_flight_peak = 0;  ///< live forward passes of stages on the device
+  std::int64_t in_flight_peak = 0;  ///< the most microbatches in flight, summed over the device's stages
   friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
 };
 
@@ -59,7 +59,7 @@ struct LinkReport {
   friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };
 
-/// The resource that is busiest: what to relieve first.
+/// The busiest resource. Relieving it helps first.
 struct Bottleneck {
   enum class Kind { Stage, Link } kind = Kind::Stage;
   StageId stage;
@@ -94,8 +94,7 @@ struct Migration {
   friend bool operator==(const Migration&, const Migration&) = default;
 };
 
-/// What one run showed (contract, sections 6 and 9). Devices for which no window has brought a lane do not
-/// appear.
+/// The results of one run (contract, sections 6 and 9). Devices for which no window has announced a lane do not appear.
 struct Report {
   std::vector<Seconds> iterations;  ///< synchronous schedules: every iteration; the figures are the last one's
   std::optional<Seconds> period;    ///< asynchronous schedules: time per microbatch in the steady state
@@ -116,7 +115,7 @@ struct Report {
   friend bool operator==(const Report&, const Report&) = default;
 
   [[nodiscard]] bool out_of_memory() const { return !overflows.empty(); }
-  /// The figures that plans claim and engines find alike.
+  /// The figures that a plan predicts and an engine measures.
   [[nodiscard]] Figures figures() const;
 };
 

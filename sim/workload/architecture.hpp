@@ -11,7 +11,7 @@ namespace stagecraft {
 
 using OperatorId = Index<struct OperatorTag>;
 
-/// What decides how an operator is timed and what its backward does.
+/// The kind of an operator, which determines how it is timed and what its backward does.
 enum class OperatorKind {
   Convolution,    ///< weighted
   Linear,         ///< weighted
@@ -24,7 +24,7 @@ enum class OperatorKind {
   Recurrent,      ///< weighted; one product over the whole sequence, then one small product for each step
 };
 
-/// What a recurrent operator does again and again, each step waiting for the one before.
+/// The part of a recurrent operator that is repeated; each step waits for the previous one.
 struct Recurrence {
   std::int64_t steps = 0;
   std::int64_t macs = 0;        ///< of the one product that a step does; those of all steps are part of the operator's
@@ -47,7 +47,7 @@ struct Operator {
   std::int64_t parameters = 0;       ///< its own
   std::int64_t tied_parameters = 0;  ///< further parameters that are a copy of another operator's
   Recurrence recurrence;             ///< of a recurrent operator
-  bool constant_input = false;       ///< nobody wants the gradient of its inputs
+  bool constant_input = false;       ///< the gradient of its inputs is not needed
   bool saves_input = false;          ///< the backward needs all tensors in `inputs`
   bool saves_output = false;         ///< the backward needs the output tensor
   std::int64_t saved_values = 0;     ///< activations kept beside tensors: gates and cells
@@ -70,7 +70,7 @@ struct Architecture {
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 
-/// What becomes one layer of the profile.
+/// The part of a network that becomes one layer of the profile.
 enum class Granularity {
   Operator,  ///< every operator
   Layer,     ///< a module of a convolutional network; the attention half or the MLP half of a transformer block
@@ -79,10 +79,10 @@ enum class Granularity {
 
 [[nodiscard]] const char* to_string(Granularity granularity);
 
-/// Distinct parameters: what publications count. Tied copies are left out.
+/// The number of distinct parameters, as publications count them: without tied copies.
 [[nodiscard]] std::int64_t parameter_count(const Architecture& architecture);
 
-/// Copies of parameters that exist once more where an operator shares another one's (a tied head).
+/// The number of parameters that are copies because an operator shares another one's (a tied head).
 [[nodiscard]] std::int64_t tied_parameter_count(const Architecture& architecture);
 
 /// Forward operations of one sample, two for each multiply-accumulate.

@@ -13,9 +13,9 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kParameterBytes = 4;
-constexpr double kMostBytes = 9007199254740992.0;  ///< what a size in a file may be
+constexpr double kMostBytes = 9007199254740992.0;  ///< the largest size in a file
 
-/// An architecture with what depends on device, microbatch and granularity.
+/// An architecture together with its device, microbatch size and granularity.
 struct Build {
   const Architecture& net;
   const DeviceDescription& device;
@@ -24,7 +24,7 @@ struct Build {
   IndexVector<LayerId, std::vector<OperatorId>> members;
 };
 
-/// Refuses what no model file can say, before any sum of bytes can overflow.
+/// Refuses tensors that are too large for a model file, before any sum of bytes can overflow.
 void require_countable(const Architecture& net, std::int64_t samples) {
   double bytes = static_cast<double>(net.input_bytes);
   double parameters = 0;
@@ -113,7 +113,7 @@ std::set<OperatorId> kept(const Build& build, LayerId layer) {
   return tensors;
 }
 
-/// What an operator holds beside the stash: scratch memory; in the forward its output unless that is kept; in the
+/// The memory of an operator besides the stash: scratch memory; in the forward its output unless it is kept; in the
 /// backward the gradients of its output and of its inputs.
 Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch, const std::set<OperatorId>& stash) {
   Bytes forward;
@@ -125,7 +125,7 @@ Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch, const
   return scratch + std::max(forward, backward);
 }
 
-/// To the nanosecond: a cost model knows no more, and files stay the same on every machine.
+/// Rounds to the nanosecond: a cost model is not more precise, and so files are the same on every machine.
 Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 1e9); }
 
 void add_operators(const Build& build, LayerId id, Layer& layer) {

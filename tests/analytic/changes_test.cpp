@@ -1,4 +1,4 @@
-// What changes while a run is under way: speeds, bandwidths, failures.
+// Changes during a run: speeds, bandwidths, failures.
 
 #include "tests/analytic/run.hpp"
 

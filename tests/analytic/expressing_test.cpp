@@ -88,7 +88,7 @@ TEST_CASE("expressing, operations: an overlapped pair is one operation with a du
 }
 
 TEST_CASE("expressing, operations: recompute") {
-  // Of 10 bytes of stash 2 are kept; the other 8 come back with the recompute until the end of the backward.
+  // 2 of the 10 bytes of stash are kept. The other 8 are there from the recompute to the end of the backward.
   Draft draft{platform()};
   const LaneId a = draft.lane(0);
   draft.compute("F", OpKind::Forward, a, 1);

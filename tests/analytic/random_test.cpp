@@ -193,7 +193,7 @@ struct Dice {
   bool one_in(std::uint32_t n) { return below(n) == 0; }
 };
 
-/// What a random graph may hold beside strict lanes.
+/// The features that a random graph may have besides strict lanes.
 struct Spice {
   bool ready_lanes = false;
   bool exclusive = false;

@@ -35,7 +35,7 @@ struct Script {
                                std::size_t most = 1 << 20) const {
     return run_foreign_program({.command = {path}, .input = input, .time_limit = limit, .most_output = most});
   }
-  /// What the script wrote to the file `name` of its folder.
+  /// The text that the script wrote to the file `name` in its folder.
   [[nodiscard]] std::string wrote(const std::string& name) const {
     std::ifstream stream(folder / name);
     return {std::istreambuf_iterator<char>(stream), {}};

@@ -2,9 +2,9 @@
 
 namespace stagecraft::bench {
 
-/// Of this process and of its children that have ended.
+/// CPU seconds of this process and of its children that have ended.
 double cpu_seconds();
-/// Of this process alone, so far: finer than the other, whose parts are rounded.
+/// CPU seconds of this process alone so far. They are finer than the other figure, whose parts are rounded.
 double own_cpu_seconds();
 /// The most memory that this process held.
 double largest_mebibytes();

@@ -53,7 +53,7 @@ struct Desk {
     std::filesystem::create_symlink(STAGECRAFT_PROGRAM, folder / "bin/stagecraft");
   }
 
-  /// What the command prints, on both streams.
+  /// The output of the command, on both streams.
   [[nodiscard]] std::string output_of(const std::string& command) const {
     const std::filesystem::path script = folder / "bin/command.sh";
     std::ofstream(script) << "export STAGECRAFT_DATA='" << STAGECRAFT_SOURCE_DIR << "' PATH='" << folder.string()

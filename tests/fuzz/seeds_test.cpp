@@ -1,4 +1,4 @@
-// What the fuzzers start from runs in every build, and so under the sanitizers.
+// The seeds of the fuzzers run in every build, and so under the sanitizers.
 #include "tests/fuzz/targets.hpp"
 
 #include <doctest/doctest.h>

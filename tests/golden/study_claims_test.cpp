@@ -1,4 +1,4 @@
-// What must hold on every row of the shipped studies; run in the folder in which their tests have left the results.
+// Claims that must hold on every row of the shipped studies. Run in the folder where their tests have left the results.
 #include "experiments/study/results.hpp"
 #include "sim/io/json.hpp"
 
@@ -87,7 +87,7 @@ TEST_CASE(
   CHECK(timed == 4);
 }
 
-/// What cells have in common that differ in who plans.
+/// The keys that are equal in cells which differ only in the planner.
 std::string group_of(const Keys& keys) {
   Keys common = canonical(keys);
   std::erase_if(common, [](const auto& entry) {

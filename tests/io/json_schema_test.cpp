@@ -41,7 +41,7 @@ class Validator {
  public:
   explicit Validator(Json schema) : root_(std::move(schema)) {}
 
-  /// What is wrong, with its place; empty if nothing is.
+  /// The problems with their places; empty if there are none.
   [[nodiscard]] std::string refusal(const Json& value) const { return check(root_, value, ""); }
 
  private:

@@ -87,7 +87,8 @@ std::optional<std::string> refuse_room(const std::string& from, const std::strin
   return from + " may not include " + to;
 }
 
-/// What a file of planners belongs to: a planner (its file or its folder), `shared`, `planner` or the registry.
+/// The part of `planners` that a file belongs to: a planner (its file or its folder), `shared`, `planner` or the
+/// registry.
 std::string part_of_planners(const std::string& path) {
   const std::string inside = path.substr(std::string_view("planners/").size());
   return inside.substr(0, inside.find_first_of("./"));

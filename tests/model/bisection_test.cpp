@@ -11,13 +11,13 @@ using test::nodes_of;
 
 namespace {
 
-/// Of one node, whose links have a bandwidth of 1 each unless the shape says otherwise.
+/// The bisection of one node, whose links have a bandwidth of 1 each unless the shape says otherwise.
 double of_node(std::uint32_t devices, decltype(Interconnect::shape) shape) {
   const auto found = bisection(built(nodes_of(1, devices, Interconnect{std::move(shape), link_of(1, 0)})));
   return found ? found->bandwidth.value() : 0.0;
 }
 
-/// Of nodes of one device behind a NIC.
+/// The bisection of nodes with one device and one NIC each.
 double of_network(std::uint32_t nodes, Network network, double nic) {
   const auto found =
       bisection(built(nodes_of(nodes, 1, std::nullopt, std::move(network), NicSpec{link_of(nic, 0), false})));

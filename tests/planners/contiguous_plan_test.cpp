@@ -1,4 +1,4 @@
-// What the planner `contiguous` makes of the exact cut: a plan, its pattern, its ledger, or why there is none.
+// The planner `contiguous` on the exact cut: a plan, its pattern and its ledger, or the reason why there is none.
 #include "planners/registry.hpp"
 #include "planners/shared/best_contiguous.hpp"
 #include "planners/shared/least_memory.hpp"

@@ -1,4 +1,4 @@
-// What planners say when nothing fits.
+// The answers of planners when nothing fits.
 #include "planners/registry.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "tests/planners/fixtures.hpp"

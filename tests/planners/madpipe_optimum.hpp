@@ -57,7 +57,7 @@ class ExhaustiveOptimum {
   std::optional<Ticks> best_;
 };
 
-/// What MadPipe's two phases achieve on exact states, whatever the contiguous plan does.
+/// The period that MadPipe's two phases reach on exact states, without regard to the contiguous plan.
 inline std::optional<Ticks> achieved_by_madpipe(const Chain& chain, madpipe::SpecialMemory memory) {
   madpipe::AllocationSettings settings;
   settings.exact_states = true;

@@ -60,7 +60,7 @@ class NaiveRecurrence {
   };
   static std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-  /// Of V and u in units of 1 / steps.
+  /// V (+) u, with V and u in units of 1 / steps.
   [[nodiscard]] std::int64_t stack(std::int64_t V, std::int64_t u) const {
     const std::int64_t T = target_ * delay_.steps;
     return ceil_div(V, T) == ceil_div(V + u, T) ? V + u : ceil_div(V, T) * T + u;

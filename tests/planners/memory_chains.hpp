@@ -33,7 +33,7 @@ struct MemoryProblem {
   }
 };
 
-/// Of one layer: the last, `output`, is what it hands on.
+/// The numbers of one layer; the last one, `output`, is the size of the tensor that it passes on.
 struct LayerNumbers {
   double forward = 0.0;
   double backward = 0.0;

@@ -12,7 +12,7 @@
 
 namespace stagecraft::testing {
 
-/// What is wrong with a pattern, found by laying out many microbatches one by one; knows nothing of how it was made.
+/// The problems of a pattern, found by laying out many microbatches one by one, independently of how it was made.
 struct PatternVerdict {
   std::vector<std::string> problems;
   std::map<std::uint32_t, Bytes> peaks;  ///< of each device
@@ -111,7 +111,7 @@ class PatternChecker {
     }
   }
 
-  /// What is given back at an instant is given back before anything is taken.
+  /// At one instant, memory is freed before any is taken.
   void check_memory() {
     for (auto& [device, changes] : stashes_) {
       std::ranges::sort(changes);

@@ -41,7 +41,7 @@ double number(const Detail::Record& details, const std::string& name) {
   return 0.0;
 }
 
-/// What the original's memory test says of a flat list of stages.
+/// Whether the original's memory test accepts a flat list of stages.
 bool passes_original(const LayerGraph& graph, const std::vector<JudgedStage>& stages, std::size_t members,
                      double limit) {
   double used = 0.0;

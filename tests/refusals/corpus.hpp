@@ -19,7 +19,7 @@ namespace stagecraft::refusals {
 
 [[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
 
-/// What stands behind `mark` in the lines at the top that start with `#`: one entry for each such line.
+/// The text after `mark` in the lines at the top that start with `#`: one entry for each such line.
 [[nodiscard]] std::vector<std::string> promises(const std::filesystem::path& path, const std::string& mark);
 
 /// A command line as a shell would split it: blanks separate, single quotes hold together, `\n` and such are not

@@ -30,7 +30,7 @@ const fs::path kVectors = refusals::vectors();
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// What the file promises to be told.
+/// The refusal that the file expects.
 std::string expected_message(const fs::path& path) {
   const bool has_sidecar = path.extension() == ".json";
   const std::string line = first_line(refusals::raw(has_sidecar ? path.string() + ".expect" : path.string()));

@@ -51,7 +51,7 @@ std::vector<Reader> yaml_readers() {
   };
 }
 
-/// What the reader says; empty if it takes the text.
+/// The reader's refusal; empty if it accepts the text.
 std::string refusal(const Reader& reader, const std::string& text) {
   try {
     reader.read(text);
@@ -135,7 +135,7 @@ TEST_CASE("bad input: very many of anything are refused or taken within bounds")
   one_refuses(repeated("&a ", 100'000), "multiple anchors");
 }
 
-/// What the reader of that name says.
+/// The refusal by the reader of that name.
 std::string refusal_by(const std::string& name, const std::string& text) {
   for (const Reader& reader : yaml_readers()) {
     if (reader.name == name) return refusal(reader, text);

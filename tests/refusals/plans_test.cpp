@@ -28,7 +28,7 @@ std::vector<std::string> command(const std::string& verb, const fs::path& path) 
   return words;
 }
 
-/// What `check` lists, one violation a line; the last line is the verdict.
+/// The output of `check`: one violation on each line, and the verdict on the last.
 std::vector<std::string> violations(const Ran& ran) {
   std::vector<std::string> lines = lines_of(ran.out);
   if (!lines.empty()) lines.pop_back();

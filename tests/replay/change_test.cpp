@@ -1,4 +1,4 @@
-// What changes during a run, with values worked out by hand.
+// Changes during a run, with values worked out by hand.
 #include "tests/replay/runs.hpp"
 
 #include <doctest/doctest.h>

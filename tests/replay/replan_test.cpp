@@ -58,7 +58,7 @@ struct Pass {
   PlaceId device;
 };
 
-/// What a run did with one layer, microbatch by microbatch.
+/// The operations of one layer in a run, microbatch by microbatch.
 struct LayerHistory {
   std::map<std::uint32_t, std::vector<Pass>> forwards;
   std::map<std::uint32_t, std::vector<Pass>> backwards;

@@ -1,4 +1,4 @@
-// What comes back from the child: reports, timelines, errors, deaths.
+// The results that the child sends back: reports, timelines, errors, and its death.
 #include "sim/replay/replay.hpp"
 
 #include "sim/base/child_process.hpp"

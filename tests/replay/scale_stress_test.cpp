@@ -15,7 +15,7 @@
 namespace stagecraft {
 namespace {
 
-/// What a replay in a process of its own gave, and the most memory that process or the replay's child held.
+/// The result of a replay in its own process, and the most memory that this process or the replay's child used.
 struct Outcome {
   double time = 0.0;  ///< iteration time or period
   std::uint64_t operations = 0;

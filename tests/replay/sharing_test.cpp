@@ -1,4 +1,4 @@
-// What flows do to each other: each case writes the expected instants as a formula above the code.
+// Flows that share links. Each case gives the expected instants as a formula above the code.
 #include "tests/replay/runs.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What each interconnect and network makes of transfers: alone, two that share what they must, two that must not
+// Transfers on each interconnect and network: alone, two that must share links, two that must not
 // share, all of one half to the other, and a ring all-reduce. The arithmetic stands beside each case, in units of a
 // link of one gigabyte per second and of transfers of one gigabyte, so that a transfer alone takes a second and
 // latencies.

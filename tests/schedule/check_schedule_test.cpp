@@ -24,7 +24,7 @@ Schedule orders(const std::string& body, const Platform& platform) {
   return parse_schedule("schema: stagecraft/schedule/1\n" + body, "orders", platform);
 }
 
-/// What is said of orders for a chain over `devices`, a stage and two microbatches on each.
+/// The sentences about orders for a chain over `devices`, with a stage and two microbatches on each.
 Sentences judge(const std::string& body, std::size_t devices = 2) {
   const Platform platform = pairwise(devices);
   return check_schedule(chain(devices, 1, 2), platform, straight(devices, 2, "literal"), orders(body, platform));

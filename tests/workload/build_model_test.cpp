@@ -203,7 +203,7 @@ TEST_CASE("build_model: layers at every granularity add up to the same times and
   }
 }
 
-// What is kept beside tensors belongs to one operator; a tensor counts once for each operator that keeps it.
+// Data kept besides tensors belongs to one operator; a tensor counts once for each operator that keeps it.
 TEST_CASE("build_model: the stash of operators is that of their tensors, counted at each") {
   const Architecture net = find_architecture("bert-base").value();
   const LayerGraph graph = built("bert-base", "V100-SXM2-16GB", 2, Granularity::Operator);

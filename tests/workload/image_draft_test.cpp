@@ -165,7 +165,7 @@ TEST_CASE("image draft: relatives of the known networks have their published par
   CHECK(parameter_count(densenet("d", {.blocks = {6, 12, 36, 24}, .growth = 48, .width = 96})) == 28'681'000);
 }
 
-// What docs/explanation/cost-model.md says: tensors that two layers keep count at both.
+// As docs/explanation/cost-model.md says, a tensor that two layers keep counts at both.
 TEST_CASE("image draft: ResNet-50's layers together keep 1.52 times what one device keeps, its blocks 1.26 times") {
   const Architecture net = find_architecture("resnet50").value();
   const DeviceDescription device = find_device("V100-SXM2-16GB").value();

@@ -49,7 +49,7 @@ struct Sum {
   double parameters = 0;
 };
 
-/// What a module makes of a minibatch; activations of the profile are outputs.
+/// The measured sums of each module for a minibatch; activations of the profile are outputs.
 std::map<std::string, Sum> measured_sums(const std::vector<test::Measured>& nodes) {
   std::map<std::string, Sum> sums;
   for (const test::Measured& node : nodes) {

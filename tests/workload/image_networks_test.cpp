@@ -1,4 +1,4 @@
-// What is true of every network for images: published counts, graphs, any image size.
+// Properties of every network for images: published counts, graphs, any image size.
 #include "sim/base/error.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/workload/build_model.hpp"

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// What a command left behind.
+/// The result of a command.
 struct Ran {
   int code = 0;
   std::string out;

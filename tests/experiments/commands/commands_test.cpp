@@ -127,7 +127,7 @@ TEST_CASE("plan: an infeasible answer says how much memory and which microbatch 
   const Json json = Json::parse(plan({"--microbatches", "100", "--json"}).out);
   CHECK(json["smallest_memory_bytes"] == 106'000'000);
   CHECK(json["largest_microbatch_size"] == 3);
-  // Of 400 samples in all, smaller microbatches are more microbatches: the stashes stay 100 MB.
+  // With 400 samples in all, smaller microbatches are more microbatches: the stashes stay 100 MB.
   CHECK(plan({"--global-batch", "400"}).out.find("on every device; no smaller microbatch does\n") != std::string::npos);
 }
 

@@ -27,7 +27,7 @@ std::vector<std::string> shipped_names() {
 
 std::size_t line_count(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
 
-/// What `describe` says, as text; asked once for each platform.
+/// The text output of `describe`, run once for each platform.
 const std::string& described(const std::string& platform) {
   static std::map<std::string, std::string> known;
   std::string& text = known[platform];

@@ -1,4 +1,4 @@
-// What the files of a study's results hold, read by other means than they were written.
+// The content of a study's result files, read by other means than they were written.
 #include "experiments/study/result_files.hpp"
 
 #include "experiments/study/result_table.hpp"

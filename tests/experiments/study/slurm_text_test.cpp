@@ -1,4 +1,4 @@
-// What is told to Slurm and how its answers are read; no Slurm is needed.
+// The commands for Slurm and the reading of its answers. No Slurm is needed.
 #include "experiments/study/slurm.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/foreign_program.hpp"

@@ -20,7 +20,7 @@ struct StudyMaker {
     results.manifest.cells.push_back({{std::move(keys), seed}, "key" + std::to_string(index)});
     return *this;
   }
-  /// What the last cell gave.
+  /// The result of the last cell.
   StudyMaker& row(CellStatus status, Detail::Record figures, const std::string& message = "") {
     const std::size_t index = results.manifest.cells.size() - 1;
     results.rows.push_back({index, {results.manifest.cells.back().key, status, message, std::move(figures), {}}});

@@ -20,7 +20,7 @@ Report on(NetworkModel network, const RandomCase& random, const Plan& plan) {
   return evaluate_plan(random.graph, random.platform, plan, options);
 }
 
-/// What the ledger says of stages that are alone on their devices.
+/// The ledger's peaks for stages that are alone on their devices.
 std::vector<std::pair<DeviceId, Bytes>> ledger_of(const RandomCase& random) {
   const Plan& plan = random.plan;
   const std::vector<Boundary> all = boundaries(random.graph, plan);

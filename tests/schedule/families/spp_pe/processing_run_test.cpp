@@ -1,4 +1,4 @@
-// What the specification of SPP measured with a script of its own (section 4 and 7), measured again. Its generator is
+// The measurements that the specification of SPP made with a script (sections 4 and 7), made again. Its generator is
 // not known in full, so means are compared with a tolerance; the one here is stated in `Drawn`.
 
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
