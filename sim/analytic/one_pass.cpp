@@ -14,7 +14,7 @@
 namespace stagecraft {
 namespace {
 
-/// What later operations need of an earlier one.
+/// The part of an earlier operation that later ones need.
 struct Past {
   Seconds start;
   Seconds end;

@@ -24,7 +24,7 @@ struct Mentions {
   [[nodiscard]] std::size_t where(ActionKind kind) const { return at[index_of(kind)]; }
 };
 
-/// What the orders contain for one replica.
+/// The content of the orders for one replica.
 struct Told {
   ReplicaId id;
   StageId stage;

@@ -18,7 +18,7 @@ enum class Precision {
 /// Bytes of one activation.
 [[nodiscard]] std::int64_t value_bytes(Precision precision);
 
-/// What share of its peak a device reaches. **Units** ratios in (0, 1].
+/// The share of its peak that a device reaches. **Units** ratios in (0, 1].
 struct Efficiency {
   double convolution = 0.6;
   double linear = 0.8;
@@ -27,7 +27,7 @@ struct Efficiency {
   friend bool operator==(const Efficiency&, const Efficiency&) = default;
 };
 
-/// What the cost model knows about a kind of device.
+/// A kind of device, as the cost model needs it.
 struct DeviceDescription {
   std::string name;
   std::string summary;

@@ -23,7 +23,7 @@ struct ImageTensor {
   [[nodiscard]] std::int64_t values() const { return channels * edge * edge; }
 };
 
-/// What slides over an image: a square of extent x extent, or a line of extent values along one axis.
+/// The window that slides over an image: a square of extent x extent, or a line of extent values along one axis.
 struct Window {
   std::int64_t extent = 1;
   std::int64_t stride = 1;

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// What one operator costs for one microbatch.
+/// The cost of one operator for one microbatch.
 struct OperatorCost {
   Seconds forward;
   Seconds backward_input;   ///< gradient of its inputs

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// What a residual block computes beside its shortcut.
+/// The computation of a residual block besides its shortcut.
 enum class ResnetBlock {
   Basic,       ///< two 3x3 convolutions
   Bottleneck,  ///< 1x1, 3x3 (with the stride), 1x1 to four times the channels

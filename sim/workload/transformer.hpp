@@ -33,7 +33,7 @@ constexpr TransformerSize largest_transformer() {
 /// **Throws** InputError for sizes below 1, above the largest, or that do not fit together.
 void require_countable(const TransformerSize& size);
 
-/// What follows BERT's blocks.
+/// The part of the network after BERT's blocks.
 enum class BertHead {
   Pooler,       ///< one dense layer on the first token: the encoder that published counts describe
   Pretraining,  ///< pooler, masked-language head with a tied decoder over all positions, next-sentence head, loss
