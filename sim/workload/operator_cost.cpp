@@ -91,7 +91,7 @@ OperatorCost memory_bound_cost(const Work& work, const DeviceDescription& device
   return {forward, backward, Seconds(0), Bytes(0)};
 }
 
-/// The bytes that one step reads, of the sequence's tensors and of its own.
+/// The time of one step, which reads its own parameters anew and its part of the sequence's tensors.
 Seconds step_time(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
   const Flops flops(2.0 * samples * static_cast<double>(op.recurrence.macs));
   const double own = kParameterBytes * static_cast<double>(op.recurrence.parameters);
