@@ -2,7 +2,6 @@
 
 #include "sim/io/plan_file.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "sim/model/schedule.hpp"
@@ -13,6 +12,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// What is wrong with a plan: a rule it breaks, and how.
 struct Finding {

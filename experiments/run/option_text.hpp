@@ -1,7 +1,8 @@
 #pragma once
 
 #include "sim/base/quantity.hpp"
-#include "sim/model/plan.hpp"
+#include "sim/model/schedule_choice.hpp"
+#include "sim/model/training.hpp"
 
 #include <cstdint>
 #include <map>

@@ -2,7 +2,6 @@
 
 #include "experiments/run/inputs.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/report.hpp"
 
 #include <cstdint>

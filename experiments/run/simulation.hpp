@@ -4,7 +4,6 @@
 #include "experiments/run/traffic.hpp"
 #include "sim/model/events.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "sim/model/timeline.hpp"
@@ -15,6 +14,8 @@
 #include <string>
 
 namespace stagecraft {
+
+struct Plan;
 
 enum class EngineChoice { Replay, Evaluate };
 

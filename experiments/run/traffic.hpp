@@ -3,7 +3,6 @@
 #include "sim/base/index.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/op_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/model/report.hpp"
@@ -18,6 +17,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// What is moved, and between which stages; of an all-reduce or a swap, the stage itself.
 struct TrafficCause {

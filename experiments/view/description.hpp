@@ -3,7 +3,6 @@
 #include "experiments/run/traffic.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/architecture.hpp"
 #include "sim/workload/device.hpp"
@@ -11,6 +10,8 @@
 #include <string>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// What a file means, for people and for programs.
 struct Description {

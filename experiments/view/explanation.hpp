@@ -4,7 +4,6 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/traffic.hpp"
 #include "sim/model/detail.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 
@@ -12,6 +11,8 @@
 #include <string>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// What the figures of a run do not say by themselves.
 struct Explanation {

@@ -3,7 +3,7 @@
 #include "experiments/run/planning.hpp"
 #include "experiments/run/simulation.hpp"
 #include "sim/model/detail.hpp"
-#include "sim/model/plan.hpp"
+#include "sim/model/figures.hpp"
 #include "sim/model/platform.hpp"
 
 #include <cstddef>

@@ -2,13 +2,14 @@
 
 #include "experiments/run/planning.hpp"
 #include "sim/model/detail.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 
 #include <string>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// A planner's answer as `plan --json` shows it (contract, section 9). `evaluated`: of the plan, if there is one.
 [[nodiscard]] Detail::Record planning_record(const Planning& planning, const Figures& evaluated,

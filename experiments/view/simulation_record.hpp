@@ -3,12 +3,13 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
 #include "sim/model/detail.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
 #include <string>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// A simulation as `simulate --json` shows it (contract, section 9). `memory_bytes` of a device is what plans may use:
 /// its memory less what is reserved. `overflows` lists where memory did not fit, when first, and by how much.

@@ -2,6 +2,7 @@
 
 #include "experiments/view/table.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
@@ -14,6 +13,9 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
+struct Stage;
 
 /// Seconds of one whole microbatch on a stage's slowest replica.
 struct StageTime {

@@ -2,6 +2,7 @@
 
 #include "sim/analytic/evaluate.hpp"
 #include "sim/engine/summary.hpp"
+#include "sim/model/plan.hpp"
 
 #include <utility>
 

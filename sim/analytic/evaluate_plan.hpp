@@ -2,13 +2,14 @@
 
 #include "sim/model/events.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "sim/model/timeline.hpp"
 #include "sim/schedule/lower.hpp"
 
 namespace stagecraft {
+
+struct Plan;
 
 /// Lowers and evaluates a plan: its figures without contention. `watch`, if given, gets all spans too.
 /// **Requires** and **Throws** as `lower`.

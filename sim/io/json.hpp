@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/model/detail.hpp"
-#include "sim/model/plan.hpp"
+#include "sim/model/figures.hpp"
 #include "sim/model/platform.hpp"
 
 #include <optional>

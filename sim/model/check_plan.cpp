@@ -1,5 +1,7 @@
 #include "sim/model/check_plan.hpp"
 
+#include "sim/model/plan.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -2,13 +2,14 @@
 
 #include "sim/base/index.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
 #include <string>
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// A rule that a plan breaks.
 struct Violation {

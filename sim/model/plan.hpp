@@ -1,13 +1,14 @@
 #pragma once
 
 #include "sim/base/index.hpp"
-#include "sim/base/quantity.hpp"
-#include "sim/model/detail.hpp"
+#include "sim/model/figures.hpp"
+#include "sim/model/pattern.hpp"
+#include "sim/model/schedule_choice.hpp"
+#include "sim/model/training.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -79,47 +80,6 @@ template <class Action>
   }
   return found;
 }
-
-/// A schedule by its name (contract, section 7), with the parameters of its family.
-struct ScheduleChoice {
-  std::string name;
-  Detail::Record parameters;
-  friend bool operator==(const ScheduleChoice&, const ScheduleChoice&) = default;
-};
-
-/// The memory that training keeps besides activations (contract, section 5).
-struct Training {
-  std::int64_t gradient_copies = 1;
-  std::int64_t optimizer_copies = 2;
-  std::int64_t boundary_buffers = 2;
-  double input_gradient_release = 0.0;  ///< part of the stash that a split backward frees after its input-gradient half
-  friend bool operator==(const Training&, const Training&) = default;
-};
-
-/// One operation of a periodic pattern: the instance of microbatch j starts at (j + shift) * period + start.
-struct PatternOperation {
-  bool is_cut = false;  ///< a transfer over the boundary after stage `index`, else a computation of stage `index`
-  std::uint32_t index = 0;
-  bool backward = false;
-  Seconds start;
-  std::int64_t shift = 0;
-  friend bool operator==(const PatternOperation&, const PatternOperation&) = default;
-};
-
-struct Pattern {
-  Seconds period;
-  bool timed = true;  ///< release: timed keeps the start times too; asap only their order
-  std::vector<PatternOperation> operations;
-  friend bool operator==(const Pattern&, const Pattern&) = default;
-};
-
-/// The figures of a plan: a planner's claim, or what an engine found.
-struct Figures {
-  std::optional<Seconds> iteration_time;  ///< synchronous schedules
-  std::optional<Seconds> period;          ///< asynchronous schedules, per microbatch
-  std::vector<std::pair<DeviceId, Bytes>> peak_memory;
-  friend bool operator==(const Figures&, const Figures&) = default;
-};
 
 /// A training plan: which layers run on which devices, with how many microbatches and which schedule. Layers and
 /// devices are indices of the model and the platform that the plan was made for.

@@ -1,5 +1,7 @@
 #include "sim/model/replicas.hpp"
 
+#include "sim/model/plan.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>

@@ -2,13 +2,15 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
-#include "sim/model/plan.hpp"
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
+struct Stage;
 
 /// A part of a whole: [begin, end) of `of`.
 struct Share {

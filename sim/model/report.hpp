@@ -2,8 +2,8 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/figures.hpp"
 #include "sim/model/op_graph.hpp"
-#include "sim/model/plan.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "sim/replay/replay_plan.hpp"
 
+#include "sim/model/plan.hpp"
+
 namespace stagecraft {
 
 ReplayOutcome replay_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,

@@ -2,12 +2,13 @@
 
 #include "sim/model/events.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/schedule/lower.hpp"
 
 namespace stagecraft {
+
+struct Plan;
 
 /// Lowers a plan and replays it on SimGrid, as `evaluate_plan` evaluates it. `replay_options.measurement` is ignored:
 /// the plan determines what is measured.

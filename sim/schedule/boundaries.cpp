@@ -1,6 +1,7 @@
 #include "sim/schedule/boundaries.hpp"
 
 #include "sim/model/graph_order.hpp"
+#include "sim/model/plan.hpp"
 
 #include <algorithm>
 #include <map>

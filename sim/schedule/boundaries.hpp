@@ -1,11 +1,12 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// Two stages that exchange tensors, and the bytes that flow for one microbatch: every tensor that some layer of `to`
 /// needs from a layer of `from`. A tensor counts once, at the size of its largest edge. The gradient has the same size.

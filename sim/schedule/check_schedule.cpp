@@ -1,5 +1,6 @@
 #include "sim/schedule/check_schedule.hpp"
 
+#include "sim/model/plan.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/schedule.hpp"
 
@@ -9,6 +8,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// Checks that a literal schedule is a valid order of the plan's work. Returns a sentence for the user for each
 /// problem: first those of the devices' orders as they are, then what they lack, then those of the channels.

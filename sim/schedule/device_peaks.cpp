@@ -1,6 +1,7 @@
 #include "sim/schedule/device_peaks.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <optional>
@@ -9,6 +8,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// The memory peak of a run on each of the plan's devices (contract, section 5), exact to the byte, computed from the
 /// orders alone. None if memory depends on time, because some device has the ready discipline or a stash is swapped.

@@ -1,5 +1,7 @@
 #include "sim/schedule/memory_ledger.hpp"
 
+#include "sim/model/plan.hpp"
+
 #include <algorithm>
 
 namespace stagecraft {

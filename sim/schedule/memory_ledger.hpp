@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sim/base/quantity.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
 
@@ -9,6 +8,9 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
+struct Training;
 
 /// The bytes that one replica of a stage keeps from the start of a run (contract, section 5).
 struct StaticMemory {

@@ -1,16 +1,8 @@
 #include "sim/schedule/microbatch_board.hpp"
 
-#include "sim/base/error.hpp"
-
 #include <algorithm>
 
 namespace stagecraft {
-
-MicrobatchBoard::Entry& MicrobatchBoard::at(std::int64_t index) {
-  STAGECRAFT_CHECK(index >= begin_, "a microbatch is not asked for after its end");
-  if (index >= end_) grow(index);
-  return entries_[slot(index)];
-}
 
 /// Makes entries up to `index`. If the ring buffer is too small, it is copied into one of twice the size or more, a
 /// power of two.
@@ -41,14 +33,6 @@ void MicrobatchBoard::grow(std::int64_t index) {
     std::ranges::fill(swap_outs(end_), OpId::none());
     std::ranges::fill(swap_ins(end_), OpId::none());
   }
-}
-
-std::span<OpId> MicrobatchBoard::forward_inputs(std::int64_t index) {
-  return part(forward_ops_, index, widths_.forward_inputs);
-}
-
-std::span<OpId> MicrobatchBoard::backward_inputs(std::int64_t index) {
-  return part(backward_ops_, index, widths_.backward_inputs);
 }
 
 std::span<OpId> MicrobatchBoard::swap_outs(std::int64_t index) { return part(swap_outs_, index, widths_.swapped); }

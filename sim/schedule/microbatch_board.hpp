@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/error.hpp"
 #include "sim/base/index.hpp"
 
 #include <cstdint>
@@ -32,7 +33,11 @@ class MicrobatchBoard {
   explicit MicrobatchBoard(const BoardWidths& widths) : widths_(widths) {}
 
   /// The microbatch's entry, made if there is none. **Requires** that the microbatch is not finished and dropped.
-  [[nodiscard]] Entry& at(std::int64_t index);
+  [[nodiscard]] Entry& at(std::int64_t index) {
+    STAGECRAFT_CHECK(index >= begin_, "a microbatch is not asked for after its end");
+    if (index >= end_) grow(index);
+    return entries_[slot(index)];
+  }
   /// `op` brings one of the inputs of the forward, or of the backward.
   void arrive_forward(std::int64_t index, OpId op);
   void arrive_backward(std::int64_t index, OpId op);
@@ -42,8 +47,12 @@ class MicrobatchBoard {
   [[nodiscard]] bool has_backward_inputs(std::int64_t index) {
     return at(index).backward_arrived >= widths_.backward_inputs;
   }
-  [[nodiscard]] std::span<OpId> forward_inputs(std::int64_t index);
-  [[nodiscard]] std::span<OpId> backward_inputs(std::int64_t index);
+  [[nodiscard]] std::span<OpId> forward_inputs(std::int64_t index) {
+    return part(forward_ops_, index, widths_.forward_inputs);
+  }
+  [[nodiscard]] std::span<OpId> backward_inputs(std::int64_t index) {
+    return part(backward_ops_, index, widths_.backward_inputs);
+  }
   /// For each part of the swapped stash, the copy to the host and the copy back; none until they are appended.
   [[nodiscard]] std::span<OpId> swap_outs(std::int64_t index);
   [[nodiscard]] std::span<OpId> swap_ins(std::int64_t index);

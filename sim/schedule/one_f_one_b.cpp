@@ -1,5 +1,6 @@
 #include "sim/schedule/one_f_one_b.hpp"
 
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/rounds.hpp"
 
 #include <algorithm>

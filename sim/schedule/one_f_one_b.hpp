@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
@@ -8,6 +7,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// By stage: the number of forwards that a replica runs before its first pair of forward and backward in 1F1B. It is
 /// ⌊(ranks from this stage on - 1) / own⌋, as in PipeDream's runtime, where ranks and own count alternating replicas;

@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/plan.hpp"
 
 #include <algorithm>
 #include <array>

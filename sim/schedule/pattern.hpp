@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
+#include "sim/model/pattern.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// Whether stage `stage` and the next one are on different devices, so that microbatches are transferred between them.
 /// **Requires** stages of one device each.

@@ -1,3 +1,4 @@
+#include "sim/model/plan.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/base/ticks.hpp"
-#include "sim/model/plan.hpp"
+#include "sim/model/pattern.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -4,6 +4,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/plan.hpp"
 
 #include <algorithm>
 

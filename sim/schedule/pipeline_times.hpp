@@ -2,7 +2,6 @@
 
 #include "sim/base/quantity.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
@@ -12,6 +11,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// The time that one microbatch takes on a resource of a pipeline.
 struct BlockTimes {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/model/schedule.hpp"
-#include "sim/schedule/schedule_program.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <cstdint>
 #include <vector>

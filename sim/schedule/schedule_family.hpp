@@ -2,8 +2,8 @@
 
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/options.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/model/schedule_choice.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// The position that a family gives a stage: the device in the chain of devices, and the pipeline.
 struct Chunk {

@@ -1,5 +1,7 @@
 #include "sim/schedule/schedule_program.hpp"
 
+#include "sim/schedule/kept_plan.hpp"
+
 namespace stagecraft {
 
 std::vector<StageProgram> stage_programs(const PlanContext& context) {

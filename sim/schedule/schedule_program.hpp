@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
+#include "sim/model/pattern.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/model/schedule.hpp"
@@ -9,13 +9,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// A segment of a run: the microbatches [begin, end) whose backwards it contains. Segments that partition
 /// [0, microbatches), taken one after the other, give the whole order of every device. A forward is in the first
@@ -34,13 +35,6 @@ struct PlanContext {
 };
 /// The program of every stage for a whole microbatch, on the profile's device. **Cost** O(layers).
 [[nodiscard]] std::vector<StageProgram> stage_programs(const PlanContext& context);
-
-/// A plan and its replicas, for orders that outlive the context.
-struct KeptPlan {
-  Plan plan;
-  Replicas replicas;
-};
-[[nodiscard]] std::shared_ptr<const KeptPlan> keep(const PlanContext& context);
 
 /// A schedule compiled for one plan.
 struct ScheduleProgram {

@@ -1,5 +1,7 @@
 #include "sim/schedule/stage_program.hpp"
 
+#include "sim/model/plan.hpp"
+
 #include <algorithm>
 #include <map>
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/replicas.hpp"
 
@@ -10,6 +9,9 @@
 #include <vector>
 
 namespace stagecraft {
+
+struct Stage;
+struct Training;
 
 /// One step of a stage's backward: consecutive layers, with the recompute that comes before them.
 struct BackwardStep {

@@ -2,6 +2,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/periodic.hpp"

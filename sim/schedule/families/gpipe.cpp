@@ -1,3 +1,4 @@
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/rounds.hpp"
 #include "sim/schedule/schedule_family.hpp"
 

@@ -1,4 +1,5 @@
 #include "sim/base/error.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>

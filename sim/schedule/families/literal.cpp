@@ -1,4 +1,5 @@
 #include "sim/base/error.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 namespace stagecraft {

@@ -1,3 +1,4 @@
+#include "sim/model/plan.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
 #include "sim/schedule/schedule_family.hpp"
 

@@ -18,12 +18,13 @@ bool DeviceLanes::any_ready() const {
   return std::ranges::any_of(devices_, [](const Tail& tail) { return tail.discipline == Discipline::Ready; });
 }
 
-OpId DeviceLanes::append(std::size_t index, Op op, std::int32_t priority, Seconds not_before) {
+OpId DeviceLanes::append(std::size_t index, const Op& op, std::int32_t priority, Seconds not_before) {
   Tail& tail = devices_[index];
-  op.lane = tail.lane;
-  op.priority = priority;
-  op.not_before = not_before;
   tail.last = writer_.append(op);
+  Op& appended = writer_.last();
+  appended.lane = tail.lane;
+  appended.priority = priority;
+  appended.not_before = not_before;
   if (!tail.barrier.is_none()) {
     writer_.depend_on(tail.barrier);
     if (tail.discipline == Discipline::Strict) tail.barrier = OpId::none();  // later ones wait behind this one

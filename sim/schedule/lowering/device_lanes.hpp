@@ -28,7 +28,7 @@ class DeviceLanes {
   /// All operations appended to the lane from now on wait for `barrier`.
   void hold(std::size_t index, OpId barrier) { devices_[index].barrier = barrier; }
   /// Appends a computation to the device's lane.
-  OpId append(std::size_t index, Op op, std::int32_t priority, Seconds not_before);
+  OpId append(std::size_t index, const Op& op, std::int32_t priority, Seconds not_before);
   /// Tells the engine that the lane gets no further operation.
   void close(std::size_t index);
   [[nodiscard]] bool is_closed(std::size_t index) const { return devices_[index].closed; }

@@ -42,14 +42,6 @@ void Orders::stop_at(std::int64_t end) {
   }
 }
 
-void Orders::note_lowered(std::size_t device, std::size_t position) {
-  Queue& queue = devices_[device];
-  queue.lowered[position] = 1;
-  if (is_pair(device, position)) queue.lowered[position + 1] = 1;
-  while (has_left(device) && queue.lowered[queue.cursor] != 0) ++queue.cursor;
-  first_untouched_ = std::max(first_untouched_, std::int64_t{queue.actions[position].microbatch} + 1);
-}
-
 bool Orders::has_any_left() const {
   return std::ranges::any_of(devices_, [](const Queue& queue) { return queue.cursor < queue.actions.size(); });
 }
@@ -57,11 +49,6 @@ bool Orders::has_any_left() const {
 bool Orders::runs_low() const {
   return std::ranges::any_of(devices_,
                              [](const Queue& queue) { return queue.actions.size() - queue.cursor < kLookAhead; });
-}
-
-bool Orders::is_pair(std::size_t device, std::size_t position) const {
-  const std::vector<Action>& all = actions(device);
-  return position + 1 < all.size() && all[position + 1].joined;
 }
 
 std::size_t Orders::next_backward(std::size_t device, std::size_t position, StageId stage) const {

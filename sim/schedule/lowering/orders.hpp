@@ -3,6 +3,7 @@
 #include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -42,7 +43,11 @@ class Orders {
   [[nodiscard]] bool has_left(std::size_t device) const { return cursor(device) < actions(device).size(); }
   /// Whether some device has so few actions left that its next backward may be in the next segment.
   [[nodiscard]] bool runs_low() const;
-  [[nodiscard]] bool is_pair(std::size_t device, std::size_t position) const;
+  /// Whether the action at `position` and the next one are joined.
+  [[nodiscard]] bool is_pair(std::size_t device, std::size_t position) const {
+    const std::vector<Action>& all = actions(device);
+    return position + 1 < all.size() && all[position + 1].joined;
+  }
   /// The position of the stage's first backward from `position` on, or the number of actions.
   [[nodiscard]] std::size_t next_backward(std::size_t device, std::size_t position, StageId stage) const;
   /// One more than the largest microbatch of any lowered action: it and all later ones can still go to another plan.
@@ -68,7 +73,13 @@ class Orders {
     }
     return false;
   }
-  void note_lowered(std::size_t device, std::size_t position);
+  void note_lowered(std::size_t device, std::size_t position) {
+    Queue& queue = devices_[device];
+    queue.lowered[position] = 1;
+    if (is_pair(device, position)) queue.lowered[position + 1] = 1;
+    while (queue.cursor < queue.lowered.size() && queue.lowered[queue.cursor] != 0) ++queue.cursor;
+    first_untouched_ = std::max(first_untouched_, std::int64_t{queue.actions[position].microbatch} + 1);
+  }
 
   LoweringState& state_;
   std::vector<Queue> devices_;

@@ -1,6 +1,7 @@
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
 
 #include "sim/schedule/families/spp_pe/processing_pieces.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
 #include <limits>
