@@ -38,18 +38,6 @@ void MicrobatchBoard::grow(std::int64_t index) {
 std::span<OpId> MicrobatchBoard::swap_outs(std::int64_t index) { return part(swap_outs_, index, widths_.swapped); }
 std::span<OpId> MicrobatchBoard::swap_ins(std::int64_t index) { return part(swap_ins_, index, widths_.swapped); }
 
-void MicrobatchBoard::arrive_forward(std::int64_t index, OpId op) {
-  Entry& entry = at(index);
-  STAGECRAFT_CHECK(entry.forward_arrived < widths_.forward_inputs, "an input arrives once");
-  forward_inputs(index)[entry.forward_arrived++] = op;
-}
-
-void MicrobatchBoard::arrive_backward(std::int64_t index, OpId op) {
-  Entry& entry = at(index);
-  STAGECRAFT_CHECK(entry.backward_arrived < widths_.backward_inputs, "a gradient arrives once");
-  backward_inputs(index)[entry.backward_arrived++] = op;
-}
-
 void MicrobatchBoard::finish(std::int64_t index) {
   at(index).finished = true;
   while (begin_ < end_ && entries_[slot(begin_)].finished) ++begin_;

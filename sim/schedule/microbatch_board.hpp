@@ -39,8 +39,16 @@ class MicrobatchBoard {
     return entries_[slot(index)];
   }
   /// `op` brings one of the inputs of the forward, or of the backward.
-  void arrive_forward(std::int64_t index, OpId op);
-  void arrive_backward(std::int64_t index, OpId op);
+  void arrive_forward(std::int64_t index, OpId op) {
+    Entry& entry = at(index);
+    STAGECRAFT_CHECK(entry.forward_arrived < widths_.forward_inputs, "an input arrives once");
+    forward_inputs(index)[entry.forward_arrived++] = op;
+  }
+  void arrive_backward(std::int64_t index, OpId op) {
+    Entry& entry = at(index);
+    STAGECRAFT_CHECK(entry.backward_arrived < widths_.backward_inputs, "a gradient arrives once");
+    backward_inputs(index)[entry.backward_arrived++] = op;
+  }
   [[nodiscard]] bool has_forward_inputs(std::int64_t index) {
     return at(index).forward_arrived >= widths_.forward_inputs;
   }

@@ -32,11 +32,6 @@ Seconds seconds_or(const Action& action, Seconds nominal) {
 Compute::Compute(const LoweringParts& parts)
     : state_(parts.state), parts_(parts), awaited_(parts.state.replicas().size()) {}
 
-Compute::Task Compute::task_of(std::size_t device, const Action& action) const {
-  const ReplicaId replica = state_.shape.replica_on(device, action.stage);
-  return {action, replica, state_.index(replica, action.microbatch)};
-}
-
 void Compute::take(const Schedule& schedule) {
   for (const DeviceOrder& order : schedule.devices) {
     for (const Action& action : order.actions) {

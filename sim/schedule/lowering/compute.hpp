@@ -50,7 +50,10 @@ class Compute {
     ReplicaId replica;
     std::int64_t index = 0;  ///< on the replica's board
   };
-  [[nodiscard]] Task task_of(std::size_t device, const Action& action) const;
+  [[nodiscard]] Task task_of(std::size_t device, const Action& action) const {
+    const ReplicaId replica = state_.shape.replica_on(device, action.stage);
+    return {action, replica, state_.index(replica, action.microbatch)};
+  }
   [[nodiscard]] bool has_forward_inputs(const Task& task);
   [[nodiscard]] bool has_backward_inputs(const Task& task);
   [[nodiscard]] bool lower_forward(const Task& task);

@@ -37,14 +37,6 @@ Op LoweringState::computation(ReplicaId replica, OpKind kind, std::uint32_t micr
   return op;
 }
 
-void LoweringState::arrive(ReplicaId replica, std::int64_t index, OpId op, bool gradient) {
-  if (gradient) {
-    boards[replica].arrive_backward(index, op);
-  } else {
-    boards[replica].arrive_forward(index, op);
-  }
-}
-
 OpId LoweringState::oldest() const {
   OpId oldest = lanes.oldest();
   for (const MicrobatchBoard& board : boards) oldest = std::min(oldest, board.oldest());

@@ -51,7 +51,13 @@ class LoweringState {
   }
   [[nodiscard]] bool is_on_ready_lane(ReplicaId replica) const { return lanes.is_ready(shape.device_index(replica)); }
   /// Enters `op` on the replica's board as an operation that its forward, or with `gradient` its backward, waits for.
-  void arrive(ReplicaId replica, std::int64_t index, OpId op, bool gradient);
+  void arrive(ReplicaId replica, std::int64_t index, OpId op, bool gradient) {
+    if (gradient) {
+      boards[replica].arrive_backward(index, op);
+    } else {
+      boards[replica].arrive_forward(index, op);
+    }
+  }
   [[nodiscard]] OpId oldest() const;
 
  private:
