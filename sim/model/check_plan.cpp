@@ -102,11 +102,9 @@ class Judge {
       if (!seen.insert(device).second) add(Rule::Devices, id(s), called(s) + " names " + name(device) + " twice");
     }
     for (const Group& group : stage.replicas) {
-      if (group.devices.size() != 1) {
-        add(Rule::Devices, id(s),
-            called(s) + " has a replica of " + std::to_string(group.devices.size()) +
-                " devices; a replica runs on one device");
-      }
+      const std::size_t count = group.devices.size();
+      if (count == 1) continue;
+      add(Rule::Devices, id(s), called(s) + " has a replica of " + std::to_string(count) + " devices, not of one");
     }
     if (!has_sound_ring(stage)) {
       add(Rule::Devices, id(s), called(s) + ": the ring of the all-reduce does not name each replica once");

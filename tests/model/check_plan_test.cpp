@@ -89,12 +89,13 @@ TEST_CASE("check_plan: a ring names each replica once, and a replica is one devi
               "stage 0: the ring of the all-reduce does not name each replica once");
   }
   check_one(judged([](Plan& plan) { plan.stages[0].replicas[0].devices.push_back(DeviceId(1)); }), Rule::Devices,
-            "stage 0 has a replica of 2 devices; a replica runs on one device");
+            "stage 0 has a replica of 2 devices, not of one");
 }
 
 TEST_CASE("check_plan: only kept layers are swapped, where there is a host") {
   check_one(judged([](Plan& plan) { plan.stages[0].memory = {Swap{{LayerId(0)}}}; }), Rule::Swap,
             "stage 0 swaps on gpu0, which has no host");
+  CHECK(judged([](Plan& plan) { plan.stages[0].memory = {Swap{}}; })[0].message == "stage 0 has a swap without layers");
 }
 
 TEST_CASE("check_plan: replicas that divide a microbatch get a sample each") {
