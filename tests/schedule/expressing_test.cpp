@@ -203,6 +203,21 @@ TEST_CASE("expressing: priorities among ready operations instead of an order") {
         "g1.1 7-7");
 }
 
+TEST_CASE("expressing: an iteration ends with all backwards of a device that takes what is ready") {
+  // Microbatch 1 runs on a fast replica of stage 1, so gpu0 runs its backward first; that of microbatch 0 ends at 24.
+  Plan plan = literal_plan({0, 1}, 2);
+  plan.stages[1].replicas = {DeviceId(1), DeviceId(2)};
+  Schedule schedule = orders({{forward(0, 0), forward(0, 1), backward(0, 0), backward(0, 1)},
+                              {forward(1, 0), lasting(backward(1, 0), 20)},
+                              {forward(1, 1), backward(1, 1)}});
+  schedule.devices[0].discipline = Discipline::Ready;
+  LowerOptions twice;
+  twice.iterations = 2;
+  const Report report = evaluated(chain(2, 1, 2), pairwise(3), plan, schedule, {}, twice).report;
+  CHECK(report.iterations == std::vector{Seconds(24), Seconds(24)});
+  CHECK(report.devices[0].busy == Seconds(6));
+}
+
 TEST_CASE("expressing: an order, or priorities, for each channel") {
   // Activations of 4 bytes at 2 B/s come faster than the channel takes them. Strict: 0, 1, 2; ready: 2 before 1.
   const Plan plan = literal_plan({0, 1}, 3);

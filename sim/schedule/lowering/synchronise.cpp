@@ -53,7 +53,7 @@ void Synchronise::step_before_backward(ReplicaId replica) {
 void Synchronise::note_backward(ReplicaId replica, std::uint32_t microbatch, OpId op, bool is_last_segment) {
   Worker& worker = workers_[replica];
   Ring& ring = ring_of(replica);
-  worker.last_backward = op;
+  note_last(replica, op);
   ++worker.backwards;
   if (!synchronous_) {
     if (ring.members.size() > 1) {
@@ -67,11 +67,18 @@ void Synchronise::note_backward(ReplicaId replica, std::uint32_t microbatch, OpI
   if (++ring.arrived == ring.members.size()) reduce_iteration(ring);
 }
 
+void Synchronise::note_last(ReplicaId replica, OpId backward) {
+  std::vector<OpId>& last = workers_[replica].last_backwards;
+  if (!synchronous_ || !state_.is_on_ready_lane(replica)) last.clear();
+  last.push_back(backward);
+}
+
 /// Appends the all-reduce of a flushed iteration, after the last backward of every replica that had one.
 void Synchronise::reduce_iteration(Ring& ring) {
   std::vector<OpId> after;
   for (ReplicaId member : ring.members) {
-    if (!workers_[member].last_backward.is_none()) after.push_back(workers_[member].last_backward);
+    const std::vector<OpId>& last = workers_[member].last_backwards;
+    after.insert(after.end(), last.begin(), last.end());
   }
   ring.arrived = ring.members.size();
   if (ring.members.size() > 1) all_reduce(ring, after);
@@ -146,9 +153,7 @@ void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& afte
   op.seconds = state_.shape[replica].update;
   state_.append_computation(replica, op, 0, Seconds(0));
   state_.writer.depend_on(after);
-  if (state_.is_on_ready_lane(replica) && !worker.last_backward.is_none()) {
-    state_.writer.depend_on(worker.last_backward);
-  }
+  if (state_.is_on_ready_lane(replica)) state_.writer.depend_on(worker.last_backwards);
 }
 
 void Synchronise::end_iteration() {
@@ -161,14 +166,14 @@ void Synchronise::end_iteration() {
   append_barrier();
   for (Worker& worker : workers_) {
     worker.backwards = worker.due = 0;
-    worker.last_backward = OpId::none();
+    worker.last_backwards.clear();
     worker.synchronised.clear();
   }
   for (Ring& ring : rings_) ring.arrived = 0;
 }
 
 /// Appends the barrier that ends an iteration. It waits for the last operation appended to every lane. A ready lane may
-/// run its operations in another order, so there the barrier also waits for each replica's last backward.
+/// run its operations in another order, so there the barrier also waits for all backwards of the iteration.
 void Synchronise::append_barrier() {
   Op op;
   op.kind = OpKind::Barrier;
@@ -181,9 +186,7 @@ void Synchronise::append_barrier() {
   }
   for (ReplicaId id : state_.replicas().all()) {
     state_.writer.depend_on(workers_[id].synchronised);
-    if (state_.is_on_ready_lane(id) && !workers_[id].last_backward.is_none()) {
-      state_.writer.depend_on(workers_[id].last_backward);
-    }
+    if (state_.is_on_ready_lane(id)) state_.writer.depend_on(workers_[id].last_backwards);
   }
 }
 
@@ -198,7 +201,7 @@ bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
 
 std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {
   std::vector<OpId> last = workers_[replica].synchronised;
-  if (!workers_[replica].last_backward.is_none()) last.push_back(workers_[replica].last_backward);
+  last.insert(last.end(), workers_[replica].last_backwards.begin(), workers_[replica].last_backwards.end());
   const OpId on_lane = state_.lanes.last(state_.shape.device_index(replica));
   if (!on_lane.is_none()) last.push_back(on_lane);
   return last;
@@ -207,7 +210,7 @@ std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {
 OpId Synchronise::oldest() const {
   OpId oldest = OpId::none();
   for (const Worker& worker : workers_) {
-    oldest = std::min(oldest, worker.last_backward);
+    for (OpId op : worker.last_backwards) oldest = std::min(oldest, op);
     for (OpId op : worker.synchronised) oldest = std::min(oldest, op);
   }
   for (const Ring& ring : rings_) {

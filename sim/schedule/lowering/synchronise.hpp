@@ -43,7 +43,9 @@ class Synchronise {
   struct Worker {
     std::int64_t backwards = 0;  ///< appended so far, in this iteration or in an asynchronous run
     std::int64_t due = 0;        ///< backwards among the actions that are known so far, likewise
-    OpId last_backward;
+    /// What ends no earlier than any backward appended so far: the last one, and all of an iteration on a ready lane,
+    /// which may run them in another order.
+    std::vector<OpId> last_backwards;
     std::vector<OpId> synchronised;        ///< the flows of the last all-reduce to and from this replica
     std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose all-reduce is appended
     std::uint32_t updates = 0;             ///< optimizer steps so far
@@ -62,6 +64,7 @@ class Synchronise {
     return rings_[state_.replicas().ring_of(stage_of(replica))];
   }
   [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
+  void note_last(ReplicaId replica, OpId backward);
   void note_round(Ring& ring, std::int64_t round, OpId op);
   void reduce_iteration(Ring& ring);
   void all_reduce(Ring& ring, const std::vector<OpId>& after);

@@ -311,7 +311,7 @@ TEST_CASE("1f1b-star: patterns that are not sound") {
   CHECK(problem([](auto& list) {
           for (PatternOperation& o : list) ++o.shift;
         }) ==
-        "in the pattern the forward of stage 0 has a shift of 1, but a microbatch begins in its own period: "
+        "in the pattern the forward of stage 0 has a shift of 1, but the first operation of a microbatch has "
         "shift 0");
   CHECK(problem([](auto& list) { list[7].shift = 0; }) ==
         "in the pattern the backward of stage 1 comes before the backward of cut 1, which it depends on");
@@ -353,7 +353,8 @@ TEST_CASE("schedule parameters: what they may be") {
   CHECK(problem("period", 14)
             .starts_with("parameter 'period' of schedule '1f1b-star': expected time|least, found '14'; "));
   CHECK(problem("period", "0 s") ==
-        "parameter 'period' of schedule '1f1b-star': expected time|least, found '0 s'; a time is more than zero and at "
+        "parameter 'period' of schedule '1f1b-star': expected time|least, found '0 s'; a time must be more than zero "
+        "and at "
         "most 1e+06 s");
   CHECK(
       problem("perod", "1 s").starts_with("the schedule '1f1b-star' has no parameter 'perod'; did you mean 'period'?"));
