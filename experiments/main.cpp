@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kBrokenPipe = 128 + SIGPIPE;
 
-/// A closed standard stream would let the next file opened take its place. Standard output becomes one that cannot be
-/// written, so that the loss of a result is still an error.
+/// Opens /dev/null in place of each standard stream that is closed; otherwise the next file that is opened would get
+/// its descriptor. Standard output is opened for reading only: a write to it then fails, and a lost result is an error.
 void occupy_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) != -1) continue;
@@ -39,7 +39,7 @@ void mind_interrupts() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-/// Writes all of it; otherwise returns false, the reason in errno.
+/// Writes the whole text. Returns false if that fails; errno then holds the reason.
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(descriptor, text.data(), text.size());

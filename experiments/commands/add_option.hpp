@@ -10,10 +10,10 @@ class App;
 
 namespace stagecraft {
 
-// What a verb takes, without the parser's own header, which takes a compiler longer than the rest of a verb. A name is
-// `--long`, `-s,--long`, or that of an argument without dashes.
+// Functions that add options to a verb. They keep the parser's header out of the verbs, because it takes longer to
+// compile than the rest of a verb. A name is `--long`, `-s,--long`, or a name without dashes for a positional argument.
 
-/// An option that may be left out; `into` then keeps its value, which the help shows.
+/// An option that may be left out; `into` then keeps its value, and the help shows that value as the default.
 void add_option(CLI::App& command, const std::string& name, std::string& into, const std::string& help);
 void add_option(CLI::App& command, const std::string& name, std::optional<std::string>& into, const std::string& help);
 void add_required(CLI::App& command, const std::string& name, std::string& into, const std::string& help);

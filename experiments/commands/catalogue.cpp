@@ -142,7 +142,7 @@ std::string number_text(double value) {
   return is_whole ? std::to_string(static_cast<std::int64_t>(value)) : format_number(value);
 }
 
-/// A text without its quotes, all else as JSON.
+/// The value as JSON, but a text without quotes and a whole number without a decimal point.
 std::string plain(const Detail& value) {
   if (const auto* number = std::get_if<double>(&value.value)) return number_text(*number);
   const auto* text = std::get_if<std::string>(&value.value);
@@ -173,7 +173,7 @@ std::string option_text(const Detail::Record& option) {
   return text + "): " + plain(at(option, "description")) + "\n";
 }
 
-/// `memory: 16 GiB`, of the key `memory_bytes`.
+/// One line of an entry, such as `memory: 16 GiB` for the key `memory_bytes`.
 std::string fact_text(std::string key, const Detail& value) {
   const std::string ending = "_bytes";
   const bool is_size = key.ends_with(ending);

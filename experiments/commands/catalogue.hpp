@@ -17,23 +17,23 @@ struct CatalogueEntry {
   Detail::List options;  ///< records of name, type, default, least, most, description
 };
 
-/// One list of the program.
+/// One list that `stagecraft list` can print.
 struct Catalogue {
-  std::string kind;  ///< its name on the command line
+  std::string kind;  ///< name of the list on the command line, such as `planners`
   std::vector<CatalogueEntry> entries;
 };
 
-/// The lists there are, in the order in which the help names them.
+/// The names of all lists, in the order in which the help names them.
 [[nodiscard]] const std::vector<std::string>& catalogue_kinds();
 
-/// The list of `kind`. Shipped files are read for what they say of themselves.
-/// **Throws** InputError for an unknown kind, telling the known ones, and for what is wrong in a shipped file.
+/// The list of `kind`. Reads the shipped files to describe them.
+/// **Throws** InputError for an unknown kind, naming the known ones, and for an error in a shipped file.
 [[nodiscard]] Catalogue load_catalogue(const std::string& kind);
 
 /// `{"<kind>": [{"name": …, "summary": …, "source": …, facts, "options": […]}, …]}`
 [[nodiscard]] Detail::Record catalogue_record(const Catalogue& catalogue);
 
-/// The same for people: name and summary, and indented below them all else.
+/// The same as text: name and summary of each entry, and everything else indented below them.
 [[nodiscard]] std::string catalogue_text(const Catalogue& catalogue);
 
 }  // namespace stagecraft

@@ -40,7 +40,7 @@ Answer answer(const std::string& path, const std::vector<Finding>& findings) {
   return {.text = text, .json = to_json(std::move(record)), .code = is_fine ? ExitCode::Done : ExitCode::No};
 }
 
-/// The plan's own schedule, unless literal orders take its place.
+/// The orders of --schedule-file, if it is given; they replace the plan's own schedule.
 std::optional<Schedule> literal_orders(const Options& options, const Platform& platform, Plan& plan) {
   if (!options.schedule_file) return std::nullopt;
   plan.schedule = {"literal", {}};
@@ -56,7 +56,7 @@ std::vector<Finding> judge(const Options& options, const Inputs& inputs, PlanInp
     findings = judge_orders(input.graph, inputs.platform, plan, *lower_options.literal);
   }
   if (!findings.empty()) {
-    settings.say("memory is judged once the plan can be run");
+    settings.say("memory is not checked, because the plan cannot be run");
     return findings;
   }
   return memory_findings(evaluate_plan(input.graph, inputs.platform, plan, lower_options), inputs.platform);
@@ -70,10 +70,10 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  add_required(command, "PLAN", options->plan, "the plan, YAML or JSON");
+  add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_input_options(command, options->inputs);
   add_option(command, "--schedule-file", options->schedule_file,
-             "judge the plan's stages in the orders of this file, instead of by the plan's schedule");
+             "check the plan with the orders of this file instead of the plan's schedule");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 
@@ -81,7 +81,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb check_verb{
     .name = "check",
-    .summary = "judge a plan, whoever made it: list every rule it breaks",
+    .summary = "check a plan: list every rule that it breaks, and whether it fits in memory",
     .configure = configure,
 };
 

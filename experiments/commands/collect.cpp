@@ -17,7 +17,7 @@ struct Options {
   std::optional<std::string> output;
 };
 
-/// Results of one study must not replace those of another.
+/// Refuses to replace the results of another study.
 void refuse_other_study(const std::string& folder, const Manifest& manifest) {
   std::error_code ignored;
   if (!std::filesystem::exists(manifest_path(folder), ignored)) return;
@@ -28,8 +28,9 @@ void refuse_other_study(const std::string& folder, const Manifest& manifest) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  add_required_list(command, "DIR", options->folders, "folders with shards of one study, as `run --out` makes them");
-  add_option(command, "-o,--output", options->output, "write the results into this folder in place of the first DIR");
+  add_required_list(command, "DIR", options->folders, "folders with results of one study, as written by run --out");
+  add_option(command, "-o,--output", options->output,
+             "write the merged results into this folder instead of the first DIR");
   return [options](const Settings& settings) {
     const Results results = load_results(options->folders);
     const std::string folder = options->output.value_or(options->folders.front());

@@ -12,7 +12,7 @@ namespace {
 
 using Counts = std::map<CellStatus, std::int64_t>;
 
-/// Of every status, also of those that no row has.
+/// The number of rows of every status; 0 for a status that no row has.
 Counts count_statuses(const Results& results) {
   Counts counts;
   for (const CellStatus status : all_statuses()) counts[status] = 0;

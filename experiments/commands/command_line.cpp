@@ -20,24 +20,26 @@ namespace {
 
 /// The parser of the whole command line, and each verb's action.
 struct Program {
-  CLI::App app{"Simulates pipeline-parallel training of neural networks: plans, replays and compares.", "stagecraft"};
+  CLI::App app{"Plans and simulates pipeline-parallel training of neural networks, and compares planners.",
+               "stagecraft"};
   Settings settings;
   bool no_timings = false;
   std::map<const CLI::App*, VerbAction> actions;
 };
 
 void add_common_options(CLI::App& app, Program& program) {
-  app.add_flag("--json", program.settings.json, "print one JSON document, also for errors")->disable_flag_override();
-  app.add_flag("--no-timings", program.no_timings, "leave out how long planning and replaying took")
+  app.add_flag("--json", program.settings.json, "print one JSON document instead of text, also for errors")
+      ->disable_flag_override();
+  app.add_flag("--no-timings", program.no_timings, "omit the times that planning and replaying took")
       ->disable_flag_override();
 }
 
 std::unique_ptr<Program> make_program() {
   auto program = std::make_unique<Program>();
   CLI::App& app = program->app;
-  app.set_version_flag("--version", std::string("stagecraft ") + STAGECRAFT_VERSION, "print the version and leave");
-  app.set_help_flag("-h,--help", "print this help and leave");
-  app.require_subcommand(0, 1);  // none is refused by us, in our words
+  app.set_version_flag("--version", std::string("stagecraft ") + STAGECRAFT_VERSION, "print the version and exit");
+  app.set_help_flag("-h,--help", "print this help and exit");
+  app.require_subcommand(0, 1);  // `answer` refuses a missing command, with a better message than the parser's
   add_common_options(app, *program);
   for (const Verb* verb : all_verbs()) {
     CLI::App* command = app.add_subcommand(verb->name, verb->summary);
@@ -66,7 +68,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-/// An argument that nothing took.
+/// Refuses an argument that neither the program nor the chosen verb takes.
 [[noreturn]] void refuse_argument(const CLI::App& app, const std::string& argument) {
   const CLI::App* verb = chosen_verb(app);
   const bool is_option = argument.size() > 1 && argument.starts_with("-");
@@ -75,21 +77,22 @@ std::vector<std::string> option_names(const CLI::App& app) {
     const std::vector<std::string> known = option_names(verb == nullptr ? app : *verb);
     throw InputError("unknown option " + quote(name), {}, suggest_name(name, known));
   }
-  if (verb == nullptr) throw InputError("unknown verb " + quote(argument), {}, suggest_name(argument, verb_names()));
+  if (verb == nullptr) throw InputError("unknown command " + quote(argument), {}, suggest_name(argument, verb_names()));
   throw InputError("unexpected argument " + quote(argument), {}, "see stagecraft " + verb->get_name() + " --help");
 }
 
-/// An option with no value, or with more than one; a flag with one.
+/// Refuses an option without its value or with several values, and a flag with a value.
 [[noreturn]] void refuse_value_count(const CLI::ParseError& error, const std::string& help) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
   const std::size_t flag = text.find(" was given a disallowed flag override");
   if (flag != std::string::npos) throw InputError("--" + text.substr(0, flag) + " takes no value", {}, "see " + help);
   const bool is_missing = text.ends_with("missing");
-  throw InputError(option + (is_missing ? " needs a value" : " takes one value and is given more"), {}, "see " + help);
+  throw InputError(option + (is_missing ? " needs a value" : " takes one value, but several are given"), {},
+                   "see " + help);
 }
 
-/// What the parser refused, in the words of all our refusals.
+/// Turns an error of the parser into an InputError, so that all refusals look alike.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(true);
   if (!extras.empty()) refuse_argument(app, extras.front());
@@ -106,7 +109,7 @@ Answer help_answer(const std::string& key, std::string text) {
 }
 
 void parse(CLI::App& app, const std::vector<std::string>& arguments) {
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as the parser wants them
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // the parser takes them last first
   app.parse(std::move(reversed));
 }
 
@@ -123,12 +126,12 @@ Answer answer(Program& program, const std::vector<std::string>& arguments) {
     refuse(app, error);
   }
   const CLI::App* verb = chosen_verb(app);
-  if (verb == nullptr) throw InputError("a verb is expected", {}, suggest_name("", verb_names()));
+  if (verb == nullptr) throw InputError("missing command", {}, suggest_name("", verb_names()));
   program.settings.timings = !program.no_timings;
   return program.actions.at(verb)(program.settings);
 }
 
-/// An error for people and for programs (contract, section 8).
+/// The JSON document of an error (docs/reference/command-line.md, section "Exit codes").
 Answer error_answer(ExitCode code, const std::string& message, const InputPlace& place, const std::string& hint) {
   const auto text_or_null = [](const std::string& text) { return text.empty() ? Detail() : Detail(text); };
   const auto number_or_null = [](int number) { return number == 0 ? Detail() : Detail(number); };
@@ -156,7 +159,7 @@ Answer error_answer(ExitCode code, const std::string& message) {
   return result;
 }
 
-/// The answer, or what stood in its way.
+/// The command's answer, or the error that ended it; `failed` says which.
 Answer answer_or_error(Program& program, const std::vector<std::string>& arguments, bool& failed) {
   failed = true;
   try {
@@ -180,7 +183,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   program->settings.say = [&err](const std::string& line) { err << "stagecraft: " << line << '\n' << std::flush; };
   bool failed = false;
   const Answer result = answer_or_error(*program, arguments, failed);
-  // What the parser refuses may leave --json unread, hence the second look.
+  // If the parser refused an argument before it came to --json, the flag is not set yet, so search for it here.
   const bool json = program->settings.json || std::ranges::find(arguments, "--json") != arguments.end();
   if (json) {
     out << result.json << '\n';

@@ -7,7 +7,7 @@
 namespace stagecraft {
 
 /// Runs one command as a user types it, without the program's name: the result goes to `out`, everything else to `err`.
-/// Returns the exit code. Throws nothing: what goes wrong is said on `err`, or with `--json` on `out`.
+/// Returns the exit code. Throws nothing: errors are reported on `err`, or with `--json` on `out`.
 [[nodiscard]] int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace stagecraft

@@ -44,11 +44,12 @@ Words described_names() {
 
 struct Values {
   std::string verb;      ///< empty: every verb
-  std::string argument;  ///< its first name
+  std::string argument;  ///< the first name of the option or positional argument
   std::function<Words()> words;
 };
 
-/// What may stand for a value, where that is known. A row of a verb comes before one of every verb.
+/// The values that completion can offer for an argument. The first row that fits is used, so the rows of one verb come
+/// before those of every verb.
 const std::vector<Values>& known_values() {
   static const std::vector<Values> kValues = {
       {"model", "--device", [] { return names_of(known_devices()); }},

@@ -31,7 +31,7 @@ struct Options {
 using PlannerOption = std::pair<std::string, std::pair<std::string, std::string>>;  ///< planner, (option, value)
 using Planners = std::vector<std::shared_ptr<const PlannerInfo>>;
 
-/// What is the same for every planner and model.
+/// The choices that are the same for every planner and model.
 struct Choices {
   Planners planners;
   PlanningChoices planning;
@@ -64,8 +64,8 @@ PlanningChoices choices_for(const PlannerInfo& planner, const Choices& choices) 
   return planning;
 }
 
-/// `PLANNER.KEY=VALUE`. The name of a planner that is a program may hold points and signs of equality itself; of those
-/// that fit the longest is meant.
+/// Reads `PLANNER.KEY=VALUE`. The name of an external planner (a path) may itself contain `.` and `=`, so the text is
+/// matched against the names of the planners; if several names match, the longest one is meant.
 PlannerOption read_planner_option(const std::string& text, const Planners& planners) {
   std::string planner;
   for (const auto& each : planners) {
@@ -98,13 +98,14 @@ Choices read_choices(const Options& options) {
   choices.planning.iterations = choices.simulation.iterations;
   for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
   refuse_repeated(choices.set);
-  for (const auto& planner : choices.planners) {  // mistyped options are no row
+  for (const auto& planner : choices.planners) {  // refuses mistyped options here; they must not become a row
     static_cast<void>(parse_options(*planner, choices_for(*planner, choices).options));
   }
   return choices;
 }
 
-/// A planner that does not take the request does not end the comparison.
+/// Plans with one planner and simulates the plan. If the planner refuses the request, the row says so and the
+/// comparison goes on.
 ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, const Choices& choices,
                           const Settings& settings) {
   ComparisonRow row;
@@ -167,7 +168,7 @@ VerbAction configure(CLI::App& command) {
                         "a model: a file, or the name of a shipped one; may be repeated");
   add_platform_options(command, options->platform);
   add_option(command, "--planners", options->planners,
-             "A,B,...: who plans; exec:PATH: a program of yours; default: all but exhaustive");
+             "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive");
   add_planning_options(command, options->planning);
   add_repeated(command, "--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated");
   add_simulation_options(command, options->simulation);
@@ -178,7 +179,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb compare_verb{
     .name = "compare",
-    .summary = "plan with several planners, carry out each plan, print one table",
+    .summary = "make plans with several planners, simulate each plan, print one table for each model",
     .configure = configure,
 };
 

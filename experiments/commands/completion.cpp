@@ -26,7 +26,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb completion_verb{
     .name = "completion",
-    .summary = "print a script that makes a shell complete verbs, options and names",
+    .summary = "print a script that makes a shell complete commands, options and names",
     .configure = configure,
 };
 

@@ -11,7 +11,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Each character of `special` after a backslash.
+/// Puts a backslash before each character of `special`.
 std::string escaped(const std::string& text, const std::string& special) {
   std::string result;
   for (char c : text) {
@@ -21,14 +21,14 @@ std::string escaped(const std::string& text, const std::string& special) {
   return result;
 }
 
-/// In single quotes for the shell.
+/// The text in single quotes for the shell.
 std::string in_quotes(const std::string& text) {
   std::string result = "'";
   for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
 }
 
-/// All that may come next after a verb: options, and the words of its positional arguments.
+/// All words that may follow a verb: its options, and the known values of its positional arguments.
 std::string words_of(const std::vector<ArgumentInfo>& arguments) {
   std::vector<std::string> words;
   for (const ArgumentInfo& argument : arguments) {
@@ -38,7 +38,7 @@ std::string words_of(const std::vector<ArgumentInfo>& arguments) {
   return joined(words);
 }
 
-/// The lines of bash's `case` that offer an option's values, each option once for each verb it differs in.
+/// The branches of a `case` in bash that set the known values of each verb's options.
 std::string bash_values(const CommandTree& tree) {
   std::string text;
   for (const VerbInfo& verb : tree.verbs) {
@@ -52,7 +52,7 @@ std::string bash_values(const CommandTree& tree) {
   return text;
 }
 
-/// The options after which a value stands, as a pattern of `case`.
+/// The options that take a value, as a pattern of `case`.
 std::string options_with_value(const CommandTree& tree) {
   std::map<std::string, bool> names;
   for (const VerbInfo& verb : tree.verbs) {
@@ -143,7 +143,7 @@ std::string zsh_completion(const CommandTree& tree) {
   text += "  )\n  local context state line\n  _arguments -C";
   for (const ArgumentInfo& argument : tree.arguments) text += " \\\n    " + zsh_argument(argument);
   text +=
-      " \\\n    '1:verb:->verb' '*::argument:->rest'\n  case $state in\n    verb) _describe verb verbs ;;\n"
+      " \\\n    '1:command:->verb' '*::argument:->rest'\n  case $state in\n    verb) _describe command verbs ;;\n"
       "    rest)\n      case $words[1] in\n";
   for (const VerbInfo& verb : tree.verbs) {
     text += "        " + verb.name + ") _arguments";

@@ -30,13 +30,13 @@ struct Options {
   std::vector<std::string> speeds;
 };
 
-/// A file, read once: it may be a pipe.
+/// A file and its text. It is read only once, because it may be a pipe.
 struct Source {
   std::string path;
   std::string text;
 };
 
-/// A path, else the name of a shipped model or platform.
+/// The path of the file that `name` means: a path, or else the name of a shipped model or platform.
 std::string find_described(const std::string& name) {
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(name, ignored);
@@ -53,7 +53,7 @@ std::string find_described(const std::string& name) {
                    suggest_shipped(name, known));
 }
 
-/// What a file says it is: `model` of `stagecraft/model/1`.
+/// The format that the file's schema names: `model` for `stagecraft/model/1`.
 std::string format_of(const Source& source) {
   const YamlNode schema = parse_yaml(source.text, source.path).at("schema");
   const std::string& text = schema.text();
@@ -64,7 +64,7 @@ std::string format_of(const Source& source) {
               quote(text));
 }
 
-/// The file of a plan's header unless the user names one.
+/// The model or platform of a plan: the one that the user gives, or else the one that the plan's header names.
 std::string input_name(const std::optional<std::string>& given, const std::string& header, InputKind kind,
                        const std::string& plan) {
   if (given) return *given;
@@ -95,13 +95,14 @@ Description describe_plan_source(const Source& source, const Options& options, c
   return describe_plan(input.graph, inputs.platform, plan, evaluate_traffic(input.graph, inputs.platform, plan));
 }
 
-/// Options of a plan that would say nothing about another file.
+/// Refuses options that apply to plans only when the file is none.
 void refuse_plan_options(const Options& options, const std::string& format) {
   const bool has_speeds = !options.speeds.empty();
   if (!options.model && !options.platform && !has_speeds) return;
   const std::string option = options.model ? "--model" : options.platform ? "--platform" : "--speed";
-  throw InputError("is for a plan only, and the schema of " + quote(options.file) + " is stagecraft/" + format + "/1",
-                   {"", 0, 0, option});
+  throw InputError(
+      "applies to plans only, but the schema of " + quote(options.file) + " is stagecraft/" + format + "/1",
+      {"", 0, 0, option});
 }
 
 Description describe(const Options& options, const Settings& settings) {
@@ -119,11 +120,11 @@ Description describe(const Options& options, const Settings& settings) {
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_required(command, "FILE", options->file,
-               "a model, platform, plan, architecture or device; or a shipped model's or platform's name");
-  add_option(command, "--model", options->model, "of a plan: its model; default: the one it names, if shipped");
+               "a file: model, platform, plan, architecture or device; or the name of a shipped model or platform");
+  add_option(command, "--model", options->model, "for a plan: its model; default: the one that the plan names");
   add_option(command, "--platform", options->platform,
-             "of a plan: its platform; default: the one it names, if shipped");
-  add_repeated(command, "--speed", options->speeds, "of a plan: KIND=X, as for simulate; may be repeated");
+             "for a plan: its platform; default: the one that the plan names");
+  add_repeated(command, "--speed", options->speeds, "for a plan: KIND=X, as for simulate; may be repeated");
   return [options](const Settings& settings) {
     const Description description = describe(*options, settings);
     return Answer{.text = description.text, .json = to_json(description.record)};
@@ -134,7 +135,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb describe_verb{
     .name = "describe",
-    .summary = "say what a file means: devices, links, routes; layers, totals, cuts; stages, memory, traffic",
+    .summary = "explain a file: devices, links, routes; layers, totals, cuts; stages, memory, traffic",
     .configure = configure,
 };
 

@@ -24,9 +24,10 @@ VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_required(command, "FORMAT", options->format, "pipedream: the graph text of PipeDream's profiler");
   add_required(command, "FILE", options->file, "the profile");
-  add_required(command, "--microbatch-size", options->microbatch_size, "samples that the figures refer to");
-  add_required(command, "--device", options->device, "the kind of device that the times were taken on");
-  add_option(command, "-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
+  add_required(command, "--microbatch-size", options->microbatch_size, "samples in the microbatch that was profiled");
+  add_required(command, "--device", options->device, "kind of device on which the times were measured");
+  add_option(command, "-o,--output", options->output,
+             "write the model to this file, as JSON if its name ends in .json");
   return [options](const Settings&) {
     static_cast<void>(read_choice_option("FORMAT", options->format, {"pipedream"}));
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);

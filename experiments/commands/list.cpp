@@ -15,7 +15,7 @@ struct Options {
   std::optional<std::string> name;
 };
 
-/// Leaves only the entry of that name.
+/// Removes all entries but the one of that name.
 void select(Catalogue& catalogue, const std::string& name) {
   std::vector<std::string> known;
   for (const CatalogueEntry& entry : catalogue.entries) known.push_back(entry.name);
@@ -27,8 +27,8 @@ void select(Catalogue& catalogue, const std::string& name) {
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_required(command, "KIND", options->kind,
-               "planners, schedules, platforms, models (profiles), devices, architectures (networks) or studies");
-  add_option(command, "NAME", options->name, "only this one");
+               "planners, schedules, platforms, models, devices, architectures (networks) or studies");
+  add_option(command, "NAME", options->name, "list only the entry of this name");
   return [options](const Settings&) {
     Catalogue catalogue = load_catalogue(options->kind);
     if (options->name) select(catalogue, *options->name);

@@ -6,7 +6,7 @@
 namespace stagecraft {
 namespace {
 
-/// Text that roff leaves as it is.
+/// Escapes the characters that have a meaning in roff.
 std::string plain(const std::string& text) {
   std::string result;
   for (char c : text) {
@@ -27,7 +27,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// What stands for an option's value: its long name in capitals.
+/// The placeholder for an option's value: the option's long name in capitals.
 std::string placeholder(const ArgumentInfo& argument) {
   const std::string& name = argument.names.front();
   return upper(name.substr(std::min(name.find_first_not_of('-'), name.size())));
@@ -68,20 +68,24 @@ constexpr const char* kEnd = R"(.SH EXIT STATUS
 done
 .TP
 1
-a defect of the program
+a defect in the program
 .TP
 2
 the command or its input cannot be used
 .TP
 3
-a clear no: no plan fits, memory did not suffice in the simulation, or a plan breaks rules
+the answer is no: no plan fits, the simulation ran out of memory, or check found violations
+.TP
+4
+rows of a study failed
 .TP
 130
 interrupted
 .SH ENVIRONMENT
 .TP
 \fBSTAGECRAFT_DATA\fR
-the folder in which shipped models (traces/) and platforms (platforms/) lie
+folder with the shipped models (traces/), platforms (platforms/) and studies (experiments/studies/); default: the source
+tree of the program
 )";
 
 }  // namespace
@@ -91,10 +95,10 @@ std::string man_page(const CommandTree& tree, const std::string& version) {
   std::string text = ".TH " + upper(tree.program) + " 1 \"\" \"" + plain(tree.program + " " + version) +
                      "\" \"User Commands\"\n.SH NAME\n" + program +
                      " \\- plan and simulate pipeline\\-parallel training\n.SH SYNOPSIS\n\\fB" + program +
-                     "\\fR \\fIVERB\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n" + plain(tree.summary) +
+                     "\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n" + plain(tree.summary) +
                      "\nResults go to standard output, messages to standard error.\n.SH OPTIONS\n";
   for (const ArgumentInfo& argument : tree.arguments) text += argument_text(argument);
-  text += ".SH VERBS\n";
+  text += ".SH COMMANDS\n";
   for (const VerbInfo& verb : tree.verbs) text += verb_text(program, verb);
   return text + kEnd;
 }

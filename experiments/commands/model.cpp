@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const std::vector<Known>& known) {
   return names;
 }
 
-/// Only a network known by name takes its image from the command line.
+/// A known network with images of that size. Only a network known by name takes the size from the command line.
 Architecture load_architecture_at(const std::string& name, const std::string& image) {
   const std::int64_t pixels = read_count_option("--image", image, 1, ImageLimits::kPixels);
   if (auto known = find_architecture(name, pixels)) return *std::move(known);
@@ -70,12 +70,15 @@ Granularity read_granularity(const std::string& text) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  add_required(command, "NAME", options->architecture, "a network known by name, or an architecture file");
-  add_required(command, "--device", options->device, "a device kind known by name, or a device file");
-  add_required(command, "--microbatch-size", options->microbatch_size, "samples of a microbatch");
-  add_option(command, "--granularity", options->granularity, "what becomes one layer: operator, layer or block");
-  add_option(command, "--image", options->image, "pixels along an edge, for a network for images known by name");
-  add_option(command, "-o,--output", options->output, "write the model to this file, as JSON if it ends in .json");
+  add_required(command, "NAME", options->architecture,
+               "a name from 'stagecraft list architectures', or an architecture file");
+  add_required(command, "--device", options->device, "a name from 'stagecraft list devices', or a device file");
+  add_required(command, "--microbatch-size", options->microbatch_size, "samples in a microbatch");
+  add_option(command, "--granularity", options->granularity,
+             "what one layer of the model stands for: operator, layer or block");
+  add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
+  add_option(command, "-o,--output", options->output,
+             "write the model to this file, as JSON if its name ends in .json");
   return [options](const Settings&) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
     const Granularity granularity = read_granularity(options->granularity);
@@ -92,7 +95,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb model_verb{
     .name = "model",
-    .summary = "compute a profile from a network and a device description",
+    .summary = "compute a model file from a network and a description of a device",
     .configure = configure,
 };
 

@@ -8,9 +8,9 @@
 
 namespace stagecraft {
 
-/// What the verbs that make a model answer: the model file itself, or, once it has been written to `output` (as JSON if
-/// the name ends in .json), what was written.
-/// **Throws** InputError where it cannot be written.
+/// The answer of the verbs that make a model: the text of the model file; or, if `output` is given, a summary of the
+/// file, which is written there (as JSON if the name ends in .json).
+/// **Throws** InputError if the file cannot be written.
 [[nodiscard]] Answer model_answer(const Model& model, const std::optional<std::string>& output);
 
 }  // namespace stagecraft

@@ -52,10 +52,10 @@ VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_input_options(command, options->inputs);
   add_required(command, "--planner", options->planner,
-               "who plans: see stagecraft list planners; exec:PATH: a program of yours");
+               "planner to use, a name from 'stagecraft list planners', or exec:PATH for a program of your own");
   add_planning_options(command, options->planning);
   add_repeated(command, "--set", options->set, "KEY=VALUE: an option of the planner; may be repeated");
-  add_option(command, "-o,--output", options->output, "write the plan to this file, as JSON if it ends in .json");
+  add_option(command, "-o,--output", options->output, "write the plan to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 
@@ -63,7 +63,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb plan_verb{
     .name = "plan",
-    .summary = "plan with one planner; print the plan, its prediction and its evaluation",
+    .summary = "make a plan with one planner; print the plan, its prediction and its evaluation",
     .configure = configure,
 };
 

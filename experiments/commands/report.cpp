@@ -31,7 +31,7 @@ struct Options {
 
 using Writer = std::string (*)(const StudySummary& summary);
 
-/// What writes a file, by the end of its name.
+/// The writers of reports, by the extension of the file.
 const std::map<std::string, Writer>& writers() {
   static const std::map<std::string, Writer> table = {
       {".csv", [](const StudySummary& summary) { return study_csv(summary); }},
@@ -49,7 +49,7 @@ Writer find_writer(const std::string& path) {
                    {"", 0, 0, "--output"}, "--json prints the data of the report as JSON");
 }
 
-/// No report replaces the results themselves.
+/// Refuses to write a report over the files of the results.
 void refuse_results(const Options& options) {
   std::vector<std::string> files;
   for (const std::string& folder : options.folders) {
@@ -58,7 +58,7 @@ void refuse_results(const Options& options) {
   refuse_overwriting(options.output, files);
 }
 
-/// What is shown as the file says now, whatever it said when the results began.
+/// Takes baseline, columns and tables from the study file as it is now, in place of those stored in the manifest.
 void show_as(const std::string& name, Manifest& manifest) {
   const std::string path = find_input(name, InputKind::Study);
   Study study = parse_study(read_text_file(path), path);
@@ -87,7 +87,8 @@ VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_required_list(command, "DIR", options->folders, "folders with results of one study");
   add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
-  add_option(command, "--study", options->study, "take baseline, columns and tables from this study as it is now");
+  add_option(command, "--study", options->study,
+             "take baseline, columns and tables from this study file instead of the results");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 
@@ -95,7 +96,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb report_verb{
     .name = "report",
-    .summary = "tables of a study's results: speed-ups, the best of each group, what failed",
+    .summary = "print tables of a study's results: speed-ups, the best of each group, failed cells",
     .configure = configure,
 };
 

@@ -54,11 +54,12 @@ RunChoices read_choices(const Options& options, const std::string& study_name) {
   if (read_choice_option("--executor", options.executor, {"local", "slurm"}) == "slurm") {
     choices.executor = ExecutorChoice::Slurm;
   } else if (!options.sbatch.empty() || options.cells_per_task) {
-    throw InputError("is for --executor slurm", {"", 0, 0, options.sbatch.empty() ? "--cells-per-task" : "--sbatch"});
+    throw InputError("applies to --executor slurm only",
+                     {"", 0, 0, options.sbatch.empty() ? "--cells-per-task" : "--sbatch"});
   }
   if (choices.executor == ExecutorChoice::Slurm && options.workers) {
-    throw InputError("is for --executor local", {"", 0, 0, "--workers"},
-                     "of Slurm, --sbatch=--cpus-per-task=N says how many cells a task computes at a time");
+    throw InputError("applies to --executor local only", {"", 0, 0, "--workers"},
+                     "with Slurm, --sbatch=--cpus-per-task=N sets how many cells a task computes at a time");
   }
   check_sbatch_options(options.sbatch);
   choices.sbatch = options.sbatch;
@@ -71,7 +72,7 @@ RunChoices read_choices(const Options& options, const std::string& study_name) {
   return choices;
 }
 
-/// Refuses filters that leave nothing: a value is mistyped, or the study has changed.
+/// Refuses filters that no cell passes: either a value is mistyped, or the study has changed.
 void check_filters(const Expansion& expansion, const RunChoices& choices) {
   const auto wanted = [&](const Cell& cell) { return is_wanted(cell.keys, choices.filters); };
   if (std::ranges::any_of(expansion.cells, wanted)) return;
@@ -91,7 +92,7 @@ std::vector<std::string> command_of(const Options& options) {
   return command;
 }
 
-/// What goes on with a run that was interrupted: the same command, into the same folder.
+/// The command that continues an interrupted run: the same command with --resume, into the same folder.
 std::string resuming_command(const Options& options, const RunChoices& choices) {
   std::vector<std::string> command = command_of(options);
   const auto add = [&](const std::string& name, const std::optional<std::string>& value) {
@@ -150,19 +151,22 @@ Answer run(const Options& options, const Settings& settings) {
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
   add_required(command, "STUDY", options->study, "the study's YAML file, or the name of a shipped study");
-  add_option(command, "--out", options->out, "folder of the results; default: stagecraft-results/NAME");
-  add_flag(command, "--resume", options->resume, "go on with results that are there: compute what is missing");
-  add_option(command, "--workers", options->workers, "cells at a time on this machine; default: one per core");
-  add_option(command, "--executor", options->executor, "local: processes on this machine; slurm: job arrays");
+  add_option(command, "--out", options->out, "folder for the results; default: stagecraft-results/NAME");
+  add_flag(command, "--resume", options->resume, "continue with the results in the folder: compute the missing cells");
+  add_option(command, "--workers", options->workers, "cells computed at a time on this machine; default: one per core");
+  add_option(command, "--executor", options->executor, "local: processes on this machine; slurm: job arrays of Slurm");
   add_repeated(command, "--sbatch", options->sbatch,
                "an option of sbatch, such as --sbatch=--partition=batch; may be repeated");
-  add_option(command, "--cells-per-task", options->cells_per_task, "cells of one task of Slurm, at least; default: 50");
-  add_option(command, "--shard", options->shard, "I/N: only the I-th of N parts, without merging the results");
+  add_option(command, "--cells-per-task", options->cells_per_task,
+             "the least number of cells in a task of Slurm; default: 50");
+  add_option(command, "--shard", options->shard,
+             "I/N: compute only part I of N, counted from 1, and do not merge the results");
   add_repeated(command, "--set", options->set,
-               "KEY=VALUE: a key of all cells, limits.KEY or seeds.KEY; may be repeated");
+               "KEY=VALUE: set a key of all cells, limits.KEY or seeds.KEY; may be repeated");
   add_repeated(command, "--filter", options->filters,
-               "KEY=VALUE: only cells with that value; of several for a key, any; may be repeated");
-  add_flag(command, "--dry-run", options->dry_run, "show the cells and how long they may take; write nothing");
+               "KEY=VALUE: compute only cells with that value; may be repeated, and several values of one key are "
+               "alternatives");
+  add_flag(command, "--dry-run", options->dry_run, "show the cells and estimate how long they take; write nothing");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 
@@ -170,7 +174,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb run_verb{
     .name = "run",
-    .summary = "run a parameter study: every combination of its file",
+    .summary = "run a parameter study: every combination that its file describes",
     .configure = configure,
 };
 

@@ -9,7 +9,7 @@ namespace stagecraft {
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
   add_required(command, "--platform", options.platform, "the platform: a file, or the name of a shipped one");
   add_repeated(command, "--speed", options.speeds,
-               "KIND=X: how fast a kind of device is relative to the others; may be repeated");
+               "KIND=X: speed of a kind of device relative to the others, in place of the platform's; may be repeated");
 }
 
 void add_input_options(CLI::App& command, InputOptions& options) {
@@ -23,18 +23,19 @@ Inputs load_inputs(const InputOptions& options) {
 
 void add_planning_options(CLI::App& command, PlanningOptions& options) {
   add_option(command, "--schedule", options.schedule,
-             "the schedule, with its parameters: NAME,K=V,...; default: the planner's own");
+             "schedule, with parameters as NAME,K=V,...; default: the planner's own");
   add_option(command, "--microbatches", options.microbatches,
-             "microbatches of an iteration, or length of an asynchronous run; default: 4 for each device, "
-             "asynchronous runs at least as many as it takes to find their period");
+             "microbatches in an iteration over all replicas, or in the whole of an asynchronous run; default: 4 per "
+             "device, and for an asynchronous run at least as many as it takes to measure its period");
   add_option(command, "--global-batch", options.global_batch,
-             "samples of an iteration, instead of --microbatches; a multiple of the microbatch size");
-  add_option(command, "--microbatch-size", options.microbatch_size, "samples of a microbatch; default: the model's");
+             "samples in an iteration, instead of --microbatches; must be a multiple of the microbatch size");
+  add_option(command, "--microbatch-size", options.microbatch_size,
+             "samples in a microbatch; default: the smallest size that the model file gives");
   add_option(command, "--training", options.training,
-             "K=V,...: what training keeps in memory: gradient_copies (1), optimizer_copies (2), "
-             "boundary_buffers (2), input_gradient_release (0)");
+             "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "
+             "optimizer_copies (2), boundary_buffers (2), input_gradient_release (0)");
   add_option(command, "--planner-time-limit", options.planner_time_limit,
-             "how long a planner that is a program (exec:PATH) may take, such as '90 s'; default: 10 min");
+             "time limit for an external planner (exec:PATH), such as '90 s'; default: 10 min");
 }
 
 PlanningChoices read_planning_choices(const PlanningOptions& options) {
@@ -61,10 +62,11 @@ ExternalCalls read_external_options(const PlanningOptions& options) {
 }
 
 void add_simulation_options(CLI::App& command, SimulationOptions& options) {
-  add_option(command, "--engine", options.engine, "replay: SimGrid, links are shared; evaluate: without contention");
+  add_option(command, "--engine", options.engine, "replay: SimGrid, transfers share links; evaluate: no contention");
   add_option(command, "--network", options.network,
-             "platform: transfers cross the platform's links; analytic: one channel for each stage boundary");
-  add_option(command, "--iterations", options.iterations, "iterations of a synchronous schedule; the last one counts");
+             "platform: transfers cross the platform's links; analytic: one exclusive channel for each stage boundary");
+  add_option(command, "--iterations", options.iterations,
+             "iterations of a synchronous schedule; the figures are those of the last one");
 }
 
 SimulationChoices read_simulation_choices(const SimulationOptions& options) {

@@ -16,7 +16,7 @@ class App;
 namespace stagecraft {
 
 /// Options that several verbs take, as the user typed them. Each group has a function that adds them to a verb and one
-/// that reads them, throwing InputError for what makes no sense.
+/// that reads them. The latter throws InputError for a value that makes no sense.
 
 struct PlatformOptions {
   std::string platform;
@@ -40,7 +40,7 @@ struct PlanningOptions {
   std::optional<std::string> planner_time_limit;
 };
 void add_planning_options(CLI::App& command, PlanningOptions& options);
-/// Without the planner's own options.
+/// Reads everything but the planner's own options (`--set`).
 [[nodiscard]] PlanningChoices read_planning_choices(const PlanningOptions& options);
 [[nodiscard]] ExternalCalls read_external_options(const PlanningOptions& options);
 

@@ -33,10 +33,10 @@ struct Options {
   bool transfers = false;
 };
 
-/// Reads the literal orders, which take the place of the plan's own schedule.
+/// Reads the orders of a schedule file, which replace the plan's own schedule.
 Schedule take_orders(const std::string& path, const Platform& platform, Plan& plan) {
   plan.schedule = {"literal", {}};
-  plan.predicted = {};  // a claim for another schedule
+  plan.predicted = {};  // it was predicted for another schedule
   return read_schedule_file(path, platform);
 }
 
@@ -86,18 +86,18 @@ Answer run(const Options& options, const Settings& settings) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  add_required(command, "PLAN", options->plan, "the plan, YAML or JSON");
+  add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_input_options(command, options->inputs);
   add_simulation_options(command, options->simulation);
   add_option(command, "--schedule-file", options->schedule_file,
-             "run the plan's stages in the orders of this file, instead of by the plan's schedule");
+             "run the plan with the orders of this file instead of the plan's schedule");
   add_option(command, "--events", options->events,
-             "what changes during the run: slowdowns, bandwidths, failures, noise");
+             "file of events during the run: slowdowns, bandwidth changes, failures, noise");
   add_option(command, "--noise-seed", options->noise_seed,
-             "N: other noise than the events file's own, as different for each N");
+             "N: changes the noise of the events file; each N gives different noise");
   add_flag(command, "--timeline", options->timeline,
-           "draw the last iteration, if it is small; with --json, list the run");
-  add_flag(command, "--transfers", options->transfers, "as --timeline, and draw transfers");
+           "draw the last iteration if it is small enough; with --json, list every operation of the run");
+  add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 
@@ -105,7 +105,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb simulate_verb{
     .name = "simulate",
-    .summary = "carry out a plan and report where the time and the memory went",
+    .summary = "simulate a plan and report where the time and the memory go",
     .configure = configure,
 };
 

@@ -12,7 +12,7 @@ class App;
 
 namespace stagecraft {
 
-/// What a verb found, for people and for programs; the program prints one of the two.
+/// The result of a verb, as text for people and as JSON for programs. The program prints one of the two.
 struct Answer {
   std::string text;  ///< with a final newline
   std::string json;  ///< one JSON document, without a final newline
@@ -21,7 +21,7 @@ struct Answer {
 
 using VerbAction = std::function<Answer(const Settings&)>;
 
-/// A verb of the program: a function described by a value.
+/// A command of the program ("verb" in the sources, "command" in its messages): a function described by a value.
 struct Verb {
   std::string name;
   std::string summary;

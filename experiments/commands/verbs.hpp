@@ -9,7 +9,7 @@ namespace stagecraft {
 /// Every verb, in the order in which the help lists them.
 [[nodiscard]] const std::vector<const Verb*>& all_verbs();
 
-// One file each in experiments/commands, named after the verb; a new verb is a line here and in the list of verbs.cpp.
+// Each verb has a file in experiments/commands, named after it. A new verb needs a line here and one in verbs.cpp.
 extern const Verb check_verb;
 extern const Verb collect_verb;
 extern const Verb compare_verb;

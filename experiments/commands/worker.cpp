@@ -27,7 +27,7 @@ std::optional<std::string> variable(const char* name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// Tells attempts of one task apart, for people.
+/// The start of the shard's name. It names the Slurm job, task and restart, so that a reader can tell attempts apart.
 std::string shard_prefix() {
   const std::string job = variable("SLURM_ARRAY_JOB_ID").value_or("");
   if (job.empty()) return "worker";
@@ -47,9 +47,9 @@ Answer run(const Options& options, const Settings&) {
                 [&](std::size_t cell) { return std::ranges::find(chunks[chunk], cell) == chunks[chunk].end(); });
   for (const std::size_t cell : missing) {
     if (is_intact(manifest, cell)) continue;
-    throw InputError("cell " + std::to_string(cell) + " is not the one its key stands for",
+    throw InputError("cell " + std::to_string(cell) + " does not match its key",
                      {manifest_path(options.folder), static_cast<int>(cell) + 2, 0, ""},
-                     "start the study anew with another --out");
+                     "start the study again with another --out");
   }
   LocalChoices choices;
   choices.workers = static_cast<int>(read_count_option(
@@ -62,9 +62,9 @@ Answer run(const Options& options, const Settings&) {
 
 VerbAction configure(CLI::App& command) {
   auto options = std::make_shared<Options>();
-  add_required(command, "FOLDER", options->folder, "the folder of a study's results");
-  add_required(command, "--chunks", options->chunks, "a file of lists of cells, as run writes it");
-  add_option(command, "--chunk", options->chunk, "which of them, from 0; default: SLURM_ARRAY_TASK_ID");
+  add_required(command, "FOLDER", options->folder, "folder with a study's results");
+  add_required(command, "--chunks", options->chunks, "file with the chunks (lists of cells), as run writes it");
+  add_option(command, "--chunk", options->chunk, "number of the chunk, from 0; default: SLURM_ARRAY_TASK_ID");
   return [options](const Settings& settings) { return run(*options, settings); };
 }
 
@@ -72,7 +72,7 @@ VerbAction configure(CLI::App& command) {
 
 const Verb worker_verb{
     .name = "worker",
-    .summary = "compute one chunk of a study's cells: what run starts on other machines",
+    .summary = "compute one chunk of a study's cells; run starts it on other machines",
     .configure = configure,
 };
 

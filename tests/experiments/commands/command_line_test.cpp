@@ -13,7 +13,7 @@ TEST_CASE("command line: a mistyped verb, option or argument is refused with the
   const Ran verb = run({"shcema"});
   CHECK(verb.code == 2);
   CHECK(verb.out.empty());
-  CHECK(verb.err.starts_with("stagecraft: error: unknown verb 'shcema' (did you mean 'schema'? known: "));
+  CHECK(verb.err.starts_with("stagecraft: error: unknown command 'shcema' (did you mean 'schema'? known: "));
   const Ran option = run({"schema", "plan", "--jsn=1"});
   CHECK(option.code == 2);
   CHECK(option.err.starts_with("stagecraft: error: unknown option '--jsn' (did you mean '--json'? known: "));
@@ -23,7 +23,7 @@ TEST_CASE("command line: a mistyped verb, option or argument is refused with the
 }
 
 TEST_CASE("command line: without a verb, or without what a verb needs, it says what is missing") {
-  CHECK(run({}).err.starts_with("stagecraft: error: a verb is expected (known: "));
+  CHECK(run({}).err.starts_with("stagecraft: error: missing command (known: "));
   CHECK(run({}).code == 2);
   CHECK(run({"schema"}).err == "stagecraft: error: FORMAT is required (see stagecraft schema --help)\n");
 }
