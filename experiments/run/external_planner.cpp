@@ -50,7 +50,7 @@ void check_program(const External& external) {
   }
 }
 
-/// What the program said of its failure, on lines of their own.
+/// What the program wrote to standard error, for the end of a refusal; empty if it wrote nothing.
 std::string complaint(const ForeignEnd& end) {
   if (end.errors.find_first_not_of(" \t\r\n") == std::string::npos) return "";
   const std::string head = end.are_errors_cut ? "the end of its standard error" : "its standard error";
@@ -64,7 +64,7 @@ std::string start_problem(int code) {
   return std::string("cannot be started: ") + std::strerror(code);
 }
 
-/// What kept a program from answering; empty if nothing did.
+/// The reason why a program gave no answer; empty if it gave one.
 std::string failure(const ForeignEnd& end, const ForeignProgram& call) {
   switch (end.how) {
     case ForeignEnd::How::NotStarted: return start_problem(end.code);
@@ -76,9 +76,9 @@ std::string failure(const ForeignEnd& end, const ForeignProgram& call) {
       return "gave no answer within its time limit of " + format_human_seconds(call.time_limit);
     case ForeignEnd::How::Left: break;
   }
-  if (end.code != 0) return "left with exit code " + std::to_string(end.code);
+  if (end.code != 0) return "ended with exit code " + std::to_string(end.code);
   const bool is_empty = end.output.find_first_not_of(" \t\r\n") == std::string::npos;
-  return is_empty ? "left without an answer on its standard output" : "";
+  return is_empty ? "ended without an answer on its standard output" : "";
 }
 
 Detail::Record option_record(const Options& options) {
@@ -112,7 +112,7 @@ ForeignEnd ask(const External& external, const PlanRequest& request) {
   return end;
 }
 
-/// What is not as it was asked for.
+/// The keys of the plan that differ from the request. A program has to copy them.
 std::vector<Finding> deviations(const PlanRequest& request, const PlannerAnswer& answer) {
   const Plan& plan = answer.reading.plan;
   std::vector<Finding> findings;
@@ -131,10 +131,10 @@ std::vector<Finding> deviations(const PlanRequest& request, const PlannerAnswer&
   return findings;
 }
 
-/// The rules that the plan breaks. Whether it is long enough for its schedule is judged once its length is settled.
+/// The rules that the plan breaks. Its length is left out: `make_plan` may still lengthen the run, and judges it then.
 std::vector<Finding> broken_rules(const PlanRequest& request, const PlanReading& reading) {
   if (reading.plan.schedule.name == "literal") {
-    return {{"schedule", std::nullopt, "no planner makes the orders of a literal schedule"}};
+    return {{"schedule", std::nullopt, "a planner cannot use the schedule 'literal', whose orders come from a file"}};
   }
   std::vector<Finding> findings = judge_plan(request.graph, request.platform, reading);
   std::erase_if(findings, [](const Finding& finding) { return finding.rule == "length"; });
@@ -153,7 +153,7 @@ Planned accept(const External& external, const PlanRequest& request, PlannerAnsw
   return {std::move(plan), std::move(answer.details)};
 }
 
-/// Reads the answer; one that cannot be read is told with what the program said beside it.
+/// Reads the answer. If it cannot be read, the refusal also shows what the program wrote to standard error.
 auto read_answer(const ForeignEnd& end, const std::string& place, const PlanRequest& request) {
   try {
     return parse_answer(end.output, place, request.graph, request.platform);
@@ -173,7 +173,7 @@ PlanResult plan_with(const External& external, const PlanRequest& request) {
                       .excess = refusal->excess,
                       .hint = std::move(refusal->hint),
                       .smallest_memory = refusal->smallest_memory,
-                      .is_costly = true};  // who knows
+                      .is_costly = true};  // the program's run time is unknown, so it is not asked again
   }
   return accept(external, request, std::get<PlannerAnswer>(std::move(answer)), place);
 }
@@ -186,7 +186,7 @@ PlannerInfo external_planner(const std::string& name, const std::string& path, c
   External external{name, path, calls};
   check_program(external);
   return {.name = name,
-          .summary = "a program of the user's",
+          .summary = "an external program",
           .source = path,
           .default_schedule = "",
           .options = {},
@@ -198,7 +198,8 @@ PlannerInfo external_planner(const std::string& name, const std::string& path, c
 std::shared_ptr<const PlannerInfo> resolve_planner(const std::string& name, const ExternalCalls& calls,
                                                    const std::string& folder) {
   if (!is_external(name) && name.find('/') != std::string::npos) {
-    throw InputError("there is no planner " + quote(name), {}, "a program of yours is " + quote("exec:" + name));
+    throw InputError("there is no planner " + quote(name), {},
+                     "for a program of your own, write " + quote("exec:" + name));
   }
   if (!is_external(name)) return {std::shared_ptr<const PlannerInfo>(), &find_planner(name)};
   if (has_control_characters(name))

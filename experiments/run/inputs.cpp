@@ -39,7 +39,7 @@ Shipped shipped_as(InputKind kind) {
 
 bool looks_like_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
 
-/// A speed that nothing would use is a mistake.
+/// Refuses a speed for a kind of device that neither the model nor the platform has.
 void check_speeds(const std::map<std::string, double>& speeds, const PlatformSpec& spec, const Model& model) {
   std::vector<std::string> known{model.profiles.front().device_kind};
   for (const DeviceKind& kind : spec.device_kinds) {
@@ -63,7 +63,8 @@ InputFile read_input(const std::string& name, InputKind kind) {
   return file;
 }
 
-/// Sizes grow with the microbatch; they are counted in 64 bits, so what files may hold is the limit here too.
+/// Refuses a microbatch size at which the model's sizes exceed the limit for model files. Sizes grow with the
+/// microbatch and are counted in 64 bits.
 void check_growth(const Model& model, std::int64_t microbatch_size) {
   for (const LayerGraph& graph : model.profiles) {
     double bytes = static_cast<double>(graph.input.value());
@@ -75,7 +76,7 @@ void check_growth(const Model& model, std::int64_t microbatch_size) {
     if (bytes * growth <= run_limits::kMostModelBytes) continue;
     throw InputError("with microbatches of " + std::to_string(microbatch_size) + " samples the sizes of the model " +
                          quote(graph.name) + " exceed 1 PiB",
-                     {}, "take smaller ones");
+                     {}, "choose a smaller --microbatch-size");
   }
 }
 
@@ -103,8 +104,8 @@ std::string find_input(const std::string& name, InputKind kind, const std::strin
 
 std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known) {
   if (!known.empty()) return suggest_name(name, known);
-  return "none is shipped in " + quote(data_folder().string()) +
-         ": STAGECRAFT_DATA may name the folder with traces, platforms and experiments/studies";
+  return "there are no shipped files in " + quote(data_folder().string()) +
+         "; set STAGECRAFT_DATA to the folder with traces, platforms and experiments/studies";
 }
 
 std::vector<ShippedFile> shipped_files(const std::string& folder) {

@@ -14,18 +14,18 @@ namespace stagecraft {
 
 /// A data file that comes with the program.
 struct ShippedFile {
-  std::string name;  ///< without folder and ending
+  std::string name;  ///< without folder and extension
   std::string path;
 };
 
-/// The YAML files of a data folder, `traces`, `platforms` or `experiments/studies`, by name. Data lies in the folder
-/// that the environment variable STAGECRAFT_DATA names, else in the source tree the program was built from.
+/// The YAML files of a data folder (`traces`, `platforms` or `experiments/studies`), sorted by name. The data folder is
+/// in the folder that the environment variable STAGECRAFT_DATA names, or else in the source tree of the program.
 [[nodiscard]] std::vector<ShippedFile> shipped_files(const std::string& folder);
 
-/// What to try in place of an unknown `name`: one of the shipped names, or, where there is none, another data folder.
+/// A hint for an unknown `name`: the shipped names, or to set STAGECRAFT_DATA if there are no shipped files.
 [[nodiscard]] std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known);
 
-/// A model and a platform, as the user names them and as they are.
+/// A model and a platform, with the hashes of their files.
 struct Inputs {
   Model model;
   Platform platform;
@@ -33,27 +33,27 @@ struct Inputs {
   std::string platform_hash;
 };
 
-/// Each name is a path, else the name of a shipped file. `speeds`: relative speeds of device kinds that the user gives;
-/// they come before the platform's.
-/// **Throws** InputError for a name that is neither, telling the shipped ones and the nearest, for what is wrong in a
-/// file, and for a speed of a kind that neither the platform nor the model knows.
+/// Each name is a path, or else the name of a shipped file. `speeds` are relative speeds of device kinds that the user
+/// gives; they replace the platform's.
+/// **Throws** InputError for a name that is neither (with the nearest shipped name), for an error in a file, and for a
+/// speed of a kind that neither the platform nor the model has.
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
                                  const std::map<std::string, double>& speeds);
 
 enum class InputKind { Model, Platform, Study };
 
-/// Where the file lies that `name` means: a path, relative to `base`, else the name of a shipped file. What looks like
-/// no path is a shipped study before it is a path: beside `./quickstart` there is a study of that name.
-/// **Throws** InputError for a name that is neither, telling the shipped ones and the nearest.
+/// The path of the file that `name` means: a path relative to `base`, or else the name of a shipped file. For studies a
+/// shipped name comes first, because the source tree has both a program `./quickstart` and a study of that name.
+/// **Throws** InputError for a name that is neither, with the nearest shipped name.
 [[nodiscard]] std::string find_input(const std::string& name, InputKind kind, const std::string& base = {});
 
-/// The same for one of them.
+/// Loads a model or a platform alone.
 [[nodiscard]] Model load_model(const std::string& name);
 [[nodiscard]] PlatformSpec load_platform_spec(const std::string& name);
 
-/// The profile at `microbatch_size`, or at the model's smallest measured size; `say` is told when the size lies outside
-/// several measured ones.
-/// **Throws** InputError if its sizes would exceed what a model file may hold.
+/// The profile at `microbatch_size`, or at the model's smallest measured size if there is none. Passes a warning to
+/// `say` if the size lies outside the range of the measured ones.
+/// **Throws** InputError if its sizes would exceed the limit for model files.
 [[nodiscard]] LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
                                     const std::function<void(const std::string&)>& say);
 

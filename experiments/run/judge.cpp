@@ -15,7 +15,7 @@
 namespace stagecraft {
 namespace {
 
-/// A finding for each reason of the schedule against the plan. A pattern that nothing would run is a mistake.
+/// Adds a finding for each reason why the schedule cannot run the plan.
 void judge_refusals(const ScheduleRefusals& refusals, std::vector<Finding>& findings) {
   for (const ScheduleRefusal& refusal : refusals) {
     const std::string hint = refusal.hint.empty() ? "" : " (" + refusal.hint + ")";
@@ -23,21 +23,22 @@ void judge_refusals(const ScheduleRefusals& refusals, std::vector<Finding>& find
   }
 }
 
-/// Of what a run keeps in memory at one time.
+/// Adds findings for runs that would need too much memory of this program at one time.
 void judge_size(const Plan& plan, const ScheduleProgram& program, std::vector<Finding>& findings) {
   const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
   if (program.at_once && computations > run_limits::kMostAtOnce) {
     findings.push_back({"size", std::nullopt,
                         "the schedule makes the order of all " + std::to_string(computations) +
-                            " computations at once, since stages share devices or times decide; at most " +
-                            std::to_string(run_limits::kMostAtOnce) + " are taken on"});
+                            " computations at once, because stages share devices or the order depends on times; at "
+                            "most " +
+                            std::to_string(run_limits::kMostAtOnce) + " are allowed"});
   }
   const std::int64_t pending = std::accumulate(program.in_flight.begin(), program.in_flight.end(), std::int64_t{0});
   if (pending > run_limits::kMostPending) {
     findings.push_back({"size", std::nullopt,
                         "the schedule keeps " + std::to_string(pending) +
-                            " microbatches in flight, all stages together; at most " +
-                            std::to_string(run_limits::kMostPending) + " are taken on"});
+                            " microbatches in flight on all stages together; at most " +
+                            std::to_string(run_limits::kMostPending) + " are allowed"});
   }
 }
 
@@ -51,7 +52,7 @@ void judge_program(const Plan& plan, const ScheduleProgram& program, std::vector
   if (plan.microbatches < least) {
     findings.push_back({"length", std::nullopt,
                         "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
-                            " microbatches with this plan to find its period, it has " +
+                            " microbatches with this plan to measure its period, but it has " +
                             std::to_string(plan.microbatches)});
   }
   judge_size(plan, program, findings);
@@ -74,9 +75,11 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
   const double microbatches = static_cast<double>(plan.microbatches);
   const double stages = static_cast<double>(std::max<std::size_t>(plan.stages.size(), 1));
   if (2.0 * microbatches * stages * static_cast<double>(iterations) > run_limits::kMostComputations) {
-    return "the run has more than 10^9 computations (2 x microbatches x stages x iterations), the most that are taken "
-           "on";
+    return "the run has more than 10^9 computations (2 x microbatches x stages x iterations), which is the limit";
   }
+  // An upper bound on the memory of the run, in doubles, so that it cannot overflow: the parameters once for each
+  // microbatch, each weight version and each copy of gradients and optimizer state, the stash of all microbatches, and
+  // the buffers at all boundaries.
   const LayerTotals sums = totals(graph);
   double boundaries = static_cast<double>(graph.input.value());
   for (const LayerEdge& edge : graph.edges) boundaries += static_cast<double>(edge.bytes.value());
@@ -87,8 +90,7 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
   const double bytes = copies * static_cast<double>(sums.parameters.value()) +
                        microbatches * static_cast<double>(sums.stash.value()) +
                        static_cast<double>(plan.training.boundary_buffers + 1) * boundaries;
-  if (bytes > run_limits::kMostBytes)
-    return "the memory that this run might need exceeds 1 EiB, the most that is counted";
+  if (bytes > run_limits::kMostBytes) return "the memory that this run might need exceeds 1 EiB, which is the limit";
   return std::nullopt;
 }
 

@@ -15,7 +15,7 @@ namespace stagecraft {
 
 struct Plan;
 
-/// What is wrong with a plan: a rule it breaks, and how.
+/// Something wrong with a plan: the rule that it breaks, and how.
 struct Finding {
   std::string rule;  ///< names, schedule, length, size, memory, or a rule of `check_plan`
   std::optional<std::uint32_t> stage;
@@ -23,25 +23,25 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// All that keeps a plan from being run: unknown names, broken rules, a schedule that cannot carry it out, a run too
-/// short to measure or too long to count.
+/// All reasons why a plan cannot be run: unknown names, broken rules, a schedule that cannot run it, a run that is too
+/// short to measure or too large to simulate.
 [[nodiscard]] std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform,
                                               const PlanReading& reading);
 
-/// What keeps literal orders from being orders of the plan. **Requires** a plan without findings.
+/// All reasons why literal orders do not fit the plan. **Requires** a plan without findings.
 [[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                                 const Schedule& orders);
 
-/// Refuses what `path` holds, saying `what` is wrong with it, the first finding and the number of the others.
-/// **Throws** InputError unless there is none.
+/// **Throws** InputError for the file `path` if there are findings. The message consists of `what`, the first finding
+/// and the number of the others.
 void refuse_findings(const std::string& path, const std::string& what, const std::vector<Finding>& findings,
                      const std::string& hint);
 
-/// Memory that did not fit, one finding for each place.
+/// One finding for each place (device or host) that ran out of memory.
 [[nodiscard]] std::vector<Finding> memory_findings(const Report& report, const Platform& platform);
 
-/// Why a run cannot be counted or carried out within reason, if so: more than 10^9 computations of one microbatch on
-/// one stage, or memory of more than 1 EiB.
+/// The reason why a run is too large, if it is: more than 10^9 computations (each of one microbatch on one stage), or
+/// possibly more than 1 EiB of memory.
 [[nodiscard]] std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& plan,
                                                       std::int64_t iterations);
 

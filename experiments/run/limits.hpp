@@ -6,7 +6,7 @@
 
 namespace stagecraft::run_limits {
 
-// How much one run may ask for, wherever it is asked: on the command line, in a study, in a plan file.
+// Upper limits for one run, wherever it is asked for: on the command line, in a study or in a plan file.
 
 inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 inline constexpr std::int64_t kMostSamples = 1'000'000'000;  ///< of a microbatch or a global batch
@@ -22,6 +22,6 @@ inline constexpr std::int64_t kMostAtOnce = 4'000'000;    ///< computations in o
 inline constexpr std::int64_t kMostPending = 10'000'000;  ///< microbatches in flight: each takes some 200 bytes
 
 inline constexpr std::int64_t kMostSizes =
-    1'000'000;  ///< of microbatches that are tried in place of one without a plan
+    1'000'000;  ///< microbatch sizes that are considered in the search for a smaller one with a plan
 
 }  // namespace stagecraft::run_limits

@@ -13,12 +13,13 @@
 
 namespace stagecraft {
 
-// Reading what stands behind an option. All throw InputError naming the option, what was expected and what was found.
+// Functions that read the value of an option. All throw InputError, which names the option, what was expected and what
+// was found.
 
 /// A whole number of `least` to `most`.
 [[nodiscard]] std::int64_t read_count_option(const std::string& option, const std::string& text, std::int64_t least,
                                              std::int64_t most);
-/// The same, none for an option that was not given (an empty text counts as given).
+/// The same, or none if the option is not given. An empty text counts as given.
 [[nodiscard]] std::optional<std::int64_t> read_count_option(const std::string& option,
                                                             const std::optional<std::string>& text, std::int64_t least,
                                                             std::int64_t most);
@@ -26,11 +27,11 @@ namespace stagecraft {
 /// A time of more than zero, with its unit, up to `most`.
 [[nodiscard]] Seconds read_time_option(const std::string& option, const std::string& text, Seconds most);
 
-/// The name given, if it is among the known ones.
+/// Returns `text`, which has to be one of the known names.
 [[nodiscard]] std::string read_choice_option(const std::string& option, const std::string& text,
                                              const std::vector<std::string>& known);
 
-/// A name that files may hold: not empty, no control characters.
+/// A name that may be written to files: not empty, and without control characters.
 [[nodiscard]] std::string read_name_option(const std::string& option, const std::string& text);
 
 /// `a=b` as (a, b), split at the first `=`.
@@ -40,16 +41,16 @@ namespace stagecraft {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> read_assignments(const std::string& option,
                                                                                 const std::vector<std::string>& texts);
 
-/// `a,b,c`; empty pieces are refused.
+/// The items of `a,b,c`; empty items are refused.
 [[nodiscard]] std::vector<std::string> read_list_option(const std::string& option, const std::string& text);
 
 /// `gradient_copies=1,optimizer_copies=2,…` over the defaults.
 [[nodiscard]] Training read_training_option(const std::optional<std::string>& text);
 
-/// `NAME` or `NAME,parameter=value,…`. Whether there is such a schedule with such parameters is for the caller to ask.
+/// `NAME` or `NAME,parameter=value,…`. The caller has to check that there is such a schedule with such parameters.
 [[nodiscard]] ScheduleChoice read_schedule_option(const std::string& option, const std::string& text);
 
-/// `KIND=x` each: relative speeds of device kinds.
+/// Relative speeds of device kinds, from texts `KIND=x`.
 [[nodiscard]] std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts);
 
 }  // namespace stagecraft

@@ -6,7 +6,8 @@
 namespace stagecraft {
 namespace {
 
-/// One input of the plan: what it was made for, and what is at hand.
+/// A warning if the plan was made for another model or platform than the given one. Hashes are compared if the plan has
+/// one, names otherwise.
 std::string mismatch(const std::string& kind, const std::string& planned_hash, const std::string& planned_name,
                      const std::string& hash, const std::string& name) {
   if (!planned_hash.empty() && planned_hash != hash) {

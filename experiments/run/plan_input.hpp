@@ -15,12 +15,12 @@ struct PlanInput {
   PlanReading reading;
 };
 
-/// Reads a plan file against a model and a platform. `say` is told when the plan was made for others.
-/// **Throws** InputError for what is not a plan at all.
+/// Reads a plan file for a model and a platform. Passes a warning to `say` if the plan was made for others.
+/// **Throws** InputError if the file is not a plan.
 [[nodiscard]] PlanInput load_plan(const std::string& path, const Inputs& inputs,
                                   const std::function<void(const std::string&)>& say);
 
-/// The same of a text that has been read from `path` already.
+/// The same for a text that has already been read from `path`.
 [[nodiscard]] PlanInput parse_plan_input(const std::string& text, const std::string& path, const Inputs& inputs,
                                          const std::function<void(const std::string&)>& say);
 

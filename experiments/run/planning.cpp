@@ -20,7 +20,7 @@ constexpr std::int64_t kMicrobatchesPerDevice = 4;
 ScheduleChoice schedule_of(const PlannerInfo& planner, const PlanningChoices& choices) {
   if (!choices.schedule) return {planner.default_schedule, {}};
   const std::string& name = choices.schedule->name;
-  if (name == "literal") throw InputError("no planner makes the orders of a literal schedule");
+  if (name == "literal") throw InputError("a planner cannot use the schedule 'literal', whose orders come from a file");
   static_cast<void>(schedule_parameters(*choices.schedule));  // refuses what is wrong with it
   return *choices.schedule;
 }
@@ -47,16 +47,17 @@ void complete(const LayerGraph& graph, const Platform& platform, Plan& plan, con
   if (has_default_length(choices)) plan.microbatches = std::max(plan.microbatches, least);
 }
 
-/// A plan of ours that breaks a rule is our bug; one whose schedule or length does not fit is the user's choice, and so
-/// is a platform that lacks the ways a planner takes for granted.
+/// Checks a planner's plan. A plan that breaks a rule is a bug of this program (InternalError). Exceptions are the
+/// user's choices (InputError): a schedule or length that does not fit, and a platform without a route that the planner
+/// assumes.
 void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   for (const Violation& violation : check_plan(graph, platform, plan)) {
     const std::string what = "planner " + quote(plan.planner) + " made a plan that ";
     if (violation.rule != Violation::Rule::Connection) {
       throw InternalError(what + "breaks a rule: " + violation.message);
     }
-    throw InputError(what + "needs a way that the platform does not have: " + violation.message, {},
-                     "give the pair a link or a route, or all pairs a default_link");
+    throw InputError(what + "needs a route that the platform does not have: " + violation.message, {},
+                     "add a link or a route for this pair to the platform, or a default_link for all pairs");
   }
   const std::vector<Finding> findings = judge_plan(graph, platform, {plan, {}});
   if (!findings.empty()) throw InputError(findings.front().message);
@@ -75,7 +76,7 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
   return request;
 }
 
-/// Whether there is a plan for microbatches of that size.
+/// Whether the planner finds a plan for microbatches of that size.
 bool has_plan(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size) {
   choices.microbatch_size = size;
   try {
@@ -86,6 +87,8 @@ bool has_plan(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices 
   }
 }
 
+/// The largest smaller microbatch size with a plan, by bisection over the candidate sizes. Bisection assumes that if a
+/// size has a plan, all smaller candidates have one too.
 std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, const Inputs& inputs,
                                                    const PlanningChoices& choices) {
   if (std::get<Infeasible>(planning.result).is_costly) return std::nullopt;

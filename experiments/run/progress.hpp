@@ -6,7 +6,7 @@
 
 namespace stagecraft {
 
-/// A line on standard error that tells how far a run has come; rewritten in place, wiped when the run ends.
+/// A line on standard error with the progress of a run. It is rewritten in place and removed when the run ends.
 class ProgressLine {
  public:
   /// Shows nothing unless `is_shown`.
@@ -25,7 +25,7 @@ class ProgressLine {
   std::uint64_t total_;
 };
 
-/// The same for the cells of a study, with the time that is left if the rest goes as what was done.
+/// The same for the cells of a study, with an estimate of the time left, from the mean time per cell so far.
 class StudyProgressLine {
  public:
   /// Shows nothing unless `is_shown`.

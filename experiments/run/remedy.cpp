@@ -26,7 +26,7 @@ bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
   }
 }
 
-/// The stages on devices that hold more than they have.
+/// The stages that have a replica on a device that ran out of memory.
 std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, const Report& report) {
   std::vector<StageId> stages;
   for (StageId id : indices<StageId>(plan.stages.size())) {
@@ -39,6 +39,8 @@ std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, 
   return stages;
 }
 
+/// The memory with which no device would have run out: the highest peak of those that did, plus the memory that is
+/// reserved there.
 std::optional<Bytes> enough_memory(const Platform& platform, const Report& report) {
   Bytes most{0};
   for (const DeviceReport& device : report.devices) {
@@ -48,11 +50,13 @@ std::optional<Bytes> enough_memory(const Platform& platform, const Report& repor
   return most > Bytes(0) ? std::optional(most) : std::nullopt;
 }
 
-/// The largest caps: of all lacking stages at once the least that each needs alone.
+/// For each stage that lacks memory, the largest cap on microbatches in flight with which its devices fit. The stages
+/// are capped one after the other, each with the caps of the previous ones in place. Empty if no cap makes some stage
+/// fit, or if the whole plan does not fit with all caps.
 std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& graph, const Platform& platform,
                                                             Plan plan, const std::vector<StageId>& stages) {
   std::vector<std::pair<StageId, std::int64_t>> caps;
-  if (plan.schedule.name == "literal") return caps;  // its orders are given
+  if (plan.schedule.name == "literal") return caps;  // its orders are given and follow no cap
   const ScheduleProgram before = require_schedule(graph, platform, plan);
   for (StageId id : stages) {
     Stage& stage = plan.stages[id.value()];
@@ -74,6 +78,8 @@ std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& gr
   return fits(graph, platform, plan) ? caps : std::vector<std::pair<StageId, std::int64_t>>{};
 }
 
+/// Whether the plan fits if the given stages recompute all their layers: each layer as a segment of its own if
+/// `by_layer`, otherwise each stage as one segment.
 bool fits_recomputed(const LayerGraph& graph, const Platform& platform, Plan plan, const std::vector<StageId>& stages,
                      bool by_layer) {
   for (StageId id : stages) {

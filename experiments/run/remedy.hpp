@@ -12,9 +12,10 @@
 
 namespace stagecraft {
 
-/// Changes of which each alone would let a plan fit, judged by the ledger; none where it would not.
+/// Changes of which each alone would make a plan fit in memory, according to the memory ledger. A field is empty or
+/// false if that change would not be enough.
 struct Remedies {
-  std::optional<Bytes> memory;                  ///< that every device has at least, what is reserved included
+  std::optional<Bytes> memory;                  ///< of every device, the reserved part included
   std::optional<std::int64_t> microbatch_size;  ///< the largest smaller one, with as many microbatches
   /// Stage and cap: the largest caps on microbatches in flight per replica, of every stage that lacks memory.
   std::vector<std::pair<StageId, std::int64_t>> in_flight;
@@ -23,12 +24,13 @@ struct Remedies {
   friend bool operator==(const Remedies&, const Remedies&) = default;
 };
 
-/// What would let `plan` fit whose devices overflow in `report`. `graph` is the model at the plan's microbatch size.
+/// Changes that would make `plan` fit, whose devices ran out of memory in `report`. `graph` is the model at the plan's
+/// microbatch size.
 [[nodiscard]] Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan,
                                      const Report& report);
 
-/// The largest number in [1, `end`) that `holds` if it holds up to some number and from there on not, by bisection;
-/// none if it does not hold for 1.
+/// The largest number in [1, `end`) for which `holds` is true, by bisection; none if it is false for 1. **Requires**
+/// that `holds` is true up to some number and false from there on.
 [[nodiscard]] std::optional<std::int64_t> largest_below(std::int64_t end,
                                                         const std::function<bool(std::int64_t)>& holds);
 

@@ -5,12 +5,12 @@
 
 namespace stagecraft {
 
-/// What the options that every verb takes say, and where messages go.
+/// The values of the options that every verb takes, and the receiver of messages.
 struct Settings {
   bool json = false;
-  bool timings = true;    ///< whether results tell how long planning and replaying took
-  bool progress = false;  ///< whether someone watches: only on a terminal
-  /// Takes a line for the user that is no result: a warning, a note. Without a final newline.
+  bool timings = true;    ///< whether results contain the times that planning and replaying took
+  bool progress = false;  ///< whether to show progress; true only if standard error is a terminal
+  /// Shows the user a line that is not part of the result, such as a warning or a note. It has no final newline.
   std::function<void(const std::string&)> say = [](const std::string&) {};
 };
 

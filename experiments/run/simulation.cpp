@@ -43,13 +43,14 @@ void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform
   simulation.timeline = std::move(outcome.timeline);
 }
 
-/// Whether each way of a cut has a channel of its own on the analytic network.
+/// Whether each direction across a cut has a channel of its own on the analytic network.
 bool is_full_duplex(const ScheduleChoice& schedule) {
   return schedule.name == family_spp_pe.name && processing_settings(schedule).full_duplex;
 }
 
-/// A plan that the analytic network cannot carry, for want of a link that it takes, has no load there; nor has one of
-/// several pipelines, which share devices, or one in a literal order with tensors to pass on, which then go straight.
+/// The load of the busiest stage or channel (`pipeline_load`). There is none if the platform lacks a route that the
+/// analytic network needs, if the plan has several pipelines, which share devices, or if a plan with literal orders has
+/// edges that skip stages: their tensors then go straight to their receivers, not from stage to stage.
 std::optional<Seconds> load_of(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const bool is_literal = plan.schedule.name == "literal";
   if (is_literal && boundaries(graph, plan) != chain_boundaries(graph, plan)) return std::nullopt;
@@ -61,7 +62,7 @@ std::optional<Seconds> load_of(const LayerGraph& graph, const Platform& platform
   }
 }
 
-/// Evaluates the plan, and takes what is wanted of the spans on their way.
+/// Evaluates the plan, and collects timeline and traffic from its spans if they are wanted.
 Report evaluate_into(Simulation& simulation, const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const SimulationChoices& choices = simulation.choices;
   const bool takes_timeline = choices.timeline && choices.engine == EngineChoice::Evaluate;

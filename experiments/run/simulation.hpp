@@ -23,33 +23,33 @@ struct SimulationChoices {
   EngineChoice engine = EngineChoice::Replay;
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;
-  bool in_place = false;            ///< whether to replay in this process, which can do so once in its life
-  bool timeline = false;            ///< whether the whole timeline is wanted too
-  bool traffic = false;             ///< whether what moves between places is wanted too
+  bool in_place = false;            ///< whether to replay in this process; a process can do so only once
+  bool timeline = false;            ///< whether to keep the whole timeline
+  bool traffic = false;             ///< whether to sum up the traffic between places
   std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
-  Events events;                    ///< what changes during the run, in either engine
-  std::string events_hash;          ///< SHA-256 of the file they came from; empty: none
-  /// Mixed with the seed of every jitter among the events, so that one file serves many runs of different noise. Below
-  /// 2^63, to be shown in JSON.
+  Events events;                    ///< changes during the run, for either engine
+  std::string events_hash;          ///< SHA-256 of the events file; empty: none
+  /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,
+  /// because JSON shows it as a signed number.
   std::optional<std::uint64_t> noise_seed;
 };
 
 [[nodiscard]] const char* to_string(EngineChoice engine);
 [[nodiscard]] const char* to_string(NetworkModel network);
 
-/// A plan carried out.
+/// The result of simulating a plan.
 struct Simulation {
   SimulationChoices choices;
   Report report;
   Figures evaluated;  ///< the same run without contention
-  /// What the busiest stage or channel of an iteration has to do (`pipeline_load`); none for an asynchronous schedule,
-  /// for several pipelines, and where some replicas have no way to each other.
+  /// The time for which the busiest stage or channel works in an iteration (`pipeline_load`). None for an asynchronous
+  /// schedule, for several pipelines, and if the platform lacks a route between some replicas.
   std::optional<Seconds> load;
   Timeline timeline;
   Traffic traffic;  ///< if it was wanted
   Seconds wall_time;
 
-  /// (predicted − simulated) / simulated, of the iteration time or the period; none without a claim.
+  /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
 };
 

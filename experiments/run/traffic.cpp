@@ -49,7 +49,8 @@ TrafficCause TrafficFold::cause_of(const Op& op) const {
   return {op.kind, replicas_[first].stage, replicas_[first].stage};
 }
 
-/// An all-reduce of an asynchronous run tells no microbatch: the n-th between two replicas ends their n-th round.
+/// Whether a transfer belongs to the whole rounds that count. An all-reduce of an asynchronous run names no microbatch;
+/// but the n-th one between two replicas ends their n-th round, so it is counted by the transfers before it.
 bool TrafficFold::is_counted(const Op& op, std::int64_t transfers_before) const {
   if (synchronous_) return true;
   if (op.kind != OpKind::AllReduce) return std::int64_t{op.microbatch} < parts_;

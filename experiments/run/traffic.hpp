@@ -20,7 +20,7 @@ namespace stagecraft {
 
 struct Plan;
 
-/// What is moved, and between which stages; of an all-reduce or a swap, the stage itself.
+/// What is moved, and between which stages. For an all-reduce or a swap both are the stage itself.
 struct TrafficCause {
   OpKind kind = OpKind::Activation;
   StageId from;
@@ -37,18 +37,18 @@ struct Flow {
   friend auto operator<=>(const Flow&, const Flow&) = default;
 };
 
-/// All that a run moves between places.
+/// All transfers of a run between places.
 struct Traffic {
   std::vector<Flow> flows;  ///< by cause, then by places
-  std::int64_t parts = 1;   ///< iterations, or of an asynchronous run microbatches, that the bytes are of
+  std::int64_t parts = 1;  ///< number of iterations, or of microbatches in an asynchronous run, that the bytes sum over
 };
 
-/// Folds the transfers of a run into what each cause moves between each pair of places. Of an asynchronous run only
-/// whole rounds count: as many microbatches as all numbers of replicas divide, so that the average is exact.
+/// Sums up the transfers of a run by cause and pair of places. In an asynchronous run only whole rounds count, that is
+/// a number of microbatches that every stage's number of replicas divides: then the average per microbatch is exact.
 class TrafficFold {
  public:
-  /// `platform` must outlive the fold. **Requires** the plan that runs, ready for its schedule, and a run of that many
-  /// iterations if it flushes.
+  /// `platform` must outlive the fold. **Requires** the plan that runs, ready for its schedule. `iterations` is the
+  /// number of iterations of the run if the schedule flushes.
   TrafficFold(const Platform& platform, const Plan& plan, std::int64_t iterations);
 
   void add(const Span& span, const Op& op);
@@ -68,7 +68,7 @@ class TrafficFold {
   };
   struct Amount {
     std::int64_t transfers = 0;
-    double bytes = 0.0;  ///< of those that count; whole up to 2^53
+    double bytes = 0.0;  ///< of the transfers that count; exact up to 2^53
   };
 
   [[nodiscard]] TrafficCause cause_of(const Op& op) const;
@@ -81,7 +81,7 @@ class TrafficFold {
   std::unordered_map<Pair, Amount, PairHash> sums_;
 };
 
-/// A plan evaluated on its platform, with what it moves.
+/// A plan's evaluation, with its traffic.
 struct TrafficEvaluation {
   Report report;
   Traffic traffic;
@@ -89,7 +89,7 @@ struct TrafficEvaluation {
 /// **Requires** and **Throws** as `evaluate_plan`.
 [[nodiscard]] TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
-/// Bytes by cause, of all flows or of those over each link: most first, ties by cause.
+/// Bytes by cause, largest first and ties by cause: of all flows, or of the flows over each link.
 using Loads = std::vector<std::pair<TrafficCause, double>>;
 [[nodiscard]] Loads loads_by_cause(const Traffic& traffic);
 [[nodiscard]] std::map<LinkId, Loads> loads_by_link(const Platform& platform, const Traffic& traffic);

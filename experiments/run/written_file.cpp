@@ -43,7 +43,7 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 
 void refuse_overwriting(const std::optional<std::string>& path, const std::vector<std::string>& inputs) {
   if (!path) return;
-  std::error_code problem;  // of files that are not there, which are no inputs
+  std::error_code problem;  // set if one of the files does not exist; then the output is not this input
   for (const std::string& input : inputs) {
     if (!std::filesystem::equivalent(*path, input, problem) || problem) continue;
     throw InputError("cannot be written: the command reads it", {*path, 0, 0, ""}, "name another file");

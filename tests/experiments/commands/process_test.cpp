@@ -59,7 +59,7 @@ TEST_CASE("process: data is looked for where STAGECRAFT_DATA says") {
   for (const char* command : {"describe vgg16", "compare --model vgg16 --platform p3.8xlarge-x4"}) {
     const ShellRun run = shell(std::string("STAGECRAFT_DATA=/nonexistent $S ") + command);
     CHECK(run.code == 2);
-    CHECK(run.err.find("none is shipped in '/nonexistent': STAGECRAFT_DATA may name") != std::string::npos);
+    CHECK(run.err.find("there are no shipped files in '/nonexistent'; set STAGECRAFT_DATA to") != std::string::npos);
   }
 }
 
