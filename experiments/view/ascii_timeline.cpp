@@ -16,7 +16,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kUsualColumns = 100;
-constexpr std::size_t kLeastCells = 20;  ///< of a row, however narrow the terminal
+constexpr std::size_t kLeastCells = 20;  ///< columns of a row, even if the terminal is narrower
 constexpr std::size_t kColumnsPerComputation = 2;
 constexpr std::size_t kTickDistance = 20;
 constexpr std::size_t kMostDevices = 64;
@@ -49,10 +49,10 @@ const Sign* sign_of(OpKind kind) {
   return found == kSigns.end() ? nullptr : &*found;
 }
 
-/// How time becomes columns.
+/// The mapping from time to columns.
 struct Scale {
   Seconds begin;
-  Seconds column;  ///< that one column stands for
+  Seconds column;  ///< time that one column stands for
   std::size_t columns = 0;
   [[nodiscard]] std::size_t at(Seconds time) const {
     const double exact = (time - begin) / column;
@@ -60,19 +60,19 @@ struct Scale {
   }
 };
 
-/// What is drawn of a run.
+/// The part of a run that is drawn.
 struct Picture {
-  std::vector<TimelineEntry> computations;  ///< of more than no time
+  std::vector<TimelineEntry> computations;  ///< those that take time
   std::vector<TimelineEntry> transfers;
   Seconds begin;
   Seconds end;
-  std::map<PlaceId, std::vector<StageId>> stages;  ///< of each device that computes, in order
-  bool names_stages = false;                       ///< some device has several
+  std::map<PlaceId, std::vector<StageId>> stages;  ///< for each device that computes, its stages in ascending order
+  bool names_stages = false;                       ///< whether some device has several stages, so labels name them
   std::set<OpKind> drawn;
-  std::size_t left_out = 0;
+  std::size_t left_out = 0;  ///< computations shorter than a column
 };
 
-/// The last iteration, or the whole run where nothing marks iterations.
+/// Sets begin and end of the picture: the last iteration, or the whole run if no barriers mark iterations.
 void find_extent(const Timeline& timeline, Picture& picture) {
   for (const TimelineEntry& entry : timeline) picture.end = std::max(picture.end, entry.end);
   std::vector<Seconds> barriers;
@@ -80,7 +80,8 @@ void find_extent(const Timeline& timeline, Picture& picture) {
     if (entry.kind == OpKind::Barrier) barriers.push_back(entry.end);
   }
   std::ranges::sort(barriers);
-  // The end of the last iteration is the end of the run; an asynchronous run goes on after its marks.
+  // Only if the last barrier is the end of the run do barriers mark iterations. An asynchronous run goes on after its
+  // barriers and is drawn whole.
   if (barriers.size() > 1 && barriers.back() >= picture.end) picture.begin = barriers[barriers.size() - 2];
 }
 
@@ -112,7 +113,9 @@ bool all_fall_on(const Picture& picture, Seconds unit) {
   });
 }
 
-/// As many columns as there are, or a little less where every computation then has its exact length.
+/// Chooses the time of a column. If all computations start and end at multiples of a unit (the shortest computation, or
+/// half, a third or a quarter of it), a unit gets a whole number of columns, so that every computation is drawn with
+/// its exact length; the picture may then be a little narrower than `columns`. Otherwise the picture uses all columns.
 Scale choose_scale(const Picture& picture, std::size_t columns) {
   const Seconds length = picture.end - picture.begin;
   Seconds shortest = length;
@@ -127,7 +130,8 @@ Scale choose_scale(const Picture& picture, std::size_t columns) {
   return {picture.begin, length / static_cast<double>(columns), columns};
 }
 
-/// What is written into an entry's columns: of a long number only the last digits, and the stage only where it fits.
+/// The label of an entry in `room` columns: its letter, as many of the last digits of the microbatch as fit, and the
+/// stage (`a`, `b`, ...) if there is still a column for it.
 std::string label_of(const Picture& picture, const TimelineEntry& entry, std::size_t room) {
   std::string letter(1, sign_of(entry.kind)->letter);
   const bool has_number =
@@ -174,7 +178,8 @@ std::vector<Row> device_rows(Picture& picture, const Platform& platform, const S
   return rows;
 }
 
-/// A row for each pair of places; transfers that overlap take further rows. Each has a column at least.
+/// A row for each pair of places; transfers that overlap in time go to further rows of the pair. Each transfer takes at
+/// least one column.
 std::vector<Row> transfer_rows(Picture& picture, const Platform& platform, const Scale& scale) {
   std::map<std::pair<PlaceId, PlaceId>, std::vector<const TimelineEntry*>> pairs;
   for (const TimelineEntry& entry : picture.transfers) pairs[{entry.from, entry.to}].push_back(&entry);
@@ -182,7 +187,7 @@ std::vector<Row> transfer_rows(Picture& picture, const Platform& platform, const
   for (auto& [ends, entries] : pairs) {
     std::ranges::sort(entries, {}, [](const TimelineEntry* entry) { return std::pair(entry->start, entry->id); });
     const std::size_t first = rows.size();
-    std::vector<std::size_t> free_from;  // of each row of this pair, the first free column
+    std::vector<std::size_t> free_from;  // the first free column of each row of this pair
     for (const TimelineEntry* entry : entries) {
       const std::size_t begin = std::min(scale.at(entry->start), scale.columns - 1);
       const std::size_t end = std::max(scale.at(entry->end), begin + 1);
@@ -201,7 +206,7 @@ std::vector<Row> transfer_rows(Picture& picture, const Platform& platform, const
   return rows;
 }
 
-/// Times below the columns they belong to.
+/// The time axis: every kTickDistance columns the time at that column.
 std::string axis(const Scale& scale) {
   std::string line;
   for (std::size_t column = 0; column < scale.columns; column += kTickDistance) {
@@ -245,7 +250,7 @@ std::size_t name_width(const Picture& picture, const Platform& platform, bool tr
   return width;
 }
 
-/// Computations of the device that has most.
+/// The largest number of computations on one device.
 std::size_t most_computations(const Picture& picture) {
   std::map<PlaceId, std::size_t> counts;
   std::size_t most = 0;
@@ -259,16 +264,16 @@ std::string ascii_timeline(const Timeline& timeline, const Platform& platform, c
   Picture picture = take(timeline);
   if (picture.computations.empty()) return "there is nothing to draw: no computation takes any time\n";
   if (picture.stages.size() > kMostDevices) {
-    return "too large to draw: " + std::to_string(picture.stages.size()) + " devices, of which at most " +
-           std::to_string(kMostDevices) + " are drawn\n";
+    return "too large to draw: " + std::to_string(picture.stages.size()) + " devices; at most " +
+           std::to_string(kMostDevices) + " can be drawn\n";
   }
   const std::size_t names = name_width(picture, platform, options.transfers) + 1;
   const std::size_t cells = std::max(options.columns, names + kLeastCells) - names;
   const std::size_t most = most_computations(picture);
   if (most * kColumnsPerComputation > cells) {
     return "too large to draw: a device runs " + std::to_string(most) + " computations, and " +
-           std::to_string(options.columns) + " columns have room for " +
-           std::to_string(cells / kColumnsPerComputation) + "; fewer microbatches or a wider terminal would do\n";
+           std::to_string(options.columns) + " columns are enough for " +
+           std::to_string(cells / kColumnsPerComputation) + "; use fewer microbatches or a wider terminal\n";
   }
   const Scale scale = choose_scale(picture, cells);
   std::vector<Row> rows = device_rows(picture, platform, scale);

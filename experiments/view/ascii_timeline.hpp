@@ -9,21 +9,21 @@
 namespace stagecraft {
 
 struct PictureOptions {
-  std::size_t columns = 100;  ///< that a line may take
-  bool transfers = false;     ///< whether there are rows for transfers, too
+  std::size_t columns = 100;  ///< the longest line
+  bool transfers = false;     ///< whether to draw rows for transfers, too
 };
 
-/// A run drawn in characters: a row for each device that computes, time to the right, each computation its letter and
-/// its microbatch (`F3`, `B0`), filled with dashes to its length; idle time is dots. With several iterations the last
-/// one is drawn. Computations shorter than a column are left out and counted below the picture.
+/// A run drawn in characters: a row for each device that computes, with time from left to right. A computation is its
+/// letter and its microbatch (`F3`, `B0`), filled with dashes to its length; idle time is dots. Of several iterations
+/// the last one is drawn. Computations shorter than a column are left out and counted below the picture.
 ///
-/// **Returns** a sentence that says what would fit, instead, for a run of more computations than can be told apart: one
-/// for every two columns.
+/// **Returns** a sentence instead if the run is too large to draw: if it has too many devices, or if a device runs more
+/// than one computation for every two columns.
 /// **Cost** O(entries · log entries).
 [[nodiscard]] std::string ascii_timeline(const Timeline& timeline, const Platform& platform,
                                          const PictureOptions& options);
 
-/// Columns of the terminal that standard output is, or 100 if it is none.
+/// The width of the terminal in columns if standard output is one, otherwise 100.
 [[nodiscard]] std::size_t terminal_columns();
 
 }  // namespace stagecraft

@@ -18,7 +18,7 @@ std::string or_dash(const std::optional<Seconds>& value) { return value ? format
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
-/// The device whose memory is fullest, as `peak/capacity`.
+/// `peak / capacity` of the device with the highest share of its memory in use.
 std::string fullest_memory(const Report& report) {
   const DeviceReport* fullest = nullptr;
   double highest = -1.0;
@@ -57,7 +57,7 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
   return cells;
 }
 
-/// Why rows have no figures, or figures that no machine would show.
+/// The reason why a row has no figures, or figures that no machine could reach because memory does not suffice.
 std::string note(const ComparisonRow& row, const Platform& platform) {
   if (!row.planning) {
     const std::string refusal = row.refusal->what();

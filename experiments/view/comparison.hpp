@@ -13,13 +13,13 @@
 
 namespace stagecraft {
 
-/// What one planner made of a model, and what became of it.
+/// The result of one planner for one model: its plan and the simulation of the plan.
 struct ComparisonRow {
   const PlannerInfo* planner = nullptr;
   std::optional<Planning> planning;
-  std::optional<Simulation> simulation;  ///< of a plan
-  Figures evaluated;                     ///< likewise: of one iteration on the platform's links, without contention
-  std::optional<InputError> refusal;     ///< why the planner did not take the request, if so
+  std::optional<Simulation> simulation;  ///< if there is a plan
+  Figures evaluated;                     ///< of one iteration of the plan on the platform's links, without contention
+  std::optional<InputError> refusal;     ///< why the planner refused the request, if it did
 
   [[nodiscard]] const Plan* plan() const;
   /// `ok`, `out_of_memory`, `infeasible` or `refused`.
@@ -35,7 +35,7 @@ struct Comparison {
 /// One table for each model.
 [[nodiscard]] std::string comparison_text(const std::vector<Comparison>& comparisons, bool timings);
 
-/// `{"platform": …, "models": [{"model": …, "rows": […]}]}`, a row's `simulation` as `simulate --json` shows it.
+/// `{"platform": …, "models": [{"model": …, "rows": […]}]}`. The `simulation` of a row is as in `simulate --json`.
 [[nodiscard]] Detail::Record comparison_record(const std::vector<Comparison>& comparisons, bool timings);
 
 }  // namespace stagecraft

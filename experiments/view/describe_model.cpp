@@ -63,7 +63,7 @@ std::vector<std::size_t> extremes(const std::vector<double>& values, bool ascend
   return positions;
 }
 
-/// The layers that stand out in one quantity, with their share of the whole.
+/// The layers with the largest values of one quantity and their shares of the sum, or the smallest cuts.
 struct Ranking {
   std::string text;
   Detail::List list;
@@ -94,7 +94,7 @@ Ranking smallest_cuts(const LayerGraph& graph, const std::vector<LayerId>& order
   return ranking;
 }
 
-/// What a planner will have to deal with.
+/// The layers and cuts that matter most to a planner.
 std::vector<std::pair<std::string, Ranking>> rankings(const LayerGraph& graph, const std::vector<LayerId>& order,
                                                       const std::vector<Bytes>& cuts) {
   const auto time = [](const Layer& layer) { return (layer.forward + layer.backward).value(); };
@@ -106,7 +106,7 @@ std::vector<std::pair<std::string, Ranking>> rankings(const LayerGraph& graph, c
           {"smallest cuts", smallest_cuts(graph, order, cuts)}};
 }
 
-/// The layers in canonical order, for people and for programs.
+/// The layers in canonical order, as text and as JSON.
 Description all_layers(const LayerGraph& graph, const std::vector<LayerId>& order, const std::vector<Bytes>& cuts) {
   Table table{{"layer", "type", "forward", "backward", "parameters", "stash", "checkpoint", "workspace", "cut after"},
               {}};

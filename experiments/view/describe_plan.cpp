@@ -49,7 +49,7 @@ std::string memory_table(const Platform& platform, const Report& evaluated) {
   Table table{{"memory at its peak"}, {}};
   for (std::size_t i = 0; i < kMemoryCategories; ++i)
     table.header.emplace_back(to_string(static_cast<MemoryCategory>(i)));
-  table.header.insert(table.header.end(), {"sum", "of"});
+  table.header.insert(table.header.end(), {"sum", "usable"});
   for (const DeviceReport& device : evaluated.devices) {
     std::vector<std::string> row{platform.devices[device.device].name};
     for (Bytes bytes : device.memory.breakdown) row.push_back(format_human_bytes(bytes));
@@ -74,7 +74,8 @@ Detail::List memory_list(const Platform& platform, const Report& evaluated) {
   return list;
 }
 
-/// What each cause moves, and between how many pairs of places.
+/// The bytes that one cause moves in an iteration (or microbatch), and the number of pairs of places between which it
+/// moves them.
 struct Exchange {
   TrafficCause cause;
   double bytes = 0.0;

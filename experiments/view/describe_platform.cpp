@@ -14,9 +14,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMostRows = 40;  ///< of a table for people; JSON has all
+constexpr std::size_t kMostRows = 40;  ///< rows of a table in the text; JSON has all
 
-/// Places that are reached in the same way.
+/// Places with equally good routes from the first device: same bandwidth, latency and number of links.
 struct RouteGroup {
   PlaceId first;
   PlaceId last;
@@ -26,7 +26,7 @@ struct RouteGroup {
   BytesPerSecond bandwidth;
 };
 
-/// The ways from the first device to every other device, nearest numbers first, and at last to its host.
+/// The routes from the first device to every other device, in the order of their numbers, and then to its host.
 std::vector<RouteGroup> routes_from_first(const Platform& platform) {
   std::vector<RouteGroup> groups;
   std::map<std::tuple<bool, bool, double, double, std::size_t>, std::size_t> known;
@@ -62,7 +62,7 @@ std::string links_text(const Platform& platform, const Route& route) {
   return text.empty() ? "-" : text;
 }
 
-/// What JSON has in full is cut for people.
+/// The table with the number of the rows that were left out, if any.
 std::string cut_table(const Table& table, std::size_t row_count) {
   const std::size_t others = row_count - table.rows.size();
   return "\n" + to_text(table) + (others > 0 ? "and " + std::to_string(others) + " more (--json has all)\n" : "");
@@ -93,10 +93,10 @@ std::string routes_table(const Platform& platform, const std::vector<RouteGroup>
   return cut_table(table, groups.size());
 }
 
-/// A link that what is nearer to the devices cannot fill.
+/// Whether the link can never be the bottleneck, because the links nearer to the devices cannot fill it.
 bool is_never_full(const Link& link) { return link.load_limit <= link.bandwidth; }
 
-/// The name with `*` for each number in it: what links of one kind have in common.
+/// The name with `*` in place of each number, which is the same for all links of one kind.
 std::string pattern_of(const std::string& name) {
   std::string pattern;
   for (char c : name) {
@@ -108,7 +108,7 @@ std::string pattern_of(const std::string& name) {
 }
 
 struct LinkGroup {
-  std::string name;  ///< of a single one; a pattern of several
+  std::string name;  ///< the link's name, or a pattern if there are several
   std::size_t count = 0;
   const Link* first = nullptr;
 };
@@ -139,7 +139,7 @@ std::string links_table(const Platform& platform) {
   return cut_table(table, groups.size());
 }
 
-/// None where some devices are not connected.
+/// The levels of the platform; none if some devices are not connected.
 std::optional<std::vector<Level>> known_levels(const Platform& platform) {
   if (platform.devices.size() > 1 && !smallest_pair_bandwidth(platform)) return std::nullopt;
   return levels(platform);
@@ -212,7 +212,7 @@ Detail::List routes_list(const Platform& platform, const std::vector<RouteGroup>
   return list;
 }
 
-/// Each kind of node with its number, and what joins them.
+/// Each kind of node with the number of such nodes, and the network between the nodes.
 std::string nodes_text(const Platform& platform) {
   const auto* form = std::get_if<NodeForm>(&platform.spec.form);
   if (form == nullptr) return "";

@@ -35,7 +35,7 @@ Description describe_architecture(const Architecture& network) {
   if (const std::int64_t tied = tied_parameter_count(network); tied > 0) {
     text += " and " + std::to_string(tied) + " tied copies";
   }
-  text += "; of a sample: " + short_number(flops / kGiga) + " Gflop in the forward, " +
+  text += "; per sample: " + short_number(flops / kGiga) + " Gflop in the forward pass, " +
           format_human_bytes(Bytes(network.input_bytes)) + " of input\n";
   return {text,
           {{"kind", "architecture"},
@@ -58,10 +58,10 @@ Description describe_device(const DeviceDescription& device) {
                             ", fp16 " + rate_text(device.fp16) + "; profiles are computed in " +
                             to_string(device.precision) + "\n";
   const Efficiency& share = device.efficiency;
-  const std::string reached = "reached: " + percent(share.convolution) + " in convolutions, " + percent(share.linear) +
-                              " in linear layers, " + percent(share.matmul) + " in batched products, " +
-                              percent(share.memory) + " of the memory bandwidth; a kernel starts in " +
-                              format_human_seconds(device.launch_overhead) + "\n";
+  const std::string reached =
+      "reached of these peaks: " + percent(share.convolution) + " in convolutions, " + percent(share.linear) +
+      " in linear layers, " + percent(share.matmul) + " in batched products; " + percent(share.memory) +
+      " of the memory bandwidth; starting a kernel takes " + format_human_seconds(device.launch_overhead) + "\n";
   return {head + peaks + reached,
           {{"kind", "device"},
            {"name", device.name},

@@ -13,7 +13,7 @@ namespace stagecraft {
 
 struct Plan;
 
-/// What a file means, for people and for programs.
+/// The explanation of a file, as text and as JSON.
 struct Description {
   std::string text;
   Detail::Record record;
@@ -22,10 +22,11 @@ struct Description {
 /// Totals, the layers and cuts that stand out, and all layers in canonical order with the bytes of the cut after each.
 [[nodiscard]] Description describe_model(const Model& model);
 
-/// Kinds, devices, links, levels, and the ways from the first device to all places.
+/// Kinds, devices, links, levels, and the routes from the first device to all other devices and to its host.
 [[nodiscard]] Description describe_platform(const Platform& platform);
 
-/// Stages with their layers and time, each device's memory by category, what crosses between stages, and all traffic.
+/// Stages with their layers and time, each device's memory by category, the bytes at each boundary between stages, and
+/// all traffic.
 /// **Requires** a plan without violations.
 [[nodiscard]] Description describe_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                         const TrafficEvaluation& evaluation);
@@ -33,7 +34,7 @@ struct Description {
 /// Counts of operators, layers, blocks, parameters and operations.
 [[nodiscard]] Description describe_architecture(const Architecture& network);
 
-/// Peak rates, memory, and what share of the peaks the cost model takes.
+/// Peak rates, memory, and the shares of the peaks that the cost model assumes.
 [[nodiscard]] Description describe_device(const DeviceDescription& device);
 
 }  // namespace stagecraft

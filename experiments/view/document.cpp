@@ -21,7 +21,7 @@ Table escaped(Table table, const Escape& escape) {
   return table;
 }
 
-/// With a backslash before each sign that Markdown or the HTML in it would take for markup.
+/// The text with a backslash before each character that Markdown, or HTML inside it, would take for markup.
 std::string markdown(const std::string& text) {
   std::string result;
   for (const char c : one_line(text)) {

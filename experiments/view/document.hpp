@@ -10,18 +10,18 @@
 
 namespace stagecraft {
 
-/// A heading with what stands below it, in this order. Texts are as they are meant: each form of the document escapes
+/// A heading and its content, in the order of the fields. Texts are not escaped: each format of the document escapes
 /// what it would take for markup.
 struct Section {
   std::string heading;                 ///< empty: none
   std::vector<std::string> sentences;  ///< a line each
   std::optional<Table> table;
-  std::set<std::size_t> strong_rows;  ///< of the table; shown so where the form allows it
+  std::set<std::size_t> strong_rows;  ///< rows of the table to emphasize, if the format can
   std::set<std::size_t> weak_rows;
   std::vector<std::string> items;  ///< a list
 };
 
-/// What a report says, whatever it is written as.
+/// The content of a report, independent of its format.
 struct Document {
   std::string title;
   std::vector<Section> sections;
@@ -33,10 +33,10 @@ struct Document {
 /// Markdown as GitHub reads it.
 [[nodiscard]] std::string to_markdown(const Document& document);
 
-/// One HTML file that needs no other and runs no script.
+/// One HTML file that needs no other files and runs no script.
 [[nodiscard]] std::string to_html(const Document& document);
 
-/// Text on one line: control characters and bytes that are no UTF-8 are escaped, `\n` or `\x1b`.
+/// Text on one line: control characters and bytes that are not UTF-8 are escaped, as in `\n` or `\x1b`.
 [[nodiscard]] std::string one_line(const std::string& text);
 
 }  // namespace stagecraft

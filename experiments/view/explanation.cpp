@@ -63,7 +63,7 @@ std::string breakdown_text(const MemoryBreakdown& breakdown) {
   return text;
 }
 
-/// What fills the device that lacks most at its peak.
+/// The memory at its peak, by category, of the device that lacks most.
 std::string fullest_text(const Report& report, const Platform& platform) {
   const DeviceReport* fullest = nullptr;
   for (const DeviceReport& device : report.devices) {
@@ -88,9 +88,10 @@ std::string remedies_text(const Remedies& remedies) {
     caps += (caps.empty() ? "" : ", ") + std::to_string(cap) + " in stage " + std::to_string(stage.value());
   }
   if (!caps.empty()) add("fewer microbatches in flight (in_flight): " + caps);
-  if (remedies.recompute_layers) add("every layer recomputed by itself in the stages that lack memory");
-  if (remedies.recompute_stages) add("the whole stage recomputed as one segment, where memory is lacking");
-  return text.empty() ? "" : "  each of these alone would fit:" + text + "\n";
+  if (remedies.recompute_layers) add("recomputation of each single layer, in the stages that lack memory");
+  if (remedies.recompute_stages)
+    add("recomputation of the whole stage as one segment, for each stage that lacks memory");
+  return text.empty() ? "" : "  the plan would fit with any one of:" + text + "\n";
 }
 
 }  // namespace
@@ -105,10 +106,10 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Plan& p
 
 std::string cause_text(const TrafficCause& cause) {
   const std::string from = std::to_string(cause.from.value());
-  const std::string way = from + " -> " + std::to_string(cause.to.value());
+  const std::string direction = from + " -> " + std::to_string(cause.to.value());
   switch (cause.kind) {
-    case OpKind::Activation: return "activations " + way;
-    case OpKind::Gradient: return "gradients " + way;
+    case OpKind::Activation: return "activations " + direction;
+    case OpKind::Gradient: return "gradients " + direction;
     case OpKind::AllReduce: return "all-reduce of stage " + from;
     case OpKind::SwapOut: return "swap-out of stage " + from;
     default: return "swap-in of stage " + from;

@@ -14,10 +14,10 @@ namespace stagecraft {
 
 struct Plan;
 
-/// What the figures of a run do not say by themselves.
+/// The causes behind the figures of a run.
 struct Explanation {
-  std::map<LinkId, Loads> loads;  ///< what crosses each link; empty where transfers cross none
-  Remedies remedies;              ///< of a run out of memory
+  std::map<LinkId, Loads> loads;  ///< the traffic over each link; empty if transfers cross no links
+  Remedies remedies;              ///< if the run is out of memory
 };
 
 /// **Requires** `graph`, the model at the plan's microbatch size, and a simulation of `plan` with its traffic.
@@ -28,17 +28,18 @@ struct Explanation {
 [[nodiscard]] std::string cause_text(const TrafficCause& cause);
 
 /// The time that an iteration, or a microbatch in the steady state, would take if every device that the plan uses were
-/// busy all the time: what balance and overlap could gain at most.
+/// busy all the time. It is a bound on what better balance and overlap could gain.
 [[nodiscard]] Seconds all_busy_time(const Report& report);
 
-/// The bottleneck and what it is busy with, and the busiest links.
+/// The bottleneck with the traffic that keeps it busy, and the busiest links.
 [[nodiscard]] std::string bottleneck_text(const Report& report, const Plan& plan, const Platform& platform,
                                           const Explanation& explanation);
 
-/// One line for each run of places that lack as much.
+/// One line for each sequence of consecutive places that lack the same amount.
 [[nodiscard]] std::string lacking_text(const Report& report, const Platform& platform);
 
-/// Where memory was lacking, what filled the fullest device, and what would fit; empty if nothing was lacking.
+/// The places that lack memory, the contents of the device that lacks most, and the changes that would make the plan
+/// fit; empty if memory sufficed.
 [[nodiscard]] std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies);
 
 /// As `simulate --json` shows them.

@@ -38,7 +38,7 @@ Detail device_peaks(const PlanRun& run) {
   return peaks;
 }
 
-/// The place that lacks most; null if everything fits.
+/// The place that lacks the most memory; null if everything fits.
 const MemoryOverflow* worst_overflow(const Report& report) {
   const auto worst = std::ranges::max_element(report.overflows, {}, &MemoryOverflow::excess);
   return worst == report.overflows.end() ? nullptr : &*worst;
@@ -73,7 +73,8 @@ using Id = FigureId;
 using Kind = FigureKind;
 using Run = const PlanRun&;
 
-/// To add a figure: here, to `FigureId`, and to docs/reference/study-results.md.
+/// All figures, in the order of `FigureId`. To add one, add it here, to `FigureId` and to
+/// docs/reference/study-results.md.
 std::vector<FigureInfo> make_figures() {
   return {
       {Id::IterationTime, "iteration_time_s", Kind::Time,

@@ -50,7 +50,7 @@ enum class FigureId : std::size_t {
   Details,
 };
 
-/// What a figure measures: how it is stored, and how it is shown to people.
+/// The kind of a figure decides how it is stored and how it is shown.
 enum class FigureKind {
   Time,   ///< seconds
   Rate,   ///< samples per second
@@ -62,14 +62,14 @@ enum class FigureKind {
   Record,
 };
 
-/// A plan that was carried out.
+/// A plan and its simulation.
 struct PlanRun {
   const Simulation& simulation;
   const Plan& plan;
   const Platform& platform;
 };
 
-/// A figure: the one place that has its name.
+/// A figure. Its name, kind and formula are defined here and nowhere else.
 struct FigureInfo {
   using OfRun = Detail (*)(const PlanRun&);
   using OfAnswer = Detail (*)(const Planning&);
@@ -77,7 +77,7 @@ struct FigureInfo {
   FigureId id;
   std::string_view name;  ///< the column, and the key in JSON (docs/reference/study-results.md)
   FigureKind kind;
-  std::variant<OfRun, OfAnswer> value;  ///< null where it does not apply
+  std::variant<OfRun, OfAnswer> value;  ///< its formula; the result is null where the figure does not apply
 };
 
 /// By `FigureId`.
@@ -90,7 +90,8 @@ struct FigureInfo {
 /// A figure of a run under its name, null where it does not apply. **Requires** a figure of runs.
 [[nodiscard]] Detail::Record::value_type figure_entry(FigureId id, const PlanRun& run);
 
-/// All figures that apply to a planner's answer and, where that is a plan, to its run.
+/// All figures that apply to a planner's answer and, if the answer is a plan, to its run. Figures that are null are
+/// left out.
 [[nodiscard]] Detail::Record figure_record(const Planning& planning, const std::optional<PlanRun>& run);
 
 /// `stage 2`, or the link's name.

@@ -85,7 +85,7 @@ std::string actions_text(const Stage& stage) {
   return text;
 }
 
-/// The largest peak of a stage's devices, marked where it exceeds what the device has.
+/// The largest peak of a stage's devices, with `!` if the memory of one of them does not suffice.
 std::string memory_text(const Report& report, const Stage& stage) {
   Bytes largest{0};
   bool fits = true;
@@ -120,7 +120,7 @@ std::string figures_text(const std::string& who, const Figures& figures) {
          "\n";
 }
 
-/// What would do in place of the request; empty if nothing is known to.
+/// A line with the changes of the request that would lead to a plan; empty if none is known.
 std::string remedy_text(const Planning& planning) {
   const auto& infeasible = std::get<Infeasible>(planning.result);
   const std::int64_t size = planning.graph.microbatch_size;
@@ -130,9 +130,9 @@ std::string remedy_text(const Planning& planning) {
     text += (text.empty() ? "" : ", or ") + std::string("microbatches of ") +
             std::to_string(*planning.largest_microbatch_size) + " instead of " + std::to_string(size) + " samples";
   } else if (!text.empty() && !infeasible.is_costly && size > 1) {
-    text += "; no smaller microbatch does";
+    text += "; no smaller microbatch size fits";
   }
-  return text.empty() ? "" : "what would do: " + text + "\n";
+  return text.empty() ? "" : "would fit with " + text + "\n";
 }
 
 }  // namespace

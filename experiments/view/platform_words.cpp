@@ -73,7 +73,7 @@ std::string level_words(const Platform& platform, const FatTreeNetwork& tree, st
   const std::string members = i == 0 ? "node" : "switch";
   std::string text = "\n  level " + std::to_string(i + 1) + ": " + counted(switches, "switch") + " of " +
                      counted(level.children, members);
-  if (i >= platform.network.levels.size()) return text + ", which nothing leaves";
+  if (i >= platform.network.levels.size()) return text + ", the top of the tree";
   const Link& uplink = platform.links[platform.network.levels[i].forward(0)];
   const std::string uplinks = level.uplinks == 1 ? "an uplink" : std::to_string(level.uplinks) + " uplinks";
   return text + ", each with " + uplinks + " of " + format_human_bandwidth(uplink.bandwidth) + ", " +
@@ -99,7 +99,8 @@ std::string dragonfly_words(const Platform& platform, const DragonflyNetwork& dr
   const std::uint64_t groups = (platform.nodes.size() + of_group - 1) / of_group;
   return "a dragonfly of " + counted(groups, "group") + " of " + counted(dragonfly.routers_per_group, "router") +
          " of " + counted(dragonfly.nodes_per_router, "node") + "; a link of " + link_words(dragonfly.local_link) +
-         " for each pair of routers of a group, of " + link_words(dragonfly.global_link) + " for each pair of groups";
+         " for each pair of routers in a group, a link of " + link_words(dragonfly.global_link) +
+         " for each pair of groups";
 }
 
 }  // namespace

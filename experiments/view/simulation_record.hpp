@@ -11,12 +11,13 @@ namespace stagecraft {
 
 struct Plan;
 
-/// A simulation as `simulate --json` shows it (contract, section 9). `memory_bytes` of a device is what plans may use:
-/// its memory less what is reserved. `overflows` lists where memory did not fit, when first, and by how much.
+/// A simulation as `simulate --json` shows it (docs/reference/report.md). `memory_bytes` of a device is the memory that
+/// plans may use, that is, without the reserved part. `overflows` lists the places that ran out of memory, when they
+/// first did, and how much they lack.
 [[nodiscard]] Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
                                                const Explanation& explanation, bool timings);
 
-/// Every operation of a run that takes part in it, by start, then id.
+/// Every operation of the timeline, by start, then id.
 [[nodiscard]] Detail::List timeline_list(const Timeline& timeline, const Platform& platform);
 
 }  // namespace stagecraft

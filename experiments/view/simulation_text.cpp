@@ -12,7 +12,7 @@ namespace {
 
 std::string or_dash(const std::optional<Seconds>& value) { return value ? format_human_seconds(*value) : "-"; }
 
-/// The largest peak of a device, with the place's name left out.
+/// The largest peak memory of a device, without the device's name.
 std::string largest_peak(const Figures& figures) {
   Bytes largest{0};
   for (const auto& [device, peak] : figures.peak_memory) largest = std::max(largest, peak);
@@ -30,7 +30,9 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
 
 std::string comparison_text(const Simulation& simulation, const Plan& plan) {
   const Figures simulated = simulation.report.figures();
-  const auto row = [&](const std::string& name, const Figures& figures) {  // a claim of the other kind is none
+  // A plan may predict an iteration time where the simulation has a period, or the other way round; the cell is then
+  // `-`.
+  const auto row = [&](const std::string& name, const Figures& figures) {
     const std::optional<Seconds> time = simulated.period ? figures.period : figures.iteration_time;
     return std::vector<std::string>{name, or_dash(time), largest_peak(figures)};
   };
@@ -38,7 +40,7 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan) {
   table.rows.push_back(row("predicted by the planner", plan.predicted));
   table.rows.push_back(row("evaluated without contention", simulation.evaluated));
   if (simulation.choices.engine == EngineChoice::Replay) table.rows.push_back(row("replayed", simulated));
-  if (simulation.load) table.rows.push_back({"load of its busiest part", or_dash(simulation.load), ""});
+  if (simulation.load) table.rows.push_back({"busiest stage or channel", or_dash(simulation.load), ""});
   std::string text = to_text(table);
   if (const auto error = simulation.prediction_error(plan.predicted)) {
     text += "prediction error: " + signed_percent(*error) + "\n";
@@ -54,7 +56,7 @@ std::string stages_text(const std::vector<StageId>& stages) {
 
 std::string device_table(const Report& report, const Platform& platform) {
   Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "update", "bubble",
-               "in flight", "peak memory", "of"},
+               "in flight", "peak memory", "usable"},
               {}};
   for (const DeviceReport& device : report.devices) {
     const TimeSplit& time = device.time;

@@ -10,9 +10,9 @@ namespace stagecraft {
 
 struct Plan;
 
-/// A simulation for people: headline figures, one line for each device of where its time went, the bottleneck
-/// and the busiest links, what would fit if memory was lacking, and what was predicted, evaluated and simulated side by
-/// side.
+/// A simulation as text: the main figures, a line for each device with the shares of its time, the bottleneck and the
+/// busiest links, the changes that would make the plan fit if memory was lacking, and the predicted, evaluated and
+/// simulated times side by side.
 [[nodiscard]] std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                                           const Explanation& explanation, bool timings);
 

@@ -11,7 +11,7 @@
 namespace stagecraft {
 namespace {
 
-/// Characters of a UTF-8 text.
+/// The number of characters of a UTF-8 text: all bytes but continuation bytes.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

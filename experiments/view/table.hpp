@@ -10,23 +10,23 @@ namespace stagecraft {
 struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;  ///< as long as the header
-  std::size_t left_columns = 1;                ///< so many are flush left, the others right
-  bool is_last_left = false;                   ///< the last column is flush left too
+  std::size_t left_columns = 1;                ///< number of leading columns that are aligned left; others align right
+  bool is_last_left = false;                   ///< whether the last column is aligned left too
   [[nodiscard]] bool is_left(std::size_t column) const {
     return column < left_columns || (is_last_left && column + 1 == header.size());
   }
 };
 
-/// One line for the header, one for each row; columns are two blanks apart, no line ends in a blank.
+/// One line for the header and one for each row. Columns are two blanks apart, and no line ends in a blank.
 [[nodiscard]] std::string to_text(const Table& table);
 
 /// `ratio` of 0 to 1 as `12.3 %`.
 [[nodiscard]] std::string percent(double ratio);
 
-/// With its sign: `+12.3 %`; none for what rounds to zero.
+/// The ratio with its sign: `+12.3 %`; without a sign if it rounds to zero.
 [[nodiscard]] std::string signed_percent(double ratio);
 
-/// Three digits or more: `1234`, `56.7`, `0.0891`.
+/// The number with three significant digits, or all digits before the point: `1234`, `56.7`, `0.0891`.
 [[nodiscard]] std::string short_number(double value);
 
 }  // namespace stagecraft

@@ -122,13 +122,13 @@ TEST_CASE("plan: an infeasible answer says how much memory and which microbatch 
   const Ran ran = plan({"--microbatches", "100"});
   CHECK(ran.code == 3);
   CHECK(ran.out.find("no plan: device 'a' would hold 101 MiB of 95.4 MiB; in stage 0; 5.72 MiB too much\n") == 0);
-  CHECK(ran.out.find("what would do: 101 MiB on every device, or microbatches of 3 instead of 4 samples\n") !=
+  CHECK(ran.out.find("would fit with 101 MiB on every device, or microbatches of 3 instead of 4 samples\n") !=
         std::string::npos);
   const Json json = Json::parse(plan({"--microbatches", "100", "--json"}).out);
   CHECK(json["smallest_memory_bytes"] == 106'000'000);
   CHECK(json["largest_microbatch_size"] == 3);
-  // With 400 samples in all, smaller microbatches are more microbatches: the stashes stay 100 MB.
-  CHECK(plan({"--global-batch", "400"}).out.find("on every device; no smaller microbatch does\n") != std::string::npos);
+  // Of 400 samples in all, smaller microbatches are more microbatches: the stashes stay 100 MB.
+  CHECK(plan({"--global-batch", "400"}).out.find("on every device; no smaller microbatch size fits\n") != std::string::npos);
 }
 
 TEST_CASE("simulate: several iterations are all listed, and the last one counts") {
