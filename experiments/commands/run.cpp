@@ -119,7 +119,7 @@ Answer answer_dry_run(const Manifest& manifest, const Expansion& expansion, cons
   }
   const std::optional<Trial> trial = settings.timings ? try_cells(manifest, run.cells) : std::nullopt;
   if (trial) run.cell = trial->cell;
-  if (trial && trial->failure) settings.say("warning: of a few cells that were tried fails " + *trial->failure);
+  if (trial && trial->failure) settings.say("warning: in a trial of a few cells, one failed: " + *trial->failure);
   return {.text = dry_run_text(run), .json = to_json(dry_run_record(run))};
 }
 

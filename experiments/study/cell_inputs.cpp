@@ -15,14 +15,14 @@
 namespace stagecraft {
 namespace {
 
-/// The content of a file after overrides, as JSON, which every reader of YAML takes.
+/// The content of a file after overrides, as JSON, which every YAML parser can read.
 std::string overridden(const std::string& text, const std::string& path, const Keys& overrides) {
   Detail content = read_detail(parse_yaml(text, path));
   for (const auto& [name, value] : overrides) set_value(content, name, value);
   return to_json(content, -1);
 }
 
-/// Reads a file of the cell. What is wrong after an override has no line in the file, so it is told by its key alone.
+/// Reads a file of the cell. With overrides an error has no line in the file, so the refusal names only its key.
 template <class Parse>
 auto load(const StudyFile& file, const Keys& overrides, std::string& hash, const Parse& parse) {
   const std::string text = read_text_file(file.path);
@@ -72,7 +72,7 @@ void check_files(const Manifest& manifest) {
   for (const StudyFile& file : manifest.files) {
     if (sha256(read_bytes_file(file.path)) == file.sha256) continue;
     throw InputError("has changed since the study began", {file.path, 0, 0, ""},
-                     "put the old content back, or start the study anew with another --out");
+                     "restore the old content, or start the study again with another --out");
   }
 }
 

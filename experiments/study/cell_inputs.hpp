@@ -8,12 +8,11 @@
 
 namespace stagecraft {
 
-/// The model and the platform of a cell, with the values that its keys `model.…` and `platform.…` give in place of
-/// those of the files.
-/// **Throws** InputError for values that the file's format does not take.
+/// The model and the platform of a cell. The cell's keys `model.…` and `platform.…` replace values of the files.
+/// **Throws** InputError for values that the file's format does not allow.
 [[nodiscard]] Inputs load_inputs(const Manifest& manifest, const CellSpec& cell);
 
-/// One of them, with the SHA-256 of its file.
+/// A model or a platform, with the SHA-256 of its file's content after overrides.
 template <class Input>
 struct HashedInput {
   Input input;
@@ -22,12 +21,12 @@ struct HashedInput {
 [[nodiscard]] HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell);
 [[nodiscard]] HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& cell);
 
-/// Equal for cells with equal models.
+/// Cells with equal keys have equal models.
 [[nodiscard]] std::string model_key(const CellSpec& cell);
-/// Likewise platforms.
+/// Cells with equal keys have equal platforms.
 [[nodiscard]] std::string platform_key(const CellSpec& cell);
 
-/// **Throws** InputError if a file is no longer as it was when the study began.
+/// **Throws** InputError if a file has changed since the study began.
 void check_files(const Manifest& manifest);
 
 }  // namespace stagecraft

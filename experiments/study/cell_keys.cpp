@@ -1,4 +1,4 @@
-// The keys of a cell: how a study file writes each, and what each asks for.
+// The keys of a cell: how each is read from a study file, and which part of the cell's run it sets.
 #include "experiments/study/cell_keys.hpp"
 
 #include "experiments/run/external_planner.hpp"
@@ -24,14 +24,14 @@ namespace {
 using ReadKey = std::function<void(const YamlNode& node, Keys& into)>;
 using TakeKey = void (*)(const Detail& value, CellSpec& spec);
 
-/// A key by its name: how it is read from a study file, and what it asks for.
+/// A key: its name, the function that reads it from a study file, and the function that applies it to a CellSpec.
 struct CellKey {
   std::string name;
   ReadKey read;
-  TakeKey take = nullptr;  ///< null: it asks for nothing
+  TakeKey take = nullptr;  ///< null: the key does not change the run
 };
 
-const char* const kNodeCount = "platform.nodes.count";  // what `nodes` stands for
+const char* const kNodeCount = "platform.nodes.count";  // the key `nodes` is short for this one
 
 template <class T>
 const T& as(const Detail& value) {
@@ -63,7 +63,7 @@ std::vector<std::string> schedule_names() {
   return names;
 }
 
-/// An option of a planner, checked against its table; an external one has none.
+/// Reads an option of a planner and checks it against the planner's table of options. An external planner has no table.
 void read_option(const std::string& planner, const std::string& option, const YamlNode& node, Keys& into) {
   if (!is_external(planner)) {
     try {
@@ -89,8 +89,9 @@ ScheduleChoice read_schedule_text(const YamlNode& node) {
   }
 }
 
-/// `schedule: NAME`, `NAME,PARAMETER=VALUE,…` or `{name: NAME, PARAMETER: VALUE, …}`: as the command line has it, the
-/// parameters in the order of the schedule's table.
+/// Reads `schedule: NAME`, `NAME,PARAMETER=VALUE,…` or `{name: NAME, PARAMETER: VALUE, …}`. The key's value is the text
+/// of the command line, with the parameters in the order of the schedule's table, so that equal schedules are equal
+/// texts.
 void read_schedule(const YamlNode& node, Keys& into) {
   const bool is_map = node.kind() == YamlKind::Map;
   ScheduleChoice choice = is_map ? ScheduleChoice{read_name(node.at("name")), {}} : read_schedule_text(node);
@@ -115,13 +116,13 @@ void read_schedule(const YamlNode& node, Keys& into) {
   set_key(into, "schedule", schedule_text(choice));
 }
 
-/// `planner: NAME`, or `planner: {name: NAME, label: …, schedule: …, OPTION: VALUE, …}`. An external planner may have
-/// an option `schedule` of its own.
+/// Reads `planner: NAME`, or `planner: {name: NAME, label: …, schedule: …, OPTION: VALUE, …}`. For an external planner
+/// `schedule` is one of its own options.
 void read_planner(const YamlNode& node, Keys& into) {
   const bool is_map = node.kind() == YamlKind::Map;
   const YamlNode name_node = is_map ? node.at("name") : node;
   const std::string name = read_name(name_node);
-  if (name == "exec:") name_node.fail_expected("a program behind exec:");
+  if (name == "exec:") name_node.fail_expected("the path of a program after exec:");
   if (!is_external(name)) static_cast<void>(read_word(name_node, planner_names()));
   set_key(into, "planner", name);
   if (!is_map) return;
@@ -137,7 +138,7 @@ void read_planner(const YamlNode& node, Keys& into) {
   }
 }
 
-/// A word of the user's own, which nothing but tables reads.
+/// Reads a tag: a word that the user chooses, and that only tables use.
 void read_tag(const std::string& key, const YamlNode& node, Keys& into) {
   static_cast<void>(read_name(node));
   set_key(into, key, read_detail(node));
@@ -153,7 +154,7 @@ ReadKey word_key(const std::string& name, const std::vector<std::string>& known)
   return [=](const YamlNode& node, Keys& into) { set_key(into, name, read_word(node, known)); };
 }
 
-/// A key that stands under its own name. `make_read` is one of the functions above, `more` its further arguments.
+/// A key that a cell keeps under its own name. `make_read` is one of the functions above, `more` its further arguments.
 template <class MakeRead, class... More>
 CellKey key(const char* name, TakeKey take, MakeRead make_read, const More&... more) {
   return {name, make_read(name, more...), take};
@@ -165,7 +166,7 @@ void read_share(const YamlNode& node, Keys& into) {
   set_key(into, "training.input_gradient_release", share);
 }
 
-/// What training keeps in memory: `training.KEY`, or `training: {KEY: VALUE, …}`.
+/// The keys `training.KEY`, also written `training: {KEY: VALUE, …}`: copies and buffers that training keeps in memory.
 const std::vector<CellKey>& training_keys() {
   static const std::vector<CellKey> kKeys = {
       key(
@@ -206,7 +207,7 @@ void read_training(const YamlNode& node, Keys& into) {
   for (const auto& [name, value] : node.entries()) read_training_key(name, value, into);
 }
 
-/// The keys that are no path into something else.
+/// The keys with a fixed name, as opposed to paths such as `options.PLANNER.KEY` or `platform.KEY`.
 const std::vector<CellKey>& plain_keys() {
   static const std::vector<CellKey> kKeys = {
       key(
@@ -251,7 +252,7 @@ const std::vector<CellKey>& plain_keys() {
   return kKeys;
 }
 
-/// `options.PLANNER.KEY`; the name of an external planner may itself hold points.
+/// Reads `options.PLANNER.KEY`. The name of an external planner may contain dots, so its key starts after the last dot.
 void read_option_path(const std::string& path, const YamlNode& node, Keys& into) {
   const std::string rest = path.substr(std::string("options.").size());
   const std::size_t point = is_external(rest) ? rest.rfind('.') : rest.find('.');
@@ -264,7 +265,7 @@ void read_option_path(const std::string& path, const YamlNode& node, Keys& into)
   read_option(planner, rest.substr(point + 1), node, into);
 }
 
-/// A value as the command line would give it.
+/// A value as text, as one would write it on the command line.
 std::string option_text(const Detail& value) {
   if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
   if (const auto* flag = std::get_if<bool>(&value.value)) return *flag ? "true" : "false";
@@ -285,7 +286,7 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
   } else if (name.starts_with("tag.") && !name.ends_with('.')) {
     read_tag(name, node, into);
   } else if ((name.starts_with("model.") || name.starts_with("platform.")) && !name.ends_with('.')) {
-    set_key(into, name, read_detail(node, study_limits::kMostNodes));  // looked at where the file is read
+    set_key(into, name, read_detail(node, study_limits::kMostNodes));  // checked when the file is read
   } else {
     std::vector<std::string> known = {"options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY",
                                       "tag.NAME"};

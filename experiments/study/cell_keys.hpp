@@ -8,13 +8,13 @@
 
 namespace stagecraft {
 
-/// Reads one key of a cell and its value from a study file, and sets the flat keys they stand for: a planner's entries
+/// Reads one key of a cell and its value from a study file, and sets the flat keys that it means: a planner's entries
 /// become `options.PLANNER.OPTION`, `nodes` becomes `platform.nodes.count`, `training: {…}` becomes `training.KEY`.
-/// **Throws** InputError naming the place of a key that cells do not have, or of a value that the key cannot take.
+/// **Throws** InputError that names the place of an unknown key, or of a value that the key cannot have.
 void read_cell_key(const std::string& name, const YamlNode& node, Keys& into);
 
-/// Reads the name of a key that tells cells apart, and returns the name that cells have it under.
-/// **Throws** InputError naming the place of a name that is none.
+/// Reads the name of a key of cells, as a table of the report uses it, and returns the name under which cells keep it.
+/// **Throws** InputError that names the place of an unknown name.
 [[nodiscard]] std::string read_cell_key_name(const YamlNode& node);
 
 }  // namespace stagecraft

@@ -22,8 +22,8 @@
 namespace stagecraft {
 namespace {
 
-/// What the process of a cell tells: that its inputs took little time, and its row behind the byte of its status; after
-/// the last row it takes no more.
+/// The messages of the child process. LightInputs: the cell's inputs loaded quickly. Row: the cell's row, as a byte for
+/// its status and then its line. LastRow: the same, and the child takes no more cells.
 enum class CellFrame : std::uint32_t { LightInputs, Row, LastRow };
 
 std::string encode(const RowLine& row) { return static_cast<char>(row.status) + row.line; }
@@ -31,7 +31,7 @@ RowLine decode(const std::string& bytes) { return {static_cast<CellStatus>(bytes
 
 constexpr std::chrono::milliseconds kLightLoad(200);
 
-/// The kernel gives this process no more memory than allowed.
+/// Sets the memory limit of this process, which the kernel enforces, and turns core dumps off.
 void limit_memory(const StudyLimits& limits) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -41,7 +41,7 @@ void limit_memory(const StudyLimits& limits) {
   setrlimit(RLIMIT_DATA, &data);
 }
 
-/// The kernel ends this process after that time; never for 0.
+/// Lets the kernel end this process (SIGALRM) after that time; 0 cancels the alarm.
 void set_alarm(Seconds time) {
   const double whole = std::floor(time.value());
   itimerval timer{};
@@ -51,7 +51,7 @@ void set_alarm(Seconds time) {
 }
 
 std::string out_of_memory_text(const StudyLimits& limits) {
-  if (!limits.memory) return "the machine has not enough memory";
+  if (!limits.memory) return "the machine does not have enough memory";
   return "needs more than the " + format_whole_bytes(*limits.memory) + " of memory that limits.memory gives a cell";
 }
 
@@ -79,22 +79,22 @@ std::optional<std::size_t> read_order(int orders) {
   return count == ssize_t{sizeof cell} ? std::optional(cell) : std::nullopt;
 }
 
-/// What the end of a child without a row means.
+/// The row of a cell whose child process ended without giving one.
 Row row_of_end(const StudyCell& cell, const StudyLimits& limits, const ChildEnd& end) {
   if (end.signal == SIGALRM) {
-    return failed_row(cell.key, CellStatus::Timeout, "was not done after " + format_seconds(limits.time));
+    return failed_row(cell.key, CellStatus::Timeout, "did not finish within " + format_seconds(limits.time));
   }
-  std::string message = "left with exit code " + std::to_string(end.exit_code);
+  std::string message = "ended with exit code " + std::to_string(end.exit_code);
   if (end.signal != 0) {
-    message = "died of signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
-    if (end.signal == SIGKILL) message += ", as when the machine runs out of memory";
+    message = "was killed by signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
+    if (end.signal == SIGKILL) message += ", as happens when the machine runs out of memory";
   }
   return failed_row(cell.key, CellStatus::Crashed, std::move(message));
 }
 
 }  // namespace
 
-/// The process that cells run in, and the way to tell it which.
+/// The child process in which cells run, and the socket through which it is told their positions.
 struct CellRunner::Host {
   Host() {
     std::array<int, 2> ends{};
@@ -121,7 +121,8 @@ CellRunner::CellRunner(const Manifest& manifest) : manifest_(manifest), inputs_(
 
 CellRunner::~CellRunner() = default;
 
-/// The host's side: one cell after another, until one leaves what the next might notice.
+/// Runs in the child: one cell after another, until a cell crashes or leaves process-wide state that could influence
+/// the next one (SimGrid, CBC). The order for the next cell then finds no child, and `run` starts a new one.
 void CellRunner::serve(int orders, const FrameSender& sender) const {
   limit_memory(manifest_.limits);
   std::signal(SIGALRM, SIG_DFL);
@@ -147,11 +148,12 @@ void CellRunner::start_host() {
   close(std::exchange(host_->theirs, -1));
 }
 
-/// With its row a cell is done, however long its process would take to end.
+/// Sends a cell to the child and waits for its row. A cell is done as soon as its row is there; the end of the process
+/// is not waited for.
 RowLine CellRunner::ask_host(std::size_t position) {
   const StudyCell& cell = manifest_.cells[position];
   host_->is_used = true;
-  send(host_->ours, &position, sizeof position, MSG_NOSIGNAL);  // where that fails, no row comes
+  send(host_->ours, &position, sizeof position, MSG_NOSIGNAL);  // if it fails, the child is dead and no row comes
   while (const std::optional<Frame> frame = host_->process->receive()) {
     const auto kind = static_cast<CellFrame>(frame->kind);
     if (kind == CellFrame::LightInputs) {
@@ -166,7 +168,8 @@ RowLine CellRunner::ask_host(std::size_t position) {
   return row_line(row_of_end(cell, manifest_.limits, end));
 }
 
-/// What kills a cell may be what those before it have left, in memory above all: then it has a process of its own.
+/// If a cell crashes in a child that has run other cells, their leftovers may be the cause, above all the memory that
+/// they still hold. The cell is then run again in a fresh child, and only that result counts.
 RowLine CellRunner::run(std::size_t position) {
   if (inputs_.keep(read_cell(manifest_.cells[position].cell))) host_.reset();
   if (host_ == nullptr) start_host();

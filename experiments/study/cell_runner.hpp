@@ -10,9 +10,9 @@
 
 namespace stagecraft {
 
-/// Runs cells one after another in child processes under the study's limits: whatever a cell does, it costs one row.
-/// Cells share one child until one of them leaves process-wide state behind (SimGrid, CBC) or crashes; the next cell
-/// then gets a fresh child.
+/// Runs cells one after another in child processes under the study's limits. A cell that crashes, hangs or needs too
+/// much memory affects only its own row. Cells share one child until one of them leaves process-wide state behind
+/// (SimGrid, CBC) or crashes; the next cell then gets a fresh child.
 class CellRunner {
  public:
   /// **Requires** a manifest that outlives the runner.
@@ -23,9 +23,9 @@ class CellRunner {
   CellRunner(CellRunner&&) = delete;
   CellRunner& operator=(CellRunner&&) = delete;
 
-  /// **Requires** a process without further threads, which has not run SimGrid itself.
-  /// The cell of that position in the manifest.
-  /// **Throws** InternalError if the system refuses a process.
+  /// Runs the cell at that position in the manifest.
+  /// **Requires** that this process has only one thread and has not run SimGrid itself, because it forks.
+  /// **Throws** InternalError if the system refuses to create a process.
   [[nodiscard]] RowLine run(std::size_t position);
 
  private:
@@ -35,8 +35,8 @@ class CellRunner {
   [[nodiscard]] RowLine ask_host(std::size_t position);
 
   const Manifest& manifest_;
-  KeptInputs inputs_;           ///< of the cells that follow, which are forked with them
-  std::unique_ptr<Host> host_;  ///< waits for the next cell; none if the last one left it otherwise
+  KeptInputs inputs_;           ///< inputs loaded before the fork, so that the children have them in memory
+  std::unique_ptr<Host> host_;  ///< the child that waits for the next cell; null if the next cell needs a new one
 };
 
 }  // namespace stagecraft

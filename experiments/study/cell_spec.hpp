@@ -9,13 +9,13 @@
 
 namespace stagecraft {
 
-/// What a cell asks for, as values. The cell's keys are how a study file writes it, how the manifest keeps it and what
-/// tables compare; whoever runs a cell reads them once.
+/// A cell's run, as typed values. Study files, manifests and tables use the cell's keys instead; they are converted
+/// once, when the cell is run.
 struct CellSpec {
-  std::string model;  ///< this and the next two: a file or a name, as the study writes it
+  std::string model;  ///< like platform and events a path or a name, as written in the study
   std::string platform;
   std::string events;    ///< empty: none
-  Keys model_values;     ///< by path in the file: what takes the place of its own values
+  Keys model_values;     ///< values that replace those of the file, by their path in it
   Keys platform_values;  ///< likewise
   std::string planner;
   PlanningChoices planning;
@@ -24,7 +24,7 @@ struct CellSpec {
   std::uint64_t noise_seed = 0;
 };
 
-/// **Throws** InputError for keys that no study file would give, as those of a manifest that someone has changed.
+/// **Throws** InputError for keys that no study file can give, for example from a manifest that was edited.
 [[nodiscard]] CellSpec read_cell(const Cell& cell);
 
 }  // namespace stagecraft

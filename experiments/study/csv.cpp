@@ -8,7 +8,8 @@
 namespace stagecraft {
 namespace {
 
-/// Blanks at the ends stand in quotes as well: some readers drop them otherwise.
+/// Whether a text needs quotes. Texts that begin or end with a blank get them too, because some readers drop such
+/// blanks.
 bool needs_quotes(std::string_view text) {
   if (text.empty()) return false;
   return text.find_first_of(",\"\r\n") != std::string_view::npos || text.front() == ' ' || text.back() == ' ';

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
   throw InputError("cannot be written: " + reason, {path, 0, 0, ""});
 }
 
-/// A file that is gone in the end unless it got another name.
+/// A file that is removed in the end unless it has been renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(fs::path path) : path_(std::move(path)) { remove(); }
@@ -40,7 +40,7 @@ class TemporaryFile {
 
 class Connection {
  public:
-  /// `shown` is the name for messages. No lock is taken (`unix-none`).
+  /// `shown` is the file name for messages. The VFS `unix-none` takes no locks.
   Connection(const fs::path& file, std::string shown) : shown_(std::move(shown)) {
     sqlite3* opened = nullptr;
     const int code = sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "unix-none");
@@ -64,7 +64,7 @@ class Connection {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// A statement with parameters, carried out once for each row.
+/// A statement with parameters that is executed once for each row.
 class Insertion {
  public:
   Insertion(const Connection& connection, const std::string& sql) : connection_(&connection) {
@@ -75,7 +75,7 @@ class Insertion {
   }
   void insert(const std::vector<Detail>& row) {
     texts_.clear();
-    texts_.reserve(row.size());  // what is bound stays where it is until the step
+    texts_.reserve(row.size());  // bound texts must not move before the step, so the vector must not grow
     for (std::size_t i = 0; i < row.size(); ++i) connection_->check(bind(static_cast<int>(i) + 1, row[i]));
     connection_->check(sqlite3_step(statement_.get()));
     connection_->check(sqlite3_reset(statement_.get()));
@@ -106,7 +106,7 @@ class Insertion {
   std::vector<std::string> texts_;
 };
 
-/// A name in double quotes, those inside doubled. A statement ends at a zero byte, so that becomes `\0`.
+/// A name in double quotes, with the quotes inside it doubled. A zero byte would end the statement, so it becomes `\0`.
 std::string identifier(const std::string& name) {
   std::string quoted = "\"";
   for (const char c : name) {
@@ -149,7 +149,7 @@ void write_table(const Connection& connection, const DatabaseTable& table) {
 }  // namespace
 
 void write_database(const std::string& path, const std::vector<DatabaseTable>& tables) {
-  // An absolute path is never taken for a `file:` address.
+  // SQLite would take a relative name that begins with `file:` for a URI; an absolute path is never one.
   const fs::path target = fs::absolute(path);
   const TemporaryFile beside(target.string() + "." + std::to_string(getpid()) + ".part");
   {

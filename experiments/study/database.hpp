@@ -15,10 +15,11 @@ struct DatabaseTable {
   std::string primary_key;  ///< one of its columns
 };
 
-/// Writes a SQLite file with these tables in one transaction: beside its place first, then renamed. Rows are inserted
-/// in their order, so equal tables give files whose dumps are equal. Truth values become 1 and 0, lists and records
-/// JSON texts. Locks nothing, since nobody else knows the new file: works on network file systems.
-/// **Throws** InputError where the file cannot be written; then an old file of that name is as it was.
+/// Writes a SQLite file with these tables in one transaction, to a temporary file beside it that is then renamed. Rows
+/// are inserted in their order, so equal tables give files with equal dumps. Truth values become 1 and 0, lists and
+/// records become JSON texts. No lock is taken, because no other process knows the new file; so it works on network
+/// file systems.
+/// **Throws** InputError if the file cannot be written; an old file of that name is then unchanged.
 void write_database(const std::string& path, const std::vector<DatabaseTable>& tables);
 
 }  // namespace stagecraft

@@ -11,7 +11,7 @@ void watch(int signal, struct sigaction& old) {
   sigaction(signal, nullptr, &old);
   if (old.sa_handler == SIG_IGN) return;
   struct sigaction action{};
-  action.sa_handler = note_interrupt;  // without SA_RESTART: what waits wakes up
+  action.sa_handler = note_interrupt;  // without SA_RESTART, so that a blocking call returns when a signal comes
   sigaction(signal, &action, nullptr);
 }
 

@@ -4,8 +4,8 @@
 
 namespace stagecraft {
 
-/// While it lives, an interrupt or a request to terminate is only noted, so that long work can stop in good order.
-/// Where interrupts are ignored they stay so.
+/// While it exists, SIGINT and SIGTERM only set a flag, so that long work can stop in an orderly way. A signal that was
+/// ignored before stays ignored.
 class InterruptWatch {
  public:
   InterruptWatch();

@@ -7,10 +7,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long what is kept may have taken to load: that tells, roughly, how much memory it takes.
+/// The limit on the loading time of all kept inputs together. The loading time is a rough measure of their memory.
 constexpr std::chrono::seconds kMostLoad(4);
 
-/// What is kept under a key; null if nothing is.
+/// The input that is kept under a key; null if there is none.
 template <class Inputs>
 auto find_kept(const Inputs& inputs, const std::string& key) {
   const auto found = inputs.find(key);
@@ -42,7 +42,7 @@ bool KeptInputs::keep(const CellSpec& cell) {
   const bool lacks_model = model != models_.end() && !model->second;
   const bool lacks_platform = platform != platforms_.end() && !platform->second;
   if (!lacks_model && !lacks_platform) return false;
-  if (load_time_ > kMostLoad) {
+  if (load_time_ > kMostLoad) {  // drop everything that is loaded; the keys of light inputs stay known
     for (auto& [key, kept] : models_) kept.reset();
     for (auto& [key, kept] : platforms_) kept.reset();
     load_time_ = {};

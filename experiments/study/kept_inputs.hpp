@@ -9,20 +9,21 @@
 
 namespace stagecraft {
 
-/// Models and platforms, kept for the cells that follow once it is known that they are light: a cell has loaded them in
-/// little time. All others may be heavy or harmful, and are left to the process of a cell to load.
+/// Models and platforms that are kept in memory for the next cells. Only light inputs are kept, that is, those that
+/// some cell has loaded in a short time. Other inputs may be large or crash the process, so each cell loads them in its
+/// child process, under the cell's limits.
 class KeptInputs {
  public:
   /// **Requires** a manifest that outlives this.
   explicit KeptInputs(const Manifest& manifest) : manifest_(manifest) {}
 
-  /// Both inputs of a cell: copies of what is kept, and the rest loaded. **Throws** as `load_inputs`.
+  /// Both inputs of a cell: a copy of each that is kept; the others are loaded. **Throws** as `load_inputs`.
   [[nodiscard]] Inputs inputs_of(const CellSpec& cell) const;
-  /// Whether both are kept.
+  /// Whether both inputs of a cell are kept.
   [[nodiscard]] bool has(const CellSpec& cell) const;
-  /// From now on both inputs of this cell are known to be light.
+  /// Notes that both inputs of this cell are light.
   void mark_light(const CellSpec& cell);
-  /// Keeps the inputs of this cell that are light; whether any had to be loaded for it.
+  /// Loads those light inputs of this cell that are not kept yet, and keeps them. True if any had to be loaded.
   bool keep(const CellSpec& cell);
 
  private:
@@ -33,7 +34,7 @@ class KeptInputs {
   const Manifest& manifest_;
   LightInputs<Model> models_;
   LightInputs<Platform> platforms_;
-  std::chrono::steady_clock::duration load_time_{};  ///< of all that is kept
+  std::chrono::steady_clock::duration load_time_{};  ///< of all kept inputs together
 };
 
 }  // namespace stagecraft

@@ -6,13 +6,13 @@
 
 namespace stagecraft::study_limits {
 
-// How much a study may be. What a study asks of one run has the limits of that run (experiments/run/limits.hpp).
+// Upper limits for a study. The limits for a single run are in experiments/run/limits.hpp.
 
 inline constexpr std::uint64_t kMostCells = 100'000;
 inline constexpr std::uint64_t kMostValues = 2'000'000;  ///< of all cells together
-inline constexpr std::uint64_t kMostNodes = 10'000;      ///< of one value, which every cell keeps by itself
+inline constexpr std::uint64_t kMostNodes = 10'000;      ///< YAML nodes of one value, which every cell stores
 inline constexpr std::int64_t kMostWorkers = 4096;
-inline constexpr std::int64_t kMostParts = 100'000;  ///< that a study is shared out in
+inline constexpr std::int64_t kMostParts = 100'000;  ///< of a study (`--shard I/N`)
 inline constexpr std::int64_t kMostSeeds = 1'000'000;
 
 // Limits of a cell that a study file may ask for.

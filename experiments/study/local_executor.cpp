@@ -22,9 +22,11 @@ namespace stagecraft {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(100);
-constexpr int kMostIdleDeaths = 10;  // of workers, one after the other, while nobody takes a cell
+constexpr int kMostIdleDeaths = 10;  // deaths of workers in a row during which no cell was taken
 
-/// How many cells of a pass have been taken: shared by the workers, which take, and their parent, which looks.
+/// The queue of a pass: a counter of the cells taken so far, in memory that the workers and their parent share. A
+/// worker claims the next cell by incrementing the counter atomically, so no cell is claimed twice and no lock can be
+/// left behind by a worker that dies. The parent only reads the counter.
 class SharedQueue {
  public:
   explicit SharedQueue(std::size_t cells) : cells_(cells) {
@@ -54,7 +56,8 @@ class SharedQueue {
   Count* next_ = nullptr;
 };
 
-/// What a worker tells its parent: how the cell ended whose position in the pass it gives, or its own failure.
+/// A worker's message to its parent. Ended: the cell at this position of the pass has a row. Failed: its row is a
+/// failure. ToRetry: it has no row and is to be run again. Broken: the worker itself failed.
 enum class WorkerFrame : std::uint32_t { Ended, Failed, ToRetry, Broken };
 
 std::string encode_position(std::size_t position) {
@@ -70,7 +73,7 @@ std::size_t decode_position(const std::string& bytes) {
   return position;
 }
 
-/// Cells that are run the same way: all of them first, then those that have to be run again.
+/// One pass over cells. The first pass runs all cells; the second one runs again those that crashed or ran out of time.
 struct Pass {
   const std::string& folder;
   const Manifest& manifest;
@@ -78,7 +81,7 @@ struct Pass {
   const LocalChoices& choices;
   int workers = 1;
   std::int64_t attempts = 1;
-  bool is_last = true;  ///< whether what depends on the machine becomes a row
+  bool is_last = true;  ///< whether a crash or a timeout becomes a row; otherwise the cell is run again later
 };
 
 RowLine run_attempts(CellRunner& runner, std::size_t cell, std::int64_t attempts) {
@@ -87,7 +90,9 @@ RowLine run_attempts(CellRunner& runner, std::size_t cell, std::int64_t attempts
   return row;
 }
 
-/// The worker's side: takes the next cell until there is none.
+/// Runs in the worker process: takes the next cell from the queue, runs it and appends its row to the worker's shard,
+/// until the queue is empty. The row is written before the parent is told, so a cell that the parent counts has its
+/// row.
 void work(const Pass& pass, SharedQueue& queue, FrameSender& sender) {
   const auto send = [&](WorkerFrame kind, const std::string& bytes) {
     sender.send(static_cast<std::uint32_t>(kind), bytes);
@@ -109,13 +114,14 @@ void work(const Pass& pass, SharedQueue& queue, FrameSender& sender) {
   }
 }
 
-/// The parent's side of a pass.
+/// The parent's side of a pass: starts the workers, counts finished cells, replaces workers that die while cells are
+/// left in the queue, and finds the cells that a dead worker had claimed.
 class Supervisor {
  public:
   Supervisor(const Pass& pass, StudyProgress& progress)
       : pass_(pass), progress_(progress), queue_(pass.cells.size()), has_ended_(pass.cells.size()) {}
 
-  /// The cells to run again; none if it was told to stop.
+  /// Runs the pass. Returns the cells to run again, or none if it was told to stop.
   std::optional<std::vector<std::size_t>> run() {
     const std::size_t wanted = std::min(static_cast<std::size_t>(pass_.workers), pass_.cells.size());
     for (std::size_t i = 0; i < wanted; ++i) start_worker();
@@ -136,6 +142,7 @@ class Supervisor {
     workers_.push_back(std::make_unique<ChildProcess>([&](FrameSender& sender) { work(pass_, queue_, sender); }));
   }
 
+  /// Waits for messages, at most kLook, takes them, and replaces dead workers if the queue is not empty.
   void listen() {
     std::vector<ChildProcess*> processes;
     for (const Worker& worker : workers_) processes.push_back(worker.get());
@@ -162,6 +169,8 @@ class Supervisor {
     }
   }
 
+  /// Removes a worker that has ended. If it died, checks that the workers still make progress: if none of the last
+  /// kMostIdleDeaths deaths was preceded by the claim of a cell, new workers would only die as well.
   void bury(Worker& worker) {
     const ChildEnd end = worker->wait();
     worker.reset();
@@ -170,10 +179,12 @@ class Supervisor {
     const std::size_t taken = queue_.taken();
     idle_deaths_ = taken == taken_at_death_ ? idle_deaths_ + 1 : 0;
     taken_at_death_ = taken;
-    if (idle_deaths_ > kMostIdleDeaths) throw InternalError("workers die; the last wrote: " + end.errors);
+    if (idle_deaths_ > kMostIdleDeaths)
+      throw InternalError("the workers keep dying; the last one wrote: " + end.errors);
   }
 
-  /// A worker that was killed had perhaps a cell in hand: that one is run again, or gets its row from here.
+  /// Handles the cells that were claimed but never reported, because their worker was killed: each is run again in the
+  /// next pass, or gets a `crashed` row here if this pass is the last.
   void settle_lost() {
     for (std::size_t i = 0; i < pass_.cells.size(); ++i) {
       if (has_ended_[i]) continue;
@@ -197,10 +208,10 @@ class Supervisor {
   StudyProgress& progress_;
   SharedQueue queue_;
   std::vector<Worker> workers_;
-  std::vector<bool> has_ended_;  ///< by position in the pass
+  std::vector<bool> has_ended_;  ///< by position in the pass: whether a worker has reported the cell
   std::vector<std::size_t> again_;
-  std::size_t taken_at_death_ = 0;
-  int idle_deaths_ = 0;
+  std::size_t taken_at_death_ = 0;  ///< cells taken from the queue when a worker last died
+  int idle_deaths_ = 0;             ///< deaths in a row without a cell taken in between
   bool is_interrupted_ = false;
 };
 

@@ -11,7 +11,7 @@
 
 namespace stagecraft {
 
-/// How far a run has come.
+/// The progress of a run.
 struct StudyProgress {
   std::size_t total = 0;
   std::size_t done = 0;
@@ -27,11 +27,11 @@ struct LocalChoices {
 };
 
 /// Runs cells of a study in worker processes, which write their rows to shards below `folder`. Cells that crash or run
-/// out of time are run again at the end, alone, as often as the study's limits say. False if it was told to stop; what
-/// is done by then is kept.
-/// **Throws** InputError if a worker cannot write, and InternalError if workers die without a cell to blame.
-/// **Cost** one process per cell: about 1 ms of CPU time besides the cell's own work, most of it the system's for a
-/// process that has SimGrid's thirty libraries (tests/bench/study_bench.cpp).
+/// out of time are run again at the end, one at a time, as often as the study's limits say. Returns false if it was
+/// told to stop; the rows written so far are kept.
+/// **Throws** InputError if a worker cannot write, and InternalError if workers keep dying without taking a cell.
+/// **Cost** about 1 ms of CPU time per process in which cells run (`CellRunner`), besides the cells' own work. Most of
+/// it is the system's cost of a fork, because SimGrid brings thirty libraries (tests/bench/study_bench.cpp).
 [[nodiscard]] bool run_locally(const std::string& folder, const Manifest& manifest,
                                const std::vector<std::size_t>& cells, const LocalChoices& choices);
 

@@ -126,17 +126,17 @@ Manifest read_manifest(const std::string& folder) {
 }
 
 std::optional<std::string> difference(const Manifest& theirs, const Manifest& ours) {
-  if (theirs.version != ours.version) return "they are of version " + theirs.version + " and " + ours.version;
+  if (theirs.version != ours.version) return "the versions are " + theirs.version + " and " + ours.version;
   if (theirs.simgrid_version != ours.simgrid_version) return "SimGrid's version differs";
   if (theirs.limits != ours.limits) return "the limits of a cell differ";
   if (theirs.baseline != ours.baseline) return "the baseline differs";
   if (theirs.cells.size() != ours.cells.size()) {
-    return "there are " + std::to_string(theirs.cells.size()) + " and " + std::to_string(ours.cells.size()) + " cells";
+    return "one has " + std::to_string(theirs.cells.size()) + " cells, the other " + std::to_string(ours.cells.size());
   }
   for (std::size_t i = 0; i < ours.cells.size(); ++i) {
     if (theirs.cells[i] == ours.cells[i]) continue;
     const bool same_cell = theirs.cells[i].cell == ours.cells[i].cell;
-    return "cell " + std::to_string(i) + (same_cell ? " has files of another content" : " differs");
+    return "cell " + std::to_string(i) + (same_cell ? " has files with other content" : " differs");
   }
   return std::nullopt;
 }

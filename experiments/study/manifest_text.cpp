@@ -1,4 +1,4 @@
-// The lines of a manifest: written and read.
+// Writing and reading the lines of a manifest.
 #include "experiments/study/manifest.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -53,14 +53,14 @@ Detail::Record head_record(const Manifest& manifest) {
           {"cells", static_cast<std::int64_t>(manifest.cells.size())}};
 }
 
-/// Takes apart a line of a manifest; whatever is not as we wrote it is refused.
+/// Reads the values of one line of a manifest, and refuses a line that this program cannot have written.
 class LineReader {
  public:
   LineReader(Detail document, InputPlace place) : document_(std::move(document)), place_(std::move(place)) {}
 
   [[noreturn]] void fail() const {
     throw InputError("expected a line of a manifest as stagecraft run writes it", place_,
-                     "start the study anew with another --out");
+                     "start the study again with another --out");
   }
   template <class T>
   [[nodiscard]] const T& get(const Detail::Record& record, std::string_view name) const {

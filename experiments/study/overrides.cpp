@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-/// A path and how much of it has been walked.
+/// A path, and the length of its part that has been followed so far.
 struct Walk {
   std::string_view path;
   std::size_t walked = 0;
@@ -24,12 +24,13 @@ struct Walk {
   }
 };
 
-/// Whether the path goes on with this name, and ends or goes deeper behind it.
+/// Whether `name` is the next step of the path: after it the path ends, or goes on with `.` or `[`.
 bool continues_with(std::string_view rest, const std::string& name) {
   if (!rest.starts_with(name)) return false;
   return rest.size() == name.size() || rest[name.size()] == '.' || rest[name.size()] == '[';
 }
 
+/// Follows the next name of the path. If no key fits and the rest of the path is one name, adds that key.
 Detail& step_into(Detail::Record& record, Walk& walk) {
   if (walk.rest().starts_with('.')) ++walk.walked;
   const std::string_view rest = walk.rest();
@@ -80,7 +81,7 @@ void set_value(Detail& root, std::string_view path, const Detail& value) {
     } else if (auto* list = std::get_if<Detail::List>(&at->value)) {
       at = &step_into(*list, walk);
     } else {
-      walk.fail("there is a single value here, with nothing below");
+      walk.fail("there is a single value here, and nothing below it");
     }
   } while (!walk.is_done());
   *at = value;

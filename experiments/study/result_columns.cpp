@@ -7,7 +7,7 @@
 namespace stagecraft {
 namespace {
 
-/// None for null.
+/// The column type of a value; none for null.
 std::optional<ColumnType> type_of(const Detail& value) {
   struct Visitor {
     std::optional<ColumnType> operator()(std::nullptr_t) const { return std::nullopt; }

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// What the values of a column are. `Any` is a configuration key that cells give values of several kinds.
+/// The type of a column's values. `Any` is for a configuration key whose values have several types.
 enum class ColumnType { Whole, Real, Text, Json, Any };
 
 struct ResultColumn {
@@ -17,14 +17,14 @@ struct ResultColumn {
   friend bool operator==(const ResultColumn&, const ResultColumn&) = default;
 };
 
-/// The figures that a row may have, in the order of their columns; docs/reference/study-results.md tells their units.
+/// The figures that a row may have, in the order of their columns. Their units are in docs/reference/study-results.md.
 [[nodiscard]] const std::vector<ResultColumn>& figure_columns();
 
-/// The first figure that no column is for, or whose value is of another type than its column; whoever makes rows checks
-/// them by this. Null fits everywhere, a whole number where a real one is expected.
+/// The first figure that has no column, or whose value has another type than its column; none if all fit. Null fits
+/// every column, and a whole number fits a column of real numbers. Code that makes rows checks them with this function.
 [[nodiscard]] std::optional<std::string> find_misfit(const Detail::Record& figures);
 
-/// The narrowest type that takes all values of a column of type `type` and this one; `type` is none before the first.
+/// The narrowest type for a column of type `type` to which `value` is added; `type` is none before the first value.
 [[nodiscard]] std::optional<ColumnType> widen(std::optional<ColumnType> type, const Detail& value);
 
 }  // namespace stagecraft

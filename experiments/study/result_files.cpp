@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::string in_folder(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
-/// The head of the manifest but for what may differ between equal results: who asked, and where files lie.
+/// The head of the manifest without the entries that may differ between equal results: the command, and paths of files.
 ResultTable study_table(const Manifest& manifest) {
   Detail::List files;
   for (const StudyFile& file : manifest.files) {
@@ -47,7 +47,7 @@ std::vector<std::string> result_files(const std::string& folder) {
 void write_results(const std::string& folder, const Results& results) {
   std::error_code problem;
   fs::create_directories(folder, problem);
-  if (problem) throw InputError("cannot be made: " + problem.message(), {folder, 0, 0, ""});
+  if (problem) throw InputError("cannot be created: " + problem.message(), {folder, 0, 0, ""});
   const std::vector<std::string> files = result_files(folder);
   const ResultTable table = result_table(results);
   const std::string csv = to_csv(table);

@@ -24,7 +24,8 @@ const std::vector<ResultColumn>& leading_columns() {
 
 using Index = std::unordered_map<std::string, std::size_t>;  ///< name to column
 
-/// Where each configuration key and each figure stands. The two may share a name; what they call a column differs then.
+/// The column of each configuration key and of each figure. A key and a figure may have the same name; `tell_apart`
+/// then renames the second column.
 struct Layout {
   Index keys;
   Index figures;
@@ -35,7 +36,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Tells names apart that a database takes for the same: the second `x.A` and `x.a` becomes `x.a (2)`.
+/// Renames columns whose names a database takes for equal, because they differ only in case: of `x.A` and `x.a` the
+/// second becomes `x.a (2)`.
 void tell_apart(std::vector<ResultColumn>& columns) {
   std::unordered_set<std::string> taken;
   for (ResultColumn& column : columns) {

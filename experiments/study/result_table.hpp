@@ -10,8 +10,8 @@
 
 namespace stagecraft {
 
-/// A table of a study's results (docs/reference/study-results.md). Its rows are made one at a time, since all of them
-/// would take more memory than the results they are made of.
+/// A table of a study's results (docs/reference/study-results.md). Its rows are made one at a time, because all rows
+/// together would take more memory than the results themselves.
 struct ResultTable {
   std::vector<ResultColumn> columns;  ///< no two names differ only in the case of their letters
   std::size_t row_count = 0;
@@ -25,7 +25,8 @@ struct ResultTable {
 /// **Cost** O(cells · keys + figures), then O(columns) for each row.
 [[nodiscard]] ResultTable result_table(const Results& results);
 
-/// A row for each cell that has one: `key`, `planning_time_s`, `wall_time_s`. Apart, since they differ from run to run.
+/// A row for each cell that has one: `key`, `planning_time_s`, `wall_time_s`. These columns have a table of their own,
+/// because they differ from run to run.
 /// **Requires** results that outlive the table.
 [[nodiscard]] ResultTable timing_table(const Results& results);
 

@@ -25,7 +25,8 @@ Results load_results(const std::vector<std::string>& folders) {
     if (found != shards.rows.end()) results.rows.push_back({i, std::move(found->second)});
   }
   for (const std::string& shard : shards.torn_shards) {
-    results.warnings.push_back(shard + " has lines that are no rows, as when its writer was killed; they are left out");
+    results.warnings.push_back(shard +
+                               " has lines that are not rows, as happens when its writer is killed; they are left out");
   }
   return results;
 }

@@ -9,17 +9,17 @@
 
 namespace stagecraft {
 
-/// A cell with what it gave.
+/// A cell's row, with the index of the cell.
 struct CellResult {
   std::size_t index = 0;  ///< of the cell in the manifest
   Row row;
 };
 
-/// What is there of a study.
+/// The results of a study so far.
 struct Results {
   Manifest manifest;
   std::vector<CellResult> rows;       ///< by cell
-  std::vector<std::string> warnings;  ///< torn lines left out, for people
+  std::vector<std::string> warnings;  ///< for the user: shards with damaged lines, which are left out
 
   [[nodiscard]] const Cell& cell(const CellResult& result) const { return manifest.cells[result.index].cell; }
   [[nodiscard]] bool is_complete() const { return rows.size() == manifest.cells.size(); }

@@ -9,23 +9,24 @@
 
 namespace stagecraft {
 
-/// How a cell ended (contract, section 9).
+/// How a cell ended (docs/reference/study-results.md).
 enum class CellStatus { Ok, Infeasible, OutOfMemory, Timeout, Crashed, Invalid };
 
 [[nodiscard]] const char* to_string(CellStatus status);
 [[nodiscard]] const std::vector<CellStatus>& all_statuses();
 
-/// Whether the cell gave no answer: it crashed, ran out of time, or makes no sense.
+/// Whether the cell has no answer: it crashed, ran out of time, or is invalid.
 [[nodiscard]] bool is_failure(CellStatus status);
 
-/// Whether another machine, or this one at another time, may end the cell otherwise.
+/// Whether the status depends on the machine and the moment (`timeout`, `crashed`), so that another run may end
+/// differently.
 [[nodiscard]] bool depends_on_machine(CellStatus status);
 
-/// What one cell of a study gave.
+/// The result of one cell of a study.
 struct Row {
   std::string key;  ///< of the cell, a SHA-256
   CellStatus status = CellStatus::Ok;
-  std::string message;     ///< why there are no figures; empty if there are
+  std::string message;     ///< why the cell failed or has no plan; empty otherwise
   Detail::Record figures;  ///< by the names that `results.csv` has (docs/reference/study-results.md)
   Detail::Record timings;  ///< `planning_time_s` and `wall_time_s`; differ from run to run
   friend bool operator==(const Row&, const Row&) = default;
@@ -34,7 +35,8 @@ struct Row {
 /// A row as one line of JSON, without the end of the line.
 [[nodiscard]] std::string to_line(const Row& row);
 
-/// A row on its way to a shard: nobody reads its line before the results are collected.
+/// A row as it is written to a shard. Only its status is needed before the results are collected, so the line is not
+/// parsed.
 struct RowLine {
   CellStatus status = CellStatus::Ok;
   std::string line;

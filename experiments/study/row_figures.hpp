@@ -7,14 +7,14 @@
 
 namespace stagecraft {
 
-/// A figure that reports make of two: `iteration_time_s` / `load_s`.
+/// A figure that reports compute from two others: `iteration_time_s` / `load_s`.
 inline constexpr std::string_view kLoadRatio = "load_ratio";
 
-/// A figure of the row, with `details.` before its name one of the planner's own, or `load_ratio`; null if there is
-/// none.
+/// A figure of the row: a column of results, `load_ratio`, or `details.NAME` for a figure of the planner's own; null if
+/// the row has no such figure.
 [[nodiscard]] Detail figure_of(const Row& row, std::string_view name);
 
-/// Likewise, if it is a number.
+/// The same if the figure is a number, otherwise none.
 [[nodiscard]] std::optional<double> number_of(const Row& row, std::string_view name);
 
 }  // namespace stagecraft

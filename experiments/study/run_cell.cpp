@@ -30,7 +30,8 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   return choices;
 }
 
-/// A planner that is a program has the time of its cell, and less than the cell's end, so that it is told apart.
+/// The cell's planner. The time limit of an external planner is 90 % of the cell's, so that a planner that is too slow
+/// is reported as such before the cell itself runs out of time.
 PlannerInfo planner_of(const Manifest& manifest, const CellSpec& cell) {
   if (!is_external(cell.planner)) return find_planner(cell.planner);
   const ExternalCalls calls{.time_limit = 0.9 * manifest.limits.time,

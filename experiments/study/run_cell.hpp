@@ -9,8 +9,8 @@
 
 namespace stagecraft {
 
-/// Plans, evaluates and replays one cell in this process, which can do so once in its life. What the cell's user would
-/// be told as an error becomes an `invalid` row.
+/// Plans, evaluates and replays one cell in this process. A process can replay only once. An error in the cell's input
+/// becomes an `invalid` row.
 [[nodiscard]] Row run_cell(const Manifest& manifest, const std::string& key, const CellSpec& cell,
                            const Inputs& inputs);
 

@@ -27,7 +27,7 @@ std::vector<std::size_t> cells_to_run(const Manifest& manifest, const RunChoices
   return cells;
 }
 
-/// False if it was interrupted.
+/// Runs the cells with the chosen executor. Returns false if it was interrupted.
 bool run_cells(const Manifest& manifest, const std::vector<std::size_t>& cells, const RunChoices& choices,
                const Settings& settings) {
   const InterruptWatch watch;

@@ -12,7 +12,7 @@
 
 namespace stagecraft {
 
-/// One part of a study that is shared out among machines: the `part`-th of `parts`, counted from 1.
+/// One part of a study that is divided among machines: the `part`-th of `parts`, counted from 1.
 struct ShardChoice {
   std::size_t part = 1;
   std::size_t parts = 1;
@@ -28,30 +28,30 @@ struct RunChoices {
   std::vector<std::string> sbatch;  ///< options of `sbatch`
   std::size_t cells_per_task = 50;  ///< of Slurm, at least
   std::optional<ShardChoice> shard;
-  std::vector<Keys> filters;  ///< only cells that match one of the values given for each key
+  std::vector<Keys> filters;  ///< only cells that match, for each key that is given, one of its values
 };
 
-/// What came of a run.
+/// The outcome of a run.
 struct StudyRun {
   Results results;
   std::size_t wanted = 0;  ///< cells that had to be run
   bool is_interrupted = false;
 };
 
-/// Runs what is missing of a study, and writes the results unless this is one shard of several.
+/// Runs the missing cells of a study. Writes the result files unless only a shard is run.
 /// **Throws** InputError as `require_slurm`, `StudyFolder` and `load_results`.
 [[nodiscard]] StudyRun run_study(const Manifest& manifest, const RunChoices& choices, const Settings& settings);
 
-/// Whether the filters take a cell.
+/// Whether a cell passes the filters: for each key in them, one of the given values.
 [[nodiscard]] bool is_wanted(const Keys& keys, const std::vector<Keys>& filters);
 
-/// What a few cells showed.
+/// The outcome of a trial of a few cells.
 struct Trial {
-  Seconds cell;                        ///< how long one takes on this machine
-  std::optional<std::string> failure;  ///< which cell failed first, and why
+  Seconds cell;                        ///< mean time of a cell on this machine
+  std::optional<std::string> failure;  ///< the first cell that failed, and why
 };
 
-/// Runs a few of the cells now without keeping anything; none without cells.
+/// Runs a few of the cells without keeping their rows. Returns none if there are no cells.
 /// **Cost** a few seconds, or the time limit of one cell.
 [[nodiscard]] std::optional<Trial> try_cells(const Manifest& manifest, const std::vector<std::size_t>& cells);
 

@@ -23,9 +23,11 @@ constexpr int kMostShards = 10'000'000;
 
 fs::path shard_folder(const std::string& folder) { return fs::path(folder) / "shards"; }
 
-/// Everything that must be the same each time.
+/// The parts of a row that must be equal whenever the same cell is run: all but the timings.
 auto payload(const Row& row) { return std::tie(row.status, row.message, row.figures); }
 
+/// Adds a row of a shard. A cell may have several rows, for example after a retry or if two machines ran it. A row that
+/// depends on the machine (`timeout`, `crashed`) gives way to one that does not; two rows that do not must be equal.
 void merge(Row row, const std::string& shard, std::map<std::string, Row>& rows) {
   const std::string key = row.key;
   const auto [known, is_new] = rows.try_emplace(key, std::move(row));
@@ -54,6 +56,8 @@ void read_shard(const fs::path& path, ShardRows& into) {
 
 }  // namespace
 
+/// O_EXCL makes sure that each writer has a file of its own, also between machines that share the folder: the first
+/// number whose file can be created is taken.
 ShardWriter::ShardWriter(const std::string& folder, const std::string& prefix) {
   std::error_code problem;
   fs::create_directories(shard_folder(folder), problem);
@@ -82,7 +86,7 @@ void ShardWriter::append(std::string line) {
 ShardRows read_shards(const std::vector<std::string>& folders) {
   std::vector<fs::path> paths;
   for (const std::string& folder : folders) {
-    std::error_code problem;  // no folder: no rows yet
+    std::error_code problem;  // ignored: if there is no folder, there are no rows yet
     for (const fs::directory_entry& entry : fs::directory_iterator(shard_folder(folder), problem)) {
       if (entry.path().extension() == ".jsonl") paths.push_back(entry.path());
     }

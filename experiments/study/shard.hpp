@@ -8,11 +8,11 @@
 
 namespace stagecraft {
 
-/// Appends rows to a new file below `FOLDER/shards`; no two writers share one, on whatever machines they run. A row is
-/// one line, written at once: when the writer dies, at most its last line is torn.
+/// Appends rows to a new file below `FOLDER/shards`. Each writer has a file of its own, on whatever machine it runs. A
+/// row is one line, written at once: if the writer dies, only its last line can be incomplete.
 class ShardWriter {
  public:
-  /// `prefix` tells people who wrote the shard. **Throws** InputError if no file can be made.
+  /// `prefix` begins the file's name and shows who wrote it. **Throws** InputError if no file can be created.
   ShardWriter(const std::string& folder, const std::string& prefix);
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
@@ -20,7 +20,7 @@ class ShardWriter {
   ShardWriter(ShardWriter&&) = delete;
   ShardWriter& operator=(ShardWriter&&) = delete;
 
-  /// Appends what `to_line` gave. **Throws** InputError if it cannot be written.
+  /// Appends a line made by `to_line`. **Throws** InputError if it cannot be written.
   void append(std::string line);
 
  private:
@@ -31,12 +31,13 @@ class ShardWriter {
 /// The rows of all shards below some folders.
 struct ShardRows {
   std::map<std::string, Row> rows;       ///< by key
-  std::vector<std::string> torn_shards;  ///< files with lines that are no rows, left out
+  std::vector<std::string> torn_shards;  ///< files with lines that are not rows; such lines are left out
 };
 
-/// Where a key comes twice, rows that depend on the machine yield to others, else the first stays.
-/// **Throws** InternalError if two rows that depend on no machine differ in more than their timings: the same cell gave
-/// two results. **Throws** InputError for shards that cannot be read.
+/// If a key has several rows, one that does not depend on the machine (`depends_on_machine`) is kept, and otherwise the
+/// first one.
+/// **Throws** InternalError if two rows of a key that do not depend on the machine differ in more than their timings,
+/// because then the same cell gave two results. **Throws** InputError for shards that cannot be read.
 [[nodiscard]] ShardRows read_shards(const std::vector<std::string>& folders);
 
 }  // namespace stagecraft

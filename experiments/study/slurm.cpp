@@ -31,17 +31,17 @@ std::string trimmed(std::string_view text) {
   return std::string(text);
 }
 
-/// Why a call failed, in the program's own words where it has any.
+/// Why a call failed: the program's own message if it wrote one.
 std::string problem_of(const ForeignProgram& call, const ForeignEnd& end) {
   using How = ForeignEnd::How;
   const std::string& name = call.command.front();
   if (end.how == How::NotStarted) return name + ": " + std::strerror(end.code);  // NOLINT(concurrency-mt-unsafe)
   if (end.how == How::TooSlow) return name + " did not answer within " + format_human_seconds(call.time_limit);
-  if (end.how == How::TooMuch) return name + " answered without end";
+  if (end.how == How::TooMuch) return name + " wrote too much output";
   std::string words = trimmed(end.errors);
   if (!words.empty()) return words;
   const std::string code = std::to_string(end.code);
-  return name + (end.how == How::Killed ? " was killed by signal " : " left with exit code ") + code;
+  return name + (end.how == How::Killed ? " was killed by signal " : " ended with exit code ") + code;
 }
 
 bool has_any(std::string_view text, const std::vector<std::string_view>& parts) {
@@ -49,7 +49,8 @@ bool has_any(std::string_view text, const std::vector<std::string_view>& parts) 
                      [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
 }
 
-/// What Slurm 22 to 24 says when its controller is away, restarting or overloaded.
+/// Whether the problem is likely to pass. These are parts of the messages of Slurm 22 to 24 when the controller is
+/// down, restarting or overloaded; they start at the second letter where Slurm's capitalisation varies.
 bool may_pass(const ForeignEnd& end) {
   return end.how == ForeignEnd::How::TooSlow ||
          has_any(end.errors, {"ontact slurm controller", "ontacting slurm controller", "timed out",
@@ -57,7 +58,8 @@ bool may_pass(const ForeignEnd& end) {
                               "Connection reset", "Unable to connect"});
 }
 
-/// Left of `%`, which gives the limit of running tasks: `3`, `3-9` or `1-7:2`, with commas between.
+/// The indices of a list such as `3,5-9,1-7:2%4`: numbers and ranges, the latter with an optional step. The part from
+/// `%` on limits the number of running tasks and is ignored.
 std::vector<std::int64_t> parse_indices(std::string_view list) {
   std::vector<std::int64_t> indices;
   list = list.substr(0, list.find('%'));
@@ -97,12 +99,13 @@ QueueAnswer ask_queue(std::vector<std::string> arguments, const std::string& clu
   const ForeignProgram call{.command = std::move(arguments), .time_limit = kAskLimit, .hidden_variables = {"SQUEUE_"}};
   const ForeignEnd end = run_foreign_program(call);
   if (end.succeeded()) return {.asked = true, .tasks = parse_queue(end.output)};
-  // The controller answers so for a single job that it does not know.
+  // This is the controller's answer if it does not know the single job that was asked for.
   if (end.how == ForeignEnd::How::Left && has_any(end.errors, {"Invalid job id"})) return {.asked = true};
   return {.problem = problem_of(call, end)};
 }
 
-/// What the executor sets itself or what would change what a submission is. `getopt` takes shortened names, too.
+/// Options of sbatch that the user may not give, because the executor sets them itself or because they would change the
+/// kind of submission. sbatch also accepts shortened names, so any prefix of these is refused.
 const std::vector<std::string_view>& owned_options() {
   static const std::vector<std::string_view> names = {"array",  "chdir",      "error",    "export",     "export-file",
                                                       "help",   "ignore-pbs", "job-name", "no-requeue", "open-mode",
@@ -145,9 +148,8 @@ std::string shown_word(std::string_view text) {
   return is_clear ? std::string(text) : shell_word(text);
 }
 
-// Slurm replaces `%` and removes `\` in the names of logs and folders that it is given, and reads `#SBATCH` in the
-// lines before the first command. So it is given no name at all: the script itself goes to the folder and opens its
-// log.
+// Slurm replaces `%` and removes `\` in the names of logs and folders, and takes `#SBATCH` in the lines before the
+// first command for options. So it is given no such names: the script itself changes to the folder and opens its log.
 std::string batch_script(const SlurmSubmission& submission) {
   std::string script = "#!/bin/sh\n";
   script +=
@@ -177,8 +179,8 @@ void check_sbatch_options(const std::vector<std::string>& options) {
     const auto taken =
         std::find_if(owned.begin(), owned.end(), [&](std::string_view own) { return own.starts_with(name.substr(2)); });
     if (taken != owned.end()) {
-      throw InputError("the sbatch option '--" + std::string(*taken) + "' is not yours to set, found " + quote(option),
-                       {}, "the executor sets the array, the script, the logs and the job's name itself");
+      throw InputError("the sbatch option '--" + std::string(*taken) + "' cannot be set, found " + quote(option), {},
+                       "the executor sets the array, the script, the logs and the job's name itself");
     }
   }
 }
@@ -239,7 +241,7 @@ std::vector<QueuedTask> parse_queue(std::string_view text) {
     std::string_view list = bar == std::string_view::npos ? "" : whole.substr(bar + 1);
     if (list.starts_with('[')) list = list.substr(1, list.find(']') - 1);
     std::vector<std::int64_t> indices = parse_indices(list);
-    if (indices.empty()) indices.push_back(kNoIndex);  // whatever it is, it is still there
+    if (indices.empty()) indices.push_back(kNoIndex);  // not understood, but the task is still in the queue
     for (const std::int64_t index : indices) {
       task.index = index;
       tasks.push_back(task);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kStopCheck = 0.2;
 constexpr double kPollGrowth = 1.3;
-/// By how much chunks shrink from one submission to the next, so that a cell that kills its task stands alone soon.
+/// The factor by which chunks shrink from one submission to the next, so that a cell that kills its task is soon in a
+/// chunk of its own and no longer takes other cells with it.
 constexpr std::size_t kShrink = 4;
 
 double steady_seconds() {
@@ -21,7 +22,7 @@ double steady_seconds() {
 
 void sleep_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-/// What the user's options of `sbatch` say of clusters.
+/// The clusters that the user's options of `sbatch` name; empty if they name none.
 std::string clusters_of(const std::vector<std::string>& options) {
   std::string clusters;
   for (const std::string& option : options) {
@@ -31,9 +32,13 @@ std::string clusters_of(const std::vector<std::string>& options) {
   return clusters;
 }
 
-/// How a wait ended.
+/// How a wait for the arrays ended. Gone: no task is in the queue any more, but cells are missing. Complete: all cells
+/// have rows. Stopped: the user stopped the run.
 enum class Waited { Gone, Complete, Stopped };
 
+/// One run of the executor. Its loop compares what is wanted (a row for each cell) with what is there (rows in shards,
+/// tasks in the queue): it submits the missing cells, waits until no task is left, reads the rows, and starts again
+/// with the cells that are still missing.
 class Reconciliation {
  public:
   Reconciliation(const SlurmStudy& study, const SlurmSettings& settings, SlurmCalls calls)
@@ -91,18 +96,19 @@ SlurmOutcome Reconciliation::run() {
 
 void Reconciliation::take_missing() { missing_ = study_.missing(); }
 
-/// False when it is time to give up.
+/// Notes how many cells are still missing after a submission. Returns false if it is time to give up: if several
+/// submissions in a row brought no new row.
 bool Reconciliation::judge_progress(std::size_t before) {
   const bool fruitless = missing_.size() == before;
   fruitless_ = fruitless ? fruitless_ + 1 : 0;
   const bool again = fruitless_ < settings_.fruitless_submissions;
-  study_.note("the array is gone from the queue and " + std::to_string(missing_.size()) +
-              (fruitless ? " cells have no row, none less than before" : " cells have no row yet") +
-              "; its logs are in " + settings_.log_folder + (again ? "; submitting what is missing" : ""));
+  study_.note("the array has left the queue, and " + std::to_string(missing_.size()) +
+              (fruitless ? " cells have no row, as many as before" : " cells have no row yet") + "; its logs are in " +
+              settings_.log_folder + (again ? "; submitting the missing cells" : ""));
   return again;
 }
 
-/// What an earlier run of this study left in the queue.
+/// Takes over the arrays that an earlier run of this study left in the queue.
 void Reconciliation::adopt() {
   for (;;) {
     const QueueAnswer answer = calls_.find(study_.job_name, clusters_of(settings_.options));
@@ -111,7 +117,7 @@ void Reconciliation::adopt() {
       for (const QueuedTask& task : answer.tasks) {
         if (std::find(arrays_.begin(), arrays_.end(), task.array) != arrays_.end()) continue;
         arrays_.push_back(task.array);
-        study_.note("array " + task.array.id + " of this study is in the queue already; waiting for it");
+        study_.note("array " + task.array.id + " of this study is already in the queue; waiting for it");
       }
       return;
     }
@@ -120,6 +126,8 @@ void Reconciliation::adopt() {
   }
 }
 
+/// The least number of cells of a chunk: it shrinks with every submission, and is 1 in the last attempt before giving
+/// up.
 std::size_t Reconciliation::least_cells() const {
   if (fruitless_ > 0 && fruitless_ + 1 >= settings_.fruitless_submissions) return 1;
   std::size_t least = settings_.cells_per_task;
@@ -138,7 +146,9 @@ SlurmSubmission Reconciliation::submission_of(const SlurmChunks& chunks) const {
           .command = study_.task_command(study_.write_chunk_file(chunks))};
 }
 
-/// Leaves the array in `arrays_`, or nothing there if the user stopped it.
+/// Submits the missing cells as an array, which is then in `arrays_`; if the user stops the run, `arrays_` stays empty.
+/// If the site allows only smaller arrays, tries again with half the tasks. If the controller does not answer, looks in
+/// the queue before it submits again, so that no array runs twice.
 void Reconciliation::submit() {
   SlurmSubmission submission = submission_of(deal_chunks(missing_, max_array_, least_cells()));
   while (arrays_.empty()) {
@@ -147,21 +157,21 @@ void Reconciliation::submit() {
       silent_since_ = -1;
       arrays_.push_back(*answer.array);
     } else if (answer.is_too_large && submission.task_count > 1) {
-      max_array_ = submission.task_count / 2;  // the site's `MaxArraySize` is below it
+      max_array_ = submission.task_count / 2;  // the site's `MaxArraySize` is less than the number of tasks
       submission = submission_of(deal_chunks(missing_, max_array_, least_cells()));
     } else if (!answer.may_pass) {
       throw InputError("Slurm refuses the job array: " + answer.problem, {},
-                       "the rows so far are kept; give sbatch what it asks for and run again with --resume");
+                       "the rows so far are kept; correct the options of sbatch and run again with --resume");
     } else {
       bear(answer.problem);
       if (pause(settings_.shortest_poll_s)) return;
-      adopt();  // the controller may have taken it and died before it said so
+      adopt();  // the controller may have accepted the array and failed before it answered
     }
   }
   ++submissions_;
 }
 
-/// One answer for all arrays; not asked if any could not be.
+/// The tasks of all arrays in one answer. If one array cannot be asked for, `asked` is false.
 QueueAnswer Reconciliation::ask_all() {
   QueueAnswer all{.asked = true};
   for (const SlurmArray& array : arrays_) {
@@ -185,6 +195,8 @@ void Reconciliation::report(const QueueAnswer& queue) {
   study_.on_progress(progress);
 }
 
+/// Waits until all cells have rows, or until `empty_answers` questions in a row found no task in the queue. The interval
+/// between two questions grows while nothing changes.
 Waited Reconciliation::wait_until_gone() {
   double interval = settings_.shortest_poll_s;
   int empty_answers = 0;
@@ -192,7 +204,7 @@ Waited Reconciliation::wait_until_gone() {
     if (pause(interval)) return Waited::Stopped;
     const QueueAnswer answer = ask_all();
     const std::size_t before = missing_.size();
-    take_missing();  // after the question: what an ended task wrote is seen
+    take_missing();  // after the question, so that the rows of a task that was no longer in the queue are seen
     if (answer.asked) {
       silent_since_ = -1;
       report(answer);
@@ -200,7 +212,7 @@ Waited Reconciliation::wait_until_gone() {
     if (missing_.empty()) {
       const bool some_wait = std::any_of(answer.tasks.begin(), answer.tasks.end(),
                                          [](const QueuedTask& task) { return task.state == "PENDING"; });
-      if (some_wait) cancel_all();  // of an adopted array, with nothing left to do
+      if (some_wait) cancel_all();  // waiting tasks of an adopted array have nothing left to do
       return Waited::Complete;
     }
     if (!answer.asked) bear(answer.problem);
@@ -211,7 +223,8 @@ Waited Reconciliation::wait_until_gone() {
   return Waited::Gone;
 }
 
-/// Slurm does not answer: patience, then a warning, then an end.
+/// Called when Slurm does not answer: does nothing at first, warns after `warn_after_s`, and throws InputError after
+/// `give_up_after_s`.
 void Reconciliation::bear(const std::string& problem) {
   const double now = calls_.now();
   if (silent_since_ < 0) {
@@ -225,7 +238,7 @@ void Reconciliation::bear(const std::string& problem) {
   }
   if (silent >= settings_.warn_after_s && !warned_) {
     warned_ = true;
-    study_.note("Slurm does not answer (" + problem + "); still asking");
+    study_.note("Slurm does not answer (" + problem + "); still trying");
   }
 }
 
@@ -236,7 +249,7 @@ void Reconciliation::cancel_all() {
   }
 }
 
-/// True, possibly early, when the user wants to stop.
+/// Waits. Returns true, possibly before the time is over, if the user stops the run.
 bool Reconciliation::pause(double seconds) {
   const double end = calls_.now() + seconds;
   while (!study_.stop()) {

@@ -13,7 +13,7 @@ namespace stagecraft {
 /// The cells that each task of an array computes.
 using SlurmChunks = std::vector<std::vector<std::size_t>>;
 
-/// How far a study is, for people.
+/// The progress of a study.
 struct SlurmProgress {
   std::size_t missing = 0;  ///< cells without a row
   std::size_t running = 0;  ///< tasks
@@ -22,17 +22,17 @@ struct SlurmProgress {
   friend bool operator==(const SlurmProgress&, const SlurmProgress&) = default;
 };
 
-/// The study as the executor sees it. The rows are the only truth about what is done.
+/// The study as the executor sees it. Only rows tell which cells are done.
 struct SlurmStudy {
-  /// Names the study and its output folder and nothing else: arrays of this name in the queue are taken for its own.
+  /// Identifies the study and its output folder. Arrays of this name in the queue are taken to belong to this study.
   std::string job_name;
   std::function<std::vector<std::size_t>()> missing;                ///< the cells without a row, ascending
-  std::function<std::string(const SlurmChunks&)> write_chunk_file;  ///< under a new name; its path
-  /// The command line of every task of an array. A task takes the chunk that `SLURM_ARRAY_TASK_ID` counts from 0.
+  std::function<std::string(const SlurmChunks&)> write_chunk_file;  ///< writes a new file and returns its path
+  /// The command line of every task of an array. A task computes the chunk of number `SLURM_ARRAY_TASK_ID`, from 0.
   std::function<std::vector<std::string>(const std::string& chunk_file)> task_command;
   std::function<void(const SlurmProgress&)> on_progress;  ///< after each look at the queue
   std::function<void(const std::string&)> note;           ///< a sentence for the user
-  std::function<bool()> stop;                             ///< the user has had enough
+  std::function<bool()> stop;                             ///< whether the user wants to stop
 };
 
 struct SlurmSettings {
@@ -40,18 +40,18 @@ struct SlurmSettings {
   std::string folder = {};                ///< where tasks start; absolute
   std::string log_folder = {};            ///< absolute; exists
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::size_t max_array = 1000;     ///< tasks of one array; fewer where the site takes fewer
+  std::size_t max_array = 1000;     ///< tasks of one array; fewer if the site allows only fewer
   std::size_t running_limit = 0;    ///< tasks at a time; 0: no limit
   std::size_t cells_per_task = 50;  ///< at least, on the first submission
   double shortest_poll_s = 1;       ///< grows up to the longest while nothing changes
   double longest_poll_s = 15;
-  int empty_answers = 2;          ///< in a row before an array counts as gone
-  int fruitless_submissions = 3;  ///< in a row before what is missing counts as lost
-  double warn_after_s = 60;       ///< of a Slurm that does not answer
-  double give_up_after_s = 1800;  ///< of the same
+  int empty_answers = 2;          ///< in a row before the arrays count as gone
+  int fruitless_submissions = 3;  ///< in a row before the missing cells count as lost
+  double warn_after_s = 60;       ///< after which a Slurm that does not answer is reported
+  double give_up_after_s = 1800;  ///< after which the run ends if Slurm still does not answer
 };
 
-/// What the executor asks of Slurm and of the clock; tests put their own in.
+/// The executor's calls of Slurm and of the clock. Tests replace them.
 struct SlurmCalls {
   std::function<SubmitAnswer(const SlurmSubmission&)> submit = submit_array;
   std::function<QueueAnswer(const SlurmArray&)> query = query_array;
@@ -62,18 +62,20 @@ struct SlurmCalls {
 };
 
 struct SlurmOutcome {
-  bool stopped = false;                ///< the user's wish; the arrays are cancelled
-  std::vector<std::size_t> lost = {};  ///< cells that no task brought to a row, however often it was submitted
+  bool stopped = false;                ///< by the user; the arrays are cancelled
+  std::vector<std::size_t> lost = {};  ///< cells that have no row after several submissions
   std::size_t submissions = 0;
 };
 
-/// Deals the cells round to at most `max_tasks` chunks; each has at least `least` cells unless there are fewer.
+/// Deals the cells in turn to at most `max_tasks` chunks. Each chunk has at least `least` cells, unless there are fewer
+/// cells in all.
 [[nodiscard]] SlurmChunks deal_chunks(const std::vector<std::size_t>& cells, std::size_t max_tasks, std::size_t least);
 
-/// Brings every cell to a row: submits what is missing as a job array, waits until the array is gone from the queue,
-/// looks what is still missing and submits that again, in smaller chunks. Arrays of the same name that an earlier run
-/// left in the queue are waited for first. Slurm is never believed about what is done, only about what still runs: an
-/// array that it forgot is submitted again, and a queue that cannot be asked is not an empty one.
+/// Runs cells until each has a row: submits the missing cells as a job array, waits until the array has left the queue,
+/// and submits the cells that are still missing again, in smaller chunks. Arrays of the same name that an earlier run
+/// left in the queue are waited for first. Slurm is asked only which tasks still wait or run; which cells are done is
+/// read from the rows. So the cells of an array that Slurm has forgotten are submitted again, and a queue that cannot
+/// be asked does not count as empty.
 ///
 /// **Throws** InputError if `sbatch` refuses the array, or if Slurm does not answer for `give_up_after_s`; rows and
 /// arrays are kept, so that the study can be resumed.

@@ -29,7 +29,8 @@ std::string to_text(const SlurmChunks& chunks) {
   return to_json(lists, -1) + "\n";
 }
 
-/// Under a new name, since tasks of an earlier array may still read theirs.
+/// Writes the chunks to a file with a new name, because tasks of an earlier array may still read their own file.
+/// Returns its path.
 std::string write_chunk_file(const fs::path& folder, const SlurmChunks& chunks) {
   fs::create_directories(folder);
   for (int number = 1;; ++number) {
@@ -40,7 +41,7 @@ std::string write_chunk_file(const fs::path& folder, const SlurmChunks& chunks) 
   }
 }
 
-/// The cells wanted that have no row yet.
+/// Those of `cells` that have no row yet.
 std::vector<std::size_t> still_missing(const std::string& folder, const Manifest& manifest,
                                        const std::vector<std::size_t>& cells) {
   const std::vector<std::size_t> all = missing_cells(folder, manifest);
@@ -53,8 +54,7 @@ void mark_lost(const std::string& folder, const Manifest& manifest, const std::v
   if (lost.empty()) return;
   ShardWriter shard(folder, "lost");
   for (const std::size_t cell : lost) {
-    shard.append(
-        to_line(failed_row(manifest.cells[cell].key, CellStatus::Crashed, "no task of Slurm brought it to an end")));
+    shard.append(to_line(failed_row(manifest.cells[cell].key, CellStatus::Crashed, "no task of Slurm finished it")));
   }
 }
 
@@ -63,7 +63,7 @@ void mark_lost(const std::string& folder, const Manifest& manifest, const std::v
 void require_slurm() {
   if (slurm_is_there()) return;
   throw InputError("sbatch, squeue and scancel are not in PATH", {"", 0, 0, "--executor slurm"},
-                   "run where jobs are submitted, or with --executor local");
+                   "run on a machine where jobs are submitted, or use --executor local");
 }
 
 bool run_on_slurm(const std::string& folder, const Manifest& manifest, const std::vector<std::size_t>& cells,

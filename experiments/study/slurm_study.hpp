@@ -22,8 +22,8 @@ struct SlurmRunChoices {
 /// **Throws** InputError if there is no Slurm.
 void require_slurm();
 
-/// Runs cells of a study as job arrays of Slurm, whose tasks are `stagecraft worker`. Cells that no task brought to a
-/// row become `crashed` rows. False if it was told to stop; what is done by then is kept.
+/// Runs cells of a study as job arrays of Slurm, whose tasks run `stagecraft worker`. Cells that no task finished get
+/// `crashed` rows. Returns false if it was told to stop; the rows written so far are kept.
 /// **Throws** InputError as the `run_on_slurm` of `slurm_executor.hpp`.
 [[nodiscard]] bool run_on_slurm(const std::string& folder, const Manifest& manifest,
                                 const std::vector<std::size_t>& cells, const SlurmRunChoices& choices);

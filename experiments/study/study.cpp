@@ -26,7 +26,7 @@ void check_count(const Study& study) {
   }
 }
 
-/// What a value takes in a cell, in values of one number or short word: about 100 bytes each.
+/// The memory of a value in a cell, in units of one number or short word (about 100 bytes).
 std::uint64_t weight(const Detail& value) {
   std::uint64_t sum = 1;
   if (const auto* text = std::get_if<std::string>(&value.value)) sum += text->size() / kShortText;
@@ -43,7 +43,8 @@ std::uint64_t weight(const Keys& keys) {
   return sum;
 }
 
-/// Refuses what would not fit into memory. A key that is set again counts twice, and excluded cells count.
+/// Refuses studies whose cells would not fit in memory, before any cell is made. This is an upper bound: a key that is
+/// set twice counts twice, and excluded cells count.
 void check_weight(const Study& study) {
   std::uint64_t count = 1;
   for (const Axis& axis : study.axes) count *= axis.size();
@@ -55,14 +56,14 @@ void check_weight(const Study& study) {
   for (const Keys& values : study.include) sum += weight(values);
   if (sum <= study_limits::kMostValues / std::max<std::size_t>(study.seeds.size(), 1)) return;
   throw InputError("the cells of the study have more than two million values together", {study.file, 0, 0, ""},
-                   "split it into several, or put what is common to many cells into their files");
+                   "split it into several, or move values that many cells share into their files");
 }
 
 std::string no_match(const std::string& place, const Keys& pattern) {
   return place + " matches no cell: " + to_json(pattern, -1);
 }
 
-/// Takes out what a pattern excludes, and tells of patterns that exclude nothing.
+/// Removes the combinations that a pattern excludes, and warns of patterns that exclude nothing.
 void exclude(const Study& study, std::vector<Keys>& all, std::vector<std::string>& warnings) {
   std::vector<bool> is_used(study.exclude.size());
   std::erase_if(all, [&](const Keys& keys) {
@@ -95,7 +96,7 @@ std::vector<Keys> combinations(const Study& study, std::vector<std::string>& war
   return result;
 }
 
-/// What other planners are asked for does not make cells differ.
+/// Removes the options of other planners than the cell's own, so that cells that differ only in them are equal.
 void drop_foreign_options(Keys& keys) {
   const std::string own = option_prefix(word_of(keys, "planner"));
   std::erase_if(
@@ -113,7 +114,7 @@ void check_keys(const Study& study, const Keys& keys) {
                    {study.file, 0, 0, ""});
 }
 
-/// Without the later ones of equal combinations.
+/// All combinations without repetitions; the first of equal ones is kept, and `repeated` counts the others.
 std::vector<Keys> distinct(const Study& study, std::vector<Keys> all, std::size_t& repeated) {
   std::map<std::string, std::string> labels;
   std::vector<Keys> result;
@@ -124,7 +125,8 @@ std::vector<Keys> distinct(const Study& study, std::vector<Keys> all, std::size_
     const auto [known, is_new] = labels.emplace(to_json(canonical(keys), -1), label);
     if (!is_new && known->second != label) {
       throw InputError("equal cells have the labels " + quote(known->second) + " and " + quote(label),
-                       {study.file, 0, 0, ""}, "a label names what differs; give one label, or different options");
+                       {study.file, 0, 0, ""},
+                       "a label stands for a choice of options; give equal cells one label, or different options");
     }
     if (is_new) {
       result.push_back(std::move(keys));
@@ -135,7 +137,7 @@ std::vector<Keys> distinct(const Study& study, std::vector<Keys> all, std::size_
   return result;
 }
 
-/// Tells of a table that looks for what no cell has.
+/// Warns of a table that uses keys or patterns that no cell has.
 void check_table(const TableChoice& table, const std::string& place, const std::vector<Keys>& all,
                  std::vector<std::string>& warnings) {
   const auto check_names = [&](const std::vector<std::string>& names) {

@@ -16,71 +16,71 @@ namespace stagecraft {
 /// `options.pipedream.straight: true`, `platform.network.bandwidth: 10 Gbps`. Each key once.
 using Keys = Detail::Record;
 
-/// What takes one of several values; a value may set several keys that vary together.
+/// An axis of the study: a list of values, of which each cell has one. A value may set several keys that vary together.
 using Axis = std::vector<Keys>;
 
-/// Of one cell.
+/// The limits of one cell.
 struct StudyLimits {
-  Seconds time = Seconds(3600);  ///< by the clock on the wall
+  Seconds time = Seconds(3600);  ///< wall-clock time
   std::optional<Bytes> memory;
-  std::int64_t retries = 1;  ///< after a crash or when the time is up; alone on the machine
+  std::int64_t retries = 1;  ///< after a crash or a timeout; retries run one at a time
   friend bool operator==(const StudyLimits&, const StudyLimits&) = default;
 };
 
-/// A study as its file gives it (contract, section 11).
+/// A study as its file describes it (docs/reference/formats/study.md).
 struct Study {
   std::string name;
-  std::string file;  ///< that paths are relative to
+  std::string file;  ///< path of the study file; other paths are relative to its folder
   Keys base;
   std::vector<Axis> axes;  ///< the matrix in the order of the file, then the zips
   std::vector<Keys> exclude;
   std::vector<Keys> include;
   std::vector<std::uint64_t> seeds{1};
   std::optional<Keys> baseline;
-  std::vector<std::string> columns;  ///< further figures for the report's tables: of a row, or `details.NAME`
-  std::vector<TableChoice> tables;   ///< of the report, in place of one for each group
+  std::vector<std::string> columns;  ///< further figures for the report's tables: columns of results, or `details.NAME`
+  std::vector<TableChoice> tables;   ///< tables of the report, in place of one for each group
   StudyLimits limits;
-  Keys fixed;  ///< set from outside; comes before what base, axes and `include` say
+  Keys fixed;  ///< set on the command line; replaces the values of base, axes and `include`
   friend bool operator==(const Study&, const Study&) = default;
 };
 
-/// One combination of a study: a planner, what it plans for, and how the plan is carried out.
+/// One combination of a study: a planner, its inputs, and how the plan is simulated.
 struct Cell {
-  Keys keys;               ///< options of other planners left out
+  Keys keys;               ///< without the options of other planners
   std::uint64_t seed = 1;  ///< as the study lists it
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
-/// What a study expands to.
+/// The cells of a study.
 struct Expansion {
   std::vector<Cell> cells;
-  std::size_t repeated = 0;           ///< combinations that were left out because an equal one comes before
-  std::vector<std::string> warnings;  ///< of patterns that match nothing, which are most often mistyped
+  std::size_t repeated = 0;           ///< combinations that were left out because they equal an earlier one
+  std::vector<std::string> warnings;  ///< about patterns that match nothing, most often because of a typing error
 };
 
-/// The value of a key; none if it is not there.
+/// The value of a key; null if there is no such key.
 [[nodiscard]] const Detail* find_key(const Keys& keys, std::string_view name);
 
-/// The same of a word; empty if it is not there or no word.
+/// The value of a key if it is a text; empty if there is no such key or its value is no text.
 [[nodiscard]] std::string word_of(const Keys& keys, std::string_view name);
 
-/// Sets a key, replacing its value where it is there already.
+/// Sets a key, or replaces its value.
 void set_key(Keys& keys, const std::string& name, const Detail& value);
 
-/// Whether all keys of `pattern` are there with the same values.
+/// Whether `keys` has all keys of `pattern`, with the same values.
 [[nodiscard]] bool matches(const Keys& keys, const Keys& pattern);
 
-/// Every key and value in the order of the keys' names, without the label: equal for equal cells.
+/// All keys but the label, sorted by name. Equal cells have equal canonical keys.
 [[nodiscard]] Keys canonical(const Keys& keys);
 
-/// The beginning of the keys that are options of a planner: `options.PLANNER.`.
+/// The prefix of the keys that are options of a planner: `options.PLANNER.`.
 [[nodiscard]] std::string option_prefix(const std::string& planner);
 
-/// Every cell: the combinations of the axes over the base, the first axis varying slowest, less those excluded; then
-/// those included; each with every seed. What comes again is left out.
-/// **Throws** InputError for more than 100,000 cells or two million values in all of them together (judged before any
-/// is made), for none, for one without model, platform or planner or with both `microbatches` and `global_batch`, and
-/// for equal cells that have two labels.
+/// All cells of a study: first the combinations of the axes over the base, the first axis varying slowest, without the
+/// excluded ones; then the included ones; each of them with every seed. Repetitions are left out.
+/// **Throws** InputError for more than 100,000 cells or more than two million values in all cells together (both
+/// checked before any cell is made), for a study without cells, for a cell without model, platform or planner or with
+/// both `microbatches` and `global_batch`, and for equal cells that have two labels.
 [[nodiscard]] Expansion expand(const Study& study);
 
 }  // namespace stagecraft

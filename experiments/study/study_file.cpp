@@ -40,7 +40,7 @@ Axis read_axis(const std::string& key, const YamlNode& node) {
   return axis;
 }
 
-/// Keys that vary together: the i-th value of each.
+/// Reads an axis of keys that vary together: its i-th value sets the i-th value of each key.
 Axis read_zip(const YamlNode& node) {
   Axis axis;
   for (const auto& [key, values] : node.entries()) {
@@ -93,7 +93,7 @@ void read_limit(const std::string& name, const YamlNode& node, StudyLimits& limi
   } else if (name == "memory") {
     limits.memory = read_bytes(node);
     if (*limits.memory < study_limits::kLeastMemory)
-      node.fail_expected("at least 64 MiB, what the program itself needs");
+      node.fail_expected("at least 64 MiB, which the program itself needs");
   } else if (name == "retries") {
     limits.retries = read_count(node, 0, study_limits::kMostRetries);
   } else {
@@ -101,7 +101,7 @@ void read_limit(const std::string& name, const YamlNode& node, StudyLimits& limi
   }
 }
 
-/// A value given on the command line; what is wrong with it names the option.
+/// Reads a value given on the command line. An error names the option in place of a file.
 void read_setting(const std::string& option, const std::string& text,
                   const std::function<void(const std::string&, const YamlNode&)>& take) {
   const auto [path, value] = read_assignment(option, text);
@@ -131,7 +131,7 @@ std::vector<std::string> read_columns(const YamlNode& node) {
   for (const YamlNode& item : node.items()) {
     std::string name = read_figure(item);
     if (std::ranges::find(columns, name) != columns.end()) {
-      item.fail("the column " + quote(name) + " stands here twice");
+      item.fail("the column " + quote(name) + " is given twice");
     }
     columns.push_back(std::move(name));
   }

@@ -23,7 +23,7 @@ void make_folder(const std::string& path) {
   std::error_code problem;
   fs::create_directories(path, problem);
   if (!problem && fs::is_directory(path, problem)) return;
-  throw InputError("no folder can be made here" + (problem ? ": " + problem.message() : std::string()),
+  throw InputError("cannot be created as a folder" + (problem ? ": " + problem.message() : std::string()),
                    {path, 0, 0, ""});
 }
 
@@ -34,19 +34,21 @@ bool is_empty(const std::string& path) {
   return true;
 }
 
-/// Whether the folder has the study's manifest. Refuses a folder that has another, or that must not have one.
+/// Whether the folder has the study's manifest. **Throws** InputError if it has the manifest of another study, if it
+/// has results and the run is not resumed, and if it contains other files.
 bool has_manifest(const std::string& path, const Manifest& manifest, bool resume, bool is_shared) {
   if (!fs::exists(manifest_path(path))) {
     if (is_empty(path) || is_shared) return false;
-    throw InputError("the folder holds something else than results of a study", {path, 0, 0, ""},
+    throw InputError("the folder contains other files than results of a study", {path, 0, 0, ""},
                      "choose another --out");
   }
   if (!resume && !is_shared) {
-    throw InputError("results are there already", {path, 0, 0, ""},
-                     "--resume computes what is missing; or choose another --out");
+    throw InputError("the folder already contains results", {path, 0, 0, ""},
+                     "add --resume to compute the missing cells, or choose another --out");
   }
   if (const auto reason = difference(read_manifest(path), manifest)) {
-    throw InputError("the results there are of another study: " + *reason, {path, 0, 0, ""}, "choose another --out");
+    throw InputError("the folder contains results of another study: " + *reason, {path, 0, 0, ""},
+                     "choose another --out");
   }
   return true;
 }
@@ -57,7 +59,9 @@ StudyFolder::StudyFolder(std::string path) : path_(std::move(path)) { make_folde
 
 StudyFolder::StudyFolder(std::string path, const Manifest& manifest, bool resume, bool is_shared)
     : StudyFolder(std::move(path)) {
-  const bool is_known = has_manifest(path_, manifest, resume, is_shared);  // a folder that is refused stays as it is
+  // The folder is checked twice: before the lock, so that a folder that is refused gets no lock file, and after it,
+  // because another run may have written its manifest in between.
+  const bool is_known = has_manifest(path_, manifest, resume, is_shared);
   take_lock(is_shared);
   if (is_known || has_manifest(path_, manifest, resume, is_shared)) return;
   write_file_atomically(manifest_path(path_), to_text(manifest));
@@ -67,6 +71,8 @@ StudyFolder::~StudyFolder() {
   if (lock_ >= 0) close(lock_);
 }
 
+/// Takes a lock that the kernel releases when the process ends, however it ends: shared for runs of shards, which may
+/// work in the folder at the same time, exclusive for others.
 void StudyFolder::take_lock(bool is_shared) {
   const std::string file = (fs::path(path_) / ".lock").string();
   lock_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -74,7 +80,7 @@ void StudyFolder::take_lock(bool is_shared) {
   if (flock(lock_, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   close(lock_);
   lock_ = -1;
-  throw InputError("another run is at work in this folder", {path_, 0, 0, ""}, "wait for it, or choose another --out");
+  throw InputError("another run is using this folder", {path_, 0, 0, ""}, "wait for it, or choose another --out");
 }
 
 std::vector<std::size_t> missing_cells(const std::string& folder, const Manifest& manifest) {

@@ -8,14 +8,14 @@
 
 namespace stagecraft {
 
-/// A folder of results that this process works on. Holds a lock on it as long as it lives, so that two runs of the same
-/// study do not compute the same cells twice.
+/// A folder of results in which this process works. Holds a lock on it as long as it exists, so that two runs of the
+/// same study do not compute the same cells.
 class StudyFolder {
  public:
-  /// Makes the folder and writes the manifest, or finds the one that is there to be of the same study.
-  /// `is_shared`: others may work on other cells at the same time.
-  /// **Throws** InputError if results are there and `resume` is false, if they are of another study, if the folder
-  /// holds something else, if another run is at work in it, and if it cannot be written.
+  /// Creates the folder and writes the manifest, or checks that the manifest in it is of the same study.
+  /// `is_shared`: other runs may work on other cells at the same time.
+  /// **Throws** InputError if the folder has results and `resume` is false, if they are of another study, if the folder
+  /// contains other files, if another run is using it, and if it cannot be written.
   StudyFolder(std::string path, const Manifest& manifest, bool resume, bool is_shared);
   ~StudyFolder();
   StudyFolder(const StudyFolder&) = delete;
@@ -36,7 +36,8 @@ class StudyFolder {
 /// The cells of the manifest that have no row below the folder yet, by index.
 [[nodiscard]] std::vector<std::size_t> missing_cells(const std::string& folder, const Manifest& manifest);
 
-/// Where results go unless the user says: `stagecraft-results/NAME`, the name without what has a meaning in paths.
+/// The default folder for results: `stagecraft-results/NAME`. In the name, characters other than letters, digits and
+/// `-` become `_`.
 [[nodiscard]] std::string default_folder(const std::string& study_name);
 
 }  // namespace stagecraft

@@ -1,4 +1,4 @@
-// The part of a study file that says what its report shows.
+// Reads the part of a study file that describes the tables of its report.
 #include "experiments/study/table_file.hpp"
 
 #include "experiments/study/cell_keys.hpp"
@@ -18,7 +18,7 @@ std::vector<std::string> read_cell_keys(const YamlNode& node) {
   std::vector<std::string> keys;
   for (const YamlNode& item : node.items()) {
     std::string key = read_cell_key_name(item);
-    if (std::ranges::find(keys, key) != keys.end()) item.fail("the key " + quote(key) + " stands here twice");
+    if (std::ranges::find(keys, key) != keys.end()) item.fail("the key " + quote(key) + " is given twice");
     keys.push_back(std::move(key));
   }
   if (keys.empty()) node.fail("expected at least one key, found none");
@@ -37,13 +37,13 @@ MeanKind read_mean(const YamlNode& node) {
 std::string read_value(const YamlNode& node, bool has_baseline) {
   if (node.text() == kOutcome) return node.text();
   if (node.text() == kSpeedUp) {
-    if (!has_baseline) node.fail("speed_up needs the study's baseline, and there is none", "add 'baseline'");
+    if (!has_baseline) node.fail("speed_up needs a baseline, but the study has none", "add 'baseline'");
     return node.text();
   }
   std::string name = read_figure(node);
   const auto column = std::ranges::find(figure_columns(), name, &ResultColumn::name);
   if (column != figure_columns().end() && column->type == ColumnType::Text) {
-    node.fail("the figure " + quote(name) + " is no number", "a table shows means; 'columns' shows words");
+    node.fail("the figure " + quote(name) + " is not a number", "a table shows means; use 'columns' to show words");
   }
   return name;
 }
@@ -57,8 +57,8 @@ TableChoice read_table(const YamlNode& node, bool has_baseline, const ReadPatter
   table.columns = columns ? read_cell_keys(*columns) : std::vector<std::string>{"planner"};
   table.value = read_value(node.at("value"), has_baseline);
   if (const auto over = node.find("over")) {
-    if (table.value == kSpeedUp) over->fail("speed_up is a ratio to the study's baseline already");
-    if (table.value == kOutcome) over->fail("outcome counts cells and is divided by nothing");
+    if (table.value == kSpeedUp) over->fail("speed_up is already a ratio to the study's baseline");
+    if (table.value == kOutcome) over->fail("outcome counts cells and cannot be divided");
     table.over = read_pattern(*over);
   }
   if (const auto where = node.find("where")) table.where = read_pattern(*where);

@@ -16,8 +16,8 @@ using ReadPattern = std::function<Detail::Record(const YamlNode& node)>;
 [[nodiscard]] std::vector<TableChoice> read_tables(const YamlNode& node, bool has_baseline,
                                                    const ReadPattern& read_pattern);
 
-/// The figure of a row that a table of the report may show: one of `figure_columns` that is no record, `load_ratio`, or
-/// `details.NAME`. **Throws** InputError for another name.
+/// Reads the name of a figure that a table of the report may show: one of `figure_columns` that is not a record,
+/// `load_ratio`, or `details.NAME`. **Throws** InputError for another name.
 [[nodiscard]] std::string read_figure(const YamlNode& node);
 
 }  // namespace stagecraft

@@ -110,7 +110,7 @@ TEST_CASE("bad input: a folder in which another run is at work is refused") {
   const Ran ran = run({"run", (vectors() / "commands/study_small.yaml").string(), "--out", out.path.string()});
   close(lock);
   CHECK(ran.code == 2);
-  CHECK(ran.err.find("another run is at work in this folder") != std::string::npos);
+  CHECK(ran.err.find("another run is using this folder") != std::string::npos);
 }
 
 }  // namespace

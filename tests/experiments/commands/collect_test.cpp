@@ -125,7 +125,7 @@ TEST_CASE("collect: torn lines are left out with a warning, in the middle and at
     CHECK(ran.code == 0);
     CHECK(ran.out.find("2 of 4 cells have rows") != std::string::npos);
     CHECK(ran.err.starts_with("stagecraft: warning: " + folder / name +
-                              "/shards/test.1.jsonl has lines that are no rows"));
+                              "/shards/test.1.jsonl has lines that are not rows"));
     CHECK(Json::parse(run({"collect", folder / name, "--json"}).out)["warnings"].size() == 1);
   }
   CHECK(content_of(folder / "middle/results.csv") == content_of(folder / "end/results.csv"));

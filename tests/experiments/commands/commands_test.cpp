@@ -128,7 +128,8 @@ TEST_CASE("plan: an infeasible answer says how much memory and which microbatch 
   CHECK(json["smallest_memory_bytes"] == 106'000'000);
   CHECK(json["largest_microbatch_size"] == 3);
   // Of 400 samples in all, smaller microbatches are more microbatches: the stashes stay 100 MB.
-  CHECK(plan({"--global-batch", "400"}).out.find("on every device; no smaller microbatch size fits\n") != std::string::npos);
+  CHECK(plan({"--global-batch", "400"}).out.find("on every device; no smaller microbatch size fits\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("simulate: several iterations are all listed, and the last one counts") {

@@ -156,7 +156,7 @@ TEST_CASE("slurm executor: an array that the controller forgot is submitted agai
   const SlurmOutcome outcome = run(fake);
   CHECK(outcome.submissions == 2);
   CHECK(fake.rows.size() == 100);
-  CHECK(fake.has_note("none less than before"));
+  CHECK(fake.has_note("as many as before"));
 }
 
 TEST_CASE("slurm executor: only what is missing is submitted again, and a killer of tasks ends alone") {

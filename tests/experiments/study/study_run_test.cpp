@@ -138,7 +138,7 @@ limits: {time: 2 s, retries: 1}
   CHECK(row(0).status == CellStatus::Ok);
   CHECK(row(1).status == CellStatus::Ok);
   CHECK(row(2).status == CellStatus::Timeout);
-  CHECK(row(2).message == "was not done after 2 s");
+  CHECK(row(2).message == "did not finish within 2 s");
   CHECK(row(3).status == CellStatus::Invalid);
   CHECK(row(4).status == CellStatus::Invalid);
   CHECK(row(4).message.find("did you mean 'count'") != std::string::npos);
