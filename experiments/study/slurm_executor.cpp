@@ -195,8 +195,8 @@ void Reconciliation::report(const QueueAnswer& queue) {
   study_.on_progress(progress);
 }
 
-/// Waits until all cells have rows, or until `empty_answers` questions in a row found no task in the queue. The interval
-/// between two questions grows while nothing changes.
+/// Waits until all cells have rows, or until `empty_answers` questions in a row found no task in the queue. The
+/// interval between two questions grows while nothing changes.
 Waited Reconciliation::wait_until_gone() {
   double interval = settings_.shortest_poll_s;
   int empty_answers = 0;

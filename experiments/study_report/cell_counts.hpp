@@ -7,14 +7,14 @@
 
 namespace stagecraft {
 
-/// How cells ended.
+/// How many cells ended with each status.
 struct CellCounts {
   std::map<CellStatus, std::size_t> ended;  ///< statuses that occur
   std::size_t not_run = 0;                  ///< cells without a row yet
 
   [[nodiscard]] std::size_t of(CellStatus status) const;
   [[nodiscard]] std::size_t total() const;
-  /// One more cell; null: it has no row yet.
+  /// Counts one more cell; null means that it has no row yet.
   void add(const Row* row);
 };
 

@@ -18,7 +18,7 @@ bool is_who(std::string_view key, bool has_own_schedules) {
   return key == "planner" || key == "label" || key.starts_with(kOptions) || (has_own_schedules && key == "schedule");
 }
 
-/// The keys of a cell that say who plans, in the order of their names: equal for the same planner.
+/// The keys of a cell that identify its contender, sorted by name, so that equal contenders have equal keys.
 Keys who_keys(const Keys& keys, bool has_own_schedules) {
   Keys who;
   for (const auto& entry : keys) {
@@ -28,6 +28,8 @@ Keys who_keys(const Keys& keys, bool has_own_schedules) {
   return who;
 }
 
+/// Whether `schedule` belongs to the contender: each planner with its options always has the same schedule, and not all
+/// planners have the same one.
 bool planners_have_own_schedules(const std::vector<StudyCell>& cells) {
   std::map<std::string, std::string> schedules;
   std::set<std::string> all;
@@ -51,7 +53,7 @@ Contender make_contender(const Keys& who) {
   return contender;
 }
 
-/// What tells contenders of one name apart: the planner and its choices.
+/// The properties in which contenders with the same name can differ: the planner and its choices.
 Keys marks_of(const Contender& contender) {
   Keys marks{{"planner", contender.planner}};
   const std::string prefix = option_prefix(contender.planner);
@@ -66,7 +68,7 @@ std::string mark_text(const std::string& key, const Detail& value) {
   return key + " " + (word == nullptr ? to_json(value, -1) : *word);
 }
 
-/// Adds to the names of `alike`, which share one, what differs between them.
+/// Appends to the names of the contenders `alike`, which have the same name, the properties in which they differ.
 void tell_apart(std::vector<Contender>& contenders, const std::vector<std::size_t>& alike) {
   std::vector<Keys> marks;
   for (std::size_t i : alike) marks.push_back(marks_of(contenders[i]));
@@ -102,7 +104,8 @@ void find_contenders(const std::vector<StudyCell>& cells, SortedCells& sorted) {
   name_contenders(sorted.contenders);
 }
 
-/// The keys that do not say who plans, by first appearance, and whether all cells agree on them.
+/// The keys that do not belong to contenders, in order of first appearance, each with whether it is the same in all
+/// cells.
 std::vector<std::pair<std::string, bool>> other_keys(const std::vector<StudyCell>& cells, bool has_own_schedules) {
   struct Seen {
     std::size_t count = 0;

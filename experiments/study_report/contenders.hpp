@@ -9,28 +9,30 @@
 
 namespace stagecraft {
 
-/// Who is compared: a planner with its label, its options and, where each planner has one schedule of its own, that.
+/// A contender is what a study compares: a planner with its label, its options and, if each planner has a schedule of
+/// its own, that schedule.
 struct Contender {
-  std::string name;  ///< the label, else the planner; where several share it, with what tells them apart
+  std::string name;  ///< the label, or else the planner; if several have the same, with the properties that differ
   std::string planner;
   std::string label;  ///< empty if there is none
-  Keys choices;       ///< `options.PLANNER.KEY` and, where it belongs to the planner, `schedule`
+  Keys choices;       ///< `options.PLANNER.KEY` and, if it belongs to the planner, `schedule`
 };
 
-/// The cells of a study sorted by who plans and by what they plan for.
+/// The cells of a study sorted by contender and by group. Cells of a group differ only in contender and seed.
 struct SortedCells {
   std::vector<Contender> contenders;
   std::vector<std::size_t> contender_of;  ///< by cell
-  Keys constant;                          ///< keys of all cells that do not say who plans and never differ
-  std::vector<Keys> groups;               ///< the other such keys; null where a cell has none
+  Keys constant;                          ///< keys that do not belong to contenders and are the same in all cells
+  std::vector<Keys> groups;               ///< the other keys that do not belong to contenders; null if a cell has none
   std::vector<std::size_t> group_of;      ///< by cell
-  bool has_own_schedules = false;         ///< whether `schedule` says who plans
+  bool has_own_schedules = false;         ///< whether `schedule` belongs to the contender
 };
 
-/// The schedule says who plans where it differs and each planner with its options has only one.
+/// Sorts the cells. `schedule` belongs to the contender if it differs between cells and each planner with its options
+/// has only one schedule.
 [[nodiscard]] SortedCells sort_cells(const std::vector<StudyCell>& cells);
 
-/// Whether a key says who plans.
+/// Whether a key belongs to the contender.
 [[nodiscard]] bool says_who(const SortedCells& sorted, std::string_view key);
 
 }  // namespace stagecraft

@@ -15,13 +15,13 @@
 namespace stagecraft {
 namespace {
 
-/// The figures that meet in one place.
+/// The values of the study's cells that fall into one cell of the table.
 struct Gathered {
   CellCounts counts;
   std::vector<double> values;
 };
 
-/// Where cells stand, by the values of some keys.
+/// Numbers the rows (or columns) of the table: one for each combination of values of some keys, in order of appearance.
 struct Places {
   std::vector<Keys> values;
   std::map<std::string, std::size_t> known;
@@ -51,7 +51,7 @@ std::optional<double> mean_of(std::vector<double>& values, MeanKind kind) {
     case MeanKind::Largest: return *std::ranges::max_element(values);
     case MeanKind::Arithmetic: break;
   }
-  double excess = 0.0;  // over the first, so that equal values have exactly that mean
+  double excess = 0.0;  // relative to the first value, so that the mean of equal values is exactly that value
   for (const double value : values) excess += value - values.front();
   return values.front() + excess / static_cast<double>(values.size());
 }
@@ -64,9 +64,9 @@ TableCell make_cell(Gathered gathered, const TableChoice& choice) {
   return cell;
 }
 
-/// What a table needs to know of the study.
+/// The values of a table: the figure of each cell, divided by that of the cell's partner if there are partners.
 struct Source {
-  std::vector<const Row*> rows;  ///< by cell; null where it has not run
+  std::vector<const Row*> rows;  ///< by cell; null if the cell has no row
   std::string_view figure;
   std::optional<Pairing> partners;
 

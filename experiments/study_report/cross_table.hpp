@@ -19,18 +19,19 @@ struct TableCell {
   std::optional<double> mean;  ///< over those used; none if there are none
 };
 
-/// A table that the study asks for. Rows and columns in the order in which cells come.
+/// A table that the study asks for. Rows and columns are in the order in which their cells appear.
 struct CrossTable {
   TableChoice choice;
-  std::vector<Keys> rows;                     ///< the keys of each, with its values; null where cells have none
+  std::vector<Keys> rows;                     ///< the keys and values of each row; null if its cells have no such key
   std::vector<Keys> columns;                  ///< likewise
   std::vector<std::vector<TableCell>> cells;  ///< by row and column
-  std::vector<TableCell> all;                 ///< by column: over all rows
-  std::optional<Keys> over;                   ///< the pattern of the cells that values are divided by
-  std::vector<std::string> several;           ///< planners that the pattern fits where one was meant; the first counts
+  std::vector<TableCell> all;                 ///< by column, over all rows
+  std::optional<Keys> over;                   ///< the pattern of the cells by whose values others are divided
+  std::vector<std::string> several;           ///< planners among which the pattern is ambiguous; the first is used
 };
 
-/// Figures are those of cells that are `ok`. A geometric mean leaves out what is not above zero, and `used` tells.
+/// Only cells that are `ok` have values. A geometric mean leaves out values that are not above zero; `used` counts the
+/// values that are left.
 /// **Cost** O(cells · keys · log cells).
 [[nodiscard]] CrossTable make_table(const TableChoice& choice, const Results& results, const SortedCells& sorted);
 

@@ -9,7 +9,8 @@
 namespace stagecraft {
 namespace {
 
-/// The probability that |T| is at most √degrees tan(angle).
+/// The probability that |T| is at most √degrees tan(angle) for T of Student's distribution: the finite series in powers
+/// of cos(angle) of Abramowitz and Stegun, 26.7.3 for odd and 26.7.4 for even degrees of freedom.
 double probability_within(double angle, std::int64_t degrees) {
   const double cosine = std::cos(angle);
   const bool is_odd = degrees % 2 != 0;

@@ -14,7 +14,7 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// What several paired ratios say.
+/// The mean of several paired ratios, with its confidence interval.
 struct MeanRatio {
   double mean = 1.0;                 ///< geometric
   std::optional<Interval> interval;  ///< of 95 % confidence; none for one ratio and for ratios that do not vary

@@ -8,7 +8,8 @@
 namespace stagecraft {
 namespace {
 
-/// What a cell and its partner have in common.
+/// The keys and the seed that a cell and its partner have in common, as text: all keys but those of the pattern and, if
+/// `any_planner`, those of the contender.
 std::string common_key(const Cell& cell, const SortedCells& sorted, const Keys& pattern, bool any_planner) {
   Keys common = canonical(cell.keys);
   std::erase_if(common, [&](const auto& entry) {

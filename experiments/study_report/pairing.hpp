@@ -9,15 +9,16 @@
 
 namespace stagecraft {
 
-/// The cell that each cell is compared with.
+/// The partner of each cell, that is, the cell with which it is compared.
 struct Pairing {
-  std::vector<std::optional<std::size_t>> of;  ///< by cell
-  std::set<std::size_t> contenders;            ///< that the pattern fits in one place with another
+  std::vector<std::optional<std::size_t>> of;  ///< by cell: its partner
+  std::set<std::size_t> contenders;            ///< contenders of which several could be the partner of the same cell
   bool fits_any = false;                       ///< whether the pattern fits a cell
 };
 
-/// A cell's partner has the same seed, fits the pattern, and its keys are otherwise the same; those that say who plans
-/// apart if `any_planner`. Where the pattern fits several planners, the first of them.
+/// A cell's partner fits the pattern, and has the same seed and the same values of all keys that are not in the
+/// pattern. If `any_planner`, the contenders may differ, too. If several contenders fit, the partner is that of the
+/// first of them.
 /// **Cost** O(cells · keys · log cells).
 [[nodiscard]] Pairing pair_cells(const std::vector<StudyCell>& cells, const SortedCells& sorted, const Keys& pattern,
                                  bool any_planner);

@@ -1,4 +1,4 @@
-// A study's report for programs: JSON and comma-separated values.
+// A study's report as JSON and as comma-separated values.
 #include "experiments/study_report/study_report.hpp"
 #include "experiments/study_report/table_section.hpp"
 #include "experiments/view/figures.hpp"
@@ -28,7 +28,7 @@ Detail::Record counts_record(const CellCounts& counts) {
   return record;
 }
 
-/// `speed_up`, and with what certainty.
+/// Adds the speed-up, its confidence interval and the number of pairs.
 void put_speed_up(Detail::Record& into, const std::optional<MeanRatio>& ratio) {
   Detail low;
   Detail high;
@@ -103,7 +103,7 @@ std::string csv_field(const Detail& value) {
   return quoted + "\"";
 }
 
-/// What says which cells a line is about: the keys of all cells, those of the group, who plans.
+/// The first columns of a line: the keys that are the same in all cells, the keys of the group, and the contender.
 Detail::Record line_keys(const StudySummary& summary, const StudyGroup& group, const Contender& contender) {
   Detail::Record record{{"study", summary.study}};
   record.insert(record.end(), summary.constant.begin(), summary.constant.end());

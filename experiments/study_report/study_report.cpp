@@ -25,7 +25,7 @@ std::string interval_text(const std::optional<MeanRatio>& ratio) {
 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
-/// What would make room, or how much is missing.
+/// The memory that is lacking, or the memory or microbatch size with which there would be a plan; empty if unknown.
 std::string remedy_text(const StudyLine& line) {
   if (line.counts.of(CellStatus::OutOfMemory) > 0 && line.overflow_bytes) {
     return "lacks " + bytes_text(*line.overflow_bytes);
@@ -36,7 +36,7 @@ std::string remedy_text(const StudyLine& line) {
   if (line.largest_microbatch_size) {
     text += (text.empty() ? "" : " or ") + fmt::format("microbatches of {}", *line.largest_microbatch_size);
   }
-  return text.empty() ? text : text + " would do";
+  return text.empty() ? text : "would fit with " + text;
 }
 
 std::string outcome_text(const StudyLine& line) {
@@ -55,7 +55,7 @@ std::string time_text(const StudyLine& line) {
   return seconds ? format_human_seconds(Seconds(*seconds)) : "-";
 }
 
-/// Columns that some line of the study fills.
+/// The columns to show. Some are shown only if a line of the study has a value there.
 struct Columns {
   bool schedule = true;
   bool speed_up = false;
@@ -125,7 +125,7 @@ Section group_section(const StudySummary& summary, const StudyGroup& group, cons
   return section;
 }
 
-/// The groups of a study with one planner, one line each.
+/// The table of a study with only one planner: one line for each group.
 Section only_planner_section(const StudySummary& summary, Columns columns) {
   columns.schedule = std::ranges::find(summary.differing, "schedule") == summary.differing.end();
   Section section;
@@ -171,7 +171,7 @@ Section overall_section(const StudySummary& summary) {
   return section;
 }
 
-/// Planners whose label hides who they are or what they are asked for.
+/// An item for each contender that has a label or choices: its planner and its choices.
 std::vector<std::string> contender_items(const StudySummary& summary) {
   std::vector<std::string> items;
   for (const Contender& contender : summary.contenders) {
@@ -191,7 +191,7 @@ std::vector<std::string> meaning_of_figures(const StudySummary& summary) {
                       (has_seeds ? " with the same seed, geometric mean over the seeds." : "."));
   if (has_seeds) {
     sentences.emplace_back(
-        "Interval: 95 % confidence of the mean logarithm of the ratios by Student's t, where they vary.");
+        "Interval: 95 % confidence interval of the mean logarithm of the ratios (Student's t), if they vary.");
   }
   return sentences;
 }
@@ -210,8 +210,8 @@ Section heading_section(const StudySummary& summary) {
   for (std::string& sentence : meaning_of_figures(summary)) section.sentences.push_back(std::move(sentence));
   if (any_asynchronous(summary)) {
     section.sentences.emplace_back(
-        "* asynchronous: no flush between iterations, older weights; its time is of one microbatch, others' of one "
-        "iteration.");
+        "* asynchronous: no flush between iterations, weights are older; the time is that of one microbatch, and for "
+        "other schedules that of one iteration.");
   }
   for (const std::string& note : summary.notes) section.sentences.push_back("Note: " + note);
   section.items = contender_items(summary);

@@ -8,13 +8,14 @@
 
 namespace stagecraft {
 
-/// Tables for people: one over all groups, one for each group, then why cells gave no figures.
+/// The report with its tables: one over all groups and one for each group (or the tables that the study asks for), and
+/// then the reasons why cells have no figures.
 [[nodiscard]] Document study_document(const StudySummary& summary);
 
-/// The same for programs, nothing rounded (docs/reference/study-report.md).
+/// The same as JSON, without rounding (docs/reference/study-report.md).
 [[nodiscard]] Detail::Record study_record(const StudySummary& summary);
 
-/// One line for each planner in each group, comma-separated, nothing rounded.
+/// One line for each contender in each group as comma-separated values, without rounding.
 [[nodiscard]] std::string study_csv(const StudySummary& summary);
 
 }  // namespace stagecraft

@@ -18,7 +18,7 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-/// Each key with its values in order of first appearance.
+/// Each key with its different values, in order of first appearance.
 std::vector<std::pair<std::string, Detail::List>> values_by_key(const Manifest& manifest) {
   std::vector<std::pair<std::string, Detail::List>> result;
   std::map<std::string, std::set<std::string>> seen;
@@ -57,7 +57,7 @@ Seconds whole_time(const DryRun& run) {
   return Seconds(run.cell->value() * std::max(rounds, run.cells.empty() ? 0.0 : 1.0));
 }
 
-/// Rows by status, in the order of the statuses; those without rows left out.
+/// The number of rows of each status that has any, in the order of the statuses.
 std::vector<std::pair<std::string, std::size_t>> count_statuses(const Results& results) {
   std::vector<std::pair<std::string, std::size_t>> counts;
   for (const CellStatus status : all_statuses()) {
@@ -68,7 +68,7 @@ std::vector<std::pair<std::string, std::size_t>> count_statuses(const Results& r
   return counts;
 }
 
-/// The first failure's words: what to look at first.
+/// A line with the message of the first cell that failed.
 std::string failure_text(const Results& results) {
   for (const CellResult& result : results.rows) {
     if (!is_failure(result.row.status)) continue;
@@ -95,7 +95,7 @@ std::string dry_run_text(const DryRun& run) {
   if (run.cell) {
     text += "about " + format_human_seconds(whole_time(run)) + " with " +
             counted(static_cast<std::size_t>(run.workers), "worker") +
-            ", if all cells take as long as a few that were tried: " + format_human_seconds(*run.cell) + " each\n";
+            ", if all cells take as long as the few that were tried: " + format_human_seconds(*run.cell) + " each\n";
   }
   return text;
 }
@@ -127,7 +127,7 @@ std::string study_run_text(const StudyRun& run, const RunChoices& choices, const
   for (const auto& [status, count] : count_statuses(results)) text += ", " + std::to_string(count) + " " + status;
   text += "\n" + failure_text(results);
   if (run.is_interrupted) {
-    text += "interrupted; go on with: " + resuming + "\n";
+    text += "interrupted; continue with: " + resuming + "\n";
   } else if (choices.shard) {
     text += "when all shards are done: stagecraft collect " + shown_word(choices.folder) + "\n";
   }

@@ -11,19 +11,20 @@
 
 namespace stagecraft {
 
-/// What a study would do.
+/// The result of a dry run.
 struct DryRun {
   const Manifest& manifest;
   std::size_t repeated = 0;        ///< equal combinations left out
-  std::vector<std::size_t> cells;  ///< that would be run
+  std::vector<std::size_t> cells;  ///< cells that would be run
   int workers = 1;
-  std::optional<Seconds> cell;  ///< how long one takes; none if nobody asks
+  std::optional<Seconds> cell;  ///< estimated time of a cell; none if it was not measured
 };
 
 [[nodiscard]] std::string dry_run_text(const DryRun& run);
 [[nodiscard]] Detail::Record dry_run_record(const DryRun& run);
 
-/// How a run ended: rows by status, where they lie, what to do next: `resuming` is the command for one interrupted.
+/// How a run ended: the rows by status, the folder, and what to do next. `resuming` is the command that continues an
+/// interrupted run.
 [[nodiscard]] std::string study_run_text(const StudyRun& run, const RunChoices& choices, const std::string& resuming);
 [[nodiscard]] Detail::Record study_run_record(const StudyRun& run, const RunChoices& choices);
 

@@ -16,7 +16,7 @@
 namespace stagecraft {
 namespace {
 
-/// The end of a figure's name that says its unit, which headings leave out.
+/// The ending of a figure's name that gives its unit; headings leave it out.
 std::string_view unit_of(FigureKind kind) {
   switch (kind) {
     case FigureKind::Size: return "_bytes";
@@ -26,7 +26,8 @@ std::string_view unit_of(FigureKind kind) {
   }
 }
 
-/// What a figure measures. A figure of the planner's own has no table: the end of its name tells.
+/// The kind of a figure. Figures of the planner's own (`details.NAME`) are not in the table of figures; the ending of
+/// their name gives the kind.
 FigureKind kind_of(std::string_view name) {
   if (const FigureInfo* figure = find_figure(name)) return figure->kind;
   if (name.ends_with("_bytes")) return FigureKind::Size;

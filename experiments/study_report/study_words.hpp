@@ -11,12 +11,12 @@
 
 namespace stagecraft {
 
-// Words of a study's report, for people.
+// Texts in a study's report.
 
-/// `-` for null, else as the study writes it.
+/// The value as the study writes it; `-` for null.
 [[nodiscard]] std::string value_text(const Detail& value);
 
-/// `key value, key value`; what is null is `-`.
+/// `key value, key value`, with `-` for null.
 [[nodiscard]] std::string keys_text(const Keys& keys);
 
 /// `out of memory`.
@@ -35,10 +35,10 @@ namespace stagecraft {
 /// `details.dp_period_s` as `dp period`.
 [[nodiscard]] std::string column_heading(std::string name);
 
-/// A figure by the unit that its name ends with.
+/// The value of a figure with its unit.
 [[nodiscard]] std::string figure_text(const std::string& column, const Detail& value);
 
-/// The last word of a key, unless another key ends with it too.
+/// The last part of a key, or the whole key if another one of `keys` ends with the same part.
 [[nodiscard]] std::string short_key(const std::string& key, const std::vector<std::string>& keys);
 
 }  // namespace stagecraft

@@ -18,7 +18,7 @@
 namespace stagecraft {
 namespace {
 
-using RowsByCell = std::vector<const Row*>;  ///< null where a cell has not run
+using RowsByCell = std::vector<const Row*>;  ///< null if a cell has no row
 using CellIndices = std::vector<std::size_t>;
 
 RowsByCell rows_by_cell(const Results& results) {
@@ -33,7 +33,8 @@ std::optional<double> throughput(const Row* row) {
   return value && *value > 0.0 && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// Equal values have exactly that mean.
+/// The arithmetic mean of a figure over the rows that are `ok`. Differences to the first value are summed, so that the
+/// mean of equal values is exactly that value.
 std::optional<double> mean(const std::vector<const Row*>& rows, std::string_view name) {
   std::vector<double> values;
   for (const Row* row : rows) {
@@ -46,7 +47,7 @@ std::optional<double> mean(const std::vector<const Row*>& rows, std::string_view
   return values.front() + excess / static_cast<double>(values.size());
 }
 
-/// The figure of all rows that comes first in the order `before`.
+/// The extreme value of a figure over all rows: the one that comes first in the order `before`.
 template <class Before>
 std::optional<std::int64_t> extreme(const std::vector<const Row*>& rows, std::string_view name, Before before) {
   std::optional<std::int64_t> found;
@@ -70,7 +71,8 @@ std::string common_word(const std::vector<const Row*>& rows, std::string_view na
   return common;
 }
 
-/// Of all rows, whatever their status, since a planner that finds no plan has details too.
+/// The value of one of the study's further columns: the value that all rows agree on, or else the mean of the rows that
+/// are `ok`, or null. Rows of every status are looked at, because some figures also exist where there is no plan.
 Detail extra_figure(const std::vector<const Row*>& rows, std::string_view name) {
   Detail common;
   for (const Row* row : rows) {
@@ -128,7 +130,8 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   return line;
 }
 
-/// A line alone in its group has nobody to be better than.
+/// Marks the lines with the highest throughput among those whose cells are all `ok`. In a group with only one line none
+/// is marked.
 void mark_best(StudyGroup& group) {
   const auto competes = [](const StudyLine& line) {
     return line.throughput && line.counts.of(CellStatus::Ok) == line.counts.total();
@@ -195,7 +198,7 @@ std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& 
   if (!baselines.fits_any) notes.emplace_back("no cell is the baseline, so there are no speed-ups");
   if (!baselines.contenders.empty()) {
     notes.push_back("the baseline fits " + std::to_string(baselines.contenders.size()) +
-                    " planners; the first of them counts: " + summary.contenders[*baselines.contenders.begin()].name);
+                    " planners; the first of them is used: " + summary.contenders[*baselines.contenders.begin()].name);
   }
   std::size_t unpaired = 0;
   for (const StudyGroup& group : summary.groups) {
@@ -204,7 +207,7 @@ std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& 
   }
   if (unpaired > 0 && baselines.fits_any) {
     notes.push_back(std::to_string(unpaired) + (unpaired == 1 ? " line has" : " lines have") +
-                    " no speed-up: the baseline is missing or gave no figures there");
+                    " no speed-up, because the baseline is missing or has no figures there");
   }
   return notes;
 }

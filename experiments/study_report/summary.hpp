@@ -14,11 +14,11 @@
 
 namespace stagecraft {
 
-/// A contender in one group, over all seeds. Figures are those of cells that are `ok`.
+/// A contender in one group, over all seeds. Unless noted otherwise, figures are taken from cells that are `ok`.
 struct StudyLine {
   std::size_t contender = 0;
   CellCounts counts;
-  bool is_best = false;  ///< no other whose cells are all `ok` has a higher throughput
+  bool is_best = false;  ///< all its cells are `ok`, and no other such line of the group has a higher throughput
 
   std::optional<MeanRatio> speed_up;  ///< ratio of throughputs to the baseline with the same seed
   std::optional<double> throughput;   ///< this and the next four: arithmetic means over the seeds
@@ -31,15 +31,14 @@ struct StudyLine {
   std::optional<std::int64_t> smallest_memory_bytes;
   std::optional<std::int64_t> overflow_bytes;
   std::optional<std::int64_t> largest_microbatch_size;  ///< smallest over the seeds
-  std::vector<Detail>
-      extra;             ///< the study's further columns: means of numbers, else what all seeds agree on, else null
-  std::string schedule;  ///< of the plan; empty if it is not known or differs by seed
+  std::vector<Detail> extra;  ///< the study's further columns: the value of all seeds, or else the mean, or else null
+  std::string schedule;       ///< of the plan; empty if it is not known or differs by seed
   std::string configuration;  ///< likewise
 };
 
-/// Cells that differ in who plans and in the seed only.
+/// Cells that differ only in contender and seed.
 struct StudyGroup {
-  Keys keys;  ///< those that differ in the study; null where a cell has none
+  Keys keys;  ///< those that differ between groups; null if a cell has no such key
   std::vector<StudyLine> lines;
 };
 
@@ -50,17 +49,18 @@ struct OverallLine {
   std::size_t groups = 0;             ///< in which it takes part
   std::size_t groups_won = 0;         ///< in which it is the best or shares that place
   std::vector<double> speed_ups;      ///< one for each group in which it and the baseline ran
-  std::optional<MeanRatio> speed_up;  ///< their geometric mean, without an interval: groups are no sample
+  std::optional<MeanRatio> speed_up;  ///< their geometric mean, without an interval, because groups are not a sample
 };
 
-/// Why cells gave no figures.
+/// A reason why cells have no figures.
 struct StudyReason {
   CellStatus status = CellStatus::Invalid;
   std::string message;
   std::size_t count = 0;
 };
 
-/// What a study's results say, in the order of its cells. Nothing depends on who ran them or how long that took.
+/// The summary of a study's results, in the order of its cells. It does not depend on how the cells were run or on
+/// timings.
 struct StudySummary {
   std::string study;
   std::size_t cells = 0;
@@ -76,11 +76,11 @@ struct StudySummary {
   std::vector<StudyGroup> groups;
   std::vector<CrossTable> tables;    ///< those that the study asks for
   std::vector<StudyReason> reasons;  ///< each message once, the most frequent first
-  std::vector<std::string> notes;    ///< what is missing from the speed-ups, for people
+  std::vector<std::string> notes;    ///< sentences about missing or ambiguous speed-ups
 };
 
-/// A cell's baseline is the cell with the same seed that the study's pattern fits and whose keys are otherwise the
-/// same, those that say who plans apart; where it fits several planners, the first of them.
+/// Summarises a study. A cell's baseline is its partner for the study's baseline pattern (`pair_cells` with
+/// `any_planner`).
 /// **Cost** O(cells · keys · log cells).
 [[nodiscard]] StudySummary summarise_study(const Results& results);
 

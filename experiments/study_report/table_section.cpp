@@ -53,14 +53,14 @@ std::vector<std::string> sentences(const CrossTable& table) {
     if (table.over) text += " over that of the cell with " + keys_text(*table.over);
     text += ".";
     if (any_partial(table)) {
-      text += fmt::format(" (n of m): n of m cells are ok{}; the others do not count.",
-                          table.over ? " and have such a cell, ok too" : "");
+      text += fmt::format(" (n of m): n of m cells are ok{}; the others are left out.",
+                          table.over ? ", and so is the cell by which they are divided" : "");
     }
   }
   if (!choice.where.empty()) text += " Only cells with " + keys_text(choice.where) + ".";
   std::vector<std::string> result{std::move(text)};
   if (!table.several.empty()) {
-    result.push_back(fmt::format("Note: {} fits {} planners; the first of them counts: {}", keys_text(*table.over),
+    result.push_back(fmt::format("Note: {} fits {} planners; the first of them is used: {}", keys_text(*table.over),
                                  table.several.size(), table.several.front()));
   }
   return result;

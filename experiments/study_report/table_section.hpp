@@ -6,11 +6,11 @@
 
 namespace stagecraft {
 
-/// A table that a study asks for, with a sentence that says what its figures are. A figure that stands for some of the
-/// cells only says for how many.
+/// A table that a study asks for, with a sentence that says what its figures are. A figure that is computed from only
+/// some of its cells shows from how many.
 [[nodiscard]] Section table_section(const CrossTable& table);
 
-/// The same for programs, nothing rounded (docs/reference/study-report.md).
+/// The same as JSON, without rounding (docs/reference/study-report.md).
 [[nodiscard]] Detail::Record table_record(const CrossTable& table);
 
 }  // namespace stagecraft

@@ -124,9 +124,9 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
     text += (text.empty() ? "" : "\n") + one_text(comparison, timings);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
-  text += "\nTimes are of one iteration; samples/s compares all rows.\n";
+  text += "\nTimes are for one iteration; samples/s can be compared between all rows.\n";
   if (any_asynchronous) {
-    text += "* asynchronous: no flush between iterations, older weights; times are of one microbatch\n";
+    text += "* asynchronous: no flush between iterations, weights are older; times are for one microbatch\n";
   }
   return text;
 }

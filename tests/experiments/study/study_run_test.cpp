@@ -198,7 +198,7 @@ TEST_CASE("run: an interrupt stops it in good order and tells how to go on") {
   CHECK(run.code == 130);
   CHECK(run.err.empty());
   CHECK(load_results({folder / "o ut"}).rows.size() == 4);
-  const std::string told = "go on with: stagecraft ";
+  const std::string told = "continue with: stagecraft ";
   const std::size_t at = run.out.find(told);
   REQUIRE(at != std::string::npos);
   CHECK(shell("$S " + run.out.substr(at + told.size()), folder.path()).code == 0);

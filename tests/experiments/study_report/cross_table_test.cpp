@@ -163,7 +163,7 @@ TEST_CASE("study tables: they stand in place of the groups, in words and as data
   REQUIRE(begin != std::string::npos);
   CHECK(text.substr(begin) == R"(
 Who is faster?
-Geometric means of samples/s over that of the cell with planner base. (n of m): n of m cells are ok and have such a cell, ok too; the others do not count.
+Geometric means of samples/s over that of the cell with planner base. (n of m): n of m cells are ok, and so is the cell by which they are divided; the others are left out.
 speed  network    base   lazy           eager
 1      analytic  1.000  4.000           2.000
 1      platform  1.000  6.000           3.000

@@ -57,7 +57,7 @@ TEST_CASE("study report: the text, word for word") {
 5 of 6 cells: 2 ok, 1 infeasible, 1 out of memory, 1 crashed, 1 not run
 In all cells: model toy
 Speed-up: ratio of samples/s to the cell of planner uniform.
-* asynchronous: no flush between iterations, older weights; its time is of one microbatch, others' of one iteration.
+* asynchronous: no flush between iterations, weights are older; the time is that of one microbatch, and for other schedules that of one iteration.
 
 Overall, 3 groups
 planner    speed-up  lowest  highest  compared  best  ok  infeasible  out of memory  failed  not run
@@ -72,7 +72,7 @@ pipedream  1f1b *    2-1            1234     1.543    2 ms     -5.0 %  25.0 %   
 microbatch_size 8
 planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
 uniform    -         -                 -         -     -          -       -            -  out of memory (lacks 1 MiB)
-pipedream  -         -                 -         -     -          -       -            -  infeasible (20 GiB or microbatches of 6 would do)
+pipedream  -         -                 -         -     -          -       -            -  infeasible (would fit with 20 GiB or microbatches of 6)
 
 microbatch_size 16
 planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome

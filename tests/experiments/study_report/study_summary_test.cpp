@@ -126,7 +126,7 @@ TEST_CASE("study summary: planners that share a name are told apart by what diff
   CHECK(summary.contenders[2].name == "fine");
   CHECK(line_of(summary, 0, "fine").speed_up->mean == 4.0);  // of three that fit the pattern, the first
   REQUIRE(summary.notes.size() == 1);
-  CHECK(summary.notes[0].find("fits 3 planners; the first of them counts: p (grid 11)") != std::string::npos);
+  CHECK(summary.notes[0].find("fits 3 planners; the first of them is used: p (grid 11)") != std::string::npos);
 }
 
 TEST_CASE("study summary: a schedule that each planner has for itself does not tear groups apart") {
