@@ -52,12 +52,12 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
 
 const PlannerInfo data_parallel_planner{
     .name = "data-parallel",
-    .summary = "the whole model on every device, microbatches round-robin or divided, one ring all-reduce",
+    .summary = "the whole model on every device; microbatches round-robin or divided; one ring all-reduce",
     .source = "common practice; ring all-reduce after Patarasuk and Yuan, 2009",
     .default_schedule = "1f1b",
     .options = {{"replication",
                  std::string("round-robin"),
-                 "whole microbatches alternate between the devices, or each is divided among all of them",
+                 "round-robin: whole microbatches alternate between the devices; split: each is divided among all",
                  {"round-robin", "split"}}},
     .plan = plan_data_parallel,
 };

@@ -42,12 +42,12 @@ PlanResult plan_gpipe(const PlanRequest& request) {
 
 const PlannerInfo gpipe_planner{
     .name = "gpipe",
-    .summary = "one stage on each device, cut so that the slowest stage is fastest; run as GPipe does",
-    .source = "Huang et al., GPipe, NeurIPS 2019; the cut is the exact minimiser",
+    .summary = "one stage on each device, cut so that the slowest stage is as fast as possible; GPipe's schedule",
+    .source = "Huang et al., GPipe, NeurIPS 2019; the cut is the exact optimum",
     .default_schedule = "gpipe",
     .options = {{"recompute",
                  std::string("none"),
-                 "what is recomputed in the backward: nothing, or the whole stage as GPipe's library does",
+                 "what the backward recomputes: nothing, or the whole stage as in GPipe's library",
                  {"none", "stage"}}},
     .plan = plan_gpipe,
 };

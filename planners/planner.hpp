@@ -19,7 +19,7 @@
 
 namespace stagecraft {
 
-/// What a planner is asked. It outlives neither the graph nor the platform.
+/// A request to a planner. The graph and the platform must outlive it.
 struct PlanRequest {
   const LayerGraph& graph;  ///< already at the microbatch size that is planned for
   const Platform& platform;
@@ -31,32 +31,31 @@ struct PlanRequest {
 
 struct Planned {
   Plan plan;
-  Detail::Record details;               ///< figures of this planner alone, documented on its page
-  std::vector<std::string> notes = {};  ///< what the user should know of the plan, a sentence each
+  Detail::Record details;               ///< figures that only this planner has, documented on its page
+  std::vector<std::string> notes = {};  ///< sentences about the plan for the user
 };
 
-/// How the least memory with which a planner finds a plan is searched for, where the planner does not know it: by
-/// asking again on devices with more memory (`plan_explained`). What is reserved counts.
+/// How to search for the least memory with which a planner finds a plan, if the planner does not know it:
+/// `plan_explained` asks again for devices with more memory. Memory includes the reserved part.
 struct MemorySearch {
-  Bytes start;  ///< of every device: asked first, then twice as much, and so on
-  /// Whether there is a plan for a request, where the planner can tell more quickly than by planning.
+  Bytes start;  ///< of every device; the search begins with it and doubles it
+  /// Whether there is a plan for a request, if the planner can tell that more quickly than by planning.
   std::function<bool(const PlanRequest&)> finds = {};
 };
 
 /// No plan: an answer, not an error.
 struct Infeasible {
   std::string reason;
-  std::optional<DeviceId> device;      ///< where it did not fit
-  std::optional<std::uint32_t> stage;  ///< or which stage, counted from 0
-  Bytes excess;                        ///< by how much
-  std::string hint;                    ///< what else might help, where the planner can tell
-  /// The least memory (what is reserved included) with which the planner finds a plan if no device has less.
+  std::optional<DeviceId> device;      ///< the device whose memory does not suffice
+  std::optional<std::uint32_t> stage;  ///< the stage on it, counted from 0
+  Bytes excess;                        ///< the memory that is lacking
+  std::string hint;                    ///< what else might help, if the planner can tell
+  /// The least memory (the reserved part included) with which the planner finds a plan if no device has less.
   std::optional<Bytes> smallest_memory = std::nullopt;
-  /// Where the planner does not know the least memory, but more memory may help and planning again takes no time to
-  /// speak of.
+  /// Set if the planner does not know the least memory, more memory may help, and planning again is quick.
   std::optional<MemorySearch> search = std::nullopt;
-  /// The request took so much work that asking again for other sizes would keep the user waiting. Depends on the
-  /// request alone, never on a clock.
+  /// Whether planning took so much work that planning again for other microbatch sizes would keep the user waiting.
+  /// Depends on the request alone, never on a clock.
   bool is_costly = false;
 };
 
@@ -66,24 +65,24 @@ using PlanResult = std::variant<Planned, Infeasible>;
 struct PlannerInfo {
   std::string name;
   std::string summary;
-  std::string source;            ///< authors and year, or where the rule comes from
-  std::string default_schedule;  ///< empty: it depends on the plan
+  std::string source;            ///< authors and year, or the origin of the method
+  std::string default_schedule;  ///< empty: the planner chooses it with the plan
   std::vector<OptionInfo> options;
   /// **Requires** an acyclic graph with at least one layer, a platform with at least one device, microbatches > 0, and
-  /// options parsed with this table. **Throws** InputError for a request the planner does not take.
+  /// options parsed with this table. **Throws** InputError for a request that the planner does not support.
   std::function<PlanResult(const PlanRequest&)> plan;
-  bool only_by_name = false;  ///< for small graphs: compared where it is asked for, not by default
-  /// Options that are not in the table are handed on: `true`, `false` and numbers as such, all else as words.
+  bool only_by_name = false;  ///< `compare` uses it only if it is named, for example because it is for small graphs
+  /// Options that are not in the table are passed on: `true`, `false` and numbers as such, all others as words.
   bool takes_any_option = false;
 };
 
-/// The options given to the planner, with the defaults of its table. **Throws** as its namesake for a table.
+/// The options given to the planner, with the defaults of its table. **Throws** as the `parse_options` of a table.
 [[nodiscard]] Options parse_options(const PlannerInfo& planner, const GivenOptions& given);
 
 /// Layers [begin, end) of an order.
 [[nodiscard]] std::vector<LayerId> layers_in(const std::vector<LayerId>& order, std::size_t begin, std::size_t end);
 
-/// A plan without stages, filled in from the request.
+/// A plan without stages; all other fields are filled in from the request.
 [[nodiscard]] Plan empty_plan(const PlannerInfo& planner, const PlanRequest& request);
 
 }  // namespace stagecraft

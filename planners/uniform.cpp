@@ -18,19 +18,19 @@ namespace {
     throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages of " + std::to_string(replicas) +
                      " replicas need " + std::to_string(wanted * replicas) + " devices, the platform has " + found);
   }
-  throw InputError("planner 'uniform': schedule " + quote(request.schedule.name) + " has no place for " +
+  throw InputError("planner 'uniform': schedule " + quote(request.schedule.name) + " cannot place " +
                    std::to_string(wanted) + " stages of " + std::to_string(replicas) + " replicas on " + found +
                    " devices");
 }
 
-/// Where the stages go: as many as are asked for, else as many as devices and layers allow.
+/// The schedule's placement of the stages: as many as the option asks for, or else as many as devices and layers allow.
 Placement place(const PlanRequest& request, std::size_t replicas) {
   const std::size_t device_count = request.platform.devices.size();
   const std::size_t layer_count = request.graph.layers.size();
   const auto wanted = static_cast<std::size_t>(request.options.count("stages"));
   if (replicas > device_count) {
-    throw InputError("planner 'uniform': " + std::to_string(replicas) + " replicas on " + std::to_string(device_count) +
-                     " devices");
+    throw InputError("planner 'uniform': " + std::to_string(replicas) +
+                     " replicas need as many devices, the platform has " + std::to_string(device_count));
   }
   const std::size_t most = wanted == 0 ? layer_count : wanted;
   Placement placement = largest_placement(request.schedule, device_count / replicas, most);
@@ -80,14 +80,14 @@ PlanResult plan_uniform(const PlanRequest& request) {
 
 const PlannerInfo uniform_planner{
     .name = "uniform",
-    .summary = "contiguous stages of equal compute, one device or an equal number of replicas each",
-    .source = "common practice; the exact minimiser of the largest stage time",
+    .summary = "contiguous stages of about equal compute time, each on one device or the same number of replicas",
+    .source = "common practice; the cut with the least largest stage time (exact)",
     .default_schedule = "1f1b",
     .options = {{"stages", std::int64_t{0}, "number of stages; 0: as many as the devices allow", {}, 0},
-                {"replicas", std::int64_t{1}, "devices of every stage", {}, 1},
+                {"replicas", std::int64_t{1}, "replicas of every stage, one device each", {}, 1},
                 {"recompute",
                  std::string("none"),
-                 "what is recomputed in the backward: nothing, each layer by itself, or the whole stage",
+                 "what the backward recomputes: nothing, each layer by itself, or the whole stage",
                  {"none", "layer", "stage"}}},
     .plan = plan_uniform,
 };

@@ -21,10 +21,10 @@ using dapple::Answer;
 using dapple::Block;
 using dapple::PlacedStage;
 
-/// Up to this ratio communication counts as small against computation.
+/// Up to this ratio of communication to computation, communication counts as small.
 constexpr double kSmallRatio = 0.1;
 
-/// The mean time of a channel, both ways, over the mean time of a stage; 0 without channels.
+/// The mean time of a channel in both directions divided by the mean time of a stage; 0 without channels.
 double communication_ratio(const std::vector<Block>& blocks) {
   double stages = 0.0;
   double channels = 0.0;
@@ -35,7 +35,7 @@ double communication_ratio(const std::vector<Block>& blocks) {
   return stages > 0.0 ? mean / (stages / static_cast<double>(count + 1)) : std::numeric_limits<double>::max();
 }
 
-/// What the request says the schedule is; empty where the planner chooses.
+/// The schedule that the request asks for, by its name or by the option `warmup`; empty if the planner is to choose.
 std::string wanted_schedule(const PlanRequest& request) {
   const std::string& given = request.schedule.name;
   const std::string& policy = request.options.word("warmup");
@@ -65,13 +65,13 @@ Plan plan_of(const PlanRequest& request, const Answer& answer) {
   return plan;
 }
 
-/// With at most `cap` microbatches in flight on a stage.
+/// The plan with at most `cap` microbatches in flight on every stage.
 Plan capped(Plan plan, std::int64_t cap) {
   for (Stage& stage : plan.stages) stage.in_flight = cap;
   return plan;
 }
 
-/// Judged with at most `cap` microbatches in flight on a stage.
+/// The plan with at most `cap` microbatches in flight on every stage, judged, with a note about the cap.
 PlanResult judged_with(const PlanRequest& request, const Planned& planned, std::int64_t cap) {
   Planned lower{capped(planned.plan, cap), planned.details, planned.notes};
   lower.details.emplace_back("in_flight_cap", cap);
@@ -80,13 +80,14 @@ PlanResult judged_with(const PlanRequest& request, const Planned& planned, std::
   return judged(request, std::move(lower));
 }
 
-/// Whether no stage has fewer microbatches in flight with a larger cap. In a strict order of `spp-pe` a cap shifts what
-/// comes after, and nothing tells.
+/// Whether a larger cap never leads to fewer microbatches in flight on a stage. In a strict order of `spp-pe` a cap
+/// shifts all later work, so nothing is known there.
 bool grows_with_cap(const ScheduleChoice& schedule) {
   return schedule.name != family_spp_pe.name || !processing_settings(schedule).strict;
 }
 
-/// The largest cap below `most` with which the plan fits, by bisection, or the least there is.
+/// The plan with the largest cap below `most` with which it fits, by bisection; infeasible if it does not fit with
+/// cap 1.
 PlanResult bisected(const PlanRequest& request, const Planned& planned, std::int64_t most) {
   PlanResult best = judged_with(request, planned, 1);
   if (std::holds_alternative<Infeasible>(best)) return best;
@@ -104,7 +105,8 @@ PlanResult bisected(const PlanRequest& request, const Planned& planned, std::int
   return best;
 }
 
-/// The first cap below `most` with which the plan fits, by steps of one, from 128 on of a 64th.
+/// The plan with the first cap below `most` with which it fits. The cap goes down by 1, or by a 64th if it is 128 or
+/// more.
 PlanResult stepped(const PlanRequest& request, const Planned& planned, std::int64_t most) {
   const auto below = [](std::int64_t cap) { return cap - std::max<std::int64_t>(1, cap / 64); };
   std::int64_t cap = below(most);
@@ -116,7 +118,7 @@ PlanResult stepped(const PlanRequest& request, const Planned& planned, std::int6
   return result;
 }
 
-/// The largest cap with which the plan fits, DAPPLE's D; infeasible if not even one microbatch at a time does.
+/// The plan with the largest cap with which it fits (DAPPLE's D); infeasible if not even one microbatch at a time fits.
 PlanResult within_memory(const PlanRequest& request, const Planned& planned) {
   PlanResult result = judged(request, planned);
   if (std::holds_alternative<Planned>(result) || planned.plan.schedule.name == "gpipe") return result;
@@ -126,7 +128,7 @@ PlanResult within_memory(const PlanRequest& request, const Planned& planned) {
   return (grows_with_cap(planned.plan.schedule) ? bisected : stepped)(request, planned, most);
 }
 
-/// Policy B where communication is not small and memory allows it, else policy A.
+/// The plan with warm-up policy B if communication is not small and memory allows it, otherwise with policy A.
 PlanResult with_warmup(const PlanRequest& request, Planned planned, double ratio) {
   if (ratio > kSmallRatio) {
     planned.plan.schedule.name = "eager-1f1b";
@@ -154,7 +156,7 @@ PlanResult plan_dapple(const PlanRequest& request) {
                    {"latencies", answer.work}}};
   if (answer.ended_early) {
     planned.notes.emplace_back(
-        "the search ended before all sets of devices were tried; option max_work allows it to go on");
+        "the search ended before all sets of devices were tried; a larger max_work lets it continue");
   }
   if (schedule.empty()) return with_warmup(request, std::move(planned), ratio);
   planned.plan.schedule.name = schedule;
@@ -170,12 +172,12 @@ const PlannerInfo dapple_planner{
     .default_schedule = "",
     .options = {{"warmup",
                  std::string("auto"),
-                 "forwards before the first backward: as 1f1b, twice as many, or what communication suggests",
+                 "forwards before the first backward: a: as in 1f1b; b: twice as many; auto: by the communication",
                  {"auto", "a", "b"}},
-                {"width", std::int64_t{2}, "prefixes kept for each number of layers and devices placed", {}, 1, 1000},
+                {"width", std::int64_t{2}, "partial plans kept for each number of layers and devices", {}, 1, 1000},
                 {"max_work",
                  kMostLatencies,
-                 "latencies that may be computed; fewer cuts are tried on larger problems",
+                 "limit of the latencies computed; on larger problems fewer cuts are tried",
                  {},
                  1}},
     .plan = plan_dapple,

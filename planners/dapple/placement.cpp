@@ -5,7 +5,7 @@
 namespace stagecraft::dapple {
 namespace {
 
-/// The unused devices of nodes that are in use, or of those that are not.
+/// The unused devices of each node that is already in use (`in_use`), or of each node that is not.
 std::vector<Node> free_devices(const std::vector<Node>& nodes, const Used& used, bool in_use) {
   std::vector<Node> result;
   for (const Node& node : nodes) {

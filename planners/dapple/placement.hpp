@@ -9,21 +9,21 @@
 
 namespace stagecraft::dapple {
 
-/// Where the devices of the next stage come from.
+/// The nodes from which a policy takes the devices of the next stage.
 enum class Policy {
-  FreshFirst,    ///< nodes of which none is used yet, so that a stage stays within a node
-  AppendFirst,   ///< nodes that are in use already, so that no devices are left over in them
-  ScatterFirst,  ///< one device after the other from all nodes in use, or from all nodes while none is
+  FreshFirst,    ///< nodes without used devices first, so that a stage stays within a node
+  AppendFirst,   ///< nodes that are already in use first, so that no devices are left over in them
+  ScatterFirst,  ///< in turn one device of each node that is in use; of all nodes if none is in use
 };
 inline constexpr std::array kPolicies = {Policy::FreshFirst, Policy::AppendFirst, Policy::ScatterFirst};
 
 using Node = std::vector<DeviceId>;
 
-/// Which devices are taken, by device.
+/// By device: whether it is used.
 using Used = std::vector<bool>;
 
-/// `count` devices that are not used, ascending. When the nodes that a policy prefers are exhausted, the others serve,
-/// in platform order.
+/// `count` unused devices, ascending. If the nodes that a policy prefers do not have enough, the others follow in
+/// platform order.
 /// **Requires** that many unused devices. **Cost** O(devices + count · nodes).
 [[nodiscard]] std::vector<DeviceId> place(Policy policy, const std::vector<Node>& nodes, const Used& used,
                                           std::size_t count);

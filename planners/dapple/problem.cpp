@@ -60,7 +60,7 @@ void add_bandwidths(const Platform& platform, Problem& problem) {
 
 double Problem::slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to, double& steps) const {
   const auto between = [this](DeviceId a, DeviceId b) { return bandwidth[a.value() * devices() + b.value()]; };
-  // Of every pair one of these two is as far apart and lies around it.
+  // A pair that encloses another one has no more bandwidth, and every pair is enclosed by one of these two.
   if (is_ordered) return std::min(between(from.front(), to.back()), between(from.back(), to.front()));
   double slowest = kInfinity;
   for (DeviceId a : from) {
@@ -109,7 +109,7 @@ Problem problem_of(const PlanRequest& request) {
 std::vector<Block> blocks_of(const Problem& problem, const std::vector<PlacedStage>& stages) {
   std::vector<Block> blocks;
   DeviceSet before;
-  double steps = 0.0;  // few: each stage once
+  double steps = 0.0;  // not counted: each stage is looked at only once
   for (const PlacedStage& stage : stages) {
     DeviceSet set = problem.device_set(stage.devices, steps);
     if (!blocks.empty()) blocks.push_back(problem.channel(stage.begin, problem.speed(before, set, steps)));

@@ -10,15 +10,15 @@
 
 namespace stagecraft::dapple {
 
-/// The devices of a stage, with what its times depend on.
+/// The devices of a stage, with the figures on which its times depend.
 struct DeviceSet {
   std::vector<DeviceId> devices;  ///< ascending
-  double share = 1.0;             ///< the slowest device's factor over the number of devices
-  double ring = 0.0;              ///< seconds of all-reduce for each byte of parameters
-  double update = 0.0;            ///< seconds of the optimizer's step for each byte of parameters
+  double share = 1.0;             ///< the slowest device's time factor divided by the number of devices
+  double ring = 0.0;              ///< seconds of all-reduce per byte of parameters
+  double update = 0.0;            ///< seconds of the optimizer's step per byte of parameters
 };
 
-/// What the latency of a plan depends on. Layers by position in the canonical order.
+/// Everything on which the latency of a plan depends. Layers are positions in the canonical order.
 struct Problem {
   // Sums over the layers before each position, in seconds on the profile's device and in bytes. **Shape** layers + 1
   std::vector<double> forward;
@@ -26,11 +26,11 @@ struct Problem {
   std::vector<double> parameters;
 
   std::vector<double> crossing;   ///< bytes over the cut before each position, one way. **Shape** layers + 1
-  std::vector<double> factors;    ///< by device, on the profile's times
+  std::vector<double> factors;    ///< by device: time factor relative to the profile
   std::vector<double> update;     ///< by device: seconds of the optimizer's step for each byte of parameters
   std::vector<double> bandwidth;  ///< of a pair, bytes per second: [a * devices + b]
   double least_bandwidth = 0.0;   ///< of all pairs
-  bool is_ordered = false;        ///< no pair has more than one that lies between the two, in platform order
+  bool is_ordered = false;        ///< no pair has more bandwidth than a pair that lies inside it, in platform order
   std::vector<Node> nodes;
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
@@ -38,13 +38,13 @@ struct Problem {
   [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
 
-  /// The least bandwidth between a device of one list and another of the other, both ascending. What that takes is
-  /// added to `steps`. **Cost** O(1) where bandwidths are ordered, else up to the product of the sizes.
+  /// The least bandwidth between a device of one list and another device of the other list, both ascending. Adds the
+  /// work to `steps`. **Cost** O(1) if bandwidths are ordered, otherwise up to the product of the sizes.
   [[nodiscard]] double slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
                                     double& steps) const;
-  /// **Requires** ascending devices. **Cost** O(devices of the set) and that of `slowest_pair`, added to `steps`.
+  /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `slowest_pair`, added to `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
-  /// Layers [begin, end), each microbatch divided evenly over the devices.
+  /// A stage with the layers [begin, end) that divides each microbatch evenly among its devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
     const double bytes = parameters[end] - parameters[begin];
     return {(forward[end] - forward[begin]) * on.share, (backward[end] - backward[begin]) * on.share,
@@ -58,7 +58,7 @@ struct Problem {
   }
 };
 
-/// **Throws** InputError where devices are not connected, a speed is not known or devices are more than 8,192.
+/// **Throws** InputError if devices are not connected, a speed is not known or there are more than 8,192 devices.
 /// **Cost** O(devices² · links on a route), 16 bytes of memory for each ordered pair.
 [[nodiscard]] Problem problem_of(const PlanRequest& request);
 
@@ -69,7 +69,7 @@ struct PlacedStage {
   friend bool operator==(const PlacedStage&, const PlacedStage&) = default;
 };
 
-/// Stage, channel, stage, …
+/// The blocks of a plan: stage, channel, stage, …
 [[nodiscard]] std::vector<Block> blocks_of(const Problem& problem, const std::vector<PlacedStage>& stages);
 
 }  // namespace stagecraft::dapple

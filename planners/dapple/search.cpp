@@ -9,35 +9,36 @@
 namespace stagecraft::dapple {
 namespace {
 
-/// Steps, of a nanosecond or two, that the search may take for each latency that it may compute.
+/// Steps (of a nanosecond or two) that the search may take for each latency that it may compute.
 constexpr double kStepsPerLatency = 1000.0;
-/// Steps of placing a stage, for each device of the platform.
+/// Steps for placing a stage, per device of the platform.
 constexpr double kStepsPerDevice = 16.0;
 
-/// A next stage's devices and those that are left then.
+/// A choice of devices for the next stage, and the devices that are left after it.
 struct Move {
   DeviceSet set;
   Used used;
   std::size_t left = 0;
-  DeviceSet rest;      // of the one stage that could follow, if any
-  double speed = 0.0;  // between the two
+  DeviceSet rest;      // the devices of a single stage with all the layers left, if devices are left
+  double speed = 0.0;  // between the next stage and that one
 };
 
-/// Stages in front, as far as they are placed.
+/// A partial plan: the stages of the first layers, with their devices.
 struct Prefix {
   std::vector<PlacedStage> stages;
   std::vector<Block> blocks;
-  const Move* last = nullptr;  // none at the start
-  double value = 0.0;          // with all that is left as one stage
+  const Move* last = nullptr;  // the move of its last stage; null for the empty prefix
+  double value = 0.0;          // latency if all the layers left form one stage
 };
 
-/// The places where a stage may end, the end of the chain last.
+/// The positions where a stage may end, the end of the chain last: all of them if there are at most `most`; otherwise
+/// the chain's work is divided into equal parts, and in each part the cut that the fewest bytes cross is taken.
 std::vector<std::size_t> chosen_cuts(const Problem& problem, double most) {
   const std::size_t layers = problem.layers();
   std::vector<std::size_t> cuts;
   const double total = problem.forward[layers] + problem.backward[layers];
   const bool all = static_cast<double>(layers) <= most || total <= 0.0;
-  std::size_t part = 0;  // of equal work, that the last chosen cut is in
+  std::size_t part = 0;  // the part that contains the last chosen cut
   for (std::size_t at = 1; at < layers; ++at) {
     const double done = (problem.forward[at] + problem.backward[at]) / total;
     const auto own = all ? at : static_cast<std::size_t>(done * (most - 1.0)) + 1;
@@ -52,8 +53,8 @@ std::vector<std::size_t> chosen_cuts(const Problem& problem, double most) {
   return cuts;
 }
 
-/// Cuts for which all moves stay within the work: each prefix of each (cut, devices) to each later cut, on each number
-/// of the devices left, by each policy.
+/// The number of cuts with which the search stays within limits.work. It extends each prefix of each (cut, devices) to
+/// each later cut (a factor of cuts² / 2), with each number of devices and by each policy.
 double most_cuts(const Problem& problem, const SearchLimits& limits) {
   const auto devices = static_cast<double>(problem.devices());
   const auto counts = std::min(devices, static_cast<double>(problem.most_replicas));
@@ -76,7 +77,9 @@ class Search {
     const std::size_t devices = problem_.devices();
     states_.resize((cuts_.size() + 1) * (devices + 1));
     states_[0].emplace_back();
-    // Layers count by cuts: 0 is the start of the chain, c the cut cuts_[c - 1].
+    // States are (cut, devices used). Cut 0 is the start of the chain, cut c is cuts_[c - 1]. Every move goes to a
+    // later cut and uses more devices, so a state is complete when the loops come to it, and its prefixes can be moved
+    // out.
     for (std::size_t c = 0; c < cuts_.size() && !is_spent(); ++c) {
       for (std::size_t used = 0; used < devices && !is_spent(); ++used) {
         const std::vector<Prefix> prefixes = std::move(states_[c * (devices + 1) + used]);
@@ -94,7 +97,8 @@ class Search {
   [[nodiscard]] double microbatches() const { return static_cast<double>(problem_.microbatches); }
   [[nodiscard]] bool is_spent() const { return steps_ > most_steps_; }
   [[nodiscard]] bool is_hopeless(const Block& block) const { return microbatches() * block.both() >= best_; }
-  /// Even if all devices left shared the layers from `begin` on without loss.
+  /// Whether no plan can beat the best one even if all devices that are left shared the layers from `begin` on
+  /// perfectly.
   [[nodiscard]] bool is_out_of_reach(std::size_t begin, std::size_t left) const {
     const std::size_t end = problem_.layers();
     const double work =
@@ -102,8 +106,8 @@ class Search {
     return microbatches() * work * fastest_ / static_cast<double>(left) >= best_;
   }
 
-  /// What the policies make of the devices that are not used: by increasing number, each set once. With all steps spent
-  /// those of the largest number come next, so that there is a plan.
+  /// The moves that the policies allow from a set of used devices, by increasing number of devices, each set of devices
+  /// once. When all steps are spent only moves with the largest number are made, so that there is a complete plan.
   const std::vector<Move>& moves(const Used& used) {
     const auto [found, is_new] = moves_.try_emplace(used);
     if (!is_new) return found->second;
@@ -142,7 +146,8 @@ class Search {
     }
   }
 
-  /// Ends the next stage at each later cut.
+  /// Extends a prefix by a stage on the move's devices that ends at each later cut. The stage only grows, so the loop
+  /// ends as soon as the stage alone is no better than the best plan.
   void extend_by(const Prefix& prefix, std::size_t c, const Move& move) {
     blocks_ = prefix.blocks;
     steps_ += static_cast<double>(blocks_.size() + 1);
@@ -165,7 +170,8 @@ class Search {
     }
   }
 
-  /// The blocks at hand are a whole plan: the prefix, layers [begin, end), and the rest of them.
+  /// Computes the latency of the plan in `blocks_`: the prefix, a stage [begin, end), and a stage with the layers left.
+  /// Keeps the plan if it is the best so far.
   double judge(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move) {
     ++answer_.work;
     steps_ += static_cast<double>(blocks_.size());
@@ -180,6 +186,8 @@ class Search {
     return latency.total();
   }
 
+  /// Adds the extended prefix to the prefixes `kept` of its state if it is among the `width_` best. Of prefixes that
+  /// use the same devices only the best is kept.
   void keep(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move, std::vector<Prefix>& kept) {
     const double value = judge(prefix, begin, end, move);
     const std::size_t words = 1 + problem_.devices() / 64;
@@ -208,7 +216,7 @@ class Search {
   double best_ = std::numeric_limits<double>::infinity();
   std::vector<Block> blocks_;
   std::map<Used, std::vector<Move>> moves_;
-  std::vector<std::vector<Prefix>> states_;  // [cut * (devices + 1) + devices placed], by increasing value
+  std::vector<std::vector<Prefix>> states_;  // [cut * (devices + 1) + devices used], by increasing value
   Answer answer_;
 };
 

@@ -17,23 +17,26 @@ struct SearchLimits {
 struct Answer {
   std::vector<PlacedStage> stages;
   Latency latency;
-  std::size_t cuts = 0;      ///< places where a stage may end, of `layers` - 1
+  std::size_t cuts = 0;      ///< positions tried as ends of stages, of at most `layers` - 1
   std::int64_t work = 0;     ///< latencies computed
   bool ended_early = false;  ///< all steps were spent
 };
 
-/// DAPPLE's search over (layers placed, devices placed). A prefix of stages is continued by one more stage on devices
-/// that a policy picks; its value is the latency when all the layers left are one stage on the devices left (as many of
-/// them as a microbatch has samples). For each (layers, devices) the prefixes of least value are kept, first found on
-/// ties, different sets of devices only. A prefix is dropped when a bound on its latency is no better than the best
-/// plan found: M times its slowest block, or M times the work left over the devices left.
+/// DAPPLE's search over states (layers placed, devices used). A prefix of stages is extended by one stage on devices
+/// that a policy picks. The value of a prefix is the latency if all the layers left form one stage on the devices left
+/// (at most as many as a microbatch has samples). For each state the `width` prefixes of least value are kept: the
+/// first found on ties, and only those with different sets of devices. A prefix is dropped if a lower bound on its
+/// latency is no better than the best plan found: M times its slowest block, or M times the work left divided by the
+/// devices left.
 ///
-/// Where that could be more than `limits.work`, only so many cuts are tried that it is not: of equal parts of the
-/// chain's work, in each the cut that the fewest bytes cross.
+/// If that could take more than `limits.work` latencies, fewer cuts are tried: the chain's work is divided into equal
+/// parts, and in each part only the cut that the fewest bytes cross is tried.
 ///
-/// On thousands of devices to place a stage takes longer than its latency. The search ends with the best plan so far
-/// when it has taken 1,000 steps for each latency of `limits.work`: looked at a device or at the bandwidth of a pair.
+/// With thousands of devices, placing a stage takes longer than computing a latency. So steps are counted, too: looking
+/// at a device, or at the bandwidth of a pair, is a step. The search ends with the best plan so far after 1,000 steps
+/// for each latency of `limits.work`.
 /// **Cost** O(limits.work) latencies and steps, but at least one stage placed by each policy.
+/// **Source** DAPPLE (Fan et al., PPoPP 2021), section on the planner; limits and rules for ties are ours.
 [[nodiscard]] Answer search(const Problem& problem, const SearchLimits& limits);
 
 }  // namespace stagecraft::dapple

@@ -11,13 +11,13 @@ namespace {
 
 using Node = std::vector<DeviceId>;
 
-/// Of all nodes. **Throws** InputError if they differ.
+/// The number of devices of every node. **Throws** InputError if the nodes differ in size.
 std::size_t node_size(const std::vector<Node>& nodes, const std::string& allocation) {
   for (const Node& node : nodes) {
     if (node.size() == nodes[0].size()) continue;
-    throw InputError("planner 'hetpipe': allocation '" + allocation + "' wants nodes of one size, found nodes of " +
+    throw InputError("planner 'hetpipe': allocation '" + allocation + "' needs nodes of equal size, found nodes of " +
                          std::to_string(nodes[0].size()) + " and " + std::to_string(node.size()) + " devices",
-                     {}, "allocation 'node' takes nodes of any size");
+                     {}, "allocation 'node' accepts nodes of any size");
   }
   return nodes[0].size();
 }
@@ -27,7 +27,7 @@ std::size_t node_size(const std::vector<Node>& nodes, const std::string& allocat
                    what);
 }
 
-/// `per_node` devices of each of the nodes for every worker, until the nodes are used up.
+/// Forms workers with `per_node` devices of each of the nodes, until the nodes are used up.
 void distribute(const std::vector<Node>& nodes, std::size_t per_node, std::vector<Worker>& workers) {
   for (std::size_t used = 0; used < nodes[0].size(); used += per_node) {
     workers.emplace_back();
@@ -43,7 +43,7 @@ std::vector<Worker> of_one_node(const std::vector<Node>& nodes, std::size_t size
   for (const Node& node : nodes) common = std::gcd(common, node.size());
   if (size == 0) size = common;
   if (common % size != 0) {
-    refuse_size(size, "do not divide the nodes: sizes that do divide " + std::to_string(common));
+    refuse_size(size, "do not divide the nodes; possible sizes are the divisors of " + std::to_string(common));
   }
   std::vector<Worker> workers;
   for (const Node& node : nodes) distribute({node}, size, workers);
@@ -54,15 +54,15 @@ std::vector<Worker> of_all_nodes(const std::vector<Node>& nodes, std::size_t siz
   const std::size_t each = node_size(nodes, "equal");
   if (size == 0) size = nodes.size();
   if (size % nodes.size() != 0 || each % (size / nodes.size()) != 0) {
-    refuse_size(size, "cannot take as many devices of each of " + std::to_string(nodes.size()) + " nodes with " +
-                          std::to_string(each) + " devices");
+    refuse_size(size, "cannot take the same number of devices from each of " + std::to_string(nodes.size()) +
+                          " nodes with " + std::to_string(each) + " devices");
   }
   std::vector<Worker> workers;
   distribute(nodes, size / nodes.size(), workers);
   return workers;
 }
 
-/// Fastest first; equal nodes in platform order.
+/// Sorts the nodes, the fastest first; equally fast nodes keep the platform's order.
 void sort_by_speed(const LayerGraph& graph, const Platform& platform, std::vector<Node>& nodes) {
   std::ranges::stable_sort(nodes, {}, [&](const Node& node) { return slowest_factor(graph, platform, node); });
 }
@@ -71,13 +71,14 @@ std::vector<Worker> of_two_nodes(const LayerGraph& graph, const Platform& platfo
                                  std::size_t size) {
   const std::size_t each = node_size(nodes, "hybrid");
   if (nodes.size() % 2 != 0) {
-    throw InputError("planner 'hetpipe': allocation 'hybrid' pairs nodes, and there are " +
-                         std::to_string(nodes.size()) + " of them",
-                     {}, "allocations 'node' and 'equal' take any number");
+    throw InputError(
+        "planner 'hetpipe': allocation 'hybrid' needs an even number of nodes, found " + std::to_string(nodes.size()),
+        {}, "allocations 'node' and 'equal' accept any number");
   }
   if (size == 0) size = each % 2 == 0 ? each : 2 * each;
   if (size % 2 != 0 || each % (size / 2) != 0) {
-    refuse_size(size, "cannot take half their devices of each of two nodes with " + std::to_string(each) + " devices");
+    refuse_size(size,
+                "cannot take half of their devices from each of two nodes with " + std::to_string(each) + " devices");
   }
   sort_by_speed(graph, platform, nodes);
   std::vector<Worker> workers;

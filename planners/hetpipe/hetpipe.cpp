@@ -30,8 +30,8 @@ BytesPerSecond link_bandwidth(const Platform& platform, const std::vector<Worker
   if (!slowest.apart) return slowest.bandwidth.value();
   throw InputError("planner 'hetpipe': devices " + quote(platform.devices[slowest.apart->first].name) + " and " +
                        quote(platform.devices[slowest.apart->second].name) +
-                       " are neighbours in a virtual worker and not connected",
-                   {}, "give the pair a link or a route, or choose another allocation or worker_size");
+                       " are neighbours in a virtual worker, but not connected",
+                   {}, "add a link or a route for this pair, or choose another allocation or worker_size");
 }
 
 std::vector<DeviceId> members(const std::vector<Worker>& workers, std::size_t s) {
@@ -40,7 +40,7 @@ std::vector<DeviceId> members(const std::vector<Worker>& workers, std::size_t s)
   return devices;
 }
 
-/// One cut serves all workers, so each position counts at its slowest device and link.
+/// All workers use the same cut, so each position counts with the slowest device and link of any worker.
 WorkerCosts costs_of(const PlanRequest& request, const std::vector<LayerId>& order, const std::vector<Worker>& workers,
                      std::size_t stages) {
   WorkerCosts costs;
@@ -71,7 +71,7 @@ std::vector<Stage> stages_of(const std::vector<LayerId>& order, const std::vecto
   return stages;
 }
 
-/// The longest all-reduce and optimizer step of a stage.
+/// The longest time of all-reduce and optimizer's step of a stage.
 Seconds synchronisation(const PlanRequest& request, const Plan& plan) {
   Seconds longest{0};
   for (const Stage& stage : plan.stages) {
@@ -96,7 +96,7 @@ void require_table(std::size_t layers, std::size_t stages) {
   require_affordable(
       {.what = "the table of " + std::to_string(layers) + " layers in " + std::to_string(stages) + " stages",
        .bytes = (sizeof(double) + sizeof(std::size_t)) * static_cast<double>(layers + 1) * static_cast<double>(stages),
-       .remedy = "form smaller workers (option worker_size), or plan with blocks for layers"});
+       .remedy = "form smaller workers (option worker_size), or use a model with blocks in place of layers"});
 }
 
 PlanResult plan_hetpipe(const PlanRequest& request) {
@@ -127,14 +127,15 @@ PlanResult plan_hetpipe(const PlanRequest& request) {
 
 const PlannerInfo hetpipe_planner{
     .name = "hetpipe",
-    .summary = "virtual workers of several devices that each run a pipeline, data parallel across; flushed",
-    .source = "Park et al., HetPipe, USENIX ATC 2020, with a flush in place of wave synchronisation",
+    .summary =
+        "virtual workers of several devices that each run a pipeline, with data parallelism between them; flushed",
+    .source = "Park et al., HetPipe, USENIX ATC 2020, with a flush instead of wave synchronisation",
     .default_schedule = "1f1b",
     .options = {{"allocation",
                  std::string("node"),
-                 "how workers are formed: of one node, of all nodes equally, or of a fast and a slow node",
+                 "how workers are formed: from one node, equally from all nodes, or from a fast and a slow node",
                  {"node", "equal", "hybrid"}},
-                {"worker_size", std::int64_t{0}, "devices of a worker; 0: what the allocation suggests", {}, 0}},
+                {"worker_size", std::int64_t{0}, "devices of a worker; 0: chosen by the allocation", {}, 0}},
     .plan = plan_hetpipe,
 };
 

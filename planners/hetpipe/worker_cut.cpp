@@ -15,6 +15,7 @@ WorkerCut cut_worker(const WorkerCosts& costs) {
   for (std::size_t s = 1; s < stages; ++s) {
     std::vector<double> next(layers + 1, kNone);
     for (std::size_t j = s + 1; j <= layers; ++j) {
+      // The computation grows as i falls, so the scan ends once it alone reaches the best value found.
       for (std::size_t i = j; i-- > s && costs.computation(s, i, j) < next[j];) {
         const double largest = std::max(best[i], costs.stage(s, i, j));
         if (largest >= next[j]) continue;

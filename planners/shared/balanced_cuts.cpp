@@ -23,14 +23,14 @@ std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const 
   require_affordable(
       {.what = "the table of " + std::to_string(items) + " layers in " + std::to_string(pieces) + " stages",
        .bytes = sizeof(std::uint32_t) * static_cast<double>(items) * static_cast<double>(pieces),
-       .remedy = "plan fewer stages, or with blocks for layers"});
+       .remedy = "plan fewer stages, or use a model with blocks in place of layers"});
   std::vector<std::vector<std::uint32_t>> cut(pieces, std::vector<std::uint32_t>(items + 1));
   std::vector<double> best(items + 1);
   for (std::size_t j = 0; j <= items; ++j) best[j] = factors[0] * prefix[j];
   for (std::size_t p = 1; p < pieces; ++p) {
     std::vector<double> next(items + 1, std::numeric_limits<double>::infinity());
     for (std::size_t j = p + 1; j <= items; ++j) {
-      for (std::size_t i = j; i-- > p;) {
+      for (std::size_t i = j; i-- > p;) {  // downwards, so that the piece only grows and the scan can stop
         const double piece = factors[p] * (prefix[j] - prefix[i]);
         if (piece >= next[j]) break;
         if (best[i] < next[j]) {
@@ -92,7 +92,7 @@ std::vector<std::vector<DeviceId>> device_runs(std::size_t count, std::size_t re
 
 std::vector<Stage> placed_stages(const LayerGraph& graph, const Platform& platform, const Placement& placement,
                                  const std::vector<std::vector<DeviceId>>& runs, bool recomputes) {
-  std::map<std::uint32_t, std::vector<std::size_t>> stages_of;  // by pipeline: places in the placement
+  std::map<std::uint32_t, std::vector<std::size_t>> stages_of;  // by pipeline: positions in the placement
   for (std::size_t s = 0; s < placement.size(); ++s) stages_of[placement[s].pipeline].push_back(s);
   std::vector<Stage> stages(placement.size());
   for (const auto& [pipeline, places] : stages_of) {

@@ -11,39 +11,41 @@
 
 namespace stagecraft {
 
-/// Cuts a chain into as many non-empty pieces as there are factors, so that the largest factor × sum is smallest. Among
-/// equal answers the last piece is the smallest that reaches the value, then the one before it, and so on.
+/// Cuts a chain into as many non-empty pieces as there are factors, so that the largest factor × sum of a piece is as
+/// small as possible. Of several optimal cuts it takes the one with the smallest last piece, then the one with the
+/// smallest piece before it, and so on.
 ///
-/// best(p, j) is the least largest time of the first p pieces over the first j items:
+/// Dynamic program: best(p, j) is the least possible largest time if the first j items form p pieces:
 ///   best(p, j) = min over p - 1 <= i < j of max(best(p - 1, i), factor_p × (prefix_j − prefix_i)).
-/// The second term never falls as i goes down, so the scan from i = j - 1 stops once it reaches the best value found.
-/// (best(p - 1, i) need not be monotone in i: pieces are non-empty and factors differ.) The witness is the stored i.
+/// The outer loop goes over p, so only the row of p - 1 is kept. The second term never falls as i goes down, so the
+/// scan from i = j - 1 stops as soon as it reaches the best value found. (best(p - 1, i) need not be monotone in i,
+/// because pieces are non-empty and factors differ.) The cut is read back from the i stored for each (p, j).
 /// **Shape** `prefix` has one entry more than there are items; the result holds the first item of every piece.
 /// **Requires** at least as many items as factors, and fewer than 2^32. **Throws** InputError for a table of more
 /// than 1 GiB. **Cost** O(pieces · items²) time at worst, 4 bytes × pieces · items.
 [[nodiscard]] std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix,
                                                      const std::vector<double>& factors);
 
-/// Contiguous stages of the canonical order, one for each run of devices, with the least largest forward + backward
-/// time of a stage on its slowest device; with `recomputes` every forward counts twice.
-/// **Requires** at least as many layers as runs. **Throws** InputError where a device's speed is not known, and as
+/// Contiguous stages of the canonical order, one for each run of devices, such that the largest forward + backward time
+/// of a stage on its slowest device is as small as possible. With `recomputes` every forward counts twice.
+/// **Requires** at least as many layers as runs. **Throws** InputError if a device's speed is not known, and as
 /// `balanced_cuts`.
 [[nodiscard]] std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform,
                                                  const std::vector<std::vector<DeviceId>>& runs, bool recomputes);
 
-/// The schedule's placement on the longest chain of devices, up to `devices`, whose pipelines have no more than
-/// `stages` stages; empty if there is none. **Throws** InputError as `schedule_parameters`.
+/// The schedule's placement on the longest chain of at most `devices` devices whose pipelines have at most `stages`
+/// stages each; empty if there is none. **Throws** InputError as `schedule_parameters`.
 [[nodiscard]] Placement largest_placement(const ScheduleChoice& schedule, std::size_t devices, std::size_t stages);
 
-/// `balanced_stages` of every pipeline of the placement; `runs` by device of the chain.
+/// `balanced_stages` for every pipeline of the placement. **Shape** `runs`: one for each device of the chain.
 [[nodiscard]] std::vector<Stage> placed_stages(const LayerGraph& graph, const Platform& platform,
                                                const Placement& placement,
                                                const std::vector<std::vector<DeviceId>>& runs, bool recomputes);
 
-/// Stages of the placement's longest pipeline.
+/// The number of stages of the placement's longest pipeline.
 [[nodiscard]] std::size_t pipeline_stages(const Placement& placement);
 
-/// Runs of `replicas` devices in platform order, one for each of `count` places in a chain.
+/// `count` runs of `replicas` devices each, in platform order.
 [[nodiscard]] std::vector<std::vector<DeviceId>> device_runs(std::size_t count, std::size_t replicas);
 
 }  // namespace stagecraft

@@ -8,11 +8,12 @@
 namespace stagecraft {
 namespace {
 
-/// So long that all resources share one group: more than all their loads together.
+/// A period longer than all loads together, so that all resources are in one group.
 constexpr Ticks kUnlimited = Ticks{1} << 61;
 
-/// V of 1F1B*, the delay of a resource plus its load, as (group - 1) · T + load with load in (0, T], or in [0, T] for
-/// group 1. V (+) u then is an addition and a comparison, and groups are the numbers of microbatches in flight.
+/// V of 1F1B*: the delay of a resource plus its load. It is kept as (group - 1) · T + load, with load in (0, T], or in
+/// [0, T] for group 1. V (+) u is then an addition and a comparison (`stacked`), and the group of a stage is its number
+/// of microbatches in flight.
 struct Reach {
   std::int64_t group = 1;
   Ticks load = 0;
@@ -23,20 +24,26 @@ Reach stacked(Reach v, Ticks load, Ticks period) {
   return v.load + load <= period ? Reach{v.group, v.load + load} : Reach{v.group + 1, load};
 }
 
-/// The least V of the cut before layer l over all ways to put the layers from l on on q devices, and where the first of
-/// these stages ends; 0 if there is no such way.
+/// State (l, q) of the dynamic program: the least V of the cut before layer l over all partitions of the layers from l
+/// on into stages on q devices, and the end of the first of these stages; 0 if there is no such partition.
 struct State {
   Reach v;
   std::size_t end = 0;
 };
 
-/// Which cuts can be run with a period T (the question of `best_contiguous`).
+/// Decides whether some contiguous cut can run with a period T, and finds one.
 ///
-/// best(l, q) is the `State` of layers [l, L) on q devices. With best(L, 0) = 0 and C(k) the load of the cut before k,
+/// Dynamic program: best(l, q) is the `State` of layers [l, L) on q devices. With best(L, 0) = 0, U(k, l) the load of
+/// the stage [k, l) and C(k) the load of the cut before k,
 ///   best(k, q + 1) = min over l > k of (best(l, q).V (+) U(k, l)) (+) C(k)
-/// where U(k, l) <= T, C(k) <= T and the stage [k, l) fits with the microbatches in flight of the inner term. Both (+)
-/// and the counts grow with V, so a smaller V is never worse, and one number per state is enough; neither is a larger q
-/// with no smaller V, which is left out. The witness follows the ends from best(0, q) of the least q.
+/// where U(k, l) <= T, C(k) <= T, and the stage [k, l) fits with as many microbatches in flight as the group of the
+/// inner term. The result of (+) and the number in flight both grow with V, so a smaller V is never worse, and one V
+/// per state is enough. States with more devices but no smaller V are never better and are dropped (`find_front`).
+///
+/// The loop over l goes down from L. When it comes to l, best(l, q) is final for all q, since it depends only on larger
+/// l; it is then used to improve best(k, ·) for all k < l. The stages follow the stored ends from best(0, q) of the
+/// least q.
+/// **Source** 1F1B* and its (+): MadPipe (Beaumont, Eyraud-Dubois, Shilova 2022); the program over cuts is our own.
 class Cutter {
  public:
   Cutter(const Chain& chain, Bytes capacity)
@@ -67,8 +74,8 @@ class Cutter {
 
   State& at(std::size_t layer, std::size_t devices) { return states_[layer * (devices_ + 1) + devices]; }
 
-  /// The states of l that may lead to a cut: a device is left, those that are left can carry the layers before l, and
-  /// no state of fewer devices is as good.
+  /// Collects the states of l that may lead to a complete cut: at least one device is left, the devices that are left
+  /// can carry the load of the layers before l, and no state with fewer devices has a V as small.
   void find_front(std::size_t l, Ticks period) {
     front_.clear();
     const Ticks before = chain_.load(0, l);
@@ -79,12 +86,13 @@ class Cutter {
     }
   }
 
-  /// Puts a stage [k, l) before the states in front of l.
+  /// Extends the states of `find_front` by a stage [k, l), for all k < l. Load and memory of the stage only grow as k
+  /// falls, so the loop ends as soon as either is too much.
   void extend(std::size_t l, Ticks period) {
     for (std::size_t k = l; k-- > 0;) {
       const Ticks load = chain_.load(k, l);
       if (load > period || chain_.most_in_flight(k, l, capacity_ + chain_.buffers(k)) == 0)
-        return;  // nor can a longer one
+        return;  // no longer stage can fit either
       if (k > 0 && (chain_.cut_load(k) > period || chain_.transfer(k) >= kLongestTransfer)) continue;
       const std::int64_t most = chain_.most_in_flight(k, l, capacity_);
       for (const Entry& entry : front_) {
@@ -111,10 +119,10 @@ class Cutter {
   Bytes capacity_;
   std::size_t devices_;
   std::vector<State> states_;
-  std::vector<Entry> front_;  // by more devices, smaller V
+  std::vector<Entry> front_;  // devices ascending, V strictly descending
 };
 
-/// No period is less: the largest layer, or the layers shared evenly.
+/// A lower bound of all periods: the load of the largest layer, and all layers divided evenly among the devices.
 Ticks least_conceivable(const Chain& chain) {
   const auto devices = static_cast<Ticks>(std::min<std::size_t>(chain.device_count(), chain.size()));
   Ticks least = std::max<Ticks>(1, (chain.load(0, chain.size()) + devices - 1) / devices);
@@ -135,8 +143,10 @@ std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capaci
   };
   Ticks enough = period_of(*stages);
   Ticks lacking = least_conceivable(chain) - 1;
-  // Short periods are quicker to refuse than long ones to accept, and the best is rarely far above the least
-  // conceivable one: small steps up first.
+  // The best period lies in (lacking, enough]. Refusing a short period is quicker than accepting a long one, and the
+  // best period is rarely far above the lower bound. So the search tries lacking + step with steps that double, but
+  // never more than the middle of the interval. An accepted T is replaced by the least period of its cut, which is at
+  // most T.
   for (Ticks step = 1; enough - lacking > 1; step = std::max(2 * std::min(step, enough - lacking), lacking / 64)) {
     const Ticks middle = lacking + std::min(step, (enough - lacking) / 2);
     stages = cutter.cut(middle);

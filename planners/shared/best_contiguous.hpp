@@ -16,20 +16,21 @@ struct ContiguousAnswer {
   Ticks period = 0;
 };
 
-/// The contiguous cut whose least period is smallest, to the tick, when a stage may hold `capacity`; none if no cut
-/// fits with any period. Of such cuts one with the fewest stages, always the same.
-/// **Cost** O(layers² · devices) for each of some 10 to 40 periods at worst; far less where loads or memory keep stages
+/// The contiguous cut with the smallest least period, exact to the tick, if each stage may hold `capacity`; none if no
+/// cut fits with any period. Of several such cuts it is one with the fewest stages, and always the same one.
+/// **Cost** O(layers² · devices) for each of some 10 to 40 periods at worst; far less if loads or memory keep stages
 /// short.
 [[nodiscard]] std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capacity);
 
-/// The same within the chain's capacity.
+/// The same with the chain's capacity.
 [[nodiscard]] std::optional<ContiguousAnswer> best_contiguous(const Chain& chain);
 
-/// The least capacity with which some contiguous cut fits, whatever its period.
-/// **Cost** O(layers²) for each bit of it at worst.
+/// The least capacity with which some contiguous cut fits, whatever its period. Found by bisection: with no limit on
+/// the period, one microbatch in flight is enough on every stage.
+/// **Cost** O(layers²) for each bit of the capacity at worst.
 [[nodiscard]] Bytes least_capacity(const Chain& chain);
 
-/// The least period of 1F1B* for contiguous stages that may hold `capacity` each; none if they do not fit.
+/// The least period of 1F1B* for contiguous stages if each may hold `capacity`; none if they do not fit.
 /// **Cost** O(stages² log stages).
 [[nodiscard]] std::optional<Ticks> least_period(const Chain& chain, std::span<const ChainStage> stages, Bytes capacity);
 

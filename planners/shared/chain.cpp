@@ -19,10 +19,10 @@ namespace {
 BytesPerSecond require_bandwidth(const Platform& platform) {
   if (const auto bandwidth = smallest_pair_bandwidth(platform)) return *bandwidth;
   throw InputError("two devices of platform " + quote(platform.spec.name) + " are not connected", {},
-                   "this planner may put any two stages side by side: add a default_link");
+                   "this planner may put any two devices next to each other: add a default_link");
 }
 
-/// The kind of device that takes longest over an optimizer step.
+/// The kind of device whose optimizer step takes longest.
 const DeviceKind& slowest_updater(const Platform& platform, const Training& training) {
   constexpr Bytes kSome{std::int64_t{1} << 30};
   const std::vector<DeviceId> devices = all_devices(platform);
@@ -30,6 +30,8 @@ const DeviceKind& slowest_updater(const Platform& platform, const Training& trai
       devices, {}, [&](DeviceId device) { return update_time(platform.kind(device), training, kSome); }));
 }
 
+/// Row i, entry l: the maximum of 2^i values from l on (a sparse table). Any range is covered by two entries of one
+/// row.
 std::vector<std::vector<Bytes>> range_maxima(std::vector<Bytes> values) {
   std::vector<std::vector<Bytes>> rows{std::move(values)};
   for (std::size_t length = 2; length <= rows[0].size(); length *= 2) {
@@ -47,7 +49,7 @@ void require_countable(const LayerGraph& graph, Seconds all) {
   if (all < to_seconds(kLongestChain)) return;
   throw InputError(
       "a microbatch of model " + quote(graph.name) + " takes " + format_number(all.value()) + " s on one device", {},
-      "this planner takes on less than 52 days");
+      "the limit of this planner is 52 days");
 }
 
 std::vector<Bytes> crossing_bytes(const LayerGraph& graph, const std::vector<LayerId>& order) {

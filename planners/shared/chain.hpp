@@ -13,7 +13,8 @@
 
 namespace stagecraft {
 
-/// More than three days: a cut that takes this long or longer is no cut. Sums over thousands of cuts stay in range.
+/// More than three days. The chain is never cut where a transfer takes this long or longer, so that sums over thousands
+/// of cuts do not overflow.
 inline constexpr Ticks kLongestTransfer = Ticks{1} << 48;
 
 /// Layers [begin, end) of a chain, by position, on one of the devices.
@@ -24,11 +25,11 @@ struct ChainStage {
   friend bool operator==(const ChainStage&, const ChainStage&) = default;
 };
 
-/// A model as a chain and a platform as equal devices, the way planners of periodic schedules see them: layers in
-/// canonical order on the slowest device, any two devices joined by one half-duplex link of the smallest bandwidth, the
-/// smallest device's memory. Every duration is rounded up to a tick; the optimizer's step after each backward, where
-/// the platform says how long it takes, counts in it. At a cut, all tensors that cross it are sent on, each once, at
-/// the largest of its edges.
+/// A model as a chain and a platform as equal devices, as planners of periodic schedules see them. Layers are in
+/// canonical order and take the time of the slowest device; any two devices are joined by one half-duplex link of the
+/// smallest bandwidth; each device has the memory of the smallest one. Every duration is rounded up to a tick. A
+/// backward includes the optimizer's step if the platform says how long it takes. At a cut, each tensor that crosses it
+/// is sent once, with the size of its largest edge.
 class Chain {
  public:
   /// **Throws** InputError if a device's speed is not known, two devices are not connected or the layers take longer
@@ -41,25 +42,26 @@ class Chain {
   [[nodiscard]] Bytes capacity() const { return capacity_; }
   [[nodiscard]] const std::vector<LayerId>& order() const { return order_; }
 
-  // Of the layers [begin, end).
+  // Sums over the layers [begin, end).
   [[nodiscard]] Ticks forward(std::size_t begin, std::size_t end) const { return forward_[end] - forward_[begin]; }
   [[nodiscard]] Ticks backward(std::size_t begin, std::size_t end) const { return backward_[end] - backward_[begin]; }
   [[nodiscard]] Ticks load(std::size_t begin, std::size_t end) const {
     return forward(begin, end) + backward(begin, end);
   }
   [[nodiscard]] Bytes stash(std::size_t begin, std::size_t end) const { return stash_[end] - stash_[begin]; }
-  /// What a layer needs most while it runs.
+  /// The largest workspace of one of the layers.
   [[nodiscard]] Bytes workspace(std::size_t begin, std::size_t end) const;
   /// Weights, gradients and optimizer state, without buffers.
   [[nodiscard]] Bytes copies(std::size_t begin, std::size_t end) const { return copies_[end] - copies_[begin]; }
-  /// Of a stage with other devices on both sides, as the ledger counts it (contract, section 5).
+  /// The memory of a stage that has other devices on both sides, as the memory ledger counts it.
   [[nodiscard]] Bytes memory(std::size_t begin, std::size_t end, std::int64_t in_flight) const {
     return copies(begin, end) + buffers_[begin] + buffers_[end] + stash(begin, end) * in_flight + workspace(begin, end);
   }
-  /// The most microbatches in flight with which it holds no more than `capacity`; 0 if not even one.
+  /// The largest number of microbatches in flight with which that stage holds at most `capacity`; 0 if not even one
+  /// fits.
   [[nodiscard]] std::int64_t most_in_flight(std::size_t begin, std::size_t end, Bytes capacity) const;
 
-  // Of the cut before layer `at`, 0 at both ends of the chain.
+  // The cut before layer `at`; all are 0 at both ends of the chain.
   [[nodiscard]] Ticks transfer(std::size_t at) const { return transfer_[at]; }  ///< one way, at most `kLongestTransfer`
   [[nodiscard]] Ticks cut_load(std::size_t at) const { return 2 * transfer_[at]; }
   [[nodiscard]] Bytes buffers(std::size_t at) const { return buffers_[at]; }  ///< on either side
@@ -72,16 +74,16 @@ class Chain {
   std::vector<Ticks> backward_;  // likewise
   std::vector<Bytes> copies_;
   std::vector<Bytes> stash_;
-  std::vector<std::vector<Bytes>> workspace_;  // [i][l]: the most of 2^i layers from l on
+  std::vector<std::vector<Bytes>> workspace_;  // [i][l]: the largest workspace of 2^i layers from l on
   std::vector<Ticks> transfer_;
   std::vector<Bytes> buffers_;
 };
 
-/// **Throws** InputError if all layers together, one microbatch on one device, take `kLongestChain` or longer.
+/// **Throws** InputError if one microbatch takes `kLongestChain` or longer for all layers on one device.
 void require_countable(const LayerGraph& graph, Seconds all);
 
-/// `cut_bytes` with the two ends of the order, where nothing crosses. **Shape** layers + 1; entry i is the cut before
-/// layer i.
+/// `cut_bytes` extended by the two ends of the order, where nothing crosses. **Shape** layers + 1; entry i is the cut
+/// before layer i.
 [[nodiscard]] std::vector<Bytes> crossing_bytes(const LayerGraph& graph, const std::vector<LayerId>& order);
 
 /// The resources of contiguous stages: stage, cut, …, stage.

@@ -26,11 +26,12 @@ PlanResult judged_answer(const PlannerInfo& planner, const PlanRequest& request,
   return judged(request, std::move(planned));
 }
 
-/// The best cut by the chain's formula that the ledger lets pass; on a chain of equal devices that is the first one. On
-/// a graph the ledger may count more: the capacity is lowered by what is lacking, at least by steps that double, until
-/// what is found fits. Or the ledger counts less: the last word has the cut that needs least memory by the formula.
+/// The best cut by the chain's formula that also passes the memory ledger. On a chain of equal devices that is the
+/// first one found. On a graph the ledger may count more memory than the formula. Then the capacity for the formula is
+/// lowered by what is lacking, by at least a step that doubles each time, until the cut fits. If no cut is left, the
+/// cut that needs the least memory by the formula is tried last, because the ledger may also count less.
 PlanResult plan_within(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain) {
-  constexpr std::int64_t kFirstStep = 4096;  // the part of the capacity that the first step lowers it by at least
+  constexpr std::int64_t kFirstStep = 4096;  // the first step is at least this fraction (1/4096) of the capacity
   Bytes capacity = chain.capacity();
   Bytes step(chain.capacity().value() / kFirstStep);
   while (const std::optional<ContiguousAnswer> answer = best_contiguous(chain, capacity)) {
@@ -49,7 +50,7 @@ void require_states(std::size_t layers, std::size_t devices) {
   require_affordable(
       {.what = "the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) + " devices",
        .bytes = kState * static_cast<double>(layers) * static_cast<double>(std::min(layers, devices)),
-       .remedy = "plan with blocks for layers, or for fewer devices"});
+       .remedy = "use a model with blocks in place of layers, or plan for fewer devices"});
 }
 
 }  // namespace
@@ -59,9 +60,11 @@ PlanResult contiguous_plan(const PlannerInfo& planner, const PlanRequest& reques
   const Chain chain(request, kPeriodicWeightVersions);
   PlanResult result = plan_within(planner, request, chain);
   if (auto* none = std::get_if<Infeasible>(&result)) {
-    none->reason = "no contiguous stages fit; in the cut that needs least memory " + none->reason;
-    none->hint = "'1f1b-star' keeps two copies of the weights: a synchronous schedule needs less, recomputation too";
-    // On a chain of equal devices that is the least memory; on a graph some other cut may fit with less.
+    none->reason = "no contiguous stages fit; in the cut that needs the least memory, " + none->reason;
+    none->hint =
+        "'1f1b-star' keeps two copies of the weights; a synchronous schedule or recomputation needs less memory";
+    // On a chain of equal devices this is the least memory. On a graph another cut may fit with less, so it is only
+    // where the search starts.
     none->search = MemorySearch{*std::exchange(none->smallest_memory, std::nullopt)};
   }
   return result;

@@ -20,9 +20,9 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kMostWalked = 2e6;  ///< microbatches times stages of a run that is walked for its peaks
+constexpr double kMostWalked = 2e6;  ///< microbatches times stages up to which a run is walked for exact peaks
 
-/// What a replica of a stage alone on its device holds at most with that many microbatches in flight.
+/// The peak memory of a replica that is alone on its device, with `pending` microbatches in flight.
 Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const StageProgram& work,
                    std::int64_t weight_versions, const Replica& replica, std::int64_t pending) {
   const Bytes boundary = boundary_bytes(plan, all, replica.stage, replica.device);
@@ -39,7 +39,7 @@ std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
   return std::nullopt;
 }
 
-/// Devices that a microbatch visits on its way through the longest pipeline, one for each run of replicas.
+/// The number of devices that a microbatch visits in the longest pipeline, where a stage counts as its first replica.
 std::int64_t chain_length(const Plan& plan) {
   std::map<std::uint32_t, std::set<DeviceId>> devices;
   std::size_t longest = 0;
@@ -51,8 +51,8 @@ std::int64_t chain_length(const Plan& plan) {
   return static_cast<std::int64_t>(longest);
 }
 
-/// At most this much: every replica is taken to have as many microbatches in flight as its stage ever has, and those
-/// that share a device to peak together.
+/// An upper bound of the peaks: it assumes that every replica has as many microbatches in flight as its stage ever has,
+/// and that replicas on the same device peak at the same time.
 std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, const Plan& plan,
                                                      const ScheduleProgram& program) {
   const std::vector<Boundary> all = boundaries(graph, plan);
@@ -68,7 +68,7 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
   return {peaks.begin(), peaks.end()};
 }
 
-/// Whether an exact figure takes no longer than a moment.
+/// Whether the exact peaks can be computed quickly.
 bool is_quickly_walked(const Plan& plan, const ScheduleProgram& program) {
   if (program.reaches_in_flight || program.pattern) return true;
   return static_cast<double>(plan.microbatches) * static_cast<double>(plan.stages.size()) <= kMostWalked;
@@ -98,7 +98,7 @@ std::vector<DeviceId> all_devices(const Platform& platform) {
 }
 
 std::vector<std::vector<DeviceId>> nodes_of(const Platform& platform) {
-  std::map<NodeId, std::vector<DeviceId>> members;  // in the explicit form all are of no node
+  std::map<NodeId, std::vector<DeviceId>> members;  // in an explicit platform no device has a node
   for (DeviceId device : indices(platform.devices)) members[platform.devices[device].node].push_back(device);
   std::vector<std::vector<DeviceId>> nodes;
   for (auto& [id, devices] : members) nodes.push_back(std::move(devices));
@@ -177,7 +177,7 @@ std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, c
       return replica_peak(plan, all, work, program.weight_versions[stage.value()], replicas[replica], pending) <=
              platform.capacity(replicas[replica].device);
     };
-    std::int64_t held = 0;  // fits, or nothing does
+    std::int64_t held = 0;  // bisection: `held` fits (or is 0), and more than `most` does not
     while (held < most) {
       const std::int64_t middle = held + (most - held + 1) / 2;
       if (fits(middle)) {
@@ -196,8 +196,8 @@ std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& 
   for (const auto& [device, peak] : peaks) {
     const Bytes excess = peak - platform.capacity(device);
     if (excess <= Bytes(0) || (worst && excess <= worst->excess)) continue;
-    worst = Infeasible{"device '" + platform.devices[device].name + "' would hold " + format_human_bytes(peak) +
-                           " of " + format_human_bytes(platform.capacity(device)),
+    worst = Infeasible{"device '" + platform.devices[device].name + "' would need " + format_human_bytes(peak) +
+                           " and has " + format_human_bytes(platform.capacity(device)),
                        device, stage_on(plan, device), excess, ""};
   }
   if (worst) worst->smallest_memory = memory_needed(platform, peaks);

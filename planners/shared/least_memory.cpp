@@ -15,7 +15,8 @@ bool finds_plan(const PlannerInfo& planner, const PlanRequest& request, const Me
   return search.finds ? search.finds(again) : std::holds_alternative<Planned>(planner.plan(again));
 }
 
-/// The first memory from the search's start on, doubled each time, with which there is a plan.
+/// First part of the search for the least memory: doubles the memory from the search's start until there is a plan.
+/// None if there is no plan after kMostDoublings doublings or at kMostMemory.
 std::optional<Bytes> enough_memory(const PlannerInfo& planner, const PlanRequest& request, const MemorySearch& search) {
   Bytes memory = search.start;
   for (int doublings = 0; doublings <= kMostDoublings && memory < kMostMemory; ++doublings, memory = memory * 2) {
@@ -24,8 +25,10 @@ std::optional<Bytes> enough_memory(const PlannerInfo& planner, const PlanRequest
   return std::nullopt;
 }
 
-/// By bisection between what the devices have and `enough`. Most often a planner knows what is enough to the byte, so
-/// one byte less is asked first.
+/// Second part: bisection between the smallest memory of a device, with which there is no plan, and `enough`, with
+/// which there is one. It stops at a step of 1/4096 of that interval, at most 1 MiB. Most often the planner starts the
+/// search with the exact least memory, so one byte less than `enough` is tried first. Bisection assumes that more
+/// memory never prevents a plan.
 Bytes least_memory(const PlannerInfo& planner, const PlanRequest& request, const MemorySearch& search, Bytes enough) {
   constexpr Bytes kMebibyte{std::int64_t{1} << 20};
   constexpr std::int64_t kSteps = 4096;

@@ -6,16 +6,17 @@
 
 namespace stagecraft {
 
-/// The planner's answer. Where it finds no plan and offers a `search`, the least memory on every device with which it
-/// does is found by asking again, to 1 MiB or a 4096th of what lies between that memory and the first that is enough.
-/// No size is named if the planner finds no plan with a million times the memory that the search starts with.
-/// **Throws** as the planner. **Cost** that of the planner; without a plan some 15 to 40 times that.
+/// The planner's answer. If it is no plan but has a `search`, adds the least memory on every device with which there is
+/// a plan. That memory is found by planning again with more memory, and is accurate to 1 MiB, or to a 4096th of the
+/// interval between the devices' memory and the first memory that is enough if that is less. No memory is given if
+/// there is still no plan with a million times the memory at which the search starts.
+/// **Throws** as the planner. **Cost** that of the planner; some 15 to 40 times that if there is no plan.
 [[nodiscard]] PlanResult plan_explained(const PlannerInfo& planner, const PlanRequest& request);
 
 /// The platform with at least that memory on every device.
 [[nodiscard]] Platform with_memory(const Platform& platform, Bytes least);
 
-/// The same request for other devices. It does not outlive `platform`.
+/// The same request for another platform, which must outlive it.
 [[nodiscard]] PlanRequest on_platform(const PlanRequest& request, const Platform& platform);
 
 }  // namespace stagecraft

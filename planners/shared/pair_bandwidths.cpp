@@ -9,14 +9,15 @@
 namespace stagecraft {
 namespace {
 
-/// `route` is overwritten, and reused so that a million pairs do not allocate.
+/// The bandwidth from one device to another. `route` is scratch space, reused so that a million pairs need no
+/// allocations.
 BytesPerSecond one_way(const Platform& platform, DeviceId from, DeviceId to, Route& route) {
   const bool is_connected = find_route(platform, platform.place(from), platform.place(to), route);
   const auto bandwidth = is_connected ? narrowest_bandwidth(platform, route) : std::nullopt;
   if (bandwidth) return *bandwidth;
   throw InputError("devices " + quote(platform.devices[from].name) + " and " + quote(platform.devices[to].name) +
                        " of platform " + quote(platform.spec.name) + " are not connected",
-                   {}, "this planner may put any two devices side by side: add a default_link");
+                   {}, "this planner may put any two devices next to each other: add a default_link");
 }
 
 }  // namespace

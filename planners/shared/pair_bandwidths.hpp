@@ -12,7 +12,7 @@ namespace stagecraft {
 /// The bandwidth of every pair of devices, the same in both directions.
 class PairBandwidths {
  public:
-  /// Every pair at `bandwidth`, to be narrowed or widened by `set`.
+  /// All pairs start with `bandwidth`; `set` changes single ones.
   explicit PairBandwidths(std::size_t devices, BytesPerSecond bandwidth = BytesPerSecond(1))
       : size_(devices), values_(devices * devices, bandwidth) {}
 
@@ -30,7 +30,7 @@ class PairBandwidths {
   std::vector<BytesPerSecond> values_;
 };
 
-/// The smallest bandwidth on the route of each pair, of both directions the smaller.
+/// The smallest bandwidth on the route of each pair; the smaller of both directions.
 /// **Throws** InputError naming two devices that are not connected.
 /// **Cost** O(devices² · links on a route), about 0.2 s for 1,024 devices; 8 bytes of memory for each ordered pair.
 [[nodiscard]] PairBandwidths pair_bandwidths(const Platform& platform);

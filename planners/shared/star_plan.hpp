@@ -16,16 +16,16 @@ namespace stagecraft {
 [[nodiscard]] std::vector<std::int64_t> stages_in_flight(const Chain& chain, std::span<const ChainStage> stages,
                                                          Ticks period);
 
-/// Stages that run a pattern, as a plan that claims its period.
+/// A plan of stages that run a pattern; its predicted period is the pattern's.
 [[nodiscard]] Plan pattern_plan(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain,
                                 std::span<const ChainStage> stages, const TickPattern& pattern);
 
-/// Contiguous stages under 1F1B*, as a plan that claims the period. **Requires** a period no less than any load.
+/// A plan of contiguous stages under 1F1B* with that predicted period. **Requires** a period no less than any load.
 [[nodiscard]] Plan star_plan(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain,
                              std::span<const ChainStage> stages, Ticks period);
 
-/// The single figures that stand for the whole platform: `bandwidth_bytes_per_s` (null for one device), `memory_bytes`,
-/// `time_factor`.
+/// The figures by which a chain represents the whole platform: `bandwidth_bytes_per_s` (null for one device),
+/// `memory_bytes`, `time_factor`.
 [[nodiscard]] Detail::Record chain_figures(const PlanRequest& request, const Chain& chain);
 
 }  // namespace stagecraft

@@ -15,7 +15,7 @@ std::string bytes_text(double bytes) {
   return format_human_bytes(Bytes(static_cast<std::int64_t>(std::min(bytes, kMost))));
 }
 
-/// In whole steps as far as a double counts them.
+/// The count rounded up to a whole number, or "more than 1e15".
 std::string count_text(double count) {
   constexpr double kMost = 1e15;
   return count > kMost ? "more than " + format_number(kMost) : format_number(std::ceil(count));

@@ -6,23 +6,23 @@
 
 namespace stagecraft {
 
-/// What a planner is about to do, said before it begins.
+/// A piece of work that a planner is about to do, with its size.
 struct Work {
-  std::string what;    ///< that takes it: "the table of 4 layers in 2 stages"
+  std::string what;    ///< the work, such as "the table of 4 layers in 2 stages"
   double bytes = 0.0;  ///< of memory
   double steps = 0.0;
-  std::string unit = "steps";  ///< what a step is, in the plural
-  std::string remedy;          ///< what asks for less: "plan for fewer devices"
+  std::string unit = "steps";  ///< name of a step, in the plural
+  std::string remedy;          ///< a way to need less, such as "plan for fewer devices"
 };
 
-/// How much a planner takes on.
+/// The limits for a piece of work.
 struct WorkLimit {
   double bytes = kMostTableBytes;
   double steps = kMostSteps;
-  std::string option = {};  ///< of the planner, that sets `steps`
+  std::string option = {};  ///< the planner's option that sets `steps`
 };
 
-/// **Throws** InputError if the work exceeds the limit; it says by how much and what helps.
+/// **Throws** InputError if the work exceeds the limit; the message gives both sizes and the remedy.
 void require_affordable(const Work& work, const WorkLimit& limit = {});
 
 }  // namespace stagecraft
