@@ -38,12 +38,12 @@ Detail runner_up(const std::optional<Candidate>& candidate) {
 
 Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
   const std::string all = "none of the " + std::to_string(static_cast<std::int64_t>(found.candidates)) + " plans ";
-  if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "other devices or another schedule"};
+  if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "try other devices or another schedule"};
   const Plan plan = exhaustive::plan_of(request, found.smallest->stages);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
   Infeasible none =
       *memory_overflow(request.platform, plan, ledger_peaks(request.graph, request.platform, plan, program));
-  none.reason = all + "fits; in the one that needs least memory " + none.reason;
+  none.reason = all + "fits; in the one that needs the least memory, " + none.reason;
   none.is_costly = found.candidates > kMostCandidatesToRepeat;
   return none;
 }
@@ -67,21 +67,20 @@ PlanResult plan_exhaustive(const PlanRequest& request) {
 
 const PlannerInfo exhaustive_planner{
     .name = "exhaustive",
-    .summary =
-        "every way to cut the layers and to give the stages replicas in platform order: the truth for small graphs",
+    .summary = "tries every cut of the layers and every number of replicas in platform order; exact, for small graphs",
     .source = "brute force",
     .default_schedule = "1f1b",
     .options = {{"objective",
                  std::string("evaluated"),
-                 "what is smallest: the time that the evaluation finds, or the claim of the cost model",
+                 "the time to minimise: that of the evaluation, or the prediction of the cost model",
                  {"evaluated", "predicted"}},
                 {"replication",
                  std::string("round-robin"),
-                 "how replicas share a stage: whole microbatches alternate, each is divided, or whichever is better",
+                 "how replicas share a stage: whole microbatches alternate, each is divided, or the better of both",
                  {"round-robin", "split", "either"}},
                 {"use_fewer", true, "devices at the end of the platform may be left idle"},
                 {"prune", true, "skip plans that can be neither the best nor the runner-up"},
-                {"max_candidates", kMostCandidates, "refuse spaces of more plans", {}, 1, 1e12}},
+                {"max_candidates", kMostCandidates, "refuse a search of more plans than this", {}, 1, 1e12}},
     .plan = plan_exhaustive,
     .only_by_name = true,
 };

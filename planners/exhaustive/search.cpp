@@ -20,7 +20,7 @@ namespace stagecraft::exhaustive {
 
 namespace {
 
-constexpr double kTie = 1e-9;  ///< times closer than this share count as equal
+constexpr double kTie = 1e-9;  ///< times whose relative difference is less than this count as equal
 
 Space space_of(const PlanRequest& request, const SearchSettings& settings) {
   Space space;
@@ -32,6 +32,8 @@ Space space_of(const PlanRequest& request, const SearchSettings& settings) {
   return space;
 }
 
+/// A depth-first search that builds plans stage by stage from the front. `SpaceCount` tells how many plans are below
+/// each partial plan, so that plans that are skipped can still be counted.
 class Search {
  public:
   Search(const PlanRequest& request, const SearchSettings& settings)
@@ -65,8 +67,8 @@ class Search {
   }
 
  private:
-  /// Adds all pieces that `stages` more stages can begin with, from layer `begin` on, on `devices` devices from `first`
-  /// on, and goes on with each.
+  /// Completes the partial plan in `plan_` by exactly `stages` stages of the layers from `begin` on, on exactly
+  /// `devices` devices from `first` on: tries every next piece and recurses.
   void extend(std::size_t stages, std::size_t begin, std::size_t devices, std::size_t first) {
     if (stages == 0) {
       judge();
@@ -97,7 +99,8 @@ class Search {
     plan_.stages.pop_back();
   }
 
-  /// Whether no plan with this piece can matter; `rest` of them are counted if so.
+  /// Whether no plan with this piece can be the best plan, the runner-up, or the smallest one if nothing fits. If so,
+  /// its `rest` plans are counted as skipped.
   bool is_hopeless(const Piece& piece, std::size_t first, double rest) {
     const Bytes needed = least_.memory_needed(piece, first);
     if (needed > Bytes(0) && (found_.best || (found_.smallest && needed >= found_.least_memory))) {
@@ -119,6 +122,7 @@ class Search {
     return connected_ || check_plan(request_.graph, request_.platform, plan_).empty();
   }
 
+  /// Judges the complete plan in `plan_`.
   void judge() {
     if (!is_applicable()) {
       ++found_.not_applicable;

@@ -22,32 +22,32 @@ struct SearchSettings {
   bool use_fewer = true;
   bool round_robin = true;
   bool split = false;
-  bool prune = true;  ///< skip what can be neither the best plan nor the runner-up
+  bool prune = true;  ///< skip plans that can be neither the best nor the runner-up
   double max_candidates = static_cast<double>(kMostCandidates);
 };
 
 struct Candidate {
   std::vector<Stage> stages;
-  double time = std::numeric_limits<double>::infinity();  ///< by the objective: an iteration, or a period
+  double time = std::numeric_limits<double>::infinity();  ///< iteration time or period, by the objective
 };
 
-/// What a search found; the counts add up to `candidates`.
+/// The result of a search. The four counts add up to `candidates`.
 struct Found {
   double candidates = 0;      ///< plans in the space
-  double judged = 0;          ///< ran, and their time was compared
-  double too_slow = 0;        ///< skipped: cannot be better than the runner-up
-  double too_large = 0;       ///< do not fit
-  double not_applicable = 0;  ///< break a rule: unconnected devices, a schedule that cannot run them
+  double judged = 0;          ///< plans that fit and whose time was compared
+  double too_slow = 0;        ///< plans skipped because they cannot be better than the runner-up
+  double too_large = 0;       ///< plans that do not fit
+  double not_applicable = 0;  ///< plans with unconnected devices, or that the schedule cannot run
   std::optional<Candidate> best;
   std::optional<Candidate> runner_up;
-  std::optional<Candidate> smallest;  ///< where nothing fits: the plan that needs least memory
-  Bytes least_memory;                 ///< with which that plan fits if no device has less
+  std::optional<Candidate> smallest;  ///< if nothing fits: the plan that needs the least memory
+  Bytes least_memory;                 ///< memory with which that plan fits if no device has less
 };
 
-/// Looks at every plan of the space in a fixed order: fewer stages first, then fewer devices, then stage by stage fewer
-/// layers, fewer replicas, alternating before dividing. A later plan takes the place of an earlier one only if it is
-/// faster by more than 1e-9 of its time.
-/// **Throws** InputError for a space of more than `max_candidates`, before looking at any.
+/// Looks at every plan of the space in a fixed order: by the number of stages, then of devices, then stage by stage by
+/// the number of layers, the number of replicas, and alternating before dividing replicas. A later plan replaces an
+/// earlier one only if it is faster by more than 1e-9 of its time.
+/// **Throws** InputError for a space of more than `max_candidates` plans, before looking at any.
 [[nodiscard]] Found search(const PlanRequest& request, const SearchSettings& settings);
 
 /// The plan that consists of these stages.

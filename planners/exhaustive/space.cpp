@@ -27,6 +27,7 @@ SpaceCount::SpaceCount(const Space& space) : space_(space) {
   while (assignments_.size() <= most && total_ <= kMost) add_stage();
 }
 
+/// Computes assignments_[stages] from assignments_[stages - 1]: the last of the stages takes `replicas` devices.
 void SpaceCount::add_stage() {
   const std::size_t stages = assignments_.size();
   std::vector<double> row(space_.devices + 1, 0.0);

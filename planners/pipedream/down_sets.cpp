@@ -12,7 +12,7 @@ namespace {
 
 using Word = std::uint64_t;
 
-/// Calls `visit` with the position of every bit set in `word`, which is number `w` of its set.
+/// Calls `visit` with the position of every bit that is set in `word`, the `w`-th word of a set.
 template <class Visit>
 void for_each_bit(Word word, std::size_t w, Visit visit) {
   for (; word != 0; word &= word - 1) visit(w * 64 + static_cast<std::size_t>(std::countr_zero(word)));
@@ -20,13 +20,13 @@ void for_each_bit(Word word, std::size_t w, Visit visit) {
 
 void set_bit(Word* set, std::size_t bit) { set[bit / 64] |= Word{1} << (bit % 64); }
 
-/// The graph over bits: bit b is the b-th layer of the canonical order.
+/// The graph as bit sets: bit b stands for the b-th layer of the canonical order.
 struct BitGraph {
   std::size_t words = 0;
   std::vector<LayerId> order;
   std::vector<Word> closure;     ///< a layer and its ancestors
   std::vector<Word> successors;  ///< direct consumers
-  std::vector<Word> augmented;   ///< a layer, and its ancestors with a consumer outside its closure
+  std::vector<Word> augmented;   ///< a layer, and those of its ancestors with a consumer outside the layer's closure
   std::size_t first_source = 0;
 
   [[nodiscard]] const Word* row(const std::vector<Word>& table, std::size_t bit) const { return &table[bit * words]; }
@@ -104,7 +104,7 @@ BitCosts bit_costs(const LayerGraph& graph, const std::vector<LayerId>& order) {
   return costs;
 }
 
-/// Sums over a set's layers, and their number.
+/// Sums over the layers of a set, and the number of layers.
 struct Sums {
   double compute = 0.0;
   double stash = 0.0;
@@ -112,8 +112,8 @@ struct Sums {
   std::size_t layers = 0;
 };
 
-/// The sets found so far, in the order of discovery. A set's record is three rows of words: the set, all consumers of
-/// its layers, and its maximal layers.
+/// The sets found so far, in the order of discovery, with a hash table (open addressing) to find them. The record of a
+/// set is three rows of words: the set, all consumers of its layers, and its maximal layers.
 class Family {
  public:
   explicit Family(std::size_t words) : words_(words), slots_(1024, kEmpty) {}
@@ -161,8 +161,8 @@ class Family {
   std::vector<std::uint32_t> slots_;
 };
 
-/// Adds to `family` the set of `record` extended by a layer and all that layer depends on.
-/// `grown` is scratch of the record's size.
+/// Adds to `family` the set of `record` extended by a layer and all layers on which it depends. `grown` is scratch
+/// space of the record's size.
 // NOLINTNEXTLINE(readability-function-size): the kernel of the enumeration, on flat arrays
 void extend(const BitGraph& bits, const BitCosts& costs, const std::vector<Word>& record, const Sums& sums,
             std::size_t bit, std::vector<Word>& grown, Family& family) {
@@ -173,7 +173,8 @@ void extend(const BitGraph& bits, const BitCosts& costs, const std::vector<Word>
   Sums larger = sums;
   for (std::size_t w = 0; w < words; ++w) {
     grown[words + w] = record[words + w];
-    grown[2 * words + w] = record[2 * words + w] & ~closure[w];  // what the new layer depends on is no longer maximal
+    grown[2 * words + w] =
+        record[2 * words + w] & ~closure[w];  // layers on which the new one depends are no longer maximal
   }
   set_bit(&grown[2 * words], bit);
   for (std::size_t w = 0; w < words; ++w) {
@@ -189,7 +190,8 @@ void extend(const BitGraph& bits, const BitCosts& costs, const std::vector<Word>
   family.add(grown, larger);
 }
 
-/// Closes {s0} breadth first; false as soon as there are more than `max_states` sets.
+/// Finds all sets of the family breadth first, starting with {s0}. Returns false as soon as there are more than
+/// `max_states` sets.
 bool close(const BitGraph& bits, const BitCosts& costs, std::size_t max_states, Family& family) {
   const std::size_t words = bits.words;
   std::vector<Word> record(3 * words);
@@ -207,7 +209,7 @@ bool close(const BitGraph& bits, const BitCosts& costs, std::size_t max_states, 
   return family.size() <= max_states;
 }
 
-/// Numbers of the sets by size; equal sizes keep their order.
+/// The numbers of the sets sorted by size; sets of equal size keep their order of discovery.
 std::vector<std::size_t> by_size(const Family& family) {
   std::vector<std::size_t> states(family.size());
   for (std::size_t state = 0; state < states.size(); ++state) states[state] = state;
@@ -215,6 +217,7 @@ std::vector<std::size_t> by_size(const Family& family) {
   return states;
 }
 
+/// O of a set: the sum of the outputs of its augmented antichain, which is the union of the rows of its maximal layers.
 double traffic_of(const BitGraph& bits, const BitCosts& costs, const Word* tops, std::vector<Word>& antichain) {
   antichain.assign(bits.words, 0);
   for (std::size_t w = 0; w < bits.words; ++w) {
@@ -229,13 +232,13 @@ double traffic_of(const BitGraph& bits, const BitCosts& costs, const Word* tops,
   return sum;
 }
 
+/// Refuses a graph with a layer that no set contains.
 void require_whole(const LayerGraph& graph, const BitGraph& bits, const Word* largest) {
   for (std::size_t bit = 0; bit < bits.order.size(); ++bit) {
     if (((largest[bit / 64] >> (bit % 64)) & 1U) != 0) continue;
-    throw InputError("layer " + quote(graph.layers[bits.order[bit]].name) +
-                         " is not connected with the first source, " +
+    throw InputError("layer " + quote(graph.layers[bits.order[bit]].name) + " is not connected to the first source, " +
                          quote(graph.layers[bits.order[bits.first_source]].name),
-                     {}, "its states grow from the first source of the file along edges");
+                     {}, "the states of this planner grow along edges from the first source in the file");
   }
 }
 

@@ -10,8 +10,9 @@
 
 namespace stagecraft::pipedream {
 
-/// The states of PipeDream's dynamic program: down-sets of the layer graph ("everything computed so far"), smallest
-/// first, the whole graph last. State K precedes state J iff K's set is a strict subset of J's.
+/// The states of PipeDream's dynamic program: down-sets of the layer graph, that is, sets that contain all ancestors of
+/// their layers ("everything computed so far"). The smallest comes first, the whole graph last. State K precedes state
+/// J iff K's set is a strict subset of J's.
 ///
 /// **Units** seconds and bytes, as doubles (sizes are exact below 2^53).
 /// **Shape** every array over states has `stride` entries, `count` of them used and the rest zero; `stride` is a
@@ -25,7 +26,7 @@ struct DownSets {
   std::vector<double> compute;         ///< C: forward + backward of all layers in the set
   std::vector<double> stash;           ///< Act
   std::vector<double> parameters;      ///< Par
-  std::vector<double> traffic;         ///< O: bytes at the boundary behind the set
+  std::vector<double> traffic;         ///< O: bytes at the boundary after the set
 
   [[nodiscard]] bool contains(std::size_t state, std::size_t bit) const {
     return ((members[bit / 64 * stride + state] >> (bit % 64)) & 1U) != 0;
@@ -34,20 +35,22 @@ struct DownSets {
 
 /// All states, or none if there are more than `max_states`.
 ///
-/// The smallest family with {s0} in it, s0 being the first source in file order, that is closed under: for an edge
-/// u→v that leaves the set, add v and all it depends on. Ties in size keep the order of discovery.
+/// They are the smallest family of sets that contains {s0}, where s0 is the first source in file order, and that is
+/// closed under this step: for an edge u→v that leaves a set, add v and all its ancestors. Sets of equal size keep the
+/// order of discovery.
 ///
 /// O of a state sums the outputs of its *augmented antichain*: the set's maximal layers, and every ancestor p of such a
-/// layer m with a consumer that is neither m nor an ancestor of m. The test is made for each m by itself, so p also
-/// counts where that consumer is in the set through another branch.
+/// layer m that has a consumer which is neither m nor an ancestor of m. Each m is tested by itself, so p also counts if
+/// that consumer is in the set through another branch.
 /// **Requires** an acyclic graph with at least one layer.
-/// **Throws** InputError if a layer is not connected with s0, as no state would ever contain it.
+/// **Throws** InputError if a layer is not connected to s0, because no state would contain it.
 /// **Cost** O(layers · edges) bit operations, then O(states · width · layers / 64).
 /// **Source** PipeDream (Narayanan et al., SOSP 2019), the authors' optimizer; the family was characterised from its
 /// antichain construction.
 [[nodiscard]] std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t max_states);
 
-/// The layers of the states (from, to], in canonical order; `from` may be past the last state, for "from the start".
+/// The layers that are in state `to` but not in state `from`, in canonical order. If `from` is not a state (kNothing),
+/// all layers of `to`.
 [[nodiscard]] std::vector<LayerId> layers_between(const DownSets& states, std::size_t from, std::size_t to);
 
 }  // namespace stagecraft::pipedream

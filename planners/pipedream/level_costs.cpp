@@ -7,7 +7,7 @@ namespace {
 
 double below_start(const std::vector<double>& sums, std::size_t start) { return start == kNothing ? 0.0 : sums[start]; }
 
-/// T of the segment from `start` to `j` on one of q members.
+/// T of the segment (start, j] on one of its q members, with d members after it.
 double segment_time(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t q, std::size_t d) {
   if (!costs.below.empty()) return costs.times(q, d).row(j)[start + 1];
   const DownSets& states = *costs.states;
@@ -25,7 +25,8 @@ bool fits(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t
   return fixed + copies.weights * parameters + copies.stashes * stash <= test.capacity;
 }
 
-/// T_1 of (k, J] for every k before J, infinite where k does not precede J. **Shape** entry k + 1.
+/// T_1 of (k, J] for every k < J, infinite if k does not precede J. The loop over words is outside, so that each inner
+/// loop runs over consecutive memory. **Shape** entry k + 1.
 void fill_compute(const LevelCosts& costs, std::size_t j, std::vector<double>& times) {
   const DownSets& states = *costs.states;
   static thread_local std::vector<std::uint64_t> outside;
@@ -44,7 +45,7 @@ void fill_compute(const LevelCosts& costs, std::size_t j, std::vector<double>& t
   }
 }
 
-/// Makes the entries of a row infinite whose stage (k, J] holds more than the capacity.
+/// Sets the entries of a row to infinity whose stage (k, J] holds more than the capacity.
 void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies& copies, double* row) {
   const MemoryTest& test = *costs.settings->memory;
   const double* parameters = costs.states->parameters.data();
@@ -64,8 +65,9 @@ void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies
   }
 }
 
-/// The cost of (k, J] as the last stage on q members of r, for every k before J: its own time and its boundaries'.
-/// **Shape** whole blocks; entries past J are infinite.
+/// The cost of (k, J] as the last stage on q of r members, for every k < J: the largest of its own time and the times
+/// of its boundaries. The loop has no branches, so that the compiler can vectorise it.
+/// **Shape** whole blocks; entries from J on are infinite.
 void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t r, const double* times, double* row) {
   const DownSets& states = *costs.states;
   const auto replicas = static_cast<double>(q);

@@ -10,28 +10,29 @@ namespace stagecraft::pipedream {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Rows over states are handled in whole blocks of this many entries.
+/// Rows over states are processed in whole blocks of this many entries.
 inline constexpr std::size_t kBlock = 8;
 inline std::size_t whole_blocks(std::size_t count) { return (count + kBlock - 1) / kBlock * kBlock; }
 
-/// T of a level for every segment (K, J]: entry J * stride + K + 1.
+/// T of a level for every segment (K, J]. **Shape** entry J * stride + K + 1; K = -1 stands for "nothing".
 struct Times {
   std::size_t stride = 0;
   std::vector<double> values;
   [[nodiscard]] const double* row(std::size_t j) const { return &values[j * stride]; }
 };
 
-/// What A of one level needs, in one context. q and r count members of the level, d = M - r those behind.
+/// The inputs of the recurrence A of one level in one context. q and r count members of the level; d = M - r is the
+/// number of members after them.
 struct LevelCosts {
   const DownSets* states = nullptr;
   const Settings* settings = nullptr;
   std::size_t members = 1;  // M
   double bandwidth = kInfinity;
   double below_members = 1.0;        // w
-  std::vector<const Times*> below;   // T of (q, d), or one for all; none at the innermost level
-  std::vector<Copies> copies;        // of (q, d); none where memory is not tested
-  bool many_below = false;           // `below` has one entry for each (q, d)
-  bool rows_differ_by_rank = false;  // the costs of a last stage depend on r, not only on q
+  std::vector<const Times*> below;   // T for each (q, d), or one table for all; empty at the innermost level
+  std::vector<Copies> copies;        // for each (q, d); empty if memory is not tested
+  bool many_below = false;           // whether `below` has an entry for each (q, d)
+  bool rows_differ_by_rank = false;  // whether the costs of a last stage depend on r, not only on q
 
   [[nodiscard]] std::size_t most_replicas(std::size_t r) const { return settings->straight ? 2 : r; }  // exclusive
   [[nodiscard]] std::size_t place(std::size_t q, std::size_t d) const { return (q - 1) * members + d; }
@@ -40,7 +41,7 @@ struct LevelCosts {
     if (settings->straight) return rows_differ_by_rank ? members - 1 : 1;
     return rows_differ_by_rank ? members * (members - 1) / 2 : members - 1;
   }
-  /// The row of a last stage on q members when r are used up to its end.
+  /// The row of a last stage on q members if r members are used up to its end.
   [[nodiscard]] std::size_t row_index(std::size_t q, std::size_t r) const {
     if (!rows_differ_by_rank) return q - 1;
     return settings->straight ? r - 2 : (r - 1) * (r - 2) / 2 + q - 1;
@@ -50,11 +51,11 @@ struct LevelCosts {
 /// Whether K's set is a strict subset of J's.
 [[nodiscard]] bool precedes(const DownSets& states, std::size_t k, std::size_t j);
 
-/// The segment (start, J] as one stage on r members; infinite where undefined or too large.
+/// The cost of the segment (start, J] as one stage on r members; infinite if it is not a segment or does not fit.
 [[nodiscard]] double as_one_stage(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t r);
 
-/// The costs of (k, J] as the last stage, for every k before J: one row for each `row_index`, infinite where k does not
-/// precede J, where the stage is too large, and past J.
+/// The costs of (k, J] as the last stage, for every k < J: one row for each `row_index`. Entries are infinite if k does
+/// not precede J, if the stage does not fit, and from J on.
 /// **Shape** row_count() rows of whole_blocks(j) entries.
 void fill_rows(const LevelCosts& costs, std::size_t j, double* rows);
 

@@ -19,7 +19,7 @@ struct BitEdge {
   Bytes bytes;
 };
 
-/// By producer, so that a tensor's edges follow each other.
+/// All edges, sorted by producer, so that the edges of a tensor are consecutive.
 std::vector<BitEdge> bit_edges(const LayerGraph& graph, const DownSets& states) {
   IndexVector<LayerId, std::size_t> position(graph.layers.size());
   for (std::size_t bit = 0; bit < states.order.size(); ++bit) position[states.order[bit]] = bit;
@@ -33,7 +33,7 @@ std::vector<BitEdge> bit_edges(const LayerGraph& graph, const DownSets& states) 
 Bytes crossing_bytes(const DownSets& states, const std::vector<BitEdge>& edges, std::size_t start, std::size_t end,
                      Consumers consumers) {
   Bytes sum;
-  Bytes tensor;  // of the producer at hand
+  Bytes tensor;  // largest edge of the current producer that crosses and is counted once
   for (std::size_t i = 0; i < edges.size(); ++i) {
     const BitEdge& edge = edges[i];
     const auto is_before = [&](std::size_t bit) { return start != kNothing && states.contains(start, bit); };
@@ -52,7 +52,7 @@ Bytes crossing_bytes(const DownSets& states, const std::vector<BitEdge>& edges, 
   return sum;
 }
 
-/// What the ledger says of the stage apart from weights and stashes.
+/// The bytes that the memory ledger counts for a stage apart from weights and stashes.
 double fixed_bytes(const PlanRequest& request, const DownSets& states, const std::vector<BitEdge>& edges,
                    std::size_t start, std::size_t end, Consumers consumers) {
   StageProgram work;
@@ -66,9 +66,10 @@ double fixed_bytes(const PlanRequest& request, const DownSets& states, const std
   return static_cast<double>(peak_memory(held, work, 0, {}).value());
 }
 
-/// Weight versions and microbatches in flight, as the schedule says of a stage of that many replicas with all replicas
-/// downstream as one more stage. What a pattern keeps depends on the times of the stages, which are not known yet: it
-/// is counted as PipeDream's order, with the two versions of a periodic schedule.
+/// The weight versions and microbatches in flight that the schedule gives to a stage of `replicas` replicas, with all
+/// `downstream` replicas as one further stage. For a periodic schedule they depend on the times of the stages, which
+/// are not known yet; there the numbers in flight of PipeDream's order are taken, with the two weight versions of a
+/// periodic schedule.
 Copies schedule_copies(const PlanRequest& request, std::int64_t replicas, std::int64_t downstream) {
   const bool is_periodic = request.schedule.name == "1f1b-star";
   Plan plan;
@@ -77,7 +78,7 @@ Copies schedule_copies(const PlanRequest& request, std::int64_t replicas, std::i
   std::uint32_t next_device = 0;
   const auto add_stage = [&](std::int64_t count) {
     Stage& stage = plan.stages.emplace_back();
-    stage.layers.emplace_back(plan.stages.size() - 1);  // of its own: stages of the same layers would be one ring
+    stage.layers.emplace_back(plan.stages.size() - 1);  // different layers, as stages of the same layers share a ring
     for (std::int64_t i = 0; i < count; ++i) stage.replicas.emplace_back(DeviceId(next_device++));
   };
   add_stage(replicas);

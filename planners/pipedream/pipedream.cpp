@@ -35,19 +35,20 @@ DownSets require_states(const PlanRequest& request, const Settings& settings) {
   throw InputError("the graph has more than " + std::to_string(max_states) +
                        " states (option max_states), whose tables would need more than " +
                        format_number(std::ceil(pipedream::transitions(max_states, settings))) + " transitions",
-                   {}, "merge parallel branches into one layer each, or raise max_states and max_work");
+                   {}, "merge the layers of parallel branches, or raise max_states and max_work");
 }
 
 void require_work(const PlanRequest& request, std::size_t states, double work) {
   require_affordable({.what = "the tables of " + std::to_string(states) + " states",
                       .steps = work,
                       .unit = "transitions",
-                      .remedy = "merge parallel branches into one layer each, plan for fewer devices"},
+                      .remedy = "merge the layers of parallel branches, plan for fewer devices"},
                      {.steps = request.options.number("max_work"), .option = "max_work"});
 }
 
-/// Gives each segment its devices: the next `replicas` members of its level, in every place where the level stands.
-/// `places` are the first devices of those, `unit` the devices in a member.
+/// Gives each segment its devices: the next `replicas` members of its level. A level occurs several times if a segment
+/// of the level above has several members; `places` are the first devices of its occurrences, and each of them gets a
+/// copy of the segments. `unit` is the number of devices in a member.
 void place(const DownSets& states, const std::vector<Segment>& segments, const std::vector<Level>& levels,
            std::size_t level, const std::vector<std::size_t>& places, std::vector<Stage>& stages) {
   std::size_t unit = 1;
@@ -89,7 +90,7 @@ Planned planned(const PlanRequest& request, const DownSets& states, const Settin
   return result;
 }
 
-/// Whether planning again, down-sets included, would keep the user waiting.
+/// Whether planning again, including the enumeration of down-sets, would keep the user waiting.
 bool takes_long(const DownSets& states, const Settings& settings) {
   const double enumerated = static_cast<double>(states.count) * static_cast<double>(states.order.size());
   return pipedream::transitions(states.count, settings) + enumerated > kMostTransitionsToRepeat;
@@ -108,7 +109,7 @@ Infeasible nothing_found(const PlanRequest& request, const DownSets& states, con
                   {},
                   {},
                   Bytes(0),
-                  "memory_test=none plans without it"};
+                  "memory_test=none plans without this test"};
   if (takes_long(states, settings)) return none;
   Bytes largest(1);
   for (DeviceId device : indices(request.platform.devices)) {
@@ -118,7 +119,8 @@ Infeasible nothing_found(const PlanRequest& request, const DownSets& states, con
   return none;
 }
 
-/// As the original decides; `check` tells whether the plan fits.
+/// Plans without a memory test or with that of the original program. The plan may not fit in memory; the simulation or
+/// `stagecraft check` tells.
 PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Settings& settings) {
   const Answer answer = pipedream::optimize(states, settings);
   if (answer.segments.empty()) return nothing_found(request, states, settings);
@@ -129,9 +131,9 @@ PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Set
   return result;
 }
 
-/// The best pipeline without a memory test if the ledger lets it pass, since a test only takes choices away. Else the
-/// ledger decides stage by stage, first with the least a stage can hold, then with the most; what is returned has
-/// passed the ledger of the whole plan.
+/// Plans within the memory ledger. First tries the best pipeline without a memory test; if it passes the ledger it is
+/// the answer, because a test only removes choices. Otherwise tests each stage during the search, first with a lower
+/// bound of its memory and then with an upper bound. A plan that is returned has passed the ledger of the whole plan.
 PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states, Settings settings) {
   const Answer free = pipedream::optimize(states, settings);
   if (free.segments.empty()) return nothing_found(request, states, settings);
@@ -151,7 +153,7 @@ PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states
     if (std::holds_alternative<Planned>(result)) return result;
   }
   Infeasible none = std::get<Infeasible>(first);
-  none.reason = "no pipeline fits; in the fastest one " + none.reason;
+  none.reason = "no pipeline fits; in the fastest one, " + none.reason;
   const Bytes enough = *std::exchange(none.smallest_memory, std::nullopt);
   if (is_long) {
     none.hint = "the fastest pipeline needs " + format_human_bytes(enough) + " on every device";
@@ -187,20 +189,20 @@ PlanResult plan_pipedream(const PlanRequest& request) {
 }  // namespace
 
 std::vector<OptionInfo> pipedream::options() {
-  return {{"communication", std::string("on"), "whether a stage boundary costs time", {"on", "off"}},
-          {"straight", false, "every stage on one device"},
+  return {{"communication", std::string("on"), "whether transfers between stages take time", {"on", "off"}},
+          {"straight", false, "put every stage on one device, without replicas"},
           {"memory_test",
            std::string("ledger"),
-           "what a stage must fit: the shared ledger, the original's formula, or nothing",
+           "memory test of a stage: the shared ledger, the formula of the original program, or none",
            {"ledger", "original", "none"}},
-          {"use_fewer", false, "devices may be left idle where that is faster"},
+          {"use_fewer", false, "devices may be left idle if that is faster"},
           {"max_states", kMostDownSets, "refuse graphs with more down-sets", {}, 1, 1e9},
           {"max_work", kMostTransitions, "refuse problems with more transitions", {}, 1}};
 }
 
 const PlannerInfo pipedream_planner{
     .name = "pipedream",
-    .summary = "the hierarchical dynamic program of PipeDream on the down-sets of the layer graph, with replication",
+    .summary = "PipeDream's hierarchical dynamic program on the down-sets of the layer graph, with replication",
     .source = "Narayanan et al., PipeDream, SOSP 2019",
     .default_schedule = "pipedream",
     .options = pipedream::options(),

@@ -14,7 +14,7 @@ namespace {
 PlanResult plan_flushed(const PlanRequest& request) {
   if (is_asynchronous(request.schedule)) {
     throw InputError("planner 'pipedream-sync' plans for schedules that flush, not for " + quote(request.schedule.name),
-                     {}, "planner 'pipedream' plans for it");
+                     {}, "use planner 'pipedream' for it");
   }
   PlanResult result = pipedream_planner.plan(request);
   if (auto* planned = std::get_if<Planned>(&result)) planned->plan.planner = pipedream_sync_planner.name;

@@ -12,15 +12,16 @@
 namespace stagecraft::pipedream {
 namespace {
 
-/// Where the members of a level stand in the whole pipeline: how often each is repeated by the levels above, and how
-/// many devices come behind them there.
+/// The position of a level in the whole pipeline: how often the levels above repeat it, and how many devices come after
+/// it. A memory test that counts over the whole pipeline needs tables of its own for each context.
 struct Context {
   std::int64_t multiplicity = 1;
   std::int64_t downstream = 0;
   friend auto operator<=>(const Context&, const Context&) = default;
 };
 
-/// least[l] = min over the blocks of max(a, s): eight minima side by side, which the compiler turns into vectors.
+/// Lowers least[l] to the minimum of max(a[k + l], s[k + l]) over all blocks k. Eight minima are kept in parallel, so
+/// that the compiler can use vector instructions.
 void fold(const double* a, const double* s, std::size_t begin, std::size_t end, std::array<double, kBlock>& least) {
   for (std::size_t k = begin; k < end; k += kBlock) {
     for (std::size_t l = 0; l < kBlock; ++l) {
@@ -30,7 +31,7 @@ void fold(const double* a, const double* s, std::size_t begin, std::size_t end, 
   }
 }
 
-/// A(start..J, r) at entry r * stride + J; infinite where undefined.
+/// A(start..J, r) at entry r * stride + J; infinite if undefined.
 struct Ranks {
   std::size_t stride = 0;
   std::vector<double> values;
@@ -38,7 +39,7 @@ struct Ranks {
   [[nodiscard]] const double* row(std::size_t r) const { return &values[r * stride]; }
 };
 
-/// Fills A(start..J, ·) from smaller J. `rows` are those of J.
+/// Computes A(start..J, r) for all r from the values of smaller J. `rows` are the rows of J by `fill_rows`.
 void step(const LevelCosts& costs, std::size_t start, std::size_t j, const double* rows, Ranks& a) {
   const std::size_t begin = (start + 1) / kBlock * kBlock;
   const std::size_t end = whole_blocks(j);
@@ -59,12 +60,12 @@ void reset(const LevelCosts& costs, Ranks& a) {
   a.values.assign((costs.members + 1) * a.stride, kInfinity);
 }
 
-/// Whether (start, j] is a segment at all.
+/// Whether (start, j] is a segment, that is, whether start precedes j.
 bool is_segment(const DownSets& states, std::size_t start, std::size_t j) {
   return start == kNothing || precedes(states, start, j);
 }
 
-/// A(start..J, ·) of every J up to `last`, the rows made on the way.
+/// A(start..J, ·) for one start and every J up to `last`. The rows of each J are made when they are needed.
 Ranks run_once(const LevelCosts& costs, std::size_t start, std::size_t last) {
   Ranks a;
   reset(costs, a);
@@ -77,7 +78,8 @@ Ranks run_once(const LevelCosts& costs, std::size_t start, std::size_t last) {
   return a;
 }
 
-/// A(K..J, M) of every segment: T of the level above. The rows of all J are made once and serve every start.
+/// A(K..J, M) for every segment, which is T of the level above. The rows of all J are made once and used for every
+/// start.
 Times run_all(const LevelCosts& costs) {
   const DownSets& states = *costs.states;
   std::vector<std::size_t> offset(states.count + 1);
@@ -165,14 +167,16 @@ class Hierarchy {
   std::map<std::pair<std::size_t, Context>, Times> tables_;
 };
 
-/// How A(start..j, r) came about: the last stage is (k, j] on q members; k = start: the only stage; q = 0: A(.., r -
-/// 1).
+/// The choice that gives A(start..j, r): the last stage is (k, j] on q members. With k = start it is the only stage;
+/// with q = 0 the value is that of A(start..j, r - 1), so a member is left idle.
 struct Choice {
   double value = kInfinity;
   std::size_t k = kNothing;
   std::size_t q = 0;
 };
 
+/// Finds the choice that gives A(start..j, r) by evaluating the recurrence once more; the first of equal choices
+/// counts.
 Choice choose(const LevelCosts& costs, const Ranks& a, std::size_t start, std::size_t j, std::size_t r,
               std::vector<double>& rows) {
   Choice best{as_one_stage(costs, start, j, r), start, r};
@@ -190,6 +194,8 @@ Choice choose(const LevelCosts& costs, const Ranks& a, std::size_t start, std::s
   return best;
 }
 
+/// Computes A for one start and follows the choices from the last stage back. The inside of each stage is solved in the
+/// same way at the level below.
 Answer Hierarchy::solve(std::size_t level, const Context& context, std::size_t start, std::size_t end) {
   const LevelCosts level_costs = costs(level, context);
   const Ranks a = run_once(level_costs, start, end);

@@ -11,38 +11,39 @@
 
 namespace stagecraft::pipedream {
 
-/// "Before the first state": where the model's first segment starts.
+/// Stands for the empty set, before the first state: the start of the model's first segment.
 inline constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
 
-/// How many copies of what a replica keeps.
+/// How many copies of its weights and of its stash a replica keeps.
 struct Copies {
   double weights = 0.0;
   double stashes = 0.0;
 };
 
-/// What one replica of a stage holds, and how much it may: fixed(K, J) + copies.weights × Par + copies.stashes × Act.
+/// The memory test of a stage (K, J]: one replica holds fixed(K, J) + copies.weights × Par + copies.stashes × Act
+/// bytes, and may hold at most `capacity`.
 struct MemoryTest {
   double capacity = std::numeric_limits<double>::infinity();
-  /// Counts of a replica of a stage with `replicas` devices and `downstream` devices behind it.
+  /// The copies of a replica of a stage with `replicas` devices and `downstream` devices after it.
   std::function<Copies(std::int64_t replicas, std::int64_t downstream)> copies;
-  /// The part that does not depend on counts. **Shape** entry J * (J + 1) / 2 + K + 1, K from -1 ("nothing"); empty: 0.
+  /// The part that does not depend on copies. **Shape** entry J * (J + 1) / 2 + K + 1, K from -1 ("nothing"); empty: 0.
   std::vector<double> fixed;
-  /// Devices are counted over the whole pipeline, through all levels; else within one level, each level tested with its
-  /// own segments, as the original does.
+  /// Whether devices are counted over the whole pipeline, through all levels. Otherwise they are counted within one
+  /// level, and each level is tested with its own segments, as in the original program.
   bool whole_pipeline = false;
 };
 
 struct Settings {
   std::vector<Level> levels;  ///< innermost first; empty: one device
-  double time_factor = 1.0;   ///< on the profile's times
-  bool communication = true;  ///< a boundary costs time
-  bool straight = false;      ///< every stage has one device
-  bool use_fewer = false;     ///< devices of a level may be left idle
+  double time_factor = 1.0;   ///< relative to the times of the profile
+  bool communication = true;  ///< whether transfers between stages take time
+  bool straight = false;      ///< whether every stage has only one device
+  bool use_fewer = false;     ///< whether devices of a level may be left idle
   const MemoryTest* memory = nullptr;
 };
 
-/// States (from, to] on `replicas` members of a level: a stage at the innermost level, else a pipeline of segments on
-/// each member.
+/// The segment (from, to] of states on `replicas` members of a level. At the innermost level it is a stage; otherwise
+/// each member runs a pipeline of inner segments.
 struct Segment {
   std::size_t from = kNothing;
   std::size_t to = 0;
@@ -56,22 +57,27 @@ struct Answer {
   std::vector<Segment> segments;                            ///< of the outermost level
 };
 
-/// The best hierarchical pipeline.
+/// The best hierarchical pipeline, by PipeDream's dynamic program.
 ///
-/// T_1(K..J) = C_J - C_K is the time of the states (K, J] on one device, T_{L+1}(K..J) = A_L(K..J, M_L). At a level of
-/// M members and bandwidth B, with w members per member of the level below,
+/// The state is (K, J, r) at each level: A(K..J, r) is the least possible largest time of a stage or boundary if the
+/// layers of the segment (K, J] run as a pipeline on r members of the level. T_1(K..J) = C_J - C_K is the time of the
+/// segment on one device, and T_{L+1}(K..J) = A_L(K..J, M_L) its time on all members of a level, which form one member
+/// of the next level. At a level of M members and bandwidth B, whose members have w members of the level below,
 ///   A(K..J, r) = min of [T(K..J) + (4 (r-1) Par / (B r)) / w] / r        one stage on r members
 ///                and over K ⊂ k ⊂ J, q < r of the largest of A(K..k, r - q),
 ///                    [T(k..J) + 4 (q-1) Par / (B q)] / q, 2 O_k / (B q) and, unless J ends the model, 2 O_J / (B q).
-/// A only grows with fewer choices of k, and rows of J need only rows of smaller sets. The witness is found by running
-/// a segment's rows once more and taking, from the last stage back, the first (k, q) that gives the smallest value.
-/// **Requires** a memory test, if any, that fits the states.
-/// **Cost** `transitions` of about 0.2 ns; memory O(states²) for every level but the outermost, else O(states · M).
-/// **Source** PipeDream (SOSP 2019), optimizer_graph_hierarchical.py; k is always between K and J, which the original
-/// does not ask at inner levels (no recorded result depends on it).
+/// For a fixed K, J goes up, because A(K..J, ·) needs only A(K..k, ·) of smaller sets k. Levels go from the innermost
+/// to the outermost one; only there K is fixed. The stages are found by computing the rows of a segment once more and
+/// taking, from the last stage back, the first (k, q) that gives the smallest value.
+/// **Requires** that the memory test, if there is one, is made for these states.
+/// **Cost** `transitions` of about 0.2 ns each; memory O(states²) for every level but the outermost, and O(states · M)
+/// there.
+/// **Source** PipeDream (SOSP 2019), optimizer_graph_hierarchical.py. Here k is always between K and J; the original
+/// does not require that at inner levels (no recorded result depends on it).
 [[nodiscard]] Answer optimize(const DownSets& states, const Settings& settings);
 
-/// Triples (segment, k, q) that `optimize` examines, an upper bound that takes every smaller set for a subset.
+/// An upper bound of the number of triples (segment, k, q) that `optimize` examines; it counts every smaller set as a
+/// subset.
 [[nodiscard]] double transitions(std::size_t state_count, const Settings& settings);
 
 /// The time of pure data parallelism: t ← (t + 4 (M-1) Par / (B M w)) / M for each level, from t = C of the whole

@@ -12,7 +12,7 @@
 namespace stagecraft::spp {
 namespace {
 
-/// The plan's caps by stage; empty if there are none.
+/// The plan's caps on microbatches in flight, by stage; empty if no stage has one.
 std::vector<std::int64_t> caps_of(const Plan& plan) {
   const auto is_capped = [](const Stage& stage) { return stage.in_flight.has_value(); };
   if (std::ranges::none_of(plan.stages, is_capped)) return {};
@@ -21,12 +21,12 @@ std::vector<std::int64_t> caps_of(const Plan& plan) {
   return caps;
 }
 
-/// Whether the schedule keeps the plan's caps; `gpipe` keeps none.
+/// Whether the schedule can run the plan with its caps; `gpipe`, for example, accepts none.
 bool can_run(const PlanRequest& request, const Plan& plan) {
   return std::holds_alternative<ScheduleProgram>(compile_schedule(request.graph, request.platform, plan));
 }
 
-/// Fills in what executing the plan shows.
+/// Executes the plan on the analytic network, and fills in its time and bounds.
 void execute(const PlanRequest& request, Candidate& candidate) {
   const Plan& plan = candidate.plan;
   if (plan.schedule.name != family_spp_pe.name) {
@@ -42,7 +42,7 @@ void execute(const PlanRequest& request, Candidate& candidate) {
   candidate.time = figures.time;
   if (settings.strict) candidate.bound = rounds_bound(times, figures.rounds);
   if (settings.cap != InFlightCap::None || !caps.empty()) return;
-  constexpr double kSlack = 1 + 1e-12;  // rounding exceeds nothing
+  constexpr double kSlack = 1 + 1e-12;  // so that rounding alone does not exceed the bound
   candidate.exceeds_soft_bound = candidate.time > soft_bound(times, plan.microbatches) * kSlack;
 }
 

@@ -15,22 +15,24 @@ namespace {
 using Weight = std::int64_t;
 using Vertices = std::vector<std::size_t>;
 
-constexpr int kSumBits = 61;  // of a sum over all ordered pairs
+constexpr int kSumBits = 61;  // bits that a sum over all ordered pairs may have
 
-/// The end of a phase: the cut that separates `last` from all others, and the vertex taken before it.
+/// The end of a phase of Stoer and Wagner: the weight of the cut that separates the vertex `last` from all others, and
+/// the vertex taken before it.
 struct PhaseEnd {
   Weight weight = 0;
   std::size_t last = 0;
   std::size_t before = 0;
 };
 
-/// Vertices not yet taken in a phase, ascending, and how tightly each is connected to those that are.
+/// The vertices not yet taken in a phase, ascending, and for each the sum of its weights to those that are taken.
 struct Open {
   Vertices vertices;
   std::vector<Weight> tightness;
 };
 
-/// Takes the vertices of `remaining`, ascending, in order of maximum adjacency. `open` is scratch.
+/// One phase: takes the vertices of `remaining` (ascending) in order of maximum adjacency, that is, always the one that
+/// is most tightly connected to those already taken. `open` is scratch space.
 PhaseEnd run_phase(const CutGraph& graph, const Vertices& remaining, Open& open) {
   open.vertices.assign(remaining.begin() + 1, remaining.end());
   open.tightness.assign(open.vertices.size(), 0);
@@ -54,7 +56,9 @@ PhaseEnd run_phase(const CutGraph& graph, const Vertices& remaining, Open& open)
   return end;
 }
 
-/// The weights of one vertex to all others, smallest first, with how often each occurs. `row` is scratch.
+/// The different weights of one vertex to all others, smallest first, with the number of times each occurs. Clusters
+/// have few different bandwidths, so counting is faster than sorting; with more than kFew different weights the row is
+/// sorted instead. `row` is scratch space.
 void weights_of(const CutGraph& graph, std::size_t vertex, std::vector<Weight>& row,
                 std::vector<std::pair<Weight, std::size_t>>& counts) {
   row.clear();
@@ -81,12 +85,13 @@ void weights_of(const CutGraph& graph, std::size_t vertex, std::vector<Weight>& 
   std::size_t counted = 0;
   for (const auto& [weight, count] : counts) counted += count;
   if (counted == row.size()) return;
-  std::ranges::sort(row);  // many different weights
+  std::ranges::sort(row);  // there are more than kFew different weights
   counts.clear();
   for (Weight weight : row) counts.emplace_back(weight, 1);
 }
 
-/// No cut is lighter: one with k vertices on its smaller side cuts at least the size - k lightest edges of each.
+/// A lower bound of all cuts. If the smaller side has k vertices, each of them has `size` - k edges to the other side,
+/// so the cut weighs at least k times the least sum of the `size` - k lightest edges of a vertex.
 Weight least_possible(const CutGraph& graph) {
   const std::size_t most = graph.size / 2;
   std::vector<Weight> least(most + 1, std::numeric_limits<Weight>::max());
@@ -107,7 +112,7 @@ Weight least_possible(const CutGraph& graph) {
   return bound;
 }
 
-/// Adds `gone` to `kept`, which takes its edges.
+/// Merges the vertex `gone` into `kept`: adds the weights of its edges.
 void merge(CutGraph& graph, std::size_t kept, std::size_t gone) {
   for (std::size_t v = 0; v < graph.size; ++v) {
     graph.weights[kept * graph.size + v] += graph.weights[gone * graph.size + v];
@@ -115,8 +120,9 @@ void merge(CutGraph& graph, std::size_t kept, std::size_t gone) {
   }
 }
 
-/// Bandwidths times a power of two, rounded: so large that whole bytes per second stay exact (up to 140 TB/s among 128
-/// devices, 2 TB/s among 1,024), so small that sums over all pairs fit.
+/// The bandwidths times a power of two, rounded to whole numbers. The factor is so large that whole bytes per second
+/// stay exact (up to 140 TB/s with 128 devices, 2 TB/s with 1,024), and so small that sums over all pairs do not
+/// overflow.
 CutGraph whole_bandwidths(const PairBandwidths& bandwidths) {
   const std::size_t size = bandwidths.size();
   double largest = 0.0;
@@ -135,7 +141,7 @@ CutGraph whole_bandwidths(const PairBandwidths& bandwidths) {
   return graph;
 }
 
-/// The graph of some of the vertices, called by their positions.
+/// The graph of only some of the vertices, numbered by their positions in `vertices`.
 CutGraph among(const CutGraph& graph, const Vertices& vertices) {
   CutGraph part{vertices.size(), {}};
   part.weights.reserve(vertices.size() * vertices.size());
@@ -190,7 +196,7 @@ MinCut first_minimum_cut(const CutGraph& graph) {
 std::vector<DeviceId> device_order(const PairBandwidths& bandwidths) {
   const CutGraph graph = whole_bandwidths(bandwidths);
   std::vector<DeviceId> order;
-  std::vector<Vertices> open(1);  // the last is next; each ascending
+  std::vector<Vertices> open(1);  // a stack of vertex sets still to be cut, each ascending; the last one is next
   for (std::size_t v = 0; v < graph.size; ++v) open.front().push_back(v);
   while (!open.empty()) {
     const Vertices vertices = std::move(open.back());

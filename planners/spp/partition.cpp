@@ -15,6 +15,9 @@
 namespace stagecraft::spp {
 namespace {
 
+/// The dynamic program of `best_partitions` (see there for W and G). The outer loop goes over l, the number of layers
+/// placed. For one l, `fill_loads` computes all W(l, ...) from G(l', ...) of smaller l', and `fill_table` then computes
+/// G(l, ...) from them. Only G is kept for all l; the W of one l overwrite those of the one before.
 class Program {
  public:
   explicit Program(const PartitionProblem& problem)
@@ -34,7 +37,7 @@ class Program {
       if (l < layers_) fill_table(l);
     }
   }
-  /// None where the stages would need more replicas than they may have.
+  /// The least load with that number of stages; none if the stages would need more replicas than they may have.
   [[nodiscard]] std::optional<LeastLoad> least(std::size_t stages);
   [[nodiscard]] Partition first_found(const LeastLoad& target);
   [[nodiscard]] std::vector<Partition> with_smallest_sums(const std::vector<LeastLoad>& targets) {
@@ -51,11 +54,11 @@ class Program {
   PartitionCosts costs_;
   std::size_t layers_;
   std::size_t devices_;
-  std::size_t most_;                             // replicas of a stage
+  std::size_t most_;                             // the most replicas of a stage
   CutTable table_;                               // G
-  StateTable loads_;                             // W of one l
-  std::vector<std::vector<double>> ring_bytes_;  // [r][l'] of one l
-  std::vector<double> stage_;                    // [l'] of one l, r and i
+  StateTable loads_;                             // W of the current l
+  std::vector<std::vector<double>> ring_bytes_;  // [r][l'] of the current l
+  std::vector<double> stage_;                    // [l'] of the current l, r and i
 };
 
 void Program::fill_loads(std::size_t l) {
@@ -71,9 +74,10 @@ void Program::fill_loads(std::size_t l) {
   }
 }
 
-/// W(l, ·, r, p + r) of more than one stage.
+/// W(l, xi, r, p + r) for all xi > 1: the last stage is [l', l) on r devices, after p devices for the stages before it.
+/// The time of the last stage does not depend on xi, so it is computed once for each l'.
 void Program::fill_last_stages(std::size_t l, std::size_t p, std::size_t r) {
-  std::size_t known = l;  // from here on stage_ is filled
+  std::size_t known = l;  // stage_ is filled from here on
   for (std::size_t c = 1; c <= std::min(p, l - 1); ++c) {
     const double* before = table_.row(c, p, r);
     double least = kInfinity;
@@ -110,7 +114,7 @@ void Program::fill_table(std::size_t l) {
   }
 }
 
-/// W, from the table.
+/// W(l, stages, r, i) computed again from the table, which is needed only to follow a plan back.
 double Program::load(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const {
   if (stages == 1) return r == i ? costs_.stage(0, l, 0, i) : kInfinity;
   if (i < r + stages - 1) return kInfinity;

@@ -41,6 +41,8 @@ void PartitionCosts::fill_ranges() {
   }
 }
 
+/// crossings_[middle] holds, for each number of devices before and behind the middle, their product times the smallest
+/// bandwidth of a pair across the middle. That minimum is built up from the ones with one device less on either side.
 void PartitionCosts::fill_crossings() {
   crossings_.resize(devices_);
   for (std::size_t middle = 1; middle < devices_; ++middle) {

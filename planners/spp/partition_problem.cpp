@@ -9,11 +9,12 @@
 namespace stagecraft::spp {
 namespace {
 
-/// Sums over the layers before each position, each layer rounded to a grid so fine that it changes the sum of all by
-/// less than 2^-50 of it, and so coarse that every sum is exact: equal layers weigh the same wherever they stand.
+/// Sums over the layers before each position. Each layer is rounded to a grid that is so coarse that all sums are
+/// exact, and so fine that the total changes by less than 2^-50 of it. With exact sums equal layers have equal
+/// differences wherever they are, so that ties are real ties.
 std::vector<Seconds> exact_sums(const std::vector<Seconds>& layers) {
   constexpr int kBits = 52;
-  constexpr Seconds kLeast{1e-250};  // far above where a grid would vanish
+  constexpr Seconds kLeast{1e-250};  // large enough that the grid does not underflow
   Seconds all;
   for (Seconds seconds : layers) all += seconds;
   const double grid = std::ldexp(1.0, std::ilogb(std::max(all, kLeast).value()) - kBits + 1);

@@ -8,14 +8,15 @@
 namespace stagecraft::spp {
 namespace {
 
-/// Cuts that may stand behind a number of devices: [first, last].
+/// The cuts [first, last] that are possible after some number of devices.
 struct CutRange {
   std::size_t first = 1;
   std::size_t last = 0;
   [[nodiscard]] bool contains(std::size_t cut) const { return first <= cut && cut <= last; }
 };
 
-/// F and H within one load.
+/// The dynamic program of `smallest_sums` for one load W (see there for F and H). Loops and tables are as in `Program`
+/// of partition.cpp: for each l, F(l, ...) from H of smaller l', then H(l, ...).
 class SumProgram {
  public:
   SumProgram(const PartitionProblem& problem, const PartitionCosts& costs, CutTable& table)
@@ -40,9 +41,9 @@ class SumProgram {
   void fill_table(std::size_t l);
   [[nodiscard]] double sum(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const;
 
-  /// In whole units; infinite where it exceeds the load.
+  /// A load rounded to whole units, so that sums are exact; infinite if it exceeds W.
   [[nodiscard]] double counted(double load) const {
-    constexpr double kRounds = 6755399441055744.0;  // 1.5 · 2^52: what is added to it becomes whole
+    constexpr double kRounds = 6755399441055744.0;  // 1.5 · 2^52: adding and subtracting it rounds to a whole number
     return load <= load_ ? (load * scale_ + kRounds) - kRounds : kInfinity;
   }
 
@@ -55,10 +56,10 @@ class SumProgram {
   double load_ = 0.0;
   double scale_ = 0.0;
   CutTable& table_;               // H
-  StateTable sums_;               // F of one l
-  std::vector<CutRange> ranges_;  // by devices before the cut
-  std::vector<double> stage_;     // [l'] of one l, r and i
-  std::vector<double> channels_;  // [(r' - 1) · (devices - p) + r - 1] of one l and p
+  StateTable sums_;               // F of the current l
+  std::vector<CutRange> ranges_;  // by the number of devices before the cut
+  std::vector<double> stage_;     // [l'] of the current l, r and i
+  std::vector<double> channels_;  // [(r' - 1) · (devices - p) + r - 1] of the current l and p
   std::vector<double> least_;     // [r - 1]
 };
 
@@ -75,9 +76,11 @@ void SumProgram::run(double load, std::size_t stages) {
   }
 }
 
-/// A stage within the load computes no more than its devices together do at their own speeds.
+/// Finds for each p the cuts that are possible after p devices. In the time of one microbatch within W, a stage
+/// computes at most as much as its devices together at their own speeds; so the p devices before a cut, and those after
+/// it, must be able to compute the layers on their side.
 void SumProgram::find_ranges() {
-  constexpr double kSlack = 1.0 + 1e-9;  // far above what rounding does
+  constexpr double kSlack = 1.0 + 1e-9;  // far more than rounding errors
   const double each = load_ / static_cast<double>(problem_.microbatches) * kSlack;
   std::vector<double> speed{0.0};
   for (double factor : problem_.factors) speed.push_back(speed.back() + 1.0 / factor);
@@ -101,7 +104,7 @@ void SumProgram::fill_sums(std::size_t l) {
   }
 }
 
-/// F(l, ·, r, p + r) of more than one stage.
+/// F(l, c, r, p + r) for all c > 1.
 void SumProgram::fill_last_stages(std::size_t l, std::size_t p, std::size_t r) {
   const CutRange& range = ranges_[p];
   const std::size_t end = std::min(range.last + 1, l);
@@ -145,7 +148,7 @@ void SumProgram::fill_table(std::size_t l) {
   }
 }
 
-/// F, from the table.
+/// F(l, stages, r, i) computed again from the table, to follow a partition back.
 double SumProgram::sum(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const {
   if (stages == 1) return r == i ? counted(costs_.stage(0, l, 0, i)) : kInfinity;
   if (i < r + stages - 1) return kInfinity;

@@ -8,8 +8,8 @@
 
 namespace stagecraft::spp {
 
-/// Of c stages on the first p devices, the last of them before layer l, with r devices of the next stage behind them.
-/// Infinite until written.
+/// A table (G or H) with an entry for each (c, p, r, l): c stages with the layers before l on the first p devices,
+/// followed by a stage on r devices. Entries are infinite until they are written.
 class CutTable {
  public:
   CutTable(std::size_t layers, std::size_t devices) : layers_(layers), devices_(devices), first_(devices) {
@@ -21,7 +21,7 @@ class CutTable {
     values_.assign(size, kInfinity);
   }
   [[nodiscard]] std::size_t most_stages(std::size_t p) const { return std::min(p, layers_ - 1); }
-  /// By layer.
+  /// The entries of (c, p, r) for all l.
   [[nodiscard]] double* row(std::size_t c, std::size_t p, std::size_t r) { return &values_[at(c, p, r)]; }
   [[nodiscard]] const double* row(std::size_t c, std::size_t p, std::size_t r) const { return &values_[at(c, p, r)]; }
 
@@ -36,7 +36,8 @@ class CutTable {
   std::vector<double> values_;
 };
 
-/// Of c stages before one layer, on the first i devices, the last stage on r of them.
+/// A table (W or F) for one l with an entry for each (c, r, i): c stages with the first l layers on the first i
+/// devices, the last stage on r of them.
 class StateTable {
  public:
   StateTable(std::size_t layers, std::size_t devices)
@@ -51,17 +52,17 @@ class StateTable {
   std::vector<double> values_;
 };
 
-/// The least load of a count of stages, and the devices that reach it.
+/// The least load for a number of stages, and the number of devices with which it is reached.
 struct LeastLoad {
   std::size_t stages = 1;
   std::size_t devices = 1;
   double load = 0.0;
 };
 
-/// The partition that ends with a stage on `replicas` devices, followed back from there. Of a stage on r devices that
-/// ends at layer `end`, with c stages on p devices before it, `begins(c, p, end, r, begin)` says whether it begins at a
-/// layer, and then `follows(c, p, begin, r, before)` whether it follows a stage on `before` devices. The first that
-/// hold are taken.
+/// Follows a partition back from its last stage, which is on `replicas` devices. For a stage on r devices that ends at
+/// layer `end`, with c stages on p devices before it, `begins(c, p, end, r, begin)` tells whether it may begin at
+/// `begin`, and `follows(c, p, begin, r, before)` tells whether the stage before it may be on `before` devices. In both
+/// cases the first value for which the function returns true is taken.
 template <class Begins, class Follows>
 Partition follow_back(const LeastLoad& target, std::size_t layers, std::size_t replicas, Begins begins,
                       Follows follows) {

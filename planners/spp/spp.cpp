@@ -24,7 +24,7 @@ namespace {
 
 using spp::Candidate;
 
-/// Options of the planner that are parameters of schedule `spp-pe`.
+/// The planner's options that are also parameters of schedule `spp-pe`.
 constexpr std::array<const char*, 3> kOfSchedule = {"duplex", "pe_exec", "inflight_cap"};
 
 const Detail* find_parameter(const ScheduleChoice& schedule, const std::string& name) {
@@ -38,24 +38,26 @@ std::string default_word(const std::string& option) {
   return std::get<std::string>(found->default_value);
 }
 
-/// `spp-pe` with the planner's options as its parameters; any other synchronous schedule as it is.
+/// The request's schedule. The planner's options become parameters of `spp-pe`; any other synchronous schedule stays as
+/// it is.
 ScheduleChoice schedule_of(const PlanRequest& request) {
   if (is_asynchronous(request.schedule)) {
-    throw InputError("planner 'spp' plans flushed iterations, schedule " + quote(request.schedule.name) + " has none",
-                     {}, "give it spp-pe or another synchronous schedule");
+    throw InputError(
+        "planner 'spp' plans flushed iterations, but schedule " + quote(request.schedule.name) + " has none", {},
+        "use spp-pe or another synchronous schedule");
   }
   ScheduleChoice schedule = request.schedule;
   for (const char* name : kOfSchedule) {
     const std::string& asked = request.options.word(name);
     if (asked == default_word(name)) continue;
     if (schedule.name != family_spp_pe.name) {
-      if (std::string_view(name) == "duplex") continue;  // the partition counts with it, whatever the schedule
-      throw InputError("planner 'spp': " + std::string(name) + " is a matter of schedule 'spp-pe', not of " +
+      if (std::string_view(name) == "duplex") continue;  // the partition depends on it with any schedule
+      throw InputError("planner 'spp': " + std::string(name) + " is an option of schedule 'spp-pe', not of " +
                        quote(schedule.name));
     }
     if (const Detail* given = find_parameter(schedule, name); given != nullptr && *given != Detail(asked)) {
       const std::string other = schedule_parameters(schedule).word(name);
-      throw InputError("planner 'spp': " + std::string(name) + " is " + quote(asked) + " as an option and " +
+      throw InputError("planner 'spp': " + std::string(name) + " is " + quote(asked) + " as an option, but " +
                        quote(other) + " in the schedule");
     }
     if (find_parameter(schedule, name) == nullptr) schedule.parameters.emplace_back(name, asked);
@@ -73,7 +75,8 @@ std::vector<DeviceId> order_devices(const PlanRequest& request, const PairBandwi
   return all_devices(request.platform);
 }
 
-/// Every microbatch goes forward and back over stages and channels, for all counts of stages together.
+/// Refuses a request whose execution would take too long. With S stages each microbatch has 4S - 2 blocks: forward and
+/// backward on S stages and S - 1 channels. All numbers of stages are executed.
 void require_executable(const PlanRequest& request, const std::vector<spp::Partition>& partitions) {
   const bool is_listed = request.schedule.name == family_spp_pe.name && !processing_settings(request.schedule).strict;
   double blocks = 0.0;
@@ -86,7 +89,7 @@ void require_executable(const PlanRequest& request, const std::vector<spp::Parti
                      {.steps = is_listed ? kMostListedBlocks : kMostBlocks});
 }
 
-/// The plan of least load for each count of stages, executed.
+/// The plan of least load for each number of stages, executed.
 std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<DeviceId>& devices,
                                   const PairBandwidths& bandwidths) {
   spp::PartitionProblem problem = spp::partition_problem(request, bandwidths, devices);
@@ -127,14 +130,14 @@ Planned planned(const PlanRequest& request, const std::vector<Candidate>& all, c
                     {"soft_bound_exceeded", static_cast<std::int64_t>(exceeding)}};
   if (chosen.exceeds_soft_bound) {
     result.notes.emplace_back(
-        "the plan takes longer than (M + 4S - 4) w, which orders without caps hardly ever do (details.load_s, "
-        "bound_s)");
+        "the plan takes longer than (M + 4S - 4) w, which is rare for orders without caps (details.load_s, bound_s)");
   }
   return result;
 }
 
-/// The fastest plan that fits. A count of stages that does not fit as asked is tried with as many microbatches in
-/// flight as its devices can hold.
+/// The fastest plan that fits; none if nothing fits. Candidates are tried from the fastest on. One that does not fit is
+/// tried again with as many microbatches in flight as its devices can hold. The loop ends when all candidates left are
+/// slower than the best plan found.
 std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::vector<Candidate>& all,
                                          const std::vector<DeviceId>& devices) {
   std::vector<std::size_t> by_time(all.size());
@@ -153,8 +156,8 @@ std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::
   return best;
 }
 
-/// Why even one microbatch in flight on every stage, or as many as the schedule insists on, does not fit, and the least
-/// memory with which it would.
+/// The reason why nothing fits: the candidate that needs the least memory with one microbatch in flight on every stage
+/// (or with as many as the schedule requires), and the memory with which it would fit.
 Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>& all) {
   const Candidate* least = nullptr;
   Bytes least_memory;
@@ -168,15 +171,15 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
   lowest.plan = spp::lowest_plan(request, *least);
   const PlanResult result = judged(request, {lowest.plan, {}});
   Infeasible none = std::get<Infeasible>(result);
-  none.reason = "no count of stages fits; with " + std::to_string(lowest.plan.stages.size()) +
-                " stages and as few microbatches in flight as its schedule allows, " + none.reason;
+  none.reason = "no number of stages fits; with " + std::to_string(lowest.plan.stages.size()) +
+                " stages and as few microbatches in flight as the schedule allows, " + none.reason;
   return none;
 }
 
 Infeasible no_way_to_use_all(const PlanRequest& request) {
   return {"stages of " + std::to_string(request.graph.layers.size()) + " layers cannot use all " +
-              std::to_string(request.platform.devices.size()) + " devices: a microbatch is of " +
-              std::to_string(request.graph.microbatch_size) + " samples, and a stage has no more replicas",
+              std::to_string(request.platform.devices.size()) + " devices, because a microbatch has " +
+              std::to_string(request.graph.microbatch_size) + " samples and a stage has no more replicas than that",
           {},
           {},
           Bytes(0),
@@ -203,21 +206,24 @@ PlanResult plan_spp(const PlanRequest& asked) {
 
 const PlannerInfo spp_planner{
     .name = "spp",
-    .summary = "devices ordered by recursive min cuts, stages and replicas by dynamic program, microbatches by rounds",
+    .summary = "devices ordered by recursive minimum cuts; stages and replicas by dynamic program; SPP's schedule",
     .source = "Luo et al., SPP, INFOCOM 2022",
     .default_schedule = "spp-pe",
     .options =
         {{"duplex", std::string("half"), "whether a channel carries one direction at a time or both", {"half", "full"}},
          {"pe_exec",
           std::string("strict"),
-          "resources keep the order of the rounds, or take what is ready by it",
+          "strict: resources keep the order of the rounds; list: they run what is ready, in that order",
           {"strict", "list"}},
          {"inflight_cap",
           std::string("none"),
           "microbatches in flight on the n-th of S stages: no limit, S - n + 1, or 2 (S - n) + 1",
           {"none", "1f1b", "double"}},
-         {"allow_fewer", false, "devices may be left idle where that is faster"},
-         {"device_order", std::string("rdo"), "recursive min cuts, or the order of the platform", {"rdo", "identity"}}},
+         {"allow_fewer", false, "devices may be left idle if that is faster"},
+         {"device_order",
+          std::string("rdo"),
+          "rdo: recursive minimum cuts; identity: the order of the platform",
+          {"rdo", "identity"}}},
     .plan = plan_spp,
 };
 

@@ -133,7 +133,7 @@ TEST_CASE("spp: with less memory fewer microbatches are in flight, until none fi
   REQUIRE(lacking.smallest_memory.has_value());
   const Bytes least = *lacking.smallest_memory;
   CHECK(least < largest);
-  CHECK(lacking.reason.starts_with("no count of stages fits; with "));
+  CHECK(lacking.reason.starts_with("no number of stages fits; with "));
 
   Seconds before{0};
   for (Bytes memory = largest; memory >= least; memory -= Bytes(1)) {
@@ -159,13 +159,13 @@ TEST_CASE("spp: another synchronous schedule ranks the counts of stages by its o
 
   request.options = parse_options(planner(), {{"pe_exec", "list"}});
   CHECK_THROWS_WITH_AS(static_cast<void>(planner().plan(request)),
-                       "planner 'spp': pe_exec is a matter of schedule 'spp-pe', not of '1f1b'", InputError);
+                       "planner 'spp': pe_exec is an option of schedule 'spp-pe', not of '1f1b'", InputError);
   request.schedule = {"spp-pe", {{"pe_exec", "strict"}}};
   CHECK_THROWS_WITH_AS(static_cast<void>(planner().plan(request)),
-                       "planner 'spp': pe_exec is 'list' as an option and 'strict' in the schedule", InputError);
+                       "planner 'spp': pe_exec is 'list' as an option, but 'strict' in the schedule", InputError);
   request.schedule.name = "pipedream";
   CHECK_THROWS_WITH_AS(static_cast<void>(planner().plan(request)),
-                       "planner 'spp' plans flushed iterations, schedule 'pipedream' has none (give it "
+                       "planner 'spp' plans flushed iterations, but schedule 'pipedream' has none (use "
                        "spp-pe or another synchronous schedule)",
                        InputError);
 }
