@@ -17,7 +17,9 @@ using Wide = Recursion<GridAxis, WideKeys>;
 using Exact = Recursion<ExactAxis, WideKeys>;
 using AnyRecursion = std::variant<Packed, Wide, Exact>;
 
-/// Each stage may round up by one step, and each wait of a delay is shorter than the load that waits.
+/// The grid with as many points per axis as the settings say. The axes extend beyond their range, because a sum may be
+/// rounded up by a step for each stage, and a delay may also contain waiting times, each shorter than the load that
+/// waits.
 Lattice<GridAxis> grid_of(const StageCosts& costs, const std::array<int, 3>& points) {
   const auto step_count = [&](std::size_t axis) {
     STAGECRAFT_CHECK(points[axis] >= 2, "a grid has at least two points");
@@ -39,7 +41,7 @@ AnyRecursion recursion_of(const Chain& chain, const AllocationSettings& settings
   return AnyRecursion(std::in_place_type<Packed>, costs, grid, PackedKeys(extents));
 }
 
-/// From the order of the recurrence, the last stage first, to chain order.
+/// Reverses the stages, which the recurrence gives last stage first, and numbers devices by first appearance.
 void put_in_chain_order(Allocation& allocation) {
   std::ranges::reverse(allocation.stages);
   std::ranges::reverse(allocation.in_flight);

@@ -12,7 +12,7 @@ Ticks all_one_after_another(const Chain& chain) {
   return sum;
 }
 
-/// Whether the call found a better allocation.
+/// Calls the recurrence for one target, and returns whether it found a better allocation.
 bool try_target(AllocationSolver& solver, Ticks target, AllocationSearch& search) {
   std::optional<Allocation> found = solver.solve(target, search.best ? search.best->period() : kUnlimited);
   search.steps.push_back({target, found ? std::optional(found->bottleneck) : std::nullopt});
@@ -32,7 +32,8 @@ AllocationSearch trace_search(const Chain& chain, const AllocationSettings& sett
   Ticks target = lower;
   for (int i = 0; i < settings.iterations; ++i) {
     target = std::max<Ticks>(1, target);
-    // A bottleneck that is no better than the best period is no less than T^, as T^ never exceeds the upper end.
+    // If nothing better was found, the bottleneck is at least the best period, which is at least T^, since T^ never
+    // exceeds the upper end. Then min(T^, D) = T^ is the new lower end.
     const bool is_better = try_target(solver, target, search);
     lower = std::max(lower, is_better ? std::min(search.best->bottleneck, target) : target);
     if (is_better) upper = std::min(upper, search.best->period());

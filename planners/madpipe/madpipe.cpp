@@ -27,7 +27,7 @@ using madpipe::SpecialPlan;
 
 Detail seconds(const std::optional<Ticks>& period) { return period ? Detail(to_seconds(*period).value()) : Detail(); }
 
-/// Both ways to plan: with a special device, and contiguously.
+/// The two plans of which the better one is taken: with a special device, and with contiguous stages only.
 struct Answers {
   SpecialPlan special;
   PlanResult contiguous;
@@ -67,8 +67,8 @@ Detail::Record details_of(const PlanRequest& request, const Chain& chain, const 
 
 std::vector<std::string> notes_of(const Answers& answers, const Settings& settings) {
   if (!answers.special.limit_struck) return {};
-  return {"the integer program ended without a proof, mostly for its limit of " + std::to_string(settings.node_limit) +
-          " nodes (ilp_node_limit): there may be a better pattern"};
+  return {"the integer program ended without a proof, most likely at its limit of " +
+          std::to_string(settings.node_limit) + " nodes (ilp_node_limit), so there may be a better pattern"};
 }
 
 PlanResult plan_once(const PlanRequest& request, const Chain& chain, const Settings& settings) {
@@ -86,20 +86,21 @@ PlanResult plan_once(const PlanRequest& request, const Chain& chain, const Setti
     return none;
   }
   const bool has_allocation = answers.special.dp_period.has_value();
-  return Infeasible{has_allocation ? "no pattern of the allocation that was found fits the memory"
-                                   : "no allocation with a device of several stages fits the memory",
-                    {},
-                    {},
-                    Bytes(0),
-                    "contiguous stages fit: fallback=true takes them" +
-                        std::string(answers.special.limit_struck ? "; or raise ilp_node_limit, which struck" : "")};
+  return Infeasible{
+      has_allocation ? "no pattern of the allocation that was found fits in memory"
+                     : "no allocation with several stages on one device fits in memory",
+      {},
+      {},
+      Bytes(0),
+      "contiguous stages fit; fallback=true uses them" +
+          std::string(answers.special.limit_struck ? "; or raise ilp_node_limit, which was reached" : "")};
 }
 
 bool fits_contiguously(const PlanRequest& request) {
   return std::holds_alternative<Planned>(contiguous_plan(madpipe_planner, request));
 }
 
-/// How the least memory is searched for. Where planning again takes long, the search asks for contiguous stages alone.
+/// How to search for the least memory. If planning again takes long, the search tries contiguous stages only.
 std::optional<MemorySearch> search_of(const PlanRequest& request, const Settings& settings,
                                       const std::optional<MemorySearch>& contiguous) {
   const bool takes_long = request.graph.layers.size() > kMostLayersToRepeat;
@@ -126,7 +127,8 @@ PlanResult plan_madpipe(const PlanRequest& request) {
 
 const PlannerInfo madpipe_planner{
     .name = "madpipe",
-    .summary = "stages for a periodic schedule under tight memory, several of them on one device where that is faster",
+    .summary =
+        "stages for a periodic schedule with little memory; one device may have several stages if that is faster",
     .source = "Beaumont, Eyraud-Dubois, Shilova, 2022",
     .default_schedule = "1f1b-star",
     .options = madpipe::option_table(),

@@ -17,7 +17,7 @@ struct Deleter {
 };
 using Model = std::unique_ptr<Cbc_Model, Deleter>;
 
-/// The parameters that keep the search the same from run to run: one thread, no clock, a fixed seed.
+/// Sets the parameters so that every run makes the same search: one thread, no time limit, a fixed seed.
 void set_parameters(Cbc_Model* model, std::int64_t node_limit) {
   const std::string nodes = std::to_string(node_limit);
   Cbc_setParameter(model, "log", "0");
@@ -100,7 +100,7 @@ std::string bytes_of(const T* values, std::size_t count) {
 }  // namespace
 
 ProgramAnswer solve(const MixedProgram& program, const std::vector<double>& start, std::int64_t node_limit) {
-  // The solver writes to the standard output and may end its process.
+  // A child process, because the solver writes to standard output and may end its process.
   ChildProcess child([&](FrameSender& sender) {
     // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the stream stays the library's
     if (std::freopen("/dev/null", "w", stdout) == nullptr) return;

@@ -31,20 +31,20 @@ struct MixedProgram {
 };
 
 enum class ProgramOutcome {
-  Solved,      ///< `values` are the best there are
+  Solved,      ///< `values` are optimal
   Infeasible,  ///< no values satisfy the rows
-  Limit,       ///< the node limit struck; `values` are the best found so far, if any
-  Failed,      ///< the solver gave up or died
+  Limit,       ///< the node limit was reached; `values` are the best found so far, if any
+  Failed,      ///< the solver failed or its process died
 };
 struct ProgramAnswer {
   ProgramOutcome outcome = ProgramOutcome::Failed;
   std::vector<double> values;  ///< of each column; integers may be off by the solver's tolerance
-  std::int64_t nodes = 0;      ///< of all searches; the limit is on the main one
+  std::int64_t nodes = 0;      ///< nodes of all searches; the limit applies only to the main one
 };
 
-/// Solves a program with CBC in a child process, on one thread, under a limit of nodes and never under a clock: the
-/// answer depends on the program, the start and the limit alone.
-/// **Shape** `start`: values of all columns to begin with, or empty.
+/// Solves a program with CBC in a child process, on one thread, with a limit on nodes and none on time. So the answer
+/// depends only on the program, the start and the limit.
+/// **Shape** `start`: a first solution with the values of all columns, or empty.
 [[nodiscard]] ProgramAnswer solve(const MixedProgram& program, const std::vector<double>& start,
                                   std::int64_t node_limit);
 

@@ -9,12 +9,12 @@ namespace {
 /// a mod period, in [0, period) for negative a too.
 Ticks within(Ticks a, Ticks period) { return ((a % period) + period) % period; }
 
-/// What is taken of one resource's period.
+/// The part of one resource's period that is already in use.
 class Timetable {
  public:
   explicit Timetable(Ticks period) : period_(period) {}
 
-  /// The earliest time from `from` on when `duration` is free; none if it never is.
+  /// The earliest start, not before `from`, of a free interval of `duration`; none if there is none.
   [[nodiscard]] std::optional<Ticks> earliest(Ticks from, Ticks duration) const {
     Ticks at = from;
     for (std::size_t moves = 0; moves <= taken_.size(); ++moves) {
@@ -26,7 +26,7 @@ class Timetable {
     }
     return std::nullopt;
   }
-  /// The latest start by which `duration` is over at `until` and free.
+  /// The latest start of a free interval of `duration` that ends by `until`; none if there is none.
   [[nodiscard]] std::optional<Ticks> latest(Ticks until, Ticks duration) const {
     Ticks end = until;
     for (std::size_t moves = 0; moves <= taken_.size(); ++moves) {
@@ -56,13 +56,15 @@ class Timetable {
   std::vector<Task> taken_;
 };
 
-/// Starts of all tasks, or none where a resource has no gap that is long enough.
+/// The starts of all tasks for one period; none if a resource has no gap that is long enough. Tasks are placed from the
+/// end of the chain: each forward as late as possible before the forwards already placed, and each backward as early as
+/// possible after the backwards already placed.
 std::optional<std::vector<Ticks>> place(const PatternProblem& problem, Ticks period) {
   std::vector<Timetable> tables(problem.resources.size(), Timetable(period));
   const std::size_t half = problem.tasks.size() / 2;  // forward tasks mirror backward tasks
   std::vector<Ticks> starts(problem.tasks.size());
-  Ticks first = 0;  // of what is placed already
-  Ticks last = 0;
+  Ticks first = 0;  // start of the first task placed so far
+  Ticks last = 0;   // end of the last task placed so far
   for (std::size_t step = 0; step < half; ++step) {
     const std::size_t forward = half - 1 - step;
     const std::size_t backward = half + step;

@@ -10,7 +10,7 @@
 namespace stagecraft::madpipe {
 namespace {
 
-/// Numbers devices from 0, then links between two of them, as they are met.
+/// Numbers the resources (devices, and links between two devices) from 0 in order of first use.
 class ResourceNames {
  public:
   std::size_t device(std::uint32_t device) { return number({device, device}); }
@@ -59,7 +59,7 @@ void add_pairs(PatternProblem& problem) {
   }
 }
 
-/// What a device's stages leave for stashes.
+/// The memory of a device that its stages leave for stashes.
 Bytes room_on(const Chain& chain, std::span<const ChainStage> stages, std::uint32_t device) {
   Bytes fixed;
   Bytes workspace;
@@ -94,7 +94,7 @@ void add_memory(PatternProblem& problem, const Chain& chain, std::span<const Cha
   }
 }
 
-/// to >= from + length + turns × period.
+/// A precedence between two tasks: start(to) >= start(from) + length + turns × period.
 struct Arc {
   std::size_t from = 0;
   std::size_t to = 0;
@@ -118,8 +118,9 @@ struct Circle {
   std::int64_t turns = 0;
 };
 
+/// The cycle that is reached by going back along `arc_into` from `task`.
 Circle circle_through(const std::vector<Arc>& arcs, const std::vector<std::size_t>& arc_into, std::size_t task) {
-  for (std::size_t step = 0; step < arc_into.size(); ++step) task = arcs[arc_into[task]].from;  // into the circle
+  for (std::size_t step = 0; step < arc_into.size(); ++step) task = arcs[arc_into[task]].from;  // now on the cycle
   Circle circle;
   std::size_t at = task;
   do {
@@ -131,7 +132,8 @@ Circle circle_through(const std::vector<Arc>& arcs, const std::vector<std::size_
   return circle;
 }
 
-/// Longest paths from task 0, or a circle that gains (Bellman and Ford).
+/// The longest paths from task 0 with that period, or a cycle of positive length, which means that the period is too
+/// short (algorithm of Bellman and Ford).
 std::variant<std::vector<Ticks>, Circle> longest_paths(const std::vector<Arc>& arcs, std::size_t tasks, Ticks period) {
   constexpr Ticks kNever = std::numeric_limits<Ticks>::min();
   std::vector<Ticks> start(tasks, kNever);
@@ -192,7 +194,7 @@ std::optional<Ticks> least_period(const PatternProblem& problem, const Turns& tu
     if (circle == nullptr) return period;
     if (circle->turns >= 0) return std::nullopt;
     const Ticks next = (circle->length - circle->turns - 1) / -circle->turns;
-    STAGECRAFT_CHECK(next > period, "a circle that gains asks for a longer period");
+    STAGECRAFT_CHECK(next > period, "a cycle of positive length needs a longer period");
     period = next;
   }
 }

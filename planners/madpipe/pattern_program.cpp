@@ -16,7 +16,8 @@ struct Columns {
 
 double ratio(Ticks a, Ticks b) { return static_cast<double>(a) / static_cast<double>(b); }
 
-/// The most turns that tasks i < j can be apart if no task waits a whole period for the one before it in the chain.
+/// An upper bound of the turns of a pair of tasks, since no task waits a whole period after the task before it in the
+/// chain.
 double most_turns(const PatternProblem& problem, const TaskPair& pair, Ticks shortest) {
   double work = 0.0;
   for (std::size_t o = pair.first; o < pair.second; ++o) work += ratio(problem.tasks[o].duration, shortest);
@@ -47,7 +48,8 @@ void add_rows(MixedProgram& program, const PatternProblem& problem, const Column
   }
 }
 
-/// Of three tasks of one resource the outer two are as many turns apart as the inner pairs together, or one more.
+/// Redundant rows that tighten the program: for three tasks of a resource, the turns of the outer pair are those of the
+/// two inner pairs together, or one more.
 void add_triangles(MixedProgram& program, const PatternProblem& problem, const Columns& at) {
   for (std::size_t p = 0; p < problem.pairs.size(); ++p) {
     const auto [first, last] = problem.pairs[p];
@@ -62,6 +64,7 @@ void add_triangles(MixedProgram& program, const PatternProblem& problem, const C
   }
 }
 
+/// The memory constraints, divided by their largest coefficient so that numbers stay near 1.
 void add_memory(MixedProgram& program, const PatternProblem& problem, const Columns& at) {
   for (const MemoryRow& row : problem.memory) {
     std::int64_t largest = 1;

@@ -34,7 +34,7 @@ PatternAnswer star_answer(const Chain& chain, std::span<const ChainStage> stages
   return {star_pattern(*times, *period)};
 }
 
-/// The order of the solver's answer, if memory and precedences hold exactly.
+/// The order in the solver's answer, if it satisfies memory and precedences exactly.
 std::optional<FoundOrder> order_in(const PatternProblem& problem, const ProgramAnswer& answer) {
   if (answer.values.empty()) return std::nullopt;
   Turns turns = turns_in(problem, answer.values);
@@ -44,7 +44,7 @@ std::optional<FoundOrder> order_in(const PatternProblem& problem, const ProgramA
   return FoundOrder{std::move(turns), *period};
 }
 
-/// Whether the solver's last word is the exact one: nothing is better than what it found, but for rounding.
+/// Whether the solver has proved that nothing is better than the order it found, apart from rounding.
 bool is_exact(const PatternProblem& problem, const ProgramAnswer& answer, const std::optional<FoundOrder>& order) {
   if (answer.outcome == ProgramOutcome::Infeasible) return true;
   if (answer.outcome != ProgramOutcome::Solved || !order) return false;
@@ -57,7 +57,7 @@ TickPattern pattern_of(const PatternProblem& problem, const FoundOrder& order) {
   return pattern_of(problem, *starts, order.period);
 }
 
-/// One program, from the best order so far.
+/// Solves the integer program, starting with the best order so far, and keeps its order if that is no worse.
 void improve(const PatternProblem& problem, const PatternSearch& search, std::optional<FoundOrder>& best,
              PatternAnswer& answer) {
   const Ticks longest = best ? best->period : search.longest;

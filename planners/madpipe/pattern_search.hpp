@@ -11,26 +11,26 @@
 namespace stagecraft::madpipe {
 
 struct PatternSearch {
-  Ticks longest = 0;            ///< periods above are of no use
-  std::int64_t node_limit = 0;  ///< of the integer program; 0: only what is built by hand
-  bool shortcuts = true;        ///< whether 1F1B* and constructions by hand are tried before the program
+  Ticks longest = 0;            ///< longer periods are not wanted
+  std::int64_t node_limit = 0;  ///< of the integer program; 0: only constructed patterns, no integer program
+  bool shortcuts = true;        ///< whether to try 1F1B* and constructed patterns before the integer program
 };
 
 struct PatternAnswer {
-  std::optional<TickPattern> pattern;  ///< none: none was found with a period of at most `longest`
+  std::optional<TickPattern> pattern;  ///< none if none was found with a period of at most `longest`
   std::int64_t nodes = 0;              ///< of the integer program
-  bool is_proven = true;               ///< that no pattern is better; false if the limit struck or the solver failed
+  bool is_proven = true;               ///< whether it is proved that no pattern is better
 };
 
 /// The periodic pattern of least period for given stages, which may share devices (MadPipe's phase 2).
 ///
-/// For an order (see PatternProblem) the least period is exact, in whole ticks. Between orders the integer program
-/// decides, in floating point: it may miss an order that is better by less than 1e-6 of the period. What it answers is
-/// taken only if its order keeps memory and precedences exactly.
-/// Where every device has one stage, 1F1B* is the answer, and no program is solved.
-/// **Requires** stages that cover the chain in order. **Cost** exponential in the stages that share devices, bounded by
-/// the limit. **Source** MadPipe, section on the integer program; with the frequency 1/T as a variable, which makes the
-/// program linear in it, one program finds the least period where the paper's tests periods one by one.
+/// The least period of an order (see PatternProblem) is exact, in whole ticks. The integer program chooses between
+/// orders in floating point, so it may miss an order that is better by less than 1e-6 of the period. Its answer is used
+/// only if the order satisfies memory and precedences exactly. If every device has one stage, 1F1B* is the answer and
+/// no program is solved.
+/// **Requires** stages that cover the chain in order. **Cost** exponential in the number of stages that share devices,
+/// bounded by the limit. **Source** MadPipe, section on the integer program. The paper tests one period after the
+/// other; here the frequency 1/T is a variable in which the program is linear, so one program finds the least period.
 [[nodiscard]] PatternAnswer least_pattern(const Chain& chain, std::span<const ChainStage> stages,
                                           const PatternSearch& search);
 

@@ -11,15 +11,17 @@ namespace {
 
 constexpr Ticks kNone = std::numeric_limits<Ticks>::max();
 
-/// The least largest load of layers [k, L) on n devices, and where the first of these stages ends.
+/// State (k, n): the least possible largest load of layers [k, L) on n devices, and the end of the first of these
+/// stages.
 struct State {
   Ticks claim = kNone;
   std::size_t end = 0;
 };
 
-/// A(k, n) for all k from A(k, n - 1), n > 1:
-///   A(k, n) = min over j of max(U(k, j), C(j), A(j, n - 1)) where the stage [k, j) fits with n microbatches in flight.
-/// U and what a stage holds, the buffers behind it apart, grow with j: the scan ends once either is too much.
+/// The row A(·, n) from A(·, n - 1), n > 1:
+///   A(k, n) = min over j of max(U(k, j), C(j), A(j, n - 1)) where the stage [k, j) fits with n microbatches in flight,
+/// U is the load of a stage and C that of a cut. U and the memory of a stage (without the buffers after it) grow with
+/// j, so the scan ends as soon as either is too large.
 std::vector<State> with_one_more(const Chain& chain, const std::vector<State>& fewer, std::int64_t n) {
   std::vector<State> row(fewer.size());
   for (std::size_t k = 0; k < chain.size(); ++k) {

@@ -15,33 +15,36 @@
 
 namespace stagecraft::madpipe {
 
-/// D(l, p, t, m, V): the smallest bottleneck of layers 1..l with p normal devices left, where the special device
-/// already carries load t and memory m of the layers behind, and V is the delay between the forward and the backward of
-/// layer l.
+/// The recurrence of MadPipe's phase 1. D(l, p, t, m, V) is the smallest bottleneck of layers 1..l with p normal
+/// devices left, where the special device already has load t and memory m from the layers after l, and V is the delay
+/// between the forward and the backward of layer l. U(k,l) is the load of a stage with layers k..l, C(k-1) that of the
+/// cut before it, Mem(k,l,g) its memory with g microbatches in flight, and M the capacity of a device.
 ///
-///   D(0, ...) = 0, and D(l, p, t, m, V) is the least, over k = l down to 1, of
+///   D(0, ...) = 0, and D(l, p, t, m, V) is the minimum, over k = l down to 1, of
 ///   Normal(k)  = max(U(k,l), C(k-1), D(k-1, p-1, t, m, V'))                        if p > 0 and Mem(k,l,g) <= M
 ///   Special(k) = max(t + U(k,l), C(k-1), D(k-1, p, t + U(k,l), m + Mem(k,l,g'), V'))  if m + Mem(k,l,g) <= M
 ///   with v = V (+) U(k,l), V' = v (+) C(k-1), g = ⌈v / T^⌉ and g' = g or g - 1,
-///   where Normal(k) comes before Special(k) and a later choice counts only if it is strictly better.
+///   where Normal(k) comes before Special(k), and a later choice is taken only if it is strictly better.
 ///
-/// In code layers count from 0, so that a stage is [k, l), and the states are those of a lattice. V (+) u and g only
-/// need ⌈V⌉: their tests compare V and V + u with whole multiples of a whole T^.
+/// In the code layers are counted from 0, so a stage is [k, l), and the coordinates t, m and V are those of a lattice.
+/// V (+) u and g need only ⌈V⌉, because their tests compare V and V + u with whole multiples of a whole T^.
 ///
-/// A state is asked for its value below a limit, the best value of the state that asks: what is not below it cannot
-/// improve that state, since a choice is at least D of what it leaves. The answer is either the value, with its choice,
-/// or a lower bound of it. Value and choice are those of the full recurrence: a choice that is passed over is no better
-/// than one looked at before it. What ends a state's choices early or spares one hides nothing below the limit:
-/// - U(k,l) and Mem(k,l,g), without the buffers before k, only grow as k falls: where the one reaches the limit or the
-///   other exceeds the memory, so do all longer stages. V (+) u grows with V and u, hence g grows too.
-/// - p devices with less than the limit each cannot carry U(1,k-1), nor p + 1 devices U(1,k-1) + t. Either is needed:
-/// the
-///   special device is used again or not.
-/// - D grows with t. So the same recurrence without t, which has few states, gives lower bounds for all t. They decide
-///   most questions where memory is what binds.
-/// More normal devices than open layers are of no use: p counts as at most l. The root is asked with limits that grow
-/// until its value is below one; lower bounds stay valid from one to the next. The witness follows the choices from the
-/// root, along which all values are known.
+/// Only reached states are computed, by a depth-first search with a stack of its own (`frames_`). A state is asked for
+/// its value below a limit, which is the best value so far of the state that asks: a larger value cannot improve that
+/// state, since the value of a choice is at least the D of the state that it leads to. The answer is either the value
+/// with its choice, or a lower bound of the value. Value and choice are those of the full recurrence, because a choice
+/// that is passed over is no better than one that was looked at before it. Three rules end the loop over choices early
+/// or skip a choice; none of them misses a value below the limit:
+/// - U(k,l) and Mem(k,l,g) without the buffers before k only grow as k falls. If U reaches the limit or Mem exceeds the
+///   memory, the same is true for all longer stages. (V (+) u grows with V and u, and so does g.)
+/// - p devices with a load below the limit each cannot carry U(1,k-1), and p + 1 devices cannot carry U(1,k-1) + t. One
+/// of
+///   the two would be necessary, depending on whether the special device is used again.
+/// - D grows with t. So the same recurrence without t, which has few states, gives lower bounds for all t
+///   (`without_load_`). They are enough in most cases in which memory is the limiting factor.
+/// More normal devices than layers left are of no use, so p is at most l. The root is asked with limits that grow until
+/// its value is below the limit; lower bounds remain valid from one limit to the next. The allocation is read back by
+/// following the choices from the root; all states on that path have known values.
 template <class Axis, class Keys>
 class Recursion {
  public:
@@ -50,7 +53,7 @@ class Recursion {
     if (counts_load) without_load_ = std::make_unique<Recursion>(costs_, lattice_, keys, false);
   }
 
-  /// As `AllocationSolver::solve`, but stages in reverse order, and device 0 is the special one.
+  /// As `AllocationSolver::solve`, but with the stages in reverse order and the special device as device 0.
   std::optional<Allocation> solve(Ticks target, Ticks below) {
     restart(target);
     const State root{costs_.layers(), std::min(costs_.normal_devices(), costs_.layers()), 0, 0, 0};
@@ -76,19 +79,19 @@ class Recursion {
  private:
   using Entry = typename StateTable<Keys>::Entry;
 
-  /// A state whose choices are being looked at.
+  /// A state on the stack, with the progress of the loop over its choices.
   struct Frame {
     State state;
     std::uint32_t entry = 0;
     std::uint32_t choice = kNoChoice;
-    Ticks best = 0;                  // the limit, or the value of the choice
-    Ticks passed_over = kUnlimited;  // a lower bound of all choices that were not below the limit
+    Ticks best = 0;                  // the limit, or the value of `choice` once there is one
+    Ticks passed_over = kUnlimited;  // a lower bound of all choices that were passed over
     Ticks delay = 0;                 // rounded up
     std::int64_t periods = 0;        // ⌈V / T^⌉
-    std::int64_t room = 0;           // memory that the special device has left
-    StageInHand stage;               // the last one looked at
-    bool special_is_next = false;
-    Ticks own = 0;  // of the choice whose rest is asked for
+    std::int64_t room = 0;           // memory that is left on the special device
+    StageInHand stage;               // the stage of the current choice
+    bool special_is_next = false;    // whether the same stage is to be tried on the special device next
+    Ticks own = 0;                   // load of device and cut in the choice whose remaining state is being computed
   };
 
   void restart(Ticks target) {
@@ -97,7 +100,8 @@ class Recursion {
     if (without_load_) without_load_->restart(target);
   }
 
-  /// Of the value of the state whatever the special device carries: that value itself if it is below `limit`.
+  /// A lower bound of the state's value for any load of the special device, by the recurrence without loads. It is the
+  /// value of that recurrence itself if it is below `limit`.
   Ticks lower_bound(State state, Ticks limit) {
     state.load = 0;
     const Entry& entry = table_[table_.find(state)];
@@ -105,6 +109,7 @@ class Recursion {
     return value_of(state, limit).value;
   }
 
+  /// A choice as one number: twice the begin of the stage, plus 1 for the special device.
   static std::uint32_t choice_of(std::uint32_t begin, bool special) { return 2 * begin + (special ? 1 : 0); }
 
   Frame open(const State& state, std::uint32_t entry, Ticks limit) {
@@ -119,11 +124,13 @@ class Recursion {
     return frame;
   }
 
+  /// The entry of a state after the search: its value and choice if the value is below `limit`, otherwise a lower
+  /// bound.
   const Entry& value_of(const State& root, Ticks limit) {
     const std::uint32_t entry = table_.find(root);
     frames_.assign(1, open(root, entry, limit));
     while (!frames_.empty()) {
-      if (advance()) continue;  // to the rest of a choice
+      if (advance()) continue;  // a frame for the remaining state of a choice was pushed
       const Frame& frame = frames_.back();
       Entry& done = table_[frame.entry];
       done.choice = frame.choice;
@@ -134,7 +141,8 @@ class Recursion {
     return table_[entry];
   }
 
-  /// Looks at the choices of the last frame until one needs a state that is not known (true) or all are done (false).
+  /// Looks at the choices of the top frame. Returns true if a choice needs a state that is not known yet, for which a
+  /// frame was pushed, and false if all choices are done.
   bool advance() {
     for (;;) {
       Frame& frame = frames_.back();
@@ -157,12 +165,13 @@ class Recursion {
     }
   }
 
-  /// False.
+  /// Notes a lower bound of a choice that is not taken. Always returns false, for callers that return the same.
   static bool pass_over(Frame& frame, Ticks bound) {
     frame.passed_over = std::min(frame.passed_over, bound);
     return false;
   }
 
+  /// The state that remains after a choice.
   State rest_of(const Frame& frame, bool special) const {
     const StageInHand& stage = frame.stage;
     State rest = frame.state;
@@ -177,7 +186,8 @@ class Recursion {
     return rest;
   }
 
-  /// Whether a choice has to wait for a frame of its rest.
+  /// Looks at the current stage on a normal or the special device. Returns true if the remaining state is not known
+  /// yet; a frame for it is then on the stack, and `take` is called when it is done.
   bool consider(Frame& frame, bool special) {
     const StageInHand& stage = frame.stage;
     const Ticks load = special ? lattice_.load.value(frame.state.load) + stage.load : stage.load;
@@ -205,7 +215,7 @@ class Recursion {
     return true;
   }
 
-  /// The choice in hand, whose rest is known.
+  /// Compares the current choice, whose remaining state is now known, with the best one so far.
   void take(Frame& frame, const Entry& rest) {
     const Ticks value = std::max(frame.own, rest.value);
     if (value < frame.best) {
@@ -216,6 +226,7 @@ class Recursion {
     }
   }
 
+  /// The allocation that belongs to the value of `state`, by following the choices.
   Allocation witness(State state, Ticks bottleneck) {
     Allocation result;
     result.target = target_;

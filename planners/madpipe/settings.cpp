@@ -27,7 +27,7 @@ std::array<int, 3> grid_of(const std::string& text) {
     if (!count) {
       throw InputError("option 'grid' of planner 'madpipe': expected three numbers of points from 2 to " +
                            std::to_string(kMostGridPoints) + ", found " + quote(text),
-                       {}, "of the load, the memory and the delay: 101/11/51");
+                       {}, "give points of load, memory and delay, such as 101/11/51");
     }
     grid.at(axis) = *count;
     rest.remove_prefix(std::min(rest.size(), slash + 1));
@@ -40,21 +40,21 @@ std::array<int, 3> grid_of(const std::string& text) {
 std::vector<OptionInfo> option_table() {
   return {{"states",
            std::string("grid"),
-           "states of the dynamic program: rounded up to a grid, or exact, for chains of a few layers",
+           "states of the dynamic program: rounded up to a grid, or exact (only for chains of a few layers)",
            {"grid", "exact"}},
           {"grid", std::string("101/11/51"), "points of the grid on load, memory and delay"},
           {"special_memory",
            std::string("optimistic"),
-           "microbatches that a stage of the special device is charged for, of the g in flight: g - 1, or g",
+           "microbatches counted in the memory of the special device for a stage with g in flight: g - 1, or g",
            {"optimistic", "safe"}},
-          {"iterations", std::int64_t{10}, "calls of the dynamic program in the search on the period", {}, 1, 100},
+          {"iterations", std::int64_t{10}, "calls of the dynamic program in the search for the period", {}, 1, 100},
           {"ilp_node_limit",
            std::int64_t{1000},
-           "nodes of the integer program's main search; 0: only patterns built by hand",
+           "node limit of the integer program's main search; 0: only constructed patterns, no integer program",
            {},
            0,
            1e9},
-          {"fallback", true, "return the contiguous plan unless a better one is found"}};
+          {"fallback", true, "return the contiguous plan unless a better plan is found"}};
 }
 
 Settings settings_of(const Options& options) {

@@ -11,7 +11,7 @@ namespace stagecraft::madpipe {
 struct Settings {
   AllocationSettings allocation;
   std::int64_t node_limit = 0;  ///< of the integer program
-  bool fallback = true;         ///< whether the contiguous plan serves where it is as good
+  bool fallback = true;         ///< whether to return the contiguous plan unless a better one is found
 };
 
 /// The planner's option table.

@@ -14,7 +14,7 @@
 namespace stagecraft::madpipe {
 namespace {
 
-constexpr int kTries = 8;  // with less and less memory
+constexpr int kTries = 8;  // each with less memory than the one before
 
 Ticks sequential_period(const Chain& chain, std::span<const ChainStage> stages) {
   Ticks sum = chain.load(0, chain.size());
@@ -22,14 +22,15 @@ Ticks sequential_period(const Chain& chain, std::span<const ChainStage> stages) 
   return std::max<Ticks>(1, sum);
 }
 
-/// The platform on which planners see at most that capacity.
+/// The platform with the capacity of each device limited to `capacity`.
 Platform with_capacity(const Platform& platform, Bytes capacity) {
   Platform smaller = platform;
   for (DeviceKind& kind : smaller.spec.device_kinds) kind.memory = std::min(kind.memory, kind.reserved + capacity);
   return smaller;
 }
 
-/// One round of both phases; what the ledger lacks, if anything.
+/// Runs both phases once. Returns the memory that is lacking according to the ledger; 0 if the plan fits or if there is
+/// no plan to try again.
 Bytes try_once(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain, const Settings& settings,
                Ticks longest, SpecialPlan& result) {
   const std::optional<Allocation> allocation = search_allocation(chain, settings.allocation);

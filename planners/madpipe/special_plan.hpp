@@ -10,23 +10,23 @@
 
 namespace stagecraft::madpipe {
 
-/// What the two phases find with a special device that may have several stages.
+/// The result of the two phases with a special device that may have several stages.
 struct SpecialPlan {
-  std::optional<Plan> plan;        ///< with its pattern and its peaks; none: nothing fits within `longest`
-  Ticks period = 0;                ///< of the plan
-  std::optional<Ticks> dp_period;  ///< what phase 1 estimates; none: it finds no allocation
+  std::optional<Plan> plan;  ///< with its pattern and its peaks; none if nothing fits with a period up to `longest`
+  Ticks period = 0;          ///< of the plan
+  std::optional<Ticks> dp_period;  ///< the period that phase 1 estimates; none if it finds no allocation
   std::int64_t nodes = 0;          ///< of the integer program
-  bool limit_struck = false;       ///< or the solver failed: there may be a better pattern
+  bool limit_struck = false;       ///< the node limit was reached or the solver failed; there may be a better pattern
 };
 
-/// Phase 1 (allocation), merging of neighbours, phase 2 (pattern), and the ledger's judgement. On a chain of equal
-/// devices the ledger counts what phase 2 counts or less. On a graph it may count more: then all is done again with
-/// less memory, a few times.
-/// **Shape** `longest`: periods above are of no use.
+/// Runs phase 1 (allocation), merges neighbours, runs phase 2 (pattern), and checks the plan with the memory ledger. On
+/// a chain of equal devices the ledger counts at most as much memory as phase 2. On a graph it may count more; then
+/// everything is repeated with less memory, a few times.
+/// **Shape** `longest`: longer periods are not wanted.
 [[nodiscard]] SpecialPlan special_plan(const PlannerInfo& planner, const PlanRequest& request, const Settings& settings,
                                        Ticks longest);
 
-/// The period with which any stages of the chain run one microbatch at a time.
+/// A period that is long enough for any stages of the chain to run one microbatch at a time.
 [[nodiscard]] Ticks longest_period(const Chain& chain);
 
 }  // namespace stagecraft::madpipe

@@ -6,7 +6,7 @@
 namespace stagecraft::madpipe {
 namespace {
 
-/// No less than any capacity where the product is too large to be formed.
+/// The bytes of `count` stashes. If the product overflows, a number that is larger than any capacity.
 std::int64_t stash_of(std::int64_t each, std::int64_t count) {
   std::int64_t bytes = 0;
   constexpr std::int64_t kTooMuch = std::numeric_limits<std::int64_t>::max() / 2;
@@ -31,7 +31,7 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     part.buffers = chain.buffers(i).value();
     total_cuts_ += part.cut;
     largest_bottleneck_ = std::max(largest_bottleneck_, part.cut);
-    if (chain.transfer(i) >= kLongestTransfer) part.cut = kUnlimited;  // no cut
+    if (chain.transfer(i) >= kLongestTransfer) part.cut = kUnlimited;  // the chain is never cut here
     if (i == chain.size()) break;
     part.load = chain.load(i, i + 1);
     part.copies = chain.copies(i, i + 1).value();

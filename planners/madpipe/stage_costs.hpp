@@ -10,25 +10,25 @@
 
 namespace stagecraft::madpipe {
 
-/// A stage that ends where a state's open layers end, made longer at its front layer by layer.
+/// A stage that ends where the layers left in a state end. `prepend` makes it longer by one layer at its front.
 struct StageInHand {
   std::uint32_t begin = 0;
   Ticks load = 0;
-  Ticks cut = 0;  ///< load of the cut before it; `kUnlimited`: it cannot be cut there
-  // Bytes, kept between two calls of `prepend`.
-  std::int64_t kept = 0;  ///< weights and their copies, and the buffers behind
+  Ticks cut = 0;  ///< load of the cut before it; `kUnlimited` if the chain cannot be cut there
+  // Bytes, maintained by `prepend`.
+  std::int64_t kept = 0;  ///< weights and their copies, and the buffers after the stage
   std::int64_t stash = 0;
   std::int64_t workspace = 0;
   // Set by `schedule`.
   std::int64_t in_flight = 0;      ///< g
   std::int64_t memory = 0;         ///< Mem(k, l, g)
   std::int64_t memory_behind = 0;  ///< without the buffers before it
-  std::int64_t charged = 0;        ///< Mem(k, l, g'), to the special device
+  std::int64_t charged = 0;        ///< Mem(k, l, g'), which the special device is charged for
   Ticks delay = 0;                 ///< V', rounded up
-  bool is_delayed = false;         ///< V' is a whole number; else it is V and both loads
+  bool is_delayed = false;  ///< whether V' starts a new period, and so is whole; otherwise it is V plus both loads
 };
 
-/// The numbers of a chain in the order in which the recurrence reads them.
+/// The figures of a chain, stored in the order in which the recurrence reads them.
 class StageCosts {
  public:
   StageCosts(const Chain& chain, const AllocationSettings& settings);
@@ -38,23 +38,24 @@ class StageCosts {
   [[nodiscard]] std::int64_t capacity() const { return capacity_; }
   [[nodiscard]] Ticks total_load() const { return parts_.back().load_before; }
   [[nodiscard]] Ticks total_cuts() const { return total_cuts_; }
-  /// No allocation's bottleneck is less: the mean load of a device, and the largest layer.
+  /// A lower bound of all bottlenecks: the mean load of a device, and the load of the largest layer.
   [[nodiscard]] Ticks least_bottleneck() const { return least_bottleneck_; }
-  /// No allocation's bottleneck is more on exact states: all load, or the largest cut.
+  /// An upper bound of all bottlenecks with exact states: the whole load, and the largest cut.
   [[nodiscard]] Ticks largest_bottleneck() const { return largest_bottleneck_; }
 
   /// The empty stage before layer `end`.
   [[nodiscard]] StageInHand before(std::uint32_t end) const;
   void prepend(StageInHand& stage) const;
-  /// **Requires** that it can be cut before the stage. Behind it the delay is `delay`, in period `periods` (⌈delay /
-  /// target⌉).
+  /// Computes delay, microbatches in flight and memory of the stage for the period `target`. The delay after the stage
+  /// is `delay`, and `periods` is ⌈delay / target⌉. **Requires** that the chain can be cut before the stage.
   void schedule(StageInHand& stage, Ticks delay, std::int64_t periods, Ticks target) const;
 
-  /// Whether layers [0, layers) and a special device that carries `load` cannot stay below `limit` on any device.
+  /// Whether layers [0, layers), on `normal` normal devices and the special device that already has `load`, must reach
+  /// `limit` on some device.
   [[nodiscard]] bool is_too_much(std::uint32_t layers, std::uint32_t normal, Ticks load, Ticks limit) const;
 
  private:
-  /// Of one layer and the cut before it.
+  /// The figures of one layer and of the cut before it.
   struct Part {
     Ticks load_before = 0;  // of all layers before
     Ticks load = 0;

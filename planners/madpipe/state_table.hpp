@@ -10,8 +10,8 @@
 
 namespace stagecraft::madpipe {
 
-/// What the recurrence is asked about: layers [0, layers) are open, `normal` normal devices are left, the special
-/// device carries `load` and `memory`, and `delay` passes behind the last open layer. The last three are coordinates.
+/// A state of the recurrence: the layers [0, layers) and `normal` normal devices are left, the special device already
+/// has `load` and `memory`, and `delay` is V at the last of these layers. The last three are coordinates of a lattice.
 struct State {
   std::uint32_t layers = 0;
   std::uint32_t normal = 0;
@@ -26,14 +26,14 @@ struct State {
   return value ^ (value >> 32U);
 }
 
-/// A state as one number, where a grid bounds its coordinates.
+/// States packed into one number, which is possible if a grid bounds the coordinates.
 class PackedKeys {
  public:
   using Key = std::uint64_t;
-  /// How many values each part of a state has, in its order.
+  /// `extents`: the number of values of each part of a state, in the order of its members.
   explicit PackedKeys(const std::array<std::uint64_t, 5>& extents) : extents_(extents) {}
 
-  /// Whether every state has its own number.
+  /// Whether every state gets a number of its own, that is, whether the product of the extents fits in 64 bits.
   [[nodiscard]] static bool can_hold(const std::array<std::uint64_t, 5>& extents) {
     std::uint64_t product = 1;
     for (const std::uint64_t extent : extents) {
@@ -53,7 +53,7 @@ class PackedKeys {
   std::array<std::uint64_t, 5> extents_;
 };
 
-/// States as they are.
+/// Unpacked states as keys.
 struct WideKeys {
   using Key = State;
   [[nodiscard]] static Key pack(const State& state) { return state; }
@@ -68,7 +68,7 @@ struct WideKeys {
 
 inline constexpr std::uint32_t kNoChoice = std::numeric_limits<std::uint32_t>::max();
 
-/// What is known of a state: its value and first best choice, or, without a choice, a lower bound of its value.
+/// What is known about a state: its value and its first best choice; without a choice, a lower bound of its value.
 template <class Key>
 struct StateEntry {
   Key key{};
@@ -76,7 +76,8 @@ struct StateEntry {
   std::uint32_t choice = kNoChoice;
 };
 
-/// The states reached so far, numbered in that order. Open addressing with linear probing, at most half full.
+/// The states reached so far, numbered in that order: a hash table with open addressing and linear probing, at most
+/// half full.
 template <class Keys>
 class StateTable {
  public:
@@ -84,7 +85,7 @@ class StateTable {
 
   explicit StateTable(Keys keys) : keys_(keys), slots_(std::size_t{1} << 12U, kEmpty) {}
 
-  /// Keeps the storage.
+  /// Removes all states, but keeps the storage.
   void clear() {
     entries_.clear();
     slots_.assign(slots_.size(), kEmpty);
@@ -92,7 +93,7 @@ class StateTable {
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] Entry& operator[](std::uint32_t index) { return entries_[index]; }
 
-  /// The entry of a state, made if there is none.
+  /// The index of a state's entry, which is created if there is none.
   [[nodiscard]] std::uint32_t find(const State& state) {
     if (2 * (entries_.size() + 1) > slots_.size()) grow();
     const typename Keys::Key key = keys_.pack(state);
