@@ -1,5 +1,5 @@
-# The solver CBC as target stagecraft_cbc. COIN-OR's libraries are linked statically where they are installed so: a study
-# forks processes for its cells, and the more libraries are mapped, the more a fork costs.
+# The solver CBC as target stagecraft_cbc. COIN-OR's libraries are linked statically if static versions are installed. A
+# study forks processes for its cells, and a fork costs more the more libraries are mapped.
 pkg_check_modules(CBC REQUIRED cbc>=2.10)
 add_library(stagecraft_cbc INTERFACE)
 target_include_directories(stagecraft_cbc SYSTEM INTERFACE ${CBC_INCLUDE_DIRS})

@@ -1,10 +1,11 @@
-# A room is one static library: every .cpp below its folder, and the rooms it may use (docs/explanation/architecture.md).
+# A room is one static library, made of every .cpp file below its folder. USES names the rooms that it may use
+# (docs/explanation/architecture.md).
 #   stagecraft_room(NAME USES room… PRIVATE target…)
-# PRIVATE targets are third-party libraries that no header of the room may show.
+# PRIVATE targets are third-party libraries whose headers no header of the room may include.
 add_library(stagecraft_warnings INTERFACE)
 target_compile_options(stagecraft_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 sees overlaps in std::string concatenation that are not there (GCC bug 105329)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false warnings of g++ 12 about overlaps in std::string concatenation (GCC bug 105329)
   $<$<BOOL:${STAGECRAFT_WERROR}>:-Werror>)
 
 function(stagecraft_room name)
