@@ -29,7 +29,7 @@ void occupy_standard_streams() {
 
 void leave_interrupted(int) { _exit(static_cast<int>(stagecraft::ExitCode::Interrupted)); }
 
-/// An interrupt ends the program at once with its own code, unless whoever started it wants interrupts ignored.
+/// Makes an interrupt (Ctrl-C) end the program at once with exit code 130, unless interrupts were ignored at its start.
 void mind_interrupts() {
   struct sigaction old{};
   sigaction(SIGINT, nullptr, &old);

@@ -54,7 +54,7 @@ std::vector<CatalogueEntry> schedule_entries() {
   return entries;
 }
 
-/// `4 x A, 2 x B`: how many devices of which kind.
+/// The number of devices of each kind, such as `4 x A, 2 x B`.
 std::string devices_text(const Platform& platform) {
   std::map<DeviceKindId, std::size_t> counts;
   for (const Device& device : platform.devices) ++counts[device.kind];
@@ -198,7 +198,7 @@ Catalogue load_catalogue(const std::string& kind) {
   for (const Source& source : sources()) {
     if (source.kind == kind) return {kind, source.load()};
   }
-  throw InputError("there is no list of " + quote(kind), {}, suggest_name(kind, catalogue_kinds()));
+  throw InputError("unknown list " + quote(kind), {}, suggest_name(kind, catalogue_kinds()));
 }
 
 Detail::Record catalogue_record(const Catalogue& catalogue) {

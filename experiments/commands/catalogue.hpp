@@ -12,7 +12,7 @@ namespace stagecraft {
 struct CatalogueEntry {
   std::string name;
   std::string summary;
-  std::string source;    ///< authors and year, or where the numbers come from; may be empty
+  std::string source;    ///< authors and year, or the origin of the numbers; may be empty
   Detail::Record facts;  ///< texts and numbers, in the order shown
   Detail::List options;  ///< records of name, type, default, least, most, description
 };

@@ -11,8 +11,8 @@ namespace stagecraft::run_limits {
 inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 inline constexpr std::int64_t kMostSamples = 1'000'000'000;  ///< of a microbatch or a global batch
 inline constexpr std::int64_t kMostIterations = 1'000'000;
-inline constexpr std::int64_t kMostCopies = 4096;   ///< of what training keeps in memory
-inline constexpr Seconds kLongestPlanning(864000);  ///< of a planner that is a program: ten days
+inline constexpr std::int64_t kMostCopies = 4096;   ///< gradient copies, optimizer copies or boundary buffers
+inline constexpr Seconds kLongestPlanning(864000);  ///< time limit of an external planner: ten days
 
 inline constexpr double kMostComputations = 1e9;          ///< of one microbatch on one stage each
 inline constexpr double kMostBytes = 0x1p60;              ///< of all memory together: 1 EiB

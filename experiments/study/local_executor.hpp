@@ -23,7 +23,7 @@ struct LocalChoices {
   std::string shard_prefix = "local";
   /// Called after each cell, and ten times a second.
   std::function<void(const StudyProgress&)> progress = [](const StudyProgress&) {};
-  std::function<bool()> should_stop = [] { return false; };  ///< asked as often
+  std::function<bool()> should_stop = [] { return false; };  ///< called as often
 };
 
 /// Runs cells of a study in worker processes, which write their rows to shards below `folder`. Cells that crash or run

@@ -12,11 +12,11 @@
 
 namespace stagecraft {
 
-/// The cells of a study that meet in one place of a table.
+/// A cell of the table, with the study's cells that belong to it.
 struct TableCell {
-  CellCounts counts;           ///< all of them
-  std::size_t used = 0;        ///< that have a figure, and one to divide it by where that is asked for
-  std::optional<double> mean;  ///< over those used; none if there are none
+  CellCounts counts;           ///< of all these cells
+  std::size_t used = 0;        ///< cells that have a value (and a value to divide it by, if the table divides)
+  std::optional<double> mean;  ///< over the cells used; none if there are none
 };
 
 /// A table that the study asks for. Rows and columns are in the order in which their cells appear.

@@ -141,7 +141,7 @@ class Hierarchy {
     return costs;
   }
 
-  /// The context of a segment on q members of a level with d members behind it.
+  /// The context of a segment on q members of a level with d members after it.
   [[nodiscard]] Context inside(std::size_t level, const Context& context, std::size_t q, std::size_t d) const {
     const bool whole = settings_->memory != nullptr && settings_->memory->whole_pipeline;
     if (!whole) return {};
