@@ -106,7 +106,7 @@ TEST_CASE("describe: networks in words, oversubscription, bisection and what nev
   CHECK(says(described("torus-v100-64"), "network: a torus of 4 x 4 x 4, links of 12.5 GBps"));
   CHECK(says(described("perlmutter-gpu"),
              "network: a dragonfly of 12 groups of 32 routers of 4 nodes; a link of 25 GBps for each pair of routers "
-             "of a group, of 800 GBps for each pair of groups"));
+             "in a group, a link of 800 GBps for each pair of groups"));
   CHECK(says(described(std::string(STAGECRAFT_SOURCE_DIR) + "/tests/vectors/good/platform_ring.yaml"),
              "network: a ring of links of 5 GBps (half duplex)"));
   CHECK(says(described(std::string(STAGECRAFT_SOURCE_DIR) + "/tests/vectors/good/platform_full.yaml"),
