@@ -5,7 +5,7 @@
 
 namespace stagecraft {
 
-/// Exit codes of the program (contract, section 8).
+/// Exit codes of the program (docs/reference/command-line.md).
 enum class ExitCode { Done = 0, Internal = 1, Input = 2, No = 3, FailedRows = 4, Interrupted = 130 };
 
 /// The base of all our exceptions. It ends a command; a failure after which a computation can go on is a value instead.

@@ -55,7 +55,7 @@ constexpr Seconds operator/(Flops a, FlopsPerSecond b) { return Seconds(a.value(
 
 inline constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 
-/// `bytes` times `factor`, rounded up to a whole byte; the one rounding rule of the project (contract, section 6).
+/// `bytes` times `factor`, rounded up to a whole byte: the only rounding rule of the project.
 /// A product that exceeds a whole number only by rounding noise (relative 1e-12) is taken as that whole number.
 [[nodiscard]] inline Bytes scale_up(Bytes bytes, double factor) {
   const double exact = static_cast<double>(bytes.value()) * factor;

@@ -17,7 +17,7 @@ namespace stagecraft {
 /// The value of a JSON text; none for a text that is not JSON or is nested deeper than 100.
 [[nodiscard]] std::optional<Detail> from_json(std::string_view text);
 
-/// Figures as results show them (contract, section 9): `iteration_time_s`, `period_s`, `peak_memory_bytes` by device.
+/// Figures as in docs/reference/report.md: `iteration_time_s`, `period_s`, `peak_memory_bytes` by device.
 [[nodiscard]] Detail::Record figures_record(const Figures& figures, const Platform& platform);
 
 }  // namespace stagecraft

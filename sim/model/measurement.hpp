@@ -4,7 +4,7 @@
 
 namespace stagecraft {
 
-/// The part of a run that the figures measure (contract, section 6).
+/// The part of a run that the figures measure (docs/reference/report.md).
 ///
 /// A synchronous run is measured between its last two `Barrier` operations, or from 0 to the only one. An asynchronous
 /// run has two of them, which stand for c_i and c_j: the ends of the last backwards of microbatches i and j.

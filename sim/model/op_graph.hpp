@@ -41,7 +41,7 @@ enum class OpKind : std::uint8_t {
 }
 [[nodiscard]] const char* to_string(OpKind kind);
 
-/// The purpose that bytes of memory are kept for (contract, section 5).
+/// The purpose that bytes of memory are kept for (docs/reference/report.md).
 enum class MemoryCategory : std::uint8_t { Weights, Gradients, Optimizer, Stash, Buffers, Workspace };
 inline constexpr std::size_t kMemoryCategories = 6;
 [[nodiscard]] const char* to_string(MemoryCategory category);

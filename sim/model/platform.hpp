@@ -131,8 +131,8 @@ struct Level {
   friend bool operator==(const Level&, const Level&) = default;
 };
 
-/// Innermost first; a level with one member is left out (contract, section 3). An explicit or heterogeneous platform is
-/// one level at the smallest pair bandwidth. Empty for a single device.
+/// Innermost first; a level with one member is left out (docs/reference/formats/platform.md). An explicit or
+/// heterogeneous platform is one level at the smallest pair bandwidth. Empty for a single device.
 /// **Throws** InputError if the devices are not all connected.
 [[nodiscard]] std::vector<Level> levels(const Platform& platform);
 

@@ -94,7 +94,7 @@ struct Migration {
   friend bool operator==(const Migration&, const Migration&) = default;
 };
 
-/// The results of one run (contract, sections 6 and 9). Devices for which no window has announced a lane do not appear.
+/// The results of one run (docs/reference/report.md). Devices for which no window has announced a lane do not appear.
 struct Report {
   std::vector<Seconds> iterations;  ///< synchronous schedules: every iteration; the figures are the last one's
   std::optional<Seconds> period;    ///< asynchronous schedules: time per microbatch in the steady state

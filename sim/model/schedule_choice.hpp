@@ -6,7 +6,7 @@
 
 namespace stagecraft {
 
-/// A schedule by its name (contract, section 7), with the parameters of its family.
+/// A schedule by its name (docs/reference/schedules.md), with the parameters of its family.
 struct ScheduleChoice {
   std::string name;
   Detail::Record parameters;

@@ -4,7 +4,7 @@
 
 namespace stagecraft {
 
-/// The memory that training keeps besides activations (contract, section 5).
+/// The memory that training keeps besides activations (docs/reference/report.md).
 struct Training {
   std::int64_t gradient_copies = 1;
   std::int64_t optimizer_copies = 2;

@@ -10,7 +10,7 @@ namespace stagecraft {
 /// The least number of microbatches with which a run of the program can be measured; 1 for synchronous schedules.
 [[nodiscard]] std::int64_t least_microbatches(const ScheduleProgram& program, const Replicas& replicas);
 
-/// The two microbatches whose last backwards bound the measured part of an asynchronous run (contract, section 6).
+/// The two microbatches whose last backwards bound the measured part of an asynchronous run (docs/reference/report.md).
 struct MeasuredPart {
   std::int64_t first = 0;
   std::int64_t last = 0;

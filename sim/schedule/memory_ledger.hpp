@@ -12,7 +12,7 @@ namespace stagecraft {
 struct Plan;
 struct Training;
 
-/// The bytes that one replica of a stage keeps from the start of a run (contract, section 5).
+/// The bytes that one replica of a stage keeps from the start of a run (docs/reference/report.md).
 struct StaticMemory {
   Bytes weights;
   Bytes gradients;

@@ -37,8 +37,8 @@ struct Plan;
 /// **Requires** a sound pattern.
 [[nodiscard]] std::int64_t pattern_in_flight(const Pattern& pattern, StageId stage);
 
-/// The memory peak of every device in a long run of the program's pattern (contract, section 5). It is exact, since
-/// memory depends only on each device's order.
+/// The memory peak of every device in a long run of the program's pattern (docs/reference/report.md). It is exact,
+/// since memory depends only on each device's order.
 /// **Shape** by increasing device. **Requires** a sound pattern; no swapped layers. **Cost** O(operations × stages of a
 /// device).
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Plan& plan,

@@ -22,8 +22,8 @@ struct BlockTimes {
   friend bool operator==(const BlockTimes&, const BlockTimes&) = default;
 };
 
-/// The times of a plan on the analytic network (contract, section 6). The stages of its pipeline are a chain, and one
-/// channel between consecutive stages carries everything that crosses the cut.
+/// The times of a plan on the analytic network (docs/reference/report.md). The stages of its pipeline are a chain, and
+/// one channel between consecutive stages carries everything that crosses the cut.
 struct PipelineTimes {
   /// Stage 0, channel 0, stage 1, …: 2 * stages - 1. For a stage: the time of its slowest replica for its share of the
   /// microbatch, recompute included. For a channel: the time of a transfer in each direction.

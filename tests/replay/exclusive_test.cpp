@@ -1,4 +1,5 @@
-// Exclusive links (contract, section 3): a transfer holds all of them on its route for latency + bytes/bandwidth.
+// Exclusive links (docs/reference/formats/platform.md): a transfer holds all of them on its route for latency +
+// bytes/bandwidth.
 #include "tests/replay/runs.hpp"
 
 #include <doctest/doctest.h>

@@ -88,7 +88,7 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
   if (!bandwidth) {
     throw InputError("1f1b-star passes tensors on from stage to stage, but " + platform.devices[from].name + " and " +
                          platform.devices[to].name + " are not connected",
-                     {}, "give the pair a link or a route, or all pairs a default_link");
+                     {}, "add a link or a route for this pair to the platform, or a default_link for all pairs");
   }
   return duration(bytes / *bandwidth, "the transfer after stage " + std::to_string(cut));
 }

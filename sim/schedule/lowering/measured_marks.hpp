@@ -9,7 +9,8 @@
 
 namespace stagecraft {
 
-/// Marks the ends of the two microbatches that bound the measured part of an asynchronous run (contract, section 6).
+/// Marks the ends of the two microbatches that bound the measured part of an asynchronous run
+/// (docs/reference/report.md).
 class MeasuredMarks {
  public:
   explicit MeasuredMarks(const MeasuredPart& part) : part_(part) {}

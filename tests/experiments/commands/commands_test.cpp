@@ -40,7 +40,7 @@ TEST_CASE("simulate: figures of a run that can be computed by hand") {
   }
 }
 
-TEST_CASE("simulate: the document has every key that the contract lists") {
+TEST_CASE("simulate: the document has every key that docs/reference/report.md lists") {
   const Json json = Json::parse(Toy().on("simulate", {"--json"}).out);
   for (const char* key : {"outcome",
                           "engine",
