@@ -3,6 +3,7 @@
 #include "experiments/run/judge.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>

@@ -12,6 +12,8 @@
 
 namespace stagecraft {
 
+struct Plan;
+
 /// Changes of which each alone would make a plan fit in memory, according to the memory ledger. A field is empty or
 /// false if that change would not be enough.
 struct Remedies {
