@@ -246,7 +246,7 @@ TEST_CASE("run: nothing that is there is lost") {
   CHECK(other.code == 2);
   CHECK(other.err.find("another study") != std::string::npos);
   CHECK(rows_text(folder / "out") == rows);
-  CHECK(shell(start + "$D", folder.path()).err.find("something else") != std::string::npos);
+  CHECK(shell(start + "$D", folder.path()).err.find("other files") != std::string::npos);
   CHECK(!std::filesystem::exists(folder / "manifest.jsonl"));
 }
 
