@@ -9,6 +9,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -148,10 +149,14 @@ class Search {
 
   [[nodiscard]] double objective(const ScheduleProgram& program) const {
     if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan_));
-    Plan plan = plan_;
-    plan.pattern = program.pattern;
-    plan.microbatches = std::max(plan.microbatches, least_microbatches(program, Replicas(plan)));
-    return headline(evaluate_plan(request_.graph, request_.platform, plan).figures());
+    const std::int64_t least = least_microbatches(program, program.kept->replicas);
+    if (least <= plan_.microbatches) {
+      return headline(evaluate_program(request_.graph, request_.platform, program).figures());
+    }
+    Plan longer = plan_;
+    longer.pattern = program.pattern;
+    longer.microbatches = least;
+    return headline(evaluate_plan(request_.graph, request_.platform, longer).figures());
   }
 
   [[nodiscard]] double headline(const Figures& figures) const {

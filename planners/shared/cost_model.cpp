@@ -6,6 +6,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/device_peaks.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
@@ -158,7 +159,8 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, co
                                                      const Plan& plan, const ScheduleProgram& program) {
   if (program.orders_are_given || !is_quickly_walked(plan, program)) return ledger_bound(graph, plan, program);
   if (const auto exact = device_peaks(graph, plan, program)) return *exact;
-  if (least_microbatches(program, Replicas(plan)) > plan.microbatches) return ledger_bound(graph, plan, program);
+  if (least_microbatches(program, program.kept->replicas) > plan.microbatches)
+    return ledger_bound(graph, plan, program);
   std::vector<std::pair<DeviceId, Bytes>> peaks;
   for (const DeviceReport& device : evaluate_plan(graph, platform, plan).devices) {
     peaks.emplace_back(device.device, device.memory.peak);

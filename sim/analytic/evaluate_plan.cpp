@@ -7,10 +7,9 @@
 #include <utility>
 
 namespace stagecraft {
+namespace {
 
-Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
-                     const Events& events, const SpanSink& watch) {
-  LoweredRun run = lower(graph, platform, plan, options);
+Report evaluate_run(const Platform& platform, LoweredRun run, const Events& events, const SpanSink& watch) {
   Summary summary(platform, run.measurement, evaluates_in_start_order(platform, run.source, events));
   evaluate(platform, announced_to(summary, std::move(run.source)), events,
            [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
@@ -18,6 +17,17 @@ Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Pl
              if (watch) watch(span, op, deltas);
            });
   return summary.finish();
+}
+
+}  // namespace
+
+Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
+                     const Events& events, const SpanSink& watch) {
+  return evaluate_run(platform, lower(graph, platform, plan, options), events, watch);
+}
+
+Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
+  return evaluate_run(platform, lower(graph, platform, program), {}, {});
 }
 
 }  // namespace stagecraft

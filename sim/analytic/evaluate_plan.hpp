@@ -16,5 +16,8 @@ struct Plan;
 [[nodiscard]] Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                    const LowerOptions& options = {}, const Events& events = {},
                                    const SpanSink& watch = {});
+/// The same for a plan whose schedule is compiled already, for the same graph and platform.
+[[nodiscard]] Report evaluate_program(const LayerGraph& graph, const Platform& platform,
+                                      const ScheduleProgram& program);
 
 }  // namespace stagecraft

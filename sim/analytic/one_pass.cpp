@@ -35,6 +35,7 @@ class OnePass {
       lanes_.push_back({lane.device, Seconds(0)});
     }
     extra_ = graph.extra_lanes.data();
+    past_.reserve(graph.ops.size());
     for (std::size_t i = 0; i < graph.ops.size(); ++i) run(graph, i);
     past_.drop_before(std::max(past_.begin(), graph.retired.value()));
     now_ = past_.begin() == past_.end() ? now_ : past_[past_.end() - 1].end;

@@ -122,6 +122,11 @@ struct OpGraph {
   std::vector<LaneId> extra_lanes;  ///< of the operations that have some, in their order
   friend bool operator==(const OpGraph&, const OpGraph&) = default;
 
+  void reserve(std::size_t count) {
+    ops.reserve(count);
+    dependency_end.reserve(count);
+    delta_end.reserve(count);
+  }
   /// Appends an operation; the calls below add to the last one appended.
   OpId append(const Op& op) {
     ops.push_back(op);

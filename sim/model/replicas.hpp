@@ -82,7 +82,10 @@ class Replicas {
     return turns == 1 ? microbatch : microbatch / turns;
   }
   /// The microbatch that the replica counts as `local`.
-  [[nodiscard]] std::uint32_t microbatch(ReplicaId replica, std::int64_t local) const;
+  [[nodiscard]] std::uint32_t microbatch(ReplicaId replica, std::int64_t local) const {
+    const Replica& own = replicas_[replica];
+    return static_cast<std::uint32_t>(own.turns == 1 ? local : local * own.turns + own.turn);
+  }
   /// How many of the first `microbatches` the replica runs.
   [[nodiscard]] std::int64_t count(ReplicaId replica, std::int64_t microbatches) const;
   /// The least number of microbatches after which all turns repeat.
@@ -94,6 +97,9 @@ class Replicas {
   [[nodiscard]] std::size_t ring_of(StageId stage) const { return ring_of_[stage.value()]; }
 
  private:
+  void reserve(const Plan& plan);
+  void group_by_device();
+
   IndexVector<ReplicaId, Replica> replicas_;
   std::vector<ReplicaId> ids_;        ///< of all replicas, so that spans of them can be given out
   std::vector<std::size_t> first_;    ///< by stage, and the end

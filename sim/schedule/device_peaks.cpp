@@ -4,6 +4,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/stage_program.hpp"
@@ -73,7 +74,7 @@ class DeviceWalk {
 class Ledger {
  public:
   Ledger(const LayerGraph& graph, const Plan& plan, const ScheduleProgram& program)
-      : plan_(plan), program_(program), replicas_(plan) {
+      : plan_(plan), program_(program), replicas_(program.kept->replicas) {
     const std::vector<Boundary> all = boundaries(graph, plan);
     for (StageId stage : indices<StageId>(plan.stages.size())) {
       const StageProgram whole = stage_program(graph, plan.stages[stage.value()]);
@@ -143,7 +144,7 @@ class Ledger {
 
   const Plan& plan_;
   const ScheduleProgram& program_;
-  Replicas replicas_;
+  const Replicas& replicas_;
   Programs work_;
   std::map<DeviceId, Bytes> kept_;  ///< static memory of each device
 };

@@ -2,17 +2,15 @@
 
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
-#include "sim/schedule/schedule_program.hpp"
-
-#include <memory>
 
 namespace stagecraft {
 
-/// A plan and its replicas, for orders that outlive the context.
+/// A plan and its replicas, which everyone who works on the plan shares.
 struct KeptPlan {
+  explicit KeptPlan(const Plan& kept) : plan(kept), replicas(plan) {}
+
   Plan plan;
   Replicas replicas;
 };
-[[nodiscard]] std::shared_ptr<const KeptPlan> keep(const PlanContext& context);
 
 }  // namespace stagecraft

@@ -8,7 +8,12 @@
 namespace stagecraft {
 
 LoweredRun lower(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options) {
-  const auto run = std::make_shared<Run>(graph, platform, plan, require_schedule(graph, platform, plan), options);
+  return lower(graph, platform, require_schedule(graph, platform, plan), options);
+}
+
+LoweredRun lower(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                 const LowerOptions& options) {
+  const auto run = std::make_shared<Run>(graph, platform, program, options);
   LoweredRun lowered;
   lowered.measurement = run->measurement();
   lowered.source.one_pass = run->is_one_pass();

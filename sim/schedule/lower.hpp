@@ -7,6 +7,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/schedule.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -65,6 +66,9 @@ struct LoweredRun {
 /// which two are not connected, and from the source for an order that can never be carried out.
 /// **Cost** of the whole source O(operations); memory O(window + microbatches in flight).
 [[nodiscard]] LoweredRun lower(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                               const LowerOptions& options = {});
+/// The same for a plan whose schedule is compiled already, for the same graph and platform.
+[[nodiscard]] LoweredRun lower(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                const LowerOptions& options = {});
 
 }  // namespace stagecraft

@@ -82,7 +82,7 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
     program.steady_in_flight = std::max(program.steady_in_flight, most);
   }
   program.weight_versions.assign(context.plan.stages.size(), 1);
-  const auto kept = keep(context);
+  const auto kept = context.kept;
   if (program.at_once) {
     program.orders = [kept, synchronous, in_flight = program.in_flight](Segment segment) {
       if (segment.begin > 0) return Schedule{};

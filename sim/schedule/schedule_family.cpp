@@ -4,6 +4,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/family_table.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -115,9 +116,10 @@ Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, 
   if (family == nullptr) return ScheduleRefusals{unknown_schedule(plan.schedule.name)};
   ReadParameters read = read_parameters(*family, plan.schedule.parameters);
   if (!read.refusals.empty()) return std::move(read.refusals);
-  const Replicas replicas(plan);
-  Compilation compiled = compile(*family, {graph, platform, plan, replicas}, read.values);
+  const auto kept = std::make_shared<const KeptPlan>(plan);
+  Compilation compiled = compile(*family, {graph, platform, kept->plan, kept->replicas, kept}, read.values);
   if (auto* program = std::get_if<ScheduleProgram>(&compiled)) {
+    program->kept = kept;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       std::int64_t& versions = program->weight_versions[s];
       versions = plan.stages[s].weight_versions.value_or(versions);

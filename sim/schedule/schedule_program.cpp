@@ -10,8 +10,4 @@ std::vector<StageProgram> stage_programs(const PlanContext& context) {
   return programs;
 }
 
-std::shared_ptr<const KeptPlan> keep(const PlanContext& context) {
-  return std::make_shared<const KeptPlan>(KeptPlan{context.plan, context.replicas});
-}
-
 }  // namespace stagecraft

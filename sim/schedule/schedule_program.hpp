@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -16,6 +17,7 @@
 
 namespace stagecraft {
 
+struct KeptPlan;
 struct Plan;
 
 /// A segment of a run: the microbatches [begin, end) whose backwards it contains. Segments that partition
@@ -26,18 +28,20 @@ struct Segment {
   std::int64_t end = 0;
 };
 
-/// Everything that a schedule family sees of a plan. It holds references, so it must not outlive what they refer to.
+/// Everything that a schedule family sees of a plan. It must not outlive the graph and the platform.
 struct PlanContext {
   const LayerGraph& graph;
   const Platform& platform;
   const Plan& plan;
   const Replicas& replicas;
+  std::shared_ptr<const KeptPlan> kept;  ///< both, for orders that outlive the context
 };
 /// The program of every stage for a whole microbatch, on the profile's device. **Cost** O(layers).
 [[nodiscard]] std::vector<StageProgram> stage_programs(const PlanContext& context);
 
 /// A schedule compiled for one plan.
 struct ScheduleProgram {
+  std::shared_ptr<const KeptPlan> kept;  ///< the plan
   bool synchronous = true;
   bool strict = true;    ///< every device keeps its order, so the memory peak depends on the orders alone
   bool at_once = false;  ///< the first segment contains all orders, so their memory grows with the microbatches

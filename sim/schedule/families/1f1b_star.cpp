@@ -155,7 +155,7 @@ Ticks least_period(const std::vector<ChainResource>& resources, const Fits& fits
 
 /// 1F1B* for the plan's cut, with the period that is asked for, or else with the least one that fits.
 Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& asked, bool timed) {
-  const auto& [graph, platform, plan, replicas] = context;
+  const auto& [graph, platform, plan, replicas, kept] = context;
   const std::vector<StageProgram> works = stage_programs(context);
   const std::vector<ChainResource> resources = resources_of(graph, platform, plan, works);
   const Ticks period = asked ? ticks_up(*asked) : least_period(resources, Fits(graph, platform, plan, works));
@@ -258,7 +258,7 @@ Compilation compile(const PlanContext& context, const Options& parameters) {
     program.steady_in_flight = std::max(program.steady_in_flight, steady);
   }
   const bool exclusive = parameters.word("channels") == "exclusive";
-  program.orders = [kept = keep(context), pattern, exclusive](Segment segment) {
+  program.orders = [kept = context.kept, pattern, exclusive](Segment segment) {
     return orders_of(kept->plan, pattern, exclusive, segment);
   };
   return program;

@@ -56,7 +56,7 @@ Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
   ScheduleRefusals refusals = cap_refusals(context.plan, program.in_flight);
   if (!refusals.empty()) return refusals;
   program.weight_versions.assign(context.plan.stages.size(), 1);
-  const auto kept = keep(context);
+  const auto kept = context.kept;
   if (program.at_once) {
     program.orders = [kept, in_flight = program.in_flight](Segment segment) {
       return segment.begin > 0 ? Schedule{} : order_by_rounds(*kept, Preference::ForwardsFirst, in_flight, true);

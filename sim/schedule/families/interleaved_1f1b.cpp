@@ -126,7 +126,7 @@ Compilation compile(const PlanContext& context, const Options& parameters) {
   refusals = cap_refusals(plan, program.in_flight);
   if (!refusals.empty()) return refusals;
   program.weight_versions.assign(plan.stages.size(), 1);
-  program.orders = [kept = keep(context), ring](Segment segment) {
+  program.orders = [kept = context.kept, ring](Segment segment) {
     return segment.begin > 0 ? Schedule{} : orders_of(kept->plan, ring);
   };
   return program;

@@ -62,13 +62,10 @@ bool Compute::lower(std::size_t device, std::size_t position) {
   return false;
 }
 
-bool Compute::has_forward_inputs(const Task& task) {
-  return state_.boards[task.replica].has_forward_inputs(task.index);
-}
+bool Compute::has_forward_inputs(const Task& task) { return task.board.has_forward_inputs(task.index); }
 
 bool Compute::has_backward_inputs(const Task& task) {
-  MicrobatchBoard& board = state_.boards[task.replica];
-  if (board.at(task.index).forward.is_none() || !board.has_backward_inputs(task.index)) return false;
+  if (task.board.at(task.index).forward.is_none() || !task.board.has_backward_inputs(task.index)) return false;
   return parts_.synchronise.can_run_backward(task.replica, task.index);
 }
 
@@ -89,25 +86,25 @@ bool Compute::lower_forward(const Task& task) {
   }
   parts_.delivery.about_to_use(task.replica, task.index, false);
   Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
-  op.seconds = seconds_or(task.action, program(task).forward);
+  op.seconds = seconds_or(task.action, task.program.forward);
   const OpId id = append(task, op);
-  state_.writer.depend_on(state_.boards[task.replica].forward_inputs(task.index));
+  state_.writer.depend_on(task.board.forward_inputs(task.index));
   if (!after.is_none()) state_.writer.depend_on(after);
-  state_.writer.take(op.from, MemoryCategory::Stash, program(task).stash());
-  state_.writer.hold_while_it_runs(op.from, program(task).workspace);
+  state_.writer.take(op.from, MemoryCategory::Stash, task.program.stash());
+  state_.writer.hold_while_it_runs(op.from, task.program.workspace);
   finish_forward(task, id);
   return true;
 }
 
 void Compute::finish_forward(const Task& task, OpId op) {
-  state_.boards[task.replica].at(task.index).forward = op;
+  task.board.at(task.index).forward = op;
   parts_.delivery.send(task.replica, task.action.microbatch, op, false);
   if (parts_.swapping.is_active()) parts_.swapping.copy_out(task.replica, task.action.microbatch);
 }
 
 /// Makes the first operation of a backward wait for its inputs. A strict lane already runs it after its own forward.
 void Compute::depend_on_backward_inputs(const Task& task) {
-  MicrobatchBoard& board = state_.boards[task.replica];
+  MicrobatchBoard& board = task.board;
   if (state_.is_on_ready_lane(task.replica)) state_.writer.depend_on(board.at(task.index).forward);
   state_.writer.depend_on(parts_.synchronise.before_backward(task.replica));
   state_.writer.depend_on(board.backward_inputs(task.index));
@@ -115,7 +112,7 @@ void Compute::depend_on_backward_inputs(const Task& task) {
 
 void Compute::depend_on_copy_back(const Task& task, const BackwardStep& step) {
   if (!step.needs) return;
-  const OpId copy = state_.boards[task.replica].swap_ins(task.index)[*step.needs];
+  const OpId copy = task.board.swap_ins(task.index)[*step.needs];
   if (!copy.is_none()) state_.writer.depend_on(copy);
 }
 
@@ -123,7 +120,7 @@ void Compute::depend_on_copy_back(const Task& task, const BackwardStep& step) {
 /// one. Returns the last operation; the caller may still add dependencies and memory changes to it.
 OpId Compute::append_steps(const Task& task) {
   const bool whole = task.action.kind == ActionKind::Backward;
-  const StageProgram& work = program(task);
+  const StageProgram& work = task.program;
   const PlaceId place = state_.shape[task.replica].place;
   OpId before = OpId::none();
   const auto append_one = [&](const Op& op, Bytes workspace) {
@@ -158,7 +155,7 @@ OpId Compute::append_steps(const Task& task) {
 /// The part of the stash that a split backward frees at the end of its input-gradient half; the weight-gradient half
 /// frees the rest.
 Bytes Compute::early_stash(const Task& task) const {
-  return scale_up(program(task).stash(), state_.shape.plan().training.input_gradient_release);
+  return scale_up(task.program.stash(), state_.shape.plan().training.input_gradient_release);
 }
 
 bool Compute::lower_backward(const Task& task, std::size_t position) {
@@ -169,18 +166,18 @@ bool Compute::lower_backward(const Task& task, std::size_t position) {
   const OpId id = append_steps(task);
   const PlaceId place = state_.shape[task.replica].place;
   if (task.action.kind == ActionKind::Backward) {
-    state_.writer.free(place, MemoryCategory::Stash, program(task).stash());
+    state_.writer.free(place, MemoryCategory::Stash, task.program.stash());
     finish_backward(task, id);
     return true;
   }
   state_.writer.free(place, MemoryCategory::Stash, early_stash(task));
-  state_.boards[task.replica].at(task.index).input = id;
+  task.board.at(task.index).input = id;
   parts_.delivery.send(task.replica, task.action.microbatch, id, true);
   return true;
 }
 
 void Compute::finish_backward(const Task& task, OpId op) {
-  MicrobatchBoard& board = state_.boards[task.replica];
+  MicrobatchBoard& board = task.board;
   const bool is_split = !board.at(task.index).input.is_none();
   if (!is_split) parts_.delivery.send(task.replica, task.action.microbatch, op, true);
   board.finish(task.index);
@@ -190,14 +187,14 @@ void Compute::finish_backward(const Task& task, OpId op) {
 }
 
 bool Compute::lower_backward_weight(const Task& task) {
-  const OpId input = state_.boards[task.replica].at(task.index).input;
+  const OpId input = task.board.at(task.index).input;
   if (input.is_none()) return false;
   Op op = state_.computation(task.replica, OpKind::BackwardWeight, task.action.microbatch);
   Bytes restored;
   Bytes workspace;
   // One operation for the weight gradients of all steps. The input-gradient half has kept the restored stash of every
   // step, so all of it is freed here.
-  for (const BackwardStep& step : program(task).backward) {
+  for (const BackwardStep& step : task.program.backward) {
     op.seconds += step.weight;
     restored += step.restored;
     workspace = std::max(workspace, step.workspace);
@@ -208,7 +205,7 @@ bool Compute::lower_backward_weight(const Task& task) {
   state_.writer.depend_on(input);
   state_.writer.hold_while_it_runs(op.from, workspace);
   state_.writer.free(op.from, MemoryCategory::Workspace, restored);
-  state_.writer.free(op.from, MemoryCategory::Stash, program(task).stash() - early_stash(task));
+  state_.writer.free(op.from, MemoryCategory::Stash, task.program.stash() - early_stash(task));
   finish_backward(task, id);
   return true;
 }
@@ -225,19 +222,19 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   parts_.delivery.about_to_use(back.replica, back.index, true);
   if (parts_.swapping.is_active()) parts_.swapping.before_backward(back.replica, back_position);
   Op op = state_.computation(forth.replica, OpKind::ForwardBackward, forth.action.microbatch);
-  op.seconds = seconds_or(first.action, program(forth).forward + program(back).backward_total());
+  op.seconds = seconds_or(first.action, forth.program.forward + back.program.backward_total());
   op.closes = true;
   const OpId id = append(first, op);
-  MicrobatchBoard& board = state_.boards[back.replica];
-  state_.writer.depend_on(state_.boards[forth.replica].forward_inputs(forth.index));
+  MicrobatchBoard& board = back.board;
+  state_.writer.depend_on(forth.board.forward_inputs(forth.index));
   state_.writer.depend_on(board.at(back.index).forward);
   state_.writer.depend_on(board.backward_inputs(back.index));
-  for (const BackwardStep& step : program(back).backward) depend_on_copy_back(back, step);
-  state_.writer.take(op.from, MemoryCategory::Stash, program(forth).stash());
-  Bytes workspace = program(forth).workspace;  // both run at once
-  for (const BackwardStep& step : program(back).backward) workspace += step.restored;
+  for (const BackwardStep& step : back.program.backward) depend_on_copy_back(back, step);
+  state_.writer.take(op.from, MemoryCategory::Stash, forth.program.stash());
+  Bytes workspace = forth.program.workspace;  // both run at once
+  for (const BackwardStep& step : back.program.backward) workspace += step.restored;
   state_.writer.hold_while_it_runs(op.from, workspace);
-  state_.writer.free(op.from, MemoryCategory::Stash, program(back).stash());
+  state_.writer.free(op.from, MemoryCategory::Stash, back.program.stash());
   finish_forward(forth, id);
   finish_backward(back, id);
   return true;
@@ -246,7 +243,7 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
 /// Appends a send or a receive of a device's order as a mark that takes no time. The transfer waits for both marks.
 bool Compute::lower_mark(const Task& task) {
   const bool is_activation = task.action.kind == ActionKind::SendActivation;
-  MicrobatchBoard& board = state_.boards[task.replica];
+  MicrobatchBoard& board = task.board;
   if ((is_activation || task.action.kind == ActionKind::SendGradient) && !board.is_finished(task.index)) {
     const MicrobatchBoard::Entry& entry = board.at(task.index);
     if ((is_activation ? entry.forward : entry.input).is_none()) return false;  // its result is not appended yet

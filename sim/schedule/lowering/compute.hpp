@@ -48,11 +48,14 @@ class Compute {
   struct Task {
     const Action& action;
     ReplicaId replica;
-    std::int64_t index = 0;  ///< on the replica's board
+    std::int64_t index;  ///< on the replica's board
+    MicrobatchBoard& board;
+    const StageProgram& program;
   };
   [[nodiscard]] Task task_of(std::size_t device, const Action& action) const {
     const ReplicaId replica = state_.shape.replica_on(device, action.stage);
-    return {action, replica, state_.index(replica, action.microbatch)};
+    return {action, replica, state_.index(replica, action.microbatch), state_.boards[replica],
+            state_.shape[replica].program};
   }
   [[nodiscard]] bool has_forward_inputs(const Task& task);
   [[nodiscard]] bool has_backward_inputs(const Task& task);
@@ -68,7 +71,6 @@ class Compute {
   void depend_on_copy_back(const Task& task, const BackwardStep& step);
   void finish_forward(const Task& task, OpId op);
   void finish_backward(const Task& task, OpId op);
-  [[nodiscard]] const StageProgram& program(const Task& task) const { return state_.shape[task.replica].program; }
   [[nodiscard]] Bytes early_stash(const Task& task) const;
 
   LoweringState& state_;

@@ -14,8 +14,10 @@ void DeviceLanes::open() {
   for (Tail& tail : devices_) tail.lane = writer_.lane_of(tail.device, tail.discipline);
 }
 
-bool DeviceLanes::any_ready() const {
-  return std::ranges::any_of(devices_, [](const Tail& tail) { return tail.discipline == Discipline::Ready; });
+void DeviceLanes::set_discipline(std::size_t index, Discipline discipline) {
+  if (is_ready(index)) --ready_;
+  devices_[index].discipline = discipline;
+  if (is_ready(index)) ++ready_;
 }
 
 OpId DeviceLanes::append(std::size_t index, const Op& op, std::int32_t priority, Seconds not_before) {

@@ -17,11 +17,11 @@ class DeviceLanes {
   [[nodiscard]] LaneId lane(std::size_t index) const { return devices_[index].lane; }
   [[nodiscard]] Discipline discipline(std::size_t index) const { return devices_[index].discipline; }
   [[nodiscard]] bool is_ready(std::size_t index) const { return discipline(index) == Discipline::Ready; }
-  void set_discipline(std::size_t index, Discipline discipline) { devices_[index].discipline = discipline; }
+  void set_discipline(std::size_t index, Discipline discipline);
   /// Gives each device its lane, device by device. **Requires** that the disciplines are set.
   void open();
   /// Whether some device has the ready discipline.
-  [[nodiscard]] bool any_ready() const;
+  [[nodiscard]] bool any_ready() const { return ready_ > 0; }
 
   /// The last operation on the lane; none before the first.
   [[nodiscard]] OpId last(std::size_t index) const { return devices_[index].last; }
@@ -46,6 +46,7 @@ class DeviceLanes {
   };
   WindowWriter& writer_;
   std::vector<Tail> devices_;
+  std::size_t ready_ = 0;  ///< devices with the ready discipline
 };
 
 }  // namespace stagecraft

@@ -20,6 +20,7 @@ void Orders::take(const Schedule& schedule) {
     const auto done = static_cast<std::ptrdiff_t>(queue.cursor);
     queue.actions.erase(queue.actions.begin(), queue.actions.begin() + done);
     queue.lowered.erase(queue.lowered.begin(), queue.lowered.begin() + done);
+    queue.actions.reserve(queue.actions.size() + order.actions.size());
     for (const Action& action : order.actions) {
       if (action.microbatch < end_) queue.actions.push_back(action);
     }

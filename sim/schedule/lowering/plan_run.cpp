@@ -18,8 +18,8 @@ bool is_chain(const PlanTask& task, NetworkModel network) { return network == Ne
 PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask task, NetworkModel network,
                  WindowWriter& writer, MeasuredMarks& marks)
     : task_(std::move(task)),
-      shape_(graph, platform, task_.plan, network, is_chain(task_, network)),
-      end_(task_.plan.microbatches),
+      shape_(graph, platform, task_.program.kept, network, is_chain(task_, network)),
+      end_(shape_.plan().microbatches),
       marks_(marks),
       first_(next_segment()),
       state_(shape_, writer, task_.first, first_),
@@ -40,7 +40,7 @@ Schedule PlanRun::next_segment() {
   for (ReplicaId id : shape_.replicas().all()) {
     length = std::max(length, kSegmentOfReplica * shape_.replicas()[id].turns);
   }
-  const Segment segment{segment_begin_, std::min(segment_begin_ + length, task_.plan.microbatches)};
+  const Segment segment{segment_begin_, std::min(segment_begin_ + length, shape_.plan().microbatches)};
   segment_begin_ = segment.end;
   return task_.program.orders(segment);
 }

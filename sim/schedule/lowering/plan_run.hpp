@@ -15,7 +15,6 @@ namespace stagecraft {
 
 /// A plan's part of a run: its microbatches, and their orders.
 struct PlanTask {
-  Plan plan;
   ScheduleProgram program;
   std::int64_t first = 0;           ///< the number in the run of its first microbatch
   std::int64_t iterations = 1;      ///< number of iterations of a synchronous schedule

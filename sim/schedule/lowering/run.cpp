@@ -10,6 +10,8 @@
 namespace stagecraft {
 namespace {
 
+constexpr std::size_t kWindow = 65536;  ///< operations in a window of a long run, at least
+
 Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPart& part) {
   Measurement result;
   result.synchronous = synchronous;
@@ -24,24 +26,25 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
 
 }  // namespace
 
-Run::Run(const LayerGraph& graph, const Platform& platform, const Plan& plan, const ScheduleProgram& program,
-         LowerOptions options)
+Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram program, LowerOptions options)
     : graph_(graph),
       platform_(platform),
       options_(std::move(options)),
-      microbatches_(plan.microbatches * (program.synchronous ? options_.iterations : 1)),
+      microbatches_(program.kept->plan.microbatches * (program.synchronous ? options_.iterations : 1)),
       synchronous_(program.synchronous),
-      measured_(program.synchronous ? MeasuredPart{} : measured_part(program, Replicas(plan), plan.microbatches)),
-      measurement_(measurement_of(plan, synchronous_, measured_)),
+      measured_(program.synchronous ? MeasuredPart{}
+                                    : measured_part(program, program.kept->replicas, program.kept->plan.microbatches)),
+      measurement_(measurement_of(program.kept->plan, synchronous_, measured_)),
       marks_(measured_),
       current_(std::make_unique<PlanRun>(graph, platform,
-                                         PlanTask{plan, program, 0, options_.iterations, options_.literal},
+                                         PlanTask{std::move(program), 0, options_.iterations, options_.literal},
                                          options_.network, writer_, marks_)) {}
 
 std::optional<OpGraph> Run::next(const Observation& observation) {
   if (finished_) return std::nullopt;
   if (started_ && options_.replan) ask(observation);
   writer_.begin(oldest());
+  writer_.reserve(expected_operations());
   if (!std::exchange(started_, true)) current_->append_setup();
   while (!finished_ && writer_.size() < window_size()) {
     if (current_->advance()) continue;
@@ -69,13 +72,8 @@ void Run::ask(const Observation& observation) {
 void Run::follow() {
   PlanSwitch next = *std::exchange(following_, std::nullopt);
   const std::int64_t left = microbatches_ - next.microbatch;
-  PlanTask task{std::move(next.plan), {}, next.microbatch, 1, {}};
-  if (synchronous_) {
-    task.iterations = left / task.plan.microbatches;
-  } else {
-    task.plan.microbatches = left;
-  }
-  task.program = require_schedule(graph_, platform_, task.plan);
+  if (!synchronous_) next.plan.microbatches = left;
+  PlanTask task{require_schedule(graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after = std::make_unique<PlanRun>(graph_, platform_, std::move(task), options_.network, writer_, marks_);
   hand_over(*current_, *after, next.microbatch);
@@ -90,7 +88,15 @@ bool Run::is_one_pass() const { return !options_.replan && current_->is_one_pass
 std::size_t Run::window_size() const {
   if (options_.window_operations > 0) return options_.window_operations;
   if (current_->needs_whole_iteration()) return static_cast<std::size_t>(-1);
-  return std::max<std::size_t>(65536, 4 * current_->shape().replicas().devices().size());
+  return std::max(kWindow, 4 * current_->shape().replicas().devices().size());
+}
+
+/// About as many operations as the next window will have: a forward and a backward for each microbatch and replica that
+/// runs it, and a transfer after each.
+std::size_t Run::expected_operations() const {
+  const std::size_t a_microbatch = 4 * current_->shape().runners_of_a_microbatch();
+  const auto left = static_cast<std::size_t>(microbatches_) * a_microbatch;
+  return std::min({left, window_size(), kWindow}) + a_microbatch;
 }
 
 OpId Run::oldest() const { return std::min({writer_.first_id(), current_->oldest(), marks_.oldest()}); }

@@ -13,8 +13,7 @@ namespace stagecraft {
 class Run {
  public:
   /// `graph` and `platform` must outlive it.
-  Run(const LayerGraph& graph, const Platform& platform, const Plan& plan, const ScheduleProgram& program,
-      LowerOptions options);
+  Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram program, LowerOptions options);
 
   /// The next window, or none at the end.
   [[nodiscard]] std::optional<OpGraph> next(const Observation& observation);
@@ -25,6 +24,7 @@ class Run {
   void ask(const Observation& observation);
   void follow();
   [[nodiscard]] std::size_t window_size() const;
+  [[nodiscard]] std::size_t expected_operations() const;
   /// The least operation that the next window or a later one may depend on.
   [[nodiscard]] OpId oldest() const;
 

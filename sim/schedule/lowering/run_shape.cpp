@@ -7,11 +7,13 @@
 
 namespace stagecraft {
 
-RunShape::RunShape(const LayerGraph& graph, const Platform& platform, Plan plan, NetworkModel network, bool is_chain)
+RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::shared_ptr<const KeptPlan> kept,
+                   NetworkModel network, bool is_chain)
     : graph_(graph),
       platform_(platform),
-      plan_(std::move(plan)),
-      replicas_(plan_),
+      kept_(std::move(kept)),
+      plan_(kept_->plan),
+      replicas_(kept_->replicas),
       network_(network),
       boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)) {
   for (StageId stage : indices<StageId>(plan_.stages.size())) {

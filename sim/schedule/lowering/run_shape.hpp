@@ -2,14 +2,14 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/layer_graph.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
-#include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace stagecraft {
@@ -43,7 +43,8 @@ class RunShape {
  public:
   /// `graph` and `platform` must outlive it. With `is_chain`, tensors cross every boundary between their producer and
   /// their consumer (`chain_boundaries`), as on the analytic network. Otherwise they go straight to their consumer.
-  RunShape(const LayerGraph& graph, const Platform& platform, Plan plan, NetworkModel network, bool is_chain);
+  RunShape(const LayerGraph& graph, const Platform& platform, std::shared_ptr<const KeptPlan> kept,
+           NetworkModel network, bool is_chain);
 
   [[nodiscard]] const LayerGraph& graph() const { return graph_; }
   [[nodiscard]] const Platform& platform() const { return platform_; }
@@ -77,8 +78,9 @@ class RunShape {
 
   const LayerGraph& graph_;
   const Platform& platform_;
-  Plan plan_;
-  Replicas replicas_;
+  std::shared_ptr<const KeptPlan> kept_;
+  const Plan& plan_;
+  const Replicas& replicas_;
   NetworkModel network_;
   std::vector<Boundary> boundaries_;
   IndexVector<ReplicaId, WorkerShape> workers_;

@@ -20,6 +20,8 @@ class WindowWriter {
   /// Starts the next window. `oldest` is the least operation that any operation from now on may depend on; the engine
   /// may forget all operations below it.
   void begin(OpId oldest);
+  /// Makes space for `count` operations of the window in hand at once.
+  void reserve(std::size_t count) { window_.reserve(count); }
   /// Ends the window and returns it. Operations of the next one continue its numbers.
   [[nodiscard]] OpGraph finish();
   /// The number of the first operation of the present window, or between windows of the next one.

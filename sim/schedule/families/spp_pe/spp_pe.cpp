@@ -234,7 +234,7 @@ Compilation compile(const PlanContext& context, const Options& parameters) {
   program.in_flight = in_flight_of(context, settings);
   program.weight_versions.assign(context.plan.stages.size(), 1);
   const bool exclusive = parameters.word("channels") == "exclusive";
-  program.orders = [kept = keep(context), settings, exclusive, at_once = program.at_once](Segment segment) {
+  program.orders = [kept = context.kept, settings, exclusive, at_once = program.at_once](Segment segment) {
     return orders_of(*kept, settings, exclusive, at_once, segment);
   };
   return program;
