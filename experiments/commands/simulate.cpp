@@ -70,7 +70,7 @@ Answer run(const Options& options, const Settings& settings) {
   if (choices.literal) {
     refuse_findings(*options.schedule_file, "the orders do not fit the plan",
                     judge_orders(input.graph, inputs.platform, plan, *choices.literal),
-                    "each replica runs one forward and one backward of each of its microbatches");
+                    "stagecraft check with the same --schedule-file lists every violation");
   }
   plan.pattern = require_schedule(input.graph, inputs.platform, plan).pattern;
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);

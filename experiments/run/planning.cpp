@@ -57,7 +57,7 @@ void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan)
       throw InternalError(what + "breaks a rule: " + violation.message);
     }
     throw InputError(what + "needs a route that the platform does not have: " + violation.message, {},
-                     "add a link or a route for this pair to the platform, or a default_link for all pairs");
+                     "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
   }
   const std::vector<Finding> findings = judge_plan(graph, platform, {plan, {}});
   if (!findings.empty()) throw InputError(findings.front().message);

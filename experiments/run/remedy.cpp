@@ -27,6 +27,15 @@ bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
   }
 }
 
+/// The most parts into which a stage divides each microbatch: a microbatch needs a sample for each.
+std::int64_t most_parts(const Plan& plan) {
+  std::int64_t most = 1;
+  for (const Stage& stage : plan.stages) {
+    if (stage.replication == Replication::Split) most = std::max(most, std::ssize(stage.replicas));
+  }
+  return most;
+}
+
 /// The stages that have a replica on a device that ran out of memory.
 std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, const Report& report) {
   std::vector<StageId> stages;
@@ -61,7 +70,7 @@ std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& gr
   const ScheduleProgram before = require_schedule(graph, platform, plan);
   for (StageId id : stages) {
     Stage& stage = plan.stages[id.value()];
-    const auto cap = largest_below(before.in_flight[id.value()], [&](std::int64_t value) {
+    const auto cap = largest_between(1, before.in_flight[id.value()], [&](std::int64_t value) {
       stage.in_flight = value;
       const Compilation compiled = compile_schedule(graph, platform, plan);
       const auto* program = std::get_if<ScheduleProgram>(&compiled);
@@ -96,9 +105,10 @@ bool fits_recomputed(const LayerGraph& graph, const Platform& platform, Plan pla
 
 }  // namespace
 
-std::optional<std::int64_t> largest_below(std::int64_t end, const std::function<bool(std::int64_t)>& holds) {
-  if (end <= 1 || !holds(1)) return std::nullopt;
-  std::int64_t least = 1;
+std::optional<std::int64_t> largest_between(std::int64_t begin, std::int64_t end,
+                                            const std::function<bool(std::int64_t)>& holds) {
+  if (end <= begin || !holds(begin)) return std::nullopt;
+  std::int64_t least = begin;
   while (end - least > 1) {
     const std::int64_t middle = least + (end - least) / 2;
     (holds(middle) ? least : end) = middle;
@@ -111,8 +121,8 @@ Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan
   const std::vector<StageId> stages = lacking_stages(inputs.platform, plan, report);
   if (stages.empty()) return remedies;
   remedies.memory = enough_memory(inputs.platform, report);
-  remedies.microbatch_size =
-      largest_below(plan.microbatch_size, [&](std::int64_t size) { return fits_at(inputs, plan, size); });
+  remedies.microbatch_size = largest_between(most_parts(plan), plan.microbatch_size,
+                                             [&](std::int64_t size) { return fits_at(inputs, plan, size); });
   remedies.in_flight = caps_that_fit(graph, inputs.platform, plan, stages);
   remedies.recompute_layers = fits_recomputed(graph, inputs.platform, plan, stages, true);
   remedies.recompute_stages = fits_recomputed(graph, inputs.platform, plan, stages, false);

@@ -31,9 +31,9 @@ struct Remedies {
 [[nodiscard]] Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan,
                                      const Report& report);
 
-/// The largest number in [1, `end`) for which `holds` is true, by bisection; none if it is false for 1. **Requires**
-/// that `holds` is true up to some number and false from there on.
-[[nodiscard]] std::optional<std::int64_t> largest_below(std::int64_t end,
-                                                        const std::function<bool(std::int64_t)>& holds);
+/// The largest number in [`begin`, `end`) for which `holds` is true, by bisection; none if it is false for `begin`.
+/// **Requires** that `holds` is true up to some number and false from there on.
+[[nodiscard]] std::optional<std::int64_t> largest_between(std::int64_t begin, std::int64_t end,
+                                                          const std::function<bool(std::int64_t)>& holds);
 
 }  // namespace stagecraft

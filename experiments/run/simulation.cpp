@@ -48,15 +48,18 @@ bool is_full_duplex(const ScheduleChoice& schedule) {
   return schedule.name == family_spp_pe.name && processing_settings(schedule).full_duplex;
 }
 
-/// The load of the busiest stage or channel (`pipeline_load`). There is none if the platform lacks a route that the
-/// analytic network needs, if the plan has several pipelines, which share devices, or if a plan with literal orders has
-/// edges that skip stages: their tensors then go straight to their receivers, not from stage to stage.
+/// The load of the busiest device or channel (`pipeline_load`, `busiest_shared_device`). There is none if the platform
+/// lacks a route that the analytic network needs, if the plan has several pipelines, which share devices, or if a plan
+/// with literal orders has edges that skip stages: their tensors then go straight to their receivers, not from stage to
+/// stage.
 std::optional<Seconds> load_of(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const bool is_literal = plan.schedule.name == "literal";
   if (is_literal && boundaries(graph, plan) != chain_boundaries(graph, plan)) return std::nullopt;
   if (std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.pipeline != 0; })) return std::nullopt;
   try {
-    return pipeline_load(pipeline_times(graph, platform, plan), plan.microbatches, is_full_duplex(plan.schedule));
+    const PipelineTimes times = pipeline_times(graph, platform, plan);
+    return std::max(pipeline_load(times, plan.microbatches, is_full_duplex(plan.schedule)),
+                    busiest_shared_device(graph, platform, plan));
   } catch (const InputError&) {
     return std::nullopt;
   }

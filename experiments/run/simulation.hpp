@@ -42,7 +42,7 @@ struct Simulation {
   SimulationChoices choices;
   Report report;
   Figures evaluated;  ///< the same run without contention
-  /// The time for which the busiest stage or channel works in an iteration (`pipeline_load`). None for an asynchronous
+  /// The time for which the busiest device or channel works in an iteration (`pipeline_load`). None for an asynchronous
   /// schedule, for several pipelines, and if the platform lacks a route between some replicas.
   std::optional<Seconds> load;
   Timeline timeline;

@@ -79,7 +79,7 @@ std::string fullest_text(const Report& report, const Platform& platform) {
 std::string remedies_text(const Remedies& remedies) {
   std::string text;
   const auto add = [&](const std::string& remedy) { text += "\n    - " + remedy; };
-  if (remedies.memory) add(format_human_bytes(*remedies.memory) + " on every device");
+  if (remedies.memory) add("at least " + format_human_bytes(*remedies.memory) + " on every device");
   if (remedies.microbatch_size) {
     add("microbatches of " + std::to_string(*remedies.microbatch_size) + " samples");
   }

@@ -125,7 +125,8 @@ std::string remedy_text(const Planning& planning) {
   const auto& infeasible = std::get<Infeasible>(planning.result);
   const std::int64_t size = planning.graph.microbatch_size;
   std::string text;
-  if (infeasible.smallest_memory) text = format_human_bytes(*infeasible.smallest_memory) + " on every device";
+  if (infeasible.smallest_memory)
+    text = "at least " + format_human_bytes(*infeasible.smallest_memory) + " on every device";
   if (planning.largest_microbatch_size) {
     text += (text.empty() ? "" : ", or ") + std::string("microbatches of ") +
             std::to_string(*planning.largest_microbatch_size) + " instead of " + std::to_string(size) + " samples";
@@ -162,7 +163,7 @@ Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const
 
 std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
-  std::string text = planner + plan.model + " on " + plan.platform + ", " + schedule_text(plan.schedule) + ", " +
+  std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      std::to_string(plan.microbatches) + " microbatches of " + std::to_string(plan.microbatch_size) +
                      " samples\n\n" + stage_table(graph, platform, plan, evaluated) + "\n" +
                      figures_text("predicted by the planner", plan.predicted) +

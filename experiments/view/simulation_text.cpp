@@ -40,7 +40,7 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan) {
   table.rows.push_back(row("predicted by the planner", plan.predicted));
   table.rows.push_back(row("evaluated without contention", simulation.evaluated));
   if (simulation.choices.engine == EngineChoice::Replay) table.rows.push_back(row("replayed", simulated));
-  if (simulation.load) table.rows.push_back({"busiest stage or channel", or_dash(simulation.load), ""});
+  if (simulation.load) table.rows.push_back({"busiest device or channel", or_dash(simulation.load), ""});
   std::string text = to_text(table);
   if (const auto error = simulation.prediction_error(plan.predicted)) {
     text += "prediction error: " + signed_percent(*error) + "\n";

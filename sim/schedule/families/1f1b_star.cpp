@@ -88,7 +88,7 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
   if (!bandwidth) {
     throw InputError("1f1b-star passes tensors on from stage to stage, but " + platform.devices[from].name + " and " +
                          platform.devices[to].name + " are not connected",
-                     {}, "add a link or a route for this pair to the platform, or a default_link for all pairs");
+                     {}, "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
   }
   return duration(bytes / *bandwidth, "the transfer after stage " + std::to_string(cut));
 }

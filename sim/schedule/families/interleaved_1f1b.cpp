@@ -71,8 +71,8 @@ ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
     return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages, but some device has more", ""}};
   }
   if (plan.microbatches % devices != 0) {
-    return {{"interleaved-1f1b needs a multiple of the number of devices as the number of microbatches; " +
-                 std::to_string(plan.microbatches) + " is not a multiple of " + std::to_string(devices),
+    return {{"interleaved-1f1b on " + std::to_string(devices) + " devices needs a multiple of " +
+                 std::to_string(devices) + " microbatches, but the plan has " + std::to_string(plan.microbatches),
              "choose a multiple with --microbatches"}};
   }
   return {};

@@ -48,6 +48,17 @@ TEST_CASE("remedies: each is the smallest change, worked out by hand") {
   CHECK(remedies.recompute_stages);
 }
 
+// Each replica holds 4 · 400 bytes of parameters and its half of the stash: 1600 + 4 · ⌈60 s / 8⌉ / 2 with s of 8
+// samples: 1706 for 7, 1690 for 6. A single sample cannot be divided.
+TEST_CASE("remedies: a microbatch that is divided keeps a sample for each replica") {
+  Case split(Bytes(1700));
+  split.plan.stages.resize(1);
+  split.plan.stages[0].layers = {LayerId(0), LayerId(1), LayerId(2), LayerId(3)};
+  split.plan.stages[0].replicas = {DeviceId(0), DeviceId(1)};
+  split.plan.stages[0].replication = Replication::Split;
+  CHECK(split.remedies().microbatch_size == 6);
+}
+
 TEST_CASE("remedies: what does not help is not named") {
   const Remedies cramped = Case(Bytes(810)).remedies();  // 820 bytes without any stash
   CHECK(cramped.memory == Bytes(1060));
@@ -78,12 +89,12 @@ TEST_CASE("remedies: the plan fits when it is changed so, and not by one less") 
   CHECK_FALSE(lacks(recomputed, lacking.inputs.platform));
 }
 
-TEST_CASE("largest_below: the last number that holds") {
+TEST_CASE("largest_between: the last number that holds") {
   for (std::int64_t last = 0; last < 20; ++last) {
-    const auto found = largest_below(20, [&](std::int64_t value) { return value <= last; });
+    const auto found = largest_between(1, 20, [&](std::int64_t value) { return value <= last; });
     CHECK(found == (last == 0 ? std::nullopt : std::optional(last)));
   }
-  CHECK(largest_below(1, [](std::int64_t) { return true; }) == std::nullopt);
+  CHECK(largest_between(1, 1, [](std::int64_t) { return true; }) == std::nullopt);
 }
 
 }  // namespace stagecraft

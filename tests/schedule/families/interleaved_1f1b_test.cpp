@@ -74,8 +74,7 @@ TEST_CASE("interleaved-1f1b: what it cannot run") {
   CHECK(refusal([](Plan& plan) { plan.stages.pop_back(); }) ==
         "interleaved-1f1b gives each device 2 stages, but the plan has 3");
   CHECK(refusal([](Plan& plan) { plan.microbatches = 5; }) ==
-        "interleaved-1f1b needs a multiple of the number of devices as the number of microbatches; 5 is not a multiple "
-        "of 2");
+        "interleaved-1f1b on 2 devices needs a multiple of 2 microbatches, but the plan has 5");
   CHECK(refusal([](Plan& plan) { plan.stages[2].replicas = {DeviceId(1)}; }) ==
         "interleaved-1f1b assigns stages to devices in turn, but stage 2 is not on the device of stage 0");
   CHECK(refusal([](Plan& plan) {
