@@ -21,7 +21,9 @@ PlanResult plan_contiguous(const PlanRequest& request) {
 
 const PlannerInfo contiguous_planner{
     .name = "contiguous",
-    .summary = "contiguous stages that fit in memory and have the least period under 1F1B* (exact)",
+    .summary =
+        "contiguous stages that fit in memory and have the least period under 1F1B* (exact for a chain with one "
+        "bandwidth)",
     .source = "Stagecraft's own, with the model of MadPipe (Beaumont et al. 2022)",
     .default_schedule = "1f1b-star",
     .options = {},
