@@ -72,7 +72,12 @@ Answer run(const Options& options, const Settings& settings) {
                     judge_orders(input.graph, inputs.platform, plan, *choices.literal),
                     "stagecraft check with the same --schedule-file lists every violation");
   }
-  plan.pattern = require_schedule(input.graph, inputs.platform, plan).pattern;
+  const ScheduleProgram program = require_schedule(input.graph, inputs.platform, plan);
+  if (choices.iterations > 1 && !program.synchronous) {
+    throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
+                     "the length of an asynchronous run is the plan's number of microbatches");
+  }
+  plan.pattern = program.pattern;
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
   const Explanation explanation = explain(inputs, input.graph, plan, simulation);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);

@@ -30,7 +30,7 @@ std::int64_t read_count_option(const std::string& option, const std::string& tex
     refuse(option,
            "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
                quote(text),
-           count ? "" : "digits only");
+           text.find_first_not_of("0123456789") == std::string::npos ? "" : "digits only");
   }
   return *count.value;
 }

@@ -138,6 +138,7 @@ void read_swaps(Resolver& names, const YamlNode& node, std::vector<MemoryAction>
 /// The ring, given as devices of the stage. Whether it has each of them once is checked by `check_plan`.
 std::vector<std::uint32_t> read_ring(Resolver& names, const YamlNode& node, const Stage& stage) {
   std::vector<std::uint32_t> ring;
+  if (node.items().empty()) node.fail("expected every device of the stage once, found none");
   for (const YamlNode& item : node.items()) {
     const std::string name = read_name(item);
     const auto device = find_device(names, item.place(), name);

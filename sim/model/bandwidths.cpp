@@ -31,6 +31,15 @@ SmallestBandwidth smallest_bandwidth(const Platform& platform, const std::vector
   return smallest;
 }
 
+SmallestBandwidth smallest_bandwidth_both_ways(const Platform& platform, const std::vector<DeviceId>& a,
+                                               const std::vector<DeviceId>& b) {
+  SmallestBandwidth smallest;
+  for (DeviceId one : a) {
+    for (DeviceId other : b) smallest.add_both_ways(platform, one, other);
+  }
+  return smallest;
+}
+
 SmallestBandwidth smallest_bandwidth_around(const Platform& platform, const std::vector<DeviceId>& ring) {
   SmallestBandwidth smallest;
   for (std::size_t i = 0; i < ring.size(); ++i) smallest.add(platform, ring[i], ring[(i + 1) % ring.size()]);

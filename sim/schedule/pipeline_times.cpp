@@ -125,7 +125,8 @@ Seconds busiest_shared_device(const LayerGraph& graph, const Platform& platform,
 Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary& boundary) {
   const Stage& from = plan.stages[boundary.from.value()];
   const Stage& to = plan.stages[boundary.to.value()];
-  const auto smallest = require_connected(platform, smallest_bandwidth(platform, devices_of(from), devices_of(to)));
+  const auto smallest =
+      require_connected(platform, smallest_bandwidth_both_ways(platform, devices_of(from), devices_of(to)));
   return smallest ? boundary.bytes / *smallest / (parts(from) * parts(to)) : Seconds(0);
 }
 
@@ -135,7 +136,7 @@ std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform,
   SmallestBandwidth smallest;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     for (std::size_t j = i + 1; j < devices.size(); ++j) {
-      smallest.add(platform, devices[i], devices[j]);
+      smallest.add_both_ways(platform, devices[i], devices[j]);
       if (smallest.apart || smallest.bandwidth == least) return require_connected(platform, smallest);
     }
   }

@@ -54,11 +54,11 @@ struct PipelineTimes {
 [[nodiscard]] Seconds busiest_shared_device(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
 /// The time of a transfer over a boundary in one direction, without latency. There is one flow for each pair of parts;
-/// the slowest one has the smallest bandwidth between the two stages.
+/// the slowest one has the smallest bandwidth between the two stages, in either direction.
 /// **Throws** InputError if two of their devices are not connected.
 [[nodiscard]] Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary& boundary);
 
-/// The smallest bandwidth of any two of the devices; none for fewer than two.
+/// The smallest bandwidth of any two of the devices, in either direction; none for fewer than two.
 /// **Throws** InputError if two are not connected. **Cost** O(devices²), less where the platform's smallest is met.
 [[nodiscard]] std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform,
                                                                      const std::vector<DeviceId>& devices);

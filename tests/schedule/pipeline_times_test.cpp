@@ -56,6 +56,38 @@ TEST_CASE("pipeline times: the load counts what the busiest of unequal replicas 
   CHECK(pipeline_load(times, 3, false) == Seconds(13));
 }
 
+/// Two devices with 2 B/s from the first to the second and 1 B/s back.
+Platform lopsided() {
+  PlatformSpec spec;
+  spec.name = "lopsided";
+  spec.device_kinds.push_back({"K", Bytes(1 << 30), 1.0, Bytes(0), std::nullopt});
+  ExplicitForm form;
+  form.devices.push_back({"gpu0", DeviceKindId(0), std::nullopt});
+  form.devices.push_back({"gpu1", DeviceKindId(0), std::nullopt});
+  form.links.push_back({"there", std::nullopt, {BytesPerSecond(2), Seconds(0), Duplex::Full, Sharing::Fair}});
+  form.links.push_back({"back", std::nullopt, {BytesPerSecond(1), Seconds(0), Duplex::Full, Sharing::Fair}});
+  form.routes.push_back({DeviceId(0), DeviceId(1), {0}});
+  form.routes.push_back({DeviceId(1), DeviceId(0), {1}});
+  spec.form = form;
+  return build_platform(std::move(spec));
+}
+
+TEST_CASE("pipeline times: of the two directions of a pair the slower one counts") {
+  // 6 bytes take 3 s there and 6 s back; the gradient has the size of the activation.
+  const LayerGraph graph = chain(2, 1, 2, 6);
+  const PipelineTimes times = pipeline_times(graph, lopsided(), straight(2, 4, "1f1b"));
+  CHECK(times.resources[1] == BlockTimes{Seconds(6), Seconds(6)});
+  Plan replicated = straight(1, 4, "1f1b");
+  replicated.stages[0].layers = {LayerId(0), LayerId(1)};
+  replicated.stages[0].replicas = {DeviceId(0), DeviceId(1)};
+  CHECK(smallest_bandwidth_among(lopsided(), devices_of(replicated.stages[0])) == BytesPerSecond(1));
+  LowerOptions analytic;
+  analytic.network = NetworkModel::Analytic;
+  const Report run = evaluate_plan(graph, lopsided(), straight(2, 4, "1f1b"), analytic);
+  CHECK(pipeline_load(times, 4, false) == Seconds(48));
+  CHECK(run.iterations.back() >= Seconds(48));
+}
+
 TEST_CASE("pipeline times: stages that share a device count together") {
   Plan plan = straight(3, 4, "1f1b");
   const LayerGraph graph = chain(3, 1, 2);

@@ -1,5 +1,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -84,13 +85,14 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
   if (bytes == Bytes(0)) return 0;
   const DeviceId from = plan.stages[cut].replicas.front().lead();
   const DeviceId to = plan.stages[cut + 1].replicas.front().lead();
-  const std::optional<BytesPerSecond> bandwidth = pair_bandwidth(platform, from, to);
-  if (!bandwidth) {
+  SmallestBandwidth smallest;
+  smallest.add_both_ways(platform, from, to);
+  if (smallest.apart || !smallest.bandwidth) {
     throw InputError("1f1b-star passes tensors on from stage to stage, but " + platform.devices[from].name + " and " +
                          platform.devices[to].name + " are not connected",
                      {}, "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
   }
-  return duration(bytes / *bandwidth, "the transfer after stage " + std::to_string(cut));
+  return duration(bytes / *smallest.bandwidth, "the transfer after stage " + std::to_string(cut));
 }
 
 /// The resources of the chain stage, cut, …, stage. A stage's backward includes the optimizer step after it.
