@@ -1,6 +1,7 @@
 #pragma once
 
 #include "experiments/run/inputs.hpp"
+#include "experiments/run/planning_choices.hpp"
 #include "planners/planner.hpp"
 #include "sim/model/layer_graph.hpp"
 
@@ -8,21 +9,8 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace stagecraft {
-
-/// The user's choices for a planner. The comment of an optional field gives its default.
-struct PlanningChoices {
-  std::optional<ScheduleChoice> schedule;       ///< the planner's own
-  std::optional<std::int64_t> microbatches;     ///< 4 × devices; asynchronous runs at least as many as can be measured
-  std::optional<std::int64_t> global_batch;     ///< samples; instead of `microbatches`
-  std::optional<std::int64_t> microbatch_size;  ///< the model's
-  std::int64_t iterations = 1;                  ///< to simulate; a run that is too long is refused before planning
-  Training training;
-  std::vector<std::pair<std::string, std::string>> options;  ///< of the planner
-};
 
 /// A planner's answer.
 struct Planning {

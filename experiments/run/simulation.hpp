@@ -6,8 +6,9 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
+#include "sim/model/schedule.hpp"
 #include "sim/model/timeline.hpp"
-#include "sim/schedule/lower.hpp"
+#include "sim/schedule/network_model.hpp"
 
 #include <cstdint>
 #include <optional>

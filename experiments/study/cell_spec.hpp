@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/run/planning.hpp"
+#include "experiments/run/planning_choices.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/study/study.hpp"
 

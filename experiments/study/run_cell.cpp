@@ -49,7 +49,7 @@ Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec
     const Simulation simulation = simulate_plan(planning.graph, inputs.platform, planned->plan,
                                                 simulation_choices(manifest, cell, inputs.platform), Settings());
     row.status = simulation.report.out_of_memory() ? CellStatus::OutOfMemory : CellStatus::Ok;
-    row.figures = figure_record(planning, PlanRun{simulation, planned->plan, inputs.platform});
+    row.figures = figure_record(planning, SimulatedPlan{simulation, planned->plan, inputs.platform});
     row.timings.emplace_back("wall_time_s", simulation.wall_time.value());
   } else {
     row.message = std::get<Infeasible>(planning.result).reason;

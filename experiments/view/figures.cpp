@@ -1,7 +1,10 @@
 #include "experiments/view/figures.hpp"
 
+#include "experiments/run/planning.hpp"
+#include "experiments/run/simulation.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "sim/base/error.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -23,14 +26,14 @@ Detail largest_peak(const Figures& figures) {
   return largest == figures.peak_memory.end() ? Detail() : Detail(largest->second.value());
 }
 
-Detail fullest_device(const PlanRun& run) {
+Detail fullest_device(const SimulatedPlan& run) {
   const auto& devices = run.simulation.report.devices;
   const auto fullest =
       std::ranges::max_element(devices, {}, [](const DeviceReport& device) { return device.memory.peak; });
   return fullest == devices.end() ? Detail() : Detail(run.platform.devices[fullest->device].name);
 }
 
-Detail device_peaks(const PlanRun& run) {
+Detail device_peaks(const SimulatedPlan& run) {
   Detail::Record peaks;
   for (const DeviceReport& device : run.simulation.report.devices) {
     peaks.emplace_back(run.platform.devices[device.device].name, device.memory.peak.value());
@@ -44,17 +47,17 @@ const MemoryOverflow* worst_overflow(const Report& report) {
   return worst == report.overflows.end() ? nullptr : &*worst;
 }
 
-Detail overflow(const PlanRun& run) {
+Detail overflow(const SimulatedPlan& run) {
   const MemoryOverflow* worst = worst_overflow(run.simulation.report);
   return worst == nullptr ? Detail() : Detail(worst->excess.value());
 }
 
-Detail overflow_device(const PlanRun& run) {
+Detail overflow_device(const SimulatedPlan& run) {
   const MemoryOverflow* worst = worst_overflow(run.simulation.report);
   return worst == nullptr ? Detail() : Detail(run.platform.place_name(worst->place));
 }
 
-Detail bottleneck(const PlanRun& run) {
+Detail bottleneck(const SimulatedPlan& run) {
   const auto& found = run.simulation.report.bottleneck;
   return found ? Detail(bottleneck_name(*found, run.platform)) : Detail();
 }
@@ -71,7 +74,7 @@ Detail details(const Planning& planning) {
 
 using Id = FigureId;
 using Kind = FigureKind;
-using Run = const PlanRun&;
+using Run = const SimulatedPlan&;
 
 /// All figures, in the order of `FigureId`. To add one, add it here, to `FigureId` and to
 /// docs/reference/study-results.md.
@@ -151,12 +154,12 @@ const FigureInfo* find_figure(std::string_view name) {
   return found == all_figures().end() ? nullptr : &*found;
 }
 
-Detail::Record::value_type figure_entry(FigureId id, const PlanRun& run) {
+Detail::Record::value_type figure_entry(FigureId id, const SimulatedPlan& run) {
   const FigureInfo& figure = figure_info(id);
   return {std::string(figure.name), std::get<FigureInfo::OfRun>(figure.value)(run)};
 }
 
-Detail::Record figure_record(const Planning& planning, const std::optional<PlanRun>& run) {
+Detail::Record figure_record(const Planning& planning, const std::optional<SimulatedPlan>& run) {
   Detail::Record record;
   for (const FigureInfo& figure : all_figures()) {
     Detail value;

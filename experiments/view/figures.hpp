@@ -1,18 +1,22 @@
 #pragma once
 
-#include "experiments/run/planning.hpp"
-#include "experiments/run/simulation.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/figures.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
+struct Planning;
+struct Simulation;
 
 /// The figures of results, in the order of the columns of results.csv.
 enum class FigureId : std::size_t {
@@ -63,7 +67,7 @@ enum class FigureKind {
 };
 
 /// A plan and its simulation.
-struct PlanRun {
+struct SimulatedPlan {
   const Simulation& simulation;
   const Plan& plan;
   const Platform& platform;
@@ -71,7 +75,7 @@ struct PlanRun {
 
 /// A figure. Its name, kind and formula are defined here and nowhere else.
 struct FigureInfo {
-  using OfRun = Detail (*)(const PlanRun&);
+  using OfRun = Detail (*)(const SimulatedPlan&);
   using OfAnswer = Detail (*)(const Planning&);
 
   FigureId id;
@@ -88,11 +92,11 @@ struct FigureInfo {
 [[nodiscard]] const FigureInfo* find_figure(std::string_view name);
 
 /// A figure of a run under its name, null where it does not apply. **Requires** a figure of runs.
-[[nodiscard]] Detail::Record::value_type figure_entry(FigureId id, const PlanRun& run);
+[[nodiscard]] Detail::Record::value_type figure_entry(FigureId id, const SimulatedPlan& run);
 
 /// All figures that apply to a planner's answer and, if the answer is a plan, to its run. Figures that are null are
 /// left out.
-[[nodiscard]] Detail::Record figure_record(const Planning& planning, const std::optional<PlanRun>& run);
+[[nodiscard]] Detail::Record figure_record(const Planning& planning, const std::optional<SimulatedPlan>& run);
 
 /// `stage 2`, or the link's name.
 [[nodiscard]] std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platform);

@@ -3,6 +3,7 @@
 #include "experiments/view/figures.hpp"
 #include "sim/io/json.hpp"
 #include "sim/model/op_graph.hpp"
+#include "sim/model/plan.hpp"
 
 #include <algorithm>
 #include <string>
@@ -154,7 +155,7 @@ Detail::List timeline_list(const Timeline& timeline, const Platform& platform) {
 Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
                                  const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  const PlanRun run{simulation, plan, platform};
+  const SimulatedPlan run{simulation, plan, platform};
   const auto figure = [&](FigureId id) { return figure_entry(id, run); };
   Detail::Record record{{"outcome", report.out_of_memory() ? "out_of_memory" : "ok"},
                         {"engine", to_string(simulation.choices.engine)},

@@ -7,6 +7,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/schedule.hpp"
+#include "sim/schedule/network_model.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
@@ -14,12 +15,6 @@
 #include <optional>
 
 namespace stagecraft {
-
-/// How tensors cross the boundaries of stages (docs/reference/report.md).
-enum class NetworkModel {
-  Platform,  ///< flows over the platform's routes
-  Analytic,  ///< each boundary is one exclusive channel whose time a formula gives
-};
 
 /// The state of a run between two windows.
 struct RunPosition {
