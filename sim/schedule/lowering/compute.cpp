@@ -64,7 +64,7 @@ bool Compute::lower(std::size_t device, std::size_t position) {
 
 bool Compute::has_forward_inputs(const Task& task) { return task.board.has_forward_inputs(task.index); }
 
-bool Compute::has_backward_inputs(const Task& task) {
+bool Compute::has_backward_inputs(const Task& task) const {
   if (task.board.at(task.index).forward.is_none() || !task.board.has_backward_inputs(task.index)) return false;
   return parts_.synchronise.can_run_backward(task.replica, task.index);
 }

@@ -57,8 +57,8 @@ class Compute {
     return {action, replica, state_.index(replica, action.microbatch), state_.boards[replica],
             state_.shape[replica].program};
   }
-  [[nodiscard]] bool has_forward_inputs(const Task& task);
-  [[nodiscard]] bool has_backward_inputs(const Task& task);
+  [[nodiscard]] static bool has_forward_inputs(const Task& task);
+  [[nodiscard]] bool has_backward_inputs(const Task& task) const;
   [[nodiscard]] bool lower_forward(const Task& task);
   [[nodiscard]] bool lower_backward(const Task& task, std::size_t position);
   [[nodiscard]] bool lower_backward_weight(const Task& task);
