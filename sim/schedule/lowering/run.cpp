@@ -10,6 +10,7 @@
 namespace stagecraft {
 namespace {
 
+constexpr std::size_t kSmall = 4096;    ///< operations of a run that gets its space at once, at most
 constexpr std::size_t kWindow = 65536;  ///< operations in a window of a long run, at least
 
 Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPart& part) {
@@ -91,12 +92,13 @@ std::size_t Run::window_size() const {
   return std::max(kWindow, 4 * current_->shape().replicas().devices().size());
 }
 
-/// About as many operations as the next window will have: a forward and a backward for each microbatch and replica that
-/// runs it, and a transfer after each.
+/// About as many operations as a small run will have: a forward and a backward for each microbatch and replica that
+/// runs it, and a transfer after each. Planners evaluate many of them. 0 for a larger run, whose windows grow:
+/// measured, megabytes at once cost more than they save.
 std::size_t Run::expected_operations() const {
   const std::size_t a_microbatch = 4 * current_->shape().runners_of_a_microbatch();
   const auto left = static_cast<std::size_t>(microbatches_) * a_microbatch;
-  return std::min({left, window_size(), kWindow}) + a_microbatch;
+  return left < kSmall ? left + a_microbatch : 0;
 }
 
 OpId Run::oldest() const { return std::min({writer_.first_id(), current_->oldest(), marks_.oldest()}); }
