@@ -14,7 +14,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct CheckOptions {
   InputOptions inputs;
   std::string plan;
   std::optional<std::string> schedule_file;
@@ -41,13 +41,14 @@ Answer answer(const std::string& path, const std::vector<Finding>& findings) {
 }
 
 /// The orders of --schedule-file, if it is given; they replace the plan's own schedule.
-std::optional<Schedule> literal_orders(const Options& options, const Platform& platform, Plan& plan) {
+std::optional<Schedule> literal_orders(const CheckOptions& options, const Platform& platform, Plan& plan) {
   if (!options.schedule_file) return std::nullopt;
   plan.schedule = {"literal", {}};
   return read_schedule_file(*options.schedule_file, platform);
 }
 
-std::vector<Finding> judge(const Options& options, const Inputs& inputs, PlanInput& input, const Settings& settings) {
+std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, PlanInput& input,
+                           const Settings& settings) {
   Plan& plan = input.reading.plan;
   LowerOptions lower_options;
   lower_options.literal = literal_orders(options, inputs.platform, plan);
@@ -62,19 +63,19 @@ std::vector<Finding> judge(const Options& options, const Inputs& inputs, PlanInp
   return memory_findings(evaluate_plan(input.graph, inputs.platform, plan, lower_options), inputs.platform);
 }
 
-Answer run(const Options& options, const Settings& settings) {
+Answer answer_check(const CheckOptions& options, const Settings& settings) {
   const Inputs inputs = load_inputs(options.inputs);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   return answer(options.plan, judge(options, inputs, input, settings));
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_check(CLI::App& command) {
+  auto options = std::make_shared<CheckOptions>();
   add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_input_options(command, options->inputs);
   add_option(command, "--schedule-file", options->schedule_file,
              "check the plan with the orders of this file instead of the plan's schedule");
-  return [options](const Settings& settings) { return run(*options, settings); };
+  return [options](const Settings& settings) { return answer_check(*options, settings); };
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ VerbAction configure(CLI::App& command) {
 const Verb check_verb{
     .name = "check",
     .summary = "check a plan: list every rule that it breaks, and whether it fits in memory",
-    .configure = configure,
+    .configure = configure_check,
 };
 
 }  // namespace stagecraft

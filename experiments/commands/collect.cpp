@@ -12,7 +12,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct CollectOptions {
   std::vector<std::string> folders;
   std::optional<std::string> output;
 };
@@ -26,8 +26,8 @@ void refuse_other_study(const std::string& folder, const Manifest& manifest) {
   }
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_collect(CLI::App& command) {
+  auto options = std::make_shared<CollectOptions>();
   add_required_list(command, "DIR", options->folders, "folders with results of one study, as written by run --out");
   add_option(command, "-o,--output", options->output,
              "write the merged results into this folder instead of the first DIR");
@@ -47,7 +47,7 @@ VerbAction configure(CLI::App& command) {
 const Verb collect_verb{
     .name = "collect",
     .summary = "merge the shards of a study into results.csv, results.sqlite and timings.csv",
-    .configure = configure,
+    .configure = configure_collect,
 };
 
 }  // namespace stagecraft

@@ -19,7 +19,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> models;
   PlatformOptions platform;
   std::optional<std::string> planners;
@@ -32,7 +32,7 @@ using PlannerOption = std::pair<std::string, std::pair<std::string, std::string>
 using Planners = std::vector<std::shared_ptr<const PlannerInfo>>;
 
 /// The choices that are the same for every planner and model.
-struct Choices {
+struct CompareChoices {
   Planners planners;
   PlanningChoices planning;
   SimulationChoices simulation;
@@ -56,7 +56,7 @@ Planners read_planners(const std::optional<std::string>& text, const ExternalCal
   return planners;
 }
 
-PlanningChoices choices_for(const PlannerInfo& planner, const Choices& choices) {
+PlanningChoices choices_for(const PlannerInfo& planner, const CompareChoices& choices) {
   PlanningChoices planning = choices.planning;
   for (const auto& [name, option] : choices.set) {
     if (name == planner.name) planning.options.push_back(option);
@@ -90,11 +90,11 @@ void refuse_repeated(const std::vector<PlannerOption>& set) {
   }
 }
 
-Choices read_choices(const Options& options) {
-  Choices choices{.planners = read_planners(options.planners, read_external_options(options.planning)),
-                  .planning = read_planning_choices(options.planning),
-                  .simulation = read_simulation_choices(options.simulation),
-                  .set = {}};
+CompareChoices read_choices(const CompareOptions& options) {
+  CompareChoices choices{.planners = read_planners(options.planners, read_external_options(options.planning)),
+                         .planning = read_planning_choices(options.planning),
+                         .simulation = read_simulation_choices(options.simulation),
+                         .set = {}};
   choices.planning.iterations = choices.simulation.iterations;
   for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
   refuse_repeated(choices.set);
@@ -106,7 +106,7 @@ Choices read_choices(const Options& options) {
 
 /// Plans with one planner and simulates the plan. If the planner refuses the request, the row says so and the
 /// comparison goes on.
-ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, const Choices& choices,
+ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, const CompareChoices& choices,
                           const Settings& settings) {
   ComparisonRow row;
   row.planner = &planner;
@@ -126,7 +126,7 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
   return row;
 }
 
-Comparison compare_all(const std::string& model, const Options& options, const Choices& choices,
+Comparison compare_all(const std::string& model, const CompareOptions& options, const CompareChoices& choices,
                        const Settings& settings) {
   Comparison comparison;
   comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
@@ -148,8 +148,8 @@ std::size_t count_rows(const std::vector<Comparison>& comparisons, const std::st
   return count;
 }
 
-Answer run(const Options& options, const Settings& settings) {
-  const Choices choices = read_choices(options);
+Answer answer_compare(const CompareOptions& options, const Settings& settings) {
+  const CompareChoices choices = read_choices(options);
   std::vector<Comparison> comparisons;
   for (const std::string& model : options.models) {
     comparisons.push_back(compare_all(model, options, choices, settings));
@@ -162,8 +162,8 @@ Answer run(const Options& options, const Settings& settings) {
           .code = count_rows(comparisons, "ok") > 0 ? ExitCode::Done : ExitCode::No};
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_compare(CLI::App& command) {
+  auto options = std::make_shared<CompareOptions>();
   add_required_repeated(command, "--model", options->models,
                         "a model: a file, or the name of a shipped one; may be repeated");
   add_platform_options(command, options->platform);
@@ -172,7 +172,7 @@ VerbAction configure(CLI::App& command) {
   add_planning_options(command, options->planning);
   add_repeated(command, "--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated");
   add_simulation_options(command, options->simulation);
-  return [options](const Settings& settings) { return run(*options, settings); };
+  return [options](const Settings& settings) { return answer_compare(*options, settings); };
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ VerbAction configure(CLI::App& command) {
 const Verb compare_verb{
     .name = "compare",
     .summary = "make plans with several planners, simulate each plan, print one table for each model",
-    .configure = configure,
+    .configure = configure_compare,
 };
 
 }  // namespace stagecraft

@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-VerbAction configure(CLI::App& command) {
+VerbAction configure_completion(CLI::App& command) {
   auto shell = std::make_shared<std::string>();
   add_required(command, "SHELL", *shell, "bash, zsh or fish");
   return [shell, &command](const Settings&) {
@@ -27,7 +27,7 @@ VerbAction configure(CLI::App& command) {
 const Verb completion_verb{
     .name = "completion",
     .summary = "print a script that makes a shell complete commands, options and names",
-    .configure = configure,
+    .configure = configure_completion,
 };
 
 }  // namespace stagecraft

@@ -23,7 +23,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct DescribeOptions {
   std::string file;
   std::optional<std::string> model;
   std::optional<std::string> platform;
@@ -31,7 +31,7 @@ struct Options {
 };
 
 /// A file and its text. It is read only once, because it may be a pipe.
-struct Source {
+struct DescribedSource {
   std::string path;
   std::string text;
 };
@@ -54,7 +54,7 @@ std::string find_described(const std::string& name) {
 }
 
 /// The format that the file's schema names: `model` for `stagecraft/model/1`.
-std::string format_of(const Source& source) {
+std::string format_of(const DescribedSource& source) {
   const YamlNode schema = parse_yaml(source.text, source.path).at("schema");
   const std::string& text = schema.text();
   for (const char* format : {"model", "platform", "plan", "architecture", "device"}) {
@@ -78,7 +78,8 @@ std::string input_name(const std::optional<std::string>& given, const std::strin
   }
 }
 
-Description describe_plan_source(const Source& source, const Options& options, const Settings& settings) {
+Description describe_plan_source(const DescribedSource& source, const DescribeOptions& options,
+                                 const Settings& settings) {
   const PlanHeader header = parse_plan_header(source.text, source.path);
   const std::string model = input_name(options.model, header.model, InputKind::Model, source.path);
   const std::string platform = input_name(options.platform, header.platform, InputKind::Platform, source.path);
@@ -96,7 +97,7 @@ Description describe_plan_source(const Source& source, const Options& options, c
 }
 
 /// Refuses options that apply to plans only when the file is none.
-void refuse_plan_options(const Options& options, const std::string& format) {
+void refuse_plan_options(const DescribeOptions& options, const std::string& format) {
   const bool has_speeds = !options.speeds.empty();
   if (!options.model && !options.platform && !has_speeds) return;
   const std::string option = options.model ? "--model" : options.platform ? "--platform" : "--speed";
@@ -105,8 +106,8 @@ void refuse_plan_options(const Options& options, const std::string& format) {
       {"", 0, 0, option});
 }
 
-Description describe(const Options& options, const Settings& settings) {
-  Source source{find_described(options.file), {}};
+Description describe(const DescribeOptions& options, const Settings& settings) {
+  DescribedSource source{find_described(options.file), {}};
   source.text = read_text_file(source.path);
   const std::string format = format_of(source);
   if (format == "plan") return describe_plan_source(source, options, settings);
@@ -117,8 +118,8 @@ Description describe(const Options& options, const Settings& settings) {
   return describe_device(parse_device(source.text, source.path));
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_describe(CLI::App& command) {
+  auto options = std::make_shared<DescribeOptions>();
   add_required(command, "FILE", options->file,
                "a file: model, platform, plan, architecture or device; or the name of a shipped model or platform");
   add_option(command, "--model", options->model, "for a plan: its model; default: the one that the plan names");
@@ -136,7 +137,7 @@ VerbAction configure(CLI::App& command) {
 const Verb describe_verb{
     .name = "describe",
     .summary = "explain a file: devices, links, routes; layers, totals, cuts; stages, memory, traffic",
-    .configure = configure,
+    .configure = configure_describe,
 };
 
 }  // namespace stagecraft

@@ -12,7 +12,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string format;
   std::string file;
   std::string microbatch_size;
@@ -20,8 +20,8 @@ struct Options {
   std::optional<std::string> output;
 };
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_import(CLI::App& command) {
+  auto options = std::make_shared<ImportOptions>();
   add_required(command, "FORMAT", options->format, "pipedream: the graph text of PipeDream's profiler");
   add_required(command, "FILE", options->file, "the profile");
   add_required(command, "--microbatch-size", options->microbatch_size, "samples in the microbatch that was profiled");
@@ -43,7 +43,7 @@ VerbAction configure(CLI::App& command) {
 const Verb import_verb{
     .name = "import",
     .summary = "turn another tool's profile into a model file",
-    .configure = configure,
+    .configure = configure_import,
 };
 
 }  // namespace stagecraft

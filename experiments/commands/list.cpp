@@ -10,7 +10,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::string kind;
   std::optional<std::string> name;
 };
@@ -24,8 +24,8 @@ void select(Catalogue& catalogue, const std::string& name) {
   throw InputError("none of the " + catalogue.kind + " is called " + quote(name), {}, suggest_name(name, known));
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_list(CLI::App& command) {
+  auto options = std::make_shared<ListOptions>();
   add_required(command, "KIND", options->kind,
                "planners, schedules, platforms, models, devices, architectures (networks) or studies");
   add_option(command, "NAME", options->name, "list only the entry of this name");
@@ -41,7 +41,7 @@ VerbAction configure(CLI::App& command) {
 const Verb list_verb{
     .name = "list",
     .summary = "list what can be chosen: names, summaries, options with defaults and bounds, sources",
-    .configure = configure,
+    .configure = configure_list,
 };
 
 }  // namespace stagecraft

@@ -6,7 +6,7 @@
 namespace stagecraft {
 namespace {
 
-VerbAction configure(CLI::App& command) {
+VerbAction configure_man(CLI::App& command) {
   return [&command](const Settings&) {
     const std::string page = man_page(command_tree(command), STAGECRAFT_VERSION);
     return Answer{.text = page, .json = to_json(Detail::Record{{"man_page", page}})};
@@ -18,7 +18,7 @@ VerbAction configure(CLI::App& command) {
 const Verb man_verb{
     .name = "man",
     .summary = "print the manual page",
-    .configure = configure,
+    .configure = configure_man,
 };
 
 }  // namespace stagecraft

@@ -18,7 +18,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct ModelOptions {
   std::string architecture;
   std::string device;
   std::string microbatch_size;
@@ -68,8 +68,8 @@ Granularity read_granularity(const std::string& text) {
   return choice == "layer" ? Granularity::Layer : Granularity::Block;
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_model(CLI::App& command) {
+  auto options = std::make_shared<ModelOptions>();
   add_required(command, "NAME", options->architecture,
                "a name from 'stagecraft list architectures', or an architecture file");
   add_required(command, "--device", options->device, "a name from 'stagecraft list devices', or a device file");
@@ -96,7 +96,7 @@ VerbAction configure(CLI::App& command) {
 const Verb model_verb{
     .name = "model",
     .summary = "compute a model file from a network and a description of a device",
-    .configure = configure,
+    .configure = configure_model,
 };
 
 }  // namespace stagecraft

@@ -15,7 +15,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct PlanOptions {
   InputOptions inputs;
   PlanningOptions planning;
   std::string planner;
@@ -29,7 +29,7 @@ std::string plan_file_text(const Planning& planning, const Platform& platform, c
   return write_plan_yaml(plan, planning.graph, platform);
 }
 
-Answer run(const Options& options, const Settings& settings) {
+Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   const std::shared_ptr<const PlannerInfo> planner =
       resolve_planner(options.planner, read_external_options(options.planning));
   PlanningChoices choices = read_planning_choices(options.planning);
@@ -48,15 +48,15 @@ Answer run(const Options& options, const Settings& settings) {
           .code = planned != nullptr ? ExitCode::Done : ExitCode::No};
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_plan(CLI::App& command) {
+  auto options = std::make_shared<PlanOptions>();
   add_input_options(command, options->inputs);
   add_required(command, "--planner", options->planner,
                "planner to use, a name from 'stagecraft list planners', or exec:PATH for a program of your own");
   add_planning_options(command, options->planning);
   add_repeated(command, "--set", options->set, "KEY=VALUE: an option of the planner; may be repeated");
   add_option(command, "-o,--output", options->output, "write the plan to this file, as JSON if its name ends in .json");
-  return [options](const Settings& settings) { return run(*options, settings); };
+  return [options](const Settings& settings) { return answer_plan(*options, settings); };
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ VerbAction configure(CLI::App& command) {
 const Verb plan_verb{
     .name = "plan",
     .summary = "make a plan with one planner; print the plan, its prediction and its evaluation",
-    .configure = configure,
+    .configure = configure_plan,
 };
 
 }  // namespace stagecraft

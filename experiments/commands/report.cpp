@@ -23,7 +23,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> folders;
   std::optional<std::string> output;
   std::optional<std::string> study;
@@ -50,7 +50,7 @@ Writer find_writer(const std::string& path) {
 }
 
 /// Refuses to write a report over the files of the results.
-void refuse_results(const Options& options) {
+void refuse_results(const ReportOptions& options) {
   std::vector<std::string> files;
   for (const std::string& folder : options.folders) {
     for (const std::string& file : result_files(folder)) files.push_back(file);
@@ -67,7 +67,7 @@ void show_as(const std::string& name, Manifest& manifest) {
   manifest.tables = std::move(study.tables);
 }
 
-Answer run(const Options& options, const Settings& settings) {
+Answer answer_report(const ReportOptions& options, const Settings& settings) {
   const Writer write = options.output ? find_writer(*options.output) : writers().at(".txt");
   refuse_results(options);
   Results results = load_results(options.folders);
@@ -83,13 +83,13 @@ Answer run(const Options& options, const Settings& settings) {
   return answer;
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_report(CLI::App& command) {
+  auto options = std::make_shared<ReportOptions>();
   add_required_list(command, "DIR", options->folders, "folders with results of one study");
   add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
   add_option(command, "--study", options->study,
              "take baseline, columns and tables from this study file instead of the results");
-  return [options](const Settings& settings) { return run(*options, settings); };
+  return [options](const Settings& settings) { return answer_report(*options, settings); };
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ VerbAction configure(CLI::App& command) {
 const Verb report_verb{
     .name = "report",
     .summary = "print tables of a study's results: speed-ups, the best of each group, failed cells",
-    .configure = configure,
+    .configure = configure_report,
 };
 
 }  // namespace stagecraft

@@ -20,7 +20,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string study;
   std::optional<std::string> out;
   std::optional<std::string> workers;
@@ -46,7 +46,7 @@ ShardChoice read_shard(const std::string& text) {
 
 int default_workers() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
-RunChoices read_choices(const Options& options, const std::string& study_name) {
+RunChoices read_choices(const RunOptions& options, const std::string& study_name) {
   RunChoices choices;
   choices.folder = options.out.value_or(default_folder(study_name));
   if (choices.folder.empty()) throw InputError("expected a folder, found nothing", {"", 0, 0, "--out"});
@@ -85,7 +85,7 @@ void check_filters(const Expansion& expansion, const RunChoices& choices) {
   throw InputError("no cell of the study passes all filters", {"", 0, 0, "--filter"}, "--dry-run shows the cells");
 }
 
-std::vector<std::string> command_of(const Options& options) {
+std::vector<std::string> command_of(const RunOptions& options) {
   std::vector<std::string> command{"stagecraft", "run", options.study};
   if (options.executor != "local") command.insert(command.end(), {"--executor", options.executor});
   for (const std::string& text : options.set) command.insert(command.end(), {"--set", text});
@@ -93,7 +93,7 @@ std::vector<std::string> command_of(const Options& options) {
 }
 
 /// The command that continues an interrupted run: the same command with --resume, into the same folder.
-std::string resuming_command(const Options& options, const RunChoices& choices) {
+std::string resuming_command(const RunOptions& options, const RunChoices& choices) {
   std::vector<std::string> command = command_of(options);
   const auto add = [&](const std::string& name, const std::optional<std::string>& value) {
     if (value) command.insert(command.end(), {name, *value});
@@ -130,7 +130,7 @@ ExitCode code_of(const StudyRun& run) {
   return failed ? ExitCode::FailedRows : ExitCode::Done;
 }
 
-Answer run(const Options& options, const Settings& settings) {
+Answer answer_run(const RunOptions& options, const Settings& settings) {
   const std::string file = find_input(options.study, InputKind::Study);
   Study study = parse_study(read_text_file(file), file);
   static_cast<void>(read_assignments("--set", options.set));  // a key that comes twice is a mistake
@@ -148,8 +148,8 @@ Answer run(const Options& options, const Settings& settings) {
           .code = code_of(run)};
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_run(CLI::App& command) {
+  auto options = std::make_shared<RunOptions>();
   add_required(command, "STUDY", options->study, "the study's YAML file, or the name of a shipped study");
   add_option(command, "--out", options->out, "folder for the results; default: stagecraft-results/NAME");
   add_flag(command, "--resume", options->resume, "continue with the results in the folder: compute the missing cells");
@@ -167,7 +167,7 @@ VerbAction configure(CLI::App& command) {
                "KEY=VALUE: compute only cells with that value; may be repeated, and several values of one key are "
                "alternatives");
   add_flag(command, "--dry-run", options->dry_run, "show the cells and estimate how long they take; write nothing");
-  return [options](const Settings& settings) { return run(*options, settings); };
+  return [options](const Settings& settings) { return answer_run(*options, settings); };
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ VerbAction configure(CLI::App& command) {
 const Verb run_verb{
     .name = "run",
     .summary = "run a parameter study: every combination that its file describes",
-    .configure = configure,
+    .configure = configure_run,
 };
 
 }  // namespace stagecraft

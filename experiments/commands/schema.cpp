@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-VerbAction configure(CLI::App& command) {
+VerbAction configure_schema(CLI::App& command) {
   auto name = std::make_shared<std::string>();
   add_required(command, "FORMAT", *name, "the file format, such as model");
   return [name](const Settings&) {
@@ -23,7 +23,7 @@ VerbAction configure(CLI::App& command) {
 const Verb schema_verb{
     .name = "schema",
     .summary = "print the JSON Schema of a file format",
-    .configure = configure,
+    .configure = configure_schema,
 };
 
 }  // namespace stagecraft

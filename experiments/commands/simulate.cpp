@@ -22,7 +22,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct SimulateOptions {
   InputOptions inputs;
   SimulationOptions simulation;
   std::string plan;
@@ -40,7 +40,7 @@ Schedule take_orders(const std::string& path, const Platform& platform, Plan& pl
   return read_schedule_file(path, platform);
 }
 
-void take_events(const Options& options, const Platform& platform, SimulationChoices& choices) {
+void take_events(const SimulateOptions& options, const Platform& platform, SimulationChoices& choices) {
   const auto seed = read_count_option("--noise-seed", options.noise_seed, 0, std::numeric_limits<std::int64_t>::max());
   if (seed) choices.noise_seed = static_cast<std::uint64_t>(*seed);
   if (seed && !options.events) throw InputError("--noise-seed needs the noise of an --events file");
@@ -57,7 +57,7 @@ std::string json_of(const Simulation& simulation, const Plan& plan, const Platfo
   return to_json(std::move(record));
 }
 
-Answer run(const Options& options, const Settings& settings) {
+Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   choices.timeline = options.timeline || options.transfers;
   const Inputs inputs = load_inputs(options.inputs);
@@ -89,8 +89,8 @@ Answer run(const Options& options, const Settings& settings) {
           .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_simulate(CLI::App& command) {
+  auto options = std::make_shared<SimulateOptions>();
   add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_input_options(command, options->inputs);
   add_simulation_options(command, options->simulation);
@@ -103,7 +103,7 @@ VerbAction configure(CLI::App& command) {
   add_flag(command, "--timeline", options->timeline,
            "draw the last iteration if it is small enough; with --json, list every operation of the run");
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");
-  return [options](const Settings& settings) { return run(*options, settings); };
+  return [options](const Settings& settings) { return answer_simulate(*options, settings); };
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ VerbAction configure(CLI::App& command) {
 const Verb simulate_verb{
     .name = "simulate",
     .summary = "simulate a plan and report where the time and the memory go",
-    .configure = configure,
+    .configure = configure_simulate,
 };
 
 }  // namespace stagecraft

@@ -16,7 +16,7 @@
 namespace stagecraft {
 namespace {
 
-struct Options {
+struct WorkerOptions {
   std::string folder;
   std::string chunks;
   std::optional<std::string> chunk;
@@ -35,7 +35,7 @@ std::string shard_prefix() {
          variable("SLURM_RESTART_COUNT").value_or("0");
 }
 
-Answer run(const Options& options, const Settings&) {
+Answer answer_worker(const WorkerOptions& options, const Settings&) {
   const Manifest manifest = read_manifest(options.folder);
   const SlurmChunks chunks = read_chunk_file(options.chunks, manifest.cells.size());
   const std::string number = options.chunk ? *options.chunk : variable("SLURM_ARRAY_TASK_ID").value_or("");
@@ -60,12 +60,12 @@ Answer run(const Options& options, const Settings&) {
           .json = "{\"cells\": " + std::to_string(missing.size()) + "}"};
 }
 
-VerbAction configure(CLI::App& command) {
-  auto options = std::make_shared<Options>();
+VerbAction configure_worker(CLI::App& command) {
+  auto options = std::make_shared<WorkerOptions>();
   add_required(command, "FOLDER", options->folder, "folder with a study's results");
   add_required(command, "--chunks", options->chunks, "file with the chunks (lists of cells), as run writes it");
   add_option(command, "--chunk", options->chunk, "number of the chunk, from 0; default: SLURM_ARRAY_TASK_ID");
-  return [options](const Settings& settings) { return run(*options, settings); };
+  return [options](const Settings& settings) { return answer_worker(*options, settings); };
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ VerbAction configure(CLI::App& command) {
 const Verb worker_verb{
     .name = "worker",
     .summary = "compute one chunk of a study's cells; run starts it on other machines",
-    .configure = configure,
+    .configure = configure_worker,
 };
 
 }  // namespace stagecraft

@@ -5,8 +5,6 @@
 namespace stagecraft {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// The limit on the loading time of all kept inputs together. The loading time is a rough measure of their memory.
 constexpr std::chrono::seconds kMostLoad(4);
 
@@ -47,10 +45,10 @@ bool KeptInputs::keep(const CellSpec& cell) {
     for (auto& [key, kept] : platforms_) kept.reset();
     load_time_ = {};
   }
-  const Clock::time_point start = Clock::now();
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   if (lacks_model) model->second = load_model(manifest_, cell);
   if (lacks_platform) platform->second = load_platform(manifest_, cell);
-  load_time_ += Clock::now() - start;
+  load_time_ += std::chrono::steady_clock::now() - start;
   return true;
 }
 

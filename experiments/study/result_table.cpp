@@ -22,13 +22,13 @@ const std::vector<ResultColumn>& leading_columns() {
   return columns;
 }
 
-using Index = std::unordered_map<std::string, std::size_t>;  ///< name to column
+using ColumnIndex = std::unordered_map<std::string, std::size_t>;  ///< name to column
 
 /// The column of each configuration key and of each figure. A key and a figure may have the same name; `tell_apart`
 /// then renames the second column.
 struct Layout {
-  Index keys;
-  Index figures;
+  ColumnIndex keys;
+  ColumnIndex figures;
 };
 
 std::string lower(std::string text) {
@@ -48,7 +48,7 @@ void tell_apart(std::vector<ResultColumn>& columns) {
   }
 }
 
-void add_key_columns(const Manifest& manifest, std::vector<ResultColumn>& columns, Index& keys) {
+void add_key_columns(const Manifest& manifest, std::vector<ResultColumn>& columns, ColumnIndex& keys) {
   std::vector<std::optional<ColumnType>> types;
   const std::size_t first = columns.size();
   for (const StudyCell& cell : manifest.cells) {
@@ -65,7 +65,7 @@ void add_key_columns(const Manifest& manifest, std::vector<ResultColumn>& column
   for (std::size_t i = 0; i < types.size(); ++i) columns[first + i].type = types[i].value_or(ColumnType::Any);
 }
 
-void add_figure_columns(std::vector<ResultColumn>& columns, Index& figures) {
+void add_figure_columns(std::vector<ResultColumn>& columns, ColumnIndex& figures) {
   for (const ResultColumn& figure : figure_columns()) {
     figures.emplace(figure.name, columns.size());
     columns.push_back(figure);

@@ -16,8 +16,6 @@
 namespace stagecraft {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 std::vector<std::size_t> cells_to_run(const Manifest& manifest, const RunChoices& choices) {
   std::vector<std::size_t> cells = missing_cells(choices.folder, manifest);
   std::erase_if(cells, [&](std::size_t i) {
@@ -74,15 +72,17 @@ std::optional<Trial> try_cells(const Manifest& manifest, const std::vector<std::
   if (cells.empty()) return std::nullopt;
   const std::size_t step = std::max<std::size_t>(1, cells.size() / kSamples);
   CellRunner runner(manifest);
-  const Clock::time_point start = Clock::now();
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   int count = 0;
   std::optional<std::string> failure;
-  for (std::size_t i = step / 2; i < cells.size() && Clock::now() - start < kEnough; i += step, ++count) {
+  for (std::size_t i = step / 2; i < cells.size() && std::chrono::steady_clock::now() - start < kEnough;
+       i += step, ++count) {
     const RowLine row = runner.run(cells[i]);
     if (failure || !is_failure(row.status)) continue;
     failure = "cell " + std::to_string(cells[i]) + " (" + to_string(row.status) + "): " + parse_row(row.line)->message;
   }
-  return Trial{Seconds(std::chrono::duration<double>(Clock::now() - start).count() / count), std::move(failure)};
+  return Trial{Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / count),
+               std::move(failure)};
 }
 
 }  // namespace stagecraft

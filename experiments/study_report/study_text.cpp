@@ -34,17 +34,17 @@ std::vector<std::pair<std::string, Detail::List>> values_by_key(const Manifest& 
   return result;
 }
 
-std::string value_text(const Detail& value) {
+std::string plain_text(const Detail& value) {
   const auto* text = std::get_if<std::string>(&value.value);
   return text != nullptr ? *text : to_json(value, -1);
 }
 
-std::string keys_text(const Manifest& manifest) {
+std::string all_values_text(const Manifest& manifest) {
   std::string text;
   for (const auto& [name, values] : values_by_key(manifest)) {
     text += "  " + name + ": ";
     for (std::size_t i = 0; i < values.size() && i < kShownCells; ++i) {
-      text += (i == 0 ? "" : ", ") + value_text(values[i]);
+      text += (i == 0 ? "" : ", ") + plain_text(values[i]);
     }
     if (values.size() > kShownCells) text += ", … (" + std::to_string(values.size()) + " values)";
     text += "\n";
@@ -85,7 +85,7 @@ std::string dry_run_text(const DryRun& run) {
   std::string text = "study " + quote(manifest.study) + ": " + counted(manifest.cells.size(), "cell");
   if (run.cells.size() != manifest.cells.size()) text += ", of which " + std::to_string(run.cells.size()) + " to run";
   if (run.repeated > 0) text += "; " + counted(run.repeated, "equal combination") + " left out";
-  text += "\n" + keys_text(manifest);
+  text += "\n" + all_values_text(manifest);
   for (std::size_t i = 0; i < run.cells.size() && i < kShownCells; ++i) {
     const StudyCell& cell = manifest.cells[run.cells[i]];
     text +=

@@ -19,7 +19,7 @@ constexpr std::size_t kUsualColumns = 100;
 constexpr std::size_t kLeastCells = 20;  ///< columns of a row, even if the terminal is narrower
 constexpr std::size_t kColumnsPerComputation = 2;
 constexpr std::size_t kTickDistance = 20;
-constexpr std::size_t kMostDevices = 64;
+constexpr std::size_t kMostTimelineRows = 64;
 
 struct Sign {
   OpKind kind;
@@ -154,13 +154,13 @@ void paint(std::string& row, const Picture& picture, const TimelineEntry& entry,
   row.replace(begin, end - begin, text);
 }
 
-struct Row {
+struct TimelineRow {
   std::string name;
   std::string cells;
 };
 
-std::vector<Row> device_rows(Picture& picture, const Platform& platform, const Scale& scale) {
-  std::vector<Row> rows;
+std::vector<TimelineRow> device_rows(Picture& picture, const Platform& platform, const Scale& scale) {
+  std::vector<TimelineRow> rows;
   for (const auto& [place, stages] : picture.stages) {
     rows.push_back({platform.place_name(place), std::string(scale.columns, '.')});
     for (const TimelineEntry& entry : picture.computations) {
@@ -180,10 +180,10 @@ std::vector<Row> device_rows(Picture& picture, const Platform& platform, const S
 
 /// A row for each pair of places; transfers that overlap in time go to further rows of the pair. Each transfer takes at
 /// least one column.
-std::vector<Row> transfer_rows(Picture& picture, const Platform& platform, const Scale& scale) {
+std::vector<TimelineRow> transfer_rows(Picture& picture, const Platform& platform, const Scale& scale) {
   std::map<std::pair<PlaceId, PlaceId>, std::vector<const TimelineEntry*>> pairs;
   for (const TimelineEntry& entry : picture.transfers) pairs[{entry.from, entry.to}].push_back(&entry);
-  std::vector<Row> rows;
+  std::vector<TimelineRow> rows;
   for (auto& [ends, entries] : pairs) {
     std::ranges::sort(entries, {}, [](const TimelineEntry* entry) { return std::pair(entry->start, entry->id); });
     const std::size_t first = rows.size();
@@ -232,11 +232,12 @@ std::string legend(const Picture& picture, const Scale& scale) {
   return text;
 }
 
-std::string lines(const std::vector<Row>& rows, const Scale& scale) {
+std::string lines(const std::vector<TimelineRow>& rows, const Scale& scale) {
   std::size_t width = 0;
-  for (const Row& row : rows) width = std::max(width, row.name.size());
+  for (const TimelineRow& row : rows) width = std::max(width, row.name.size());
   std::string text;
-  for (const Row& row : rows) text += row.name + std::string(width - row.name.size() + 1, ' ') + row.cells + "\n";
+  for (const TimelineRow& row : rows)
+    text += row.name + std::string(width - row.name.size() + 1, ' ') + row.cells + "\n";
   return text + std::string(width + 1, ' ') + axis(scale) + "\n";
 }
 
@@ -263,9 +264,9 @@ std::size_t most_computations(const Picture& picture) {
 std::string ascii_timeline(const Timeline& timeline, const Platform& platform, const PictureOptions& options) {
   Picture picture = take(timeline);
   if (picture.computations.empty()) return "there is nothing to draw: no computation takes any time\n";
-  if (picture.stages.size() > kMostDevices) {
+  if (picture.stages.size() > kMostTimelineRows) {
     return "too large to draw: " + std::to_string(picture.stages.size()) + " devices; at most " +
-           std::to_string(kMostDevices) + " can be drawn\n";
+           std::to_string(kMostTimelineRows) + " can be drawn\n";
   }
   const std::size_t names = name_width(picture, platform, options.transfers) + 1;
   const std::size_t cells = std::max(options.columns, names + kLeastCells) - names;
@@ -276,7 +277,7 @@ std::string ascii_timeline(const Timeline& timeline, const Platform& platform, c
            std::to_string(cells / kColumnsPerComputation) + "; use fewer microbatches or a wider terminal\n";
   }
   const Scale scale = choose_scale(picture, cells);
-  std::vector<Row> rows = device_rows(picture, platform, scale);
+  std::vector<TimelineRow> rows = device_rows(picture, platform, scale);
   if (options.transfers) std::ranges::move(transfer_rows(picture, platform, scale), std::back_inserter(rows));
   return lines(rows, scale) + legend(picture, scale);
 }

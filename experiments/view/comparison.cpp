@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t kFigures = 9;  // columns of a row before its timing and outcome
 
-std::string or_dash(const std::optional<Seconds>& value) { return value ? format_human_seconds(*value) : "-"; }
-
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
 /// `peak / capacity` of the device with the highest share of its memory in use.
@@ -34,7 +32,8 @@ std::string fullest_memory(const Report& report) {
 
 std::string prediction_text(const Simulation& simulation, const Plan& plan) {
   const auto error = simulation.prediction_error(plan.predicted);
-  const std::string claim = or_dash(simulation.report.period ? plan.predicted.period : plan.predicted.iteration_time);
+  const std::string claim =
+      time_or_dash(simulation.report.period ? plan.predicted.period : plan.predicted.iteration_time);
   return error ? claim + " (" + signed_percent(*error) + ")" : claim;
 }
 
@@ -43,10 +42,11 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
   if (row.simulation) {
     const Plan& plan = *row.plan();
     const Report& report = row.simulation->report;
-    cells.insert(cells.end(), {schedule_text(plan.schedule) + (report.period ? " *" : ""), configuration_text(plan),
-                               short_number(report.throughput), or_dash(headline(report.figures())),
-                               or_dash(headline(row.simulation->evaluated)), prediction_text(*row.simulation, plan),
-                               percent(report.bubble_ratio), fullest_memory(report)});
+    cells.insert(cells.end(),
+                 {schedule_text(plan.schedule) + (report.period ? " *" : ""), configuration_text(plan),
+                  short_number(report.throughput), time_or_dash(headline(report.figures())),
+                  time_or_dash(headline(row.simulation->evaluated)), prediction_text(*row.simulation, plan),
+                  percent(report.bubble_ratio), fullest_memory(report)});
   } else {
     cells.resize(kFigures, "-");
   }

@@ -10,10 +10,8 @@
 namespace stagecraft {
 namespace {
 
-std::string or_dash(const std::optional<Seconds>& value) { return value ? format_human_seconds(*value) : "-"; }
-
 /// The largest peak memory of a device, without the device's name.
-std::string largest_peak(const Figures& figures) {
+std::string largest_peak_text(const Figures& figures) {
   Bytes largest{0};
   for (const auto& [device, peak] : figures.peak_memory) largest = std::max(largest, peak);
   return figures.peak_memory.empty() ? "-" : format_human_bytes(largest);
@@ -22,7 +20,7 @@ std::string largest_peak(const Figures& figures) {
 std::string headline_text(const Simulation& simulation, const Plan& plan) {
   const Report& report = simulation.report;
   const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
-                                         : "iteration time " + or_dash(headline(report.figures()));
+                                         : "iteration time " + time_or_dash(headline(report.figures()));
   return schedule_text(plan.schedule) + ", " + std::to_string(plan.microbatches) + " microbatches of " +
          std::to_string(plan.microbatch_size) + " samples: " + time + ", " + short_number(report.throughput) +
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
@@ -34,13 +32,13 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan) {
   // `-`.
   const auto row = [&](const std::string& name, const Figures& figures) {
     const std::optional<Seconds> time = simulated.period ? figures.period : figures.iteration_time;
-    return std::vector<std::string>{name, or_dash(time), largest_peak(figures)};
+    return std::vector<std::string>{name, time_or_dash(time), largest_peak_text(figures)};
   };
   Table table{{"", simulated.period ? "period" : "iteration time", "largest peak"}, {}};
   table.rows.push_back(row("predicted by the planner", plan.predicted));
   table.rows.push_back(row("evaluated without contention", simulation.evaluated));
   if (simulation.choices.engine == EngineChoice::Replay) table.rows.push_back(row("replayed", simulated));
-  if (simulation.load) table.rows.push_back({"busiest device or channel", or_dash(simulation.load), ""});
+  if (simulation.load) table.rows.push_back({"busiest device or channel", time_or_dash(simulation.load), ""});
   std::string text = to_text(table);
   if (const auto error = simulation.prediction_error(plan.predicted)) {
     text += "prediction error: " + signed_percent(*error) + "\n";

@@ -1,6 +1,7 @@
 #include "experiments/view/table.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -44,6 +45,8 @@ std::string to_text(const Table& table) {
   for (const std::vector<std::string>& row : table.rows) append_row(text, row, widths, table);
   return text;
 }
+
+std::string time_or_dash(const std::optional<Seconds>& value) { return value ? format_human_seconds(*value) : "-"; }
 
 std::string percent(double ratio) { return fmt::format("{:.1f} %", 100.0 * ratio); }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "sim/base/quantity.hpp"
+
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,9 @@ struct Table {
 
 /// One line for the header and one for each row. Columns are two blanks apart, and no line ends in a blank.
 [[nodiscard]] std::string to_text(const Table& table);
+
+/// `1.5 ms`, or `-`.
+[[nodiscard]] std::string time_or_dash(const std::optional<Seconds>& value);
 
 /// `ratio` of 0 to 1 as `12.3 %`.
 [[nodiscard]] std::string percent(double ratio);

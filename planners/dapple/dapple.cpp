@@ -15,11 +15,8 @@ namespace stagecraft {
 
 extern const PlannerInfo dapple_planner;
 
+namespace dapple {
 namespace {
-
-using dapple::Answer;
-using dapple::Block;
-using dapple::PlacedStage;
 
 /// Up to this ratio of communication to computation, communication counts as small.
 constexpr double kSmallRatio = 0.1;
@@ -141,10 +138,10 @@ PlanResult with_warmup(const PlanRequest& request, Planned planned, double ratio
 
 PlanResult plan_dapple(const PlanRequest& request) {
   const std::string schedule = wanted_schedule(request);
-  const dapple::Problem problem = dapple::problem_of(request);
-  const Answer answer = dapple::search(
-      problem, {static_cast<std::size_t>(request.options.count("width")), request.options.number("max_work")});
-  const double ratio = communication_ratio(dapple::blocks_of(problem, answer.stages));
+  const Problem problem = problem_of(request);
+  const Answer answer =
+      search(problem, {static_cast<std::size_t>(request.options.count("width")), request.options.number("max_work")});
+  const double ratio = communication_ratio(blocks_of(problem, answer.stages));
   const auto pivot = static_cast<std::int64_t>(answer.latency.pivot);
   Planned planned{plan_of(request, answer),
                   {{"warmup_s", answer.latency.warmup},
@@ -164,6 +161,7 @@ PlanResult plan_dapple(const PlanRequest& request) {
 }
 
 }  // namespace
+}  // namespace dapple
 
 const PlannerInfo dapple_planner{
     .name = "dapple",
@@ -180,7 +178,7 @@ const PlannerInfo dapple_planner{
                  "limit of the latencies computed; on larger problems fewer cuts are tried",
                  {},
                  1}},
-    .plan = plan_dapple,
+    .plan = dapple::plan_dapple,
 };
 
 }  // namespace stagecraft

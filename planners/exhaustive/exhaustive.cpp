@@ -7,12 +7,8 @@
 #include "sim/schedule/schedule_family.hpp"
 
 namespace stagecraft {
+namespace exhaustive {
 namespace {
-
-using exhaustive::Candidate;
-using exhaustive::Found;
-using exhaustive::Objective;
-using exhaustive::SearchSettings;
 
 SearchSettings settings_of(const Options& options) {
   SearchSettings settings;
@@ -39,7 +35,7 @@ Detail runner_up(const std::optional<Candidate>& candidate) {
 Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
   const std::string all = "none of the " + std::to_string(static_cast<std::int64_t>(found.candidates)) + " plans ";
   if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "try other devices or another schedule"};
-  const Plan plan = exhaustive::plan_of(request, found.smallest->stages);
+  const Plan plan = plan_of(request, found.smallest->stages);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
   Infeasible none =
       *memory_overflow(request.platform, plan, ledger_peaks(request.graph, request.platform, plan, program));
@@ -49,10 +45,10 @@ Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
 }
 
 PlanResult plan_exhaustive(const PlanRequest& request) {
-  const Found found = exhaustive::search(request, settings_of(request.options));
+  const Found found = search(request, settings_of(request.options));
   if (!found.best) return nothing_fits(request, found);
-  Plan plan = exhaustive::plan_of(request, found.best->stages);
-  plan.predicted = exhaustive::claim(request, plan);
+  Plan plan = plan_of(request, found.best->stages);
+  plan.predicted = claim(request, plan);
   return judged(request, {std::move(plan),
                           {{"candidates", static_cast<std::int64_t>(found.candidates)},
                            {"judged", static_cast<std::int64_t>(found.judged)},
@@ -64,6 +60,7 @@ PlanResult plan_exhaustive(const PlanRequest& request) {
 }
 
 }  // namespace
+}  // namespace exhaustive
 
 const PlannerInfo exhaustive_planner{
     .name = "exhaustive",
@@ -81,7 +78,7 @@ const PlannerInfo exhaustive_planner{
                 {"use_fewer", true, "devices at the end of the platform may be left idle"},
                 {"prune", true, "skip plans that can be neither the best nor the runner-up"},
                 {"max_candidates", kMostCandidates, "refuse a search of more plans than this", {}, 1, 1e12}},
-    .plan = plan_exhaustive,
+    .plan = exhaustive::plan_exhaustive,
     .only_by_name = true,
 };
 

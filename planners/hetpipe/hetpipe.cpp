@@ -17,11 +17,8 @@ namespace stagecraft {
 
 extern const PlannerInfo hetpipe_planner;
 
+namespace hetpipe {
 namespace {
-
-using hetpipe::Worker;
-using hetpipe::WorkerCosts;
-using hetpipe::WorkerCut;
 
 /// The smallest bandwidth between the devices of two consecutive stages, over all virtual workers.
 BytesPerSecond link_bandwidth(const Platform& platform, const std::vector<Worker>& workers, std::size_t s) {
@@ -102,12 +99,11 @@ void require_table(std::size_t layers, std::size_t stages) {
 PlanResult plan_hetpipe(const PlanRequest& request) {
   const std::string& allocation = request.options.word("allocation");
   const auto size = static_cast<std::size_t>(request.options.count("worker_size"));
-  const std::vector<Worker> workers =
-      hetpipe::virtual_workers(request.graph, request.platform, hetpipe::allocation_of(allocation), size);
+  const std::vector<Worker> workers = virtual_workers(request.graph, request.platform, allocation_of(allocation), size);
   const std::vector<LayerId> order = canonical_order(request.graph);
   const std::size_t stages = std::min(workers[0].size(), order.size());
   require_table(order.size(), stages);
-  const WorkerCut cut = hetpipe::cut_worker(costs_of(request, order, workers, stages));
+  const WorkerCut cut = cut_worker(costs_of(request, order, workers, stages));
 
   Plan plan = empty_plan(hetpipe_planner, request);
   plan.stages = stages_of(order, workers, cut);
@@ -124,6 +120,7 @@ PlanResult plan_hetpipe(const PlanRequest& request) {
 }
 
 }  // namespace
+}  // namespace hetpipe
 
 const PlannerInfo hetpipe_planner{
     .name = "hetpipe",
@@ -136,7 +133,7 @@ const PlannerInfo hetpipe_planner{
                  "how workers are formed: from one node, equally from all nodes, or from a fast and a slow node",
                  {"node", "equal", "hybrid"}},
                 {"worker_size", std::int64_t{0}, "devices of a worker; 0: chosen by the allocation", {}, 0}},
-    .plan = plan_hetpipe,
+    .plan = hetpipe::plan_hetpipe,
 };
 
 }  // namespace stagecraft

@@ -20,10 +20,8 @@ namespace stagecraft {
 
 extern const PlannerInfo madpipe_planner;
 
+namespace madpipe {
 namespace {
-
-using madpipe::Settings;
-using madpipe::SpecialPlan;
 
 Detail seconds(const std::optional<Ticks>& period) { return period ? Detail(to_seconds(*period).value()) : Detail(); }
 
@@ -39,17 +37,17 @@ struct Answers {
 
 Answers answers_to(const PlanRequest& request, const Chain& chain, const Settings& settings) {
   Answers answers{{}, contiguous_plan(madpipe_planner, request), std::nullopt};
-  Ticks longest = madpipe::longest_period(chain);
+  Ticks longest = longest_period(chain);
   if (const auto* planned = std::get_if<Planned>(&answers.contiguous)) {
     answers.contiguous_period = ticks_up(*planned->plan.predicted.period);
     if (settings.fallback) longest = *answers.contiguous_period - 1;
   }
-  answers.special = madpipe::special_plan(madpipe_planner, request, settings, longest);
+  answers.special = special_plan(madpipe_planner, request, settings, longest);
   return answers;
 }
 
 Detail::Record details_of(const PlanRequest& request, const Chain& chain, const Answers& answers, bool is_fallback) {
-  const std::optional<madpipe::PipedreamCut> pipedream = madpipe::pipedream_cut(chain);
+  const std::optional<PipedreamCut> pipedream = pipedream_cut(chain);
   const Ticks achieved = is_fallback ? *answers.contiguous_period : answers.special.period;
   Detail::Record details = {
       {"dp_period_s", seconds(answers.special.dp_period)},
@@ -115,7 +113,7 @@ PlanResult plan_madpipe(const PlanRequest& request) {
     throw InputError("planner 'madpipe' plans for the schedule '1f1b-star', not for " + quote(request.schedule.name),
                      {}, "its plan is a pattern of that schedule's family");
   }
-  const Settings settings = madpipe::settings_of(request.options);
+  const Settings settings = settings_of(request.options);
   const Chain chain(request, kPeriodicWeightVersions);
   PlanResult result = plan_once(request, chain, settings);
   auto* none = std::get_if<Infeasible>(&result);
@@ -124,6 +122,7 @@ PlanResult plan_madpipe(const PlanRequest& request) {
 }
 
 }  // namespace
+}  // namespace madpipe
 
 const PlannerInfo madpipe_planner{
     .name = "madpipe",
@@ -132,7 +131,7 @@ const PlannerInfo madpipe_planner{
     .source = "Beaumont, Eyraud-Dubois, Shilova, 2022",
     .default_schedule = "1f1b-star",
     .options = madpipe::option_table(),
-    .plan = plan_madpipe,
+    .plan = madpipe::plan_madpipe,
 };
 
 }  // namespace stagecraft

@@ -11,9 +11,9 @@ namespace {
 
 constexpr Ticks kNone = std::numeric_limits<Ticks>::max();
 
-/// State (k, n): the least possible largest load of layers [k, L) on n devices, and the end of the first of these
+/// CutState (k, n): the least possible largest load of layers [k, L) on n devices, and the end of the first of these
 /// stages.
-struct State {
+struct CutState {
   Ticks claim = kNone;
   std::size_t end = 0;
 };
@@ -22,8 +22,8 @@ struct State {
 ///   A(k, n) = min over j of max(U(k, j), C(j), A(j, n - 1)) where the stage [k, j) fits with n microbatches in flight,
 /// U is the load of a stage and C that of a cut. U and the memory of a stage (without the buffers after it) grow with
 /// j, so the scan ends as soon as either is too large.
-std::vector<State> with_one_more(const Chain& chain, const std::vector<State>& fewer, std::int64_t n) {
-  std::vector<State> row(fewer.size());
+std::vector<CutState> with_one_more(const Chain& chain, const std::vector<CutState>& fewer, std::int64_t n) {
+  std::vector<CutState> row(fewer.size());
   for (std::size_t k = 0; k < chain.size(); ++k) {
     for (std::size_t j = k + 1; j < chain.size(); ++j) {
       const Ticks load = chain.load(k, j);
@@ -36,8 +36,8 @@ std::vector<State> with_one_more(const Chain& chain, const std::vector<State>& f
   return row;
 }
 
-std::vector<State> on_one_device(const Chain& chain) {
-  std::vector<State> row(chain.size() + 1);
+std::vector<CutState> on_one_device(const Chain& chain) {
+  std::vector<CutState> row(chain.size() + 1);
   for (std::size_t k = 0; k < chain.size(); ++k) {
     if (chain.most_in_flight(k, chain.size(), chain.capacity()) > 0)
       row[k] = {chain.load(k, chain.size()), chain.size()};
@@ -49,7 +49,7 @@ std::vector<State> on_one_device(const Chain& chain) {
 
 std::optional<PipedreamCut> pipedream_cut(const Chain& chain) {
   const std::size_t devices = std::min<std::size_t>(chain.device_count(), chain.size());
-  std::vector<std::vector<State>> table{on_one_device(chain)};  // [n - 1][k]
+  std::vector<std::vector<CutState>> table{on_one_device(chain)};  // [n - 1][k]
   std::size_t best = 0;
   for (std::size_t n = 2; n <= devices; ++n) {
     table.push_back(with_one_more(chain, table.back(), static_cast<std::int64_t>(n)));

@@ -19,22 +19,16 @@ namespace stagecraft {
 
 extern const PlannerInfo pipedream_planner;
 
+namespace pipedream {
 namespace {
-
-using pipedream::Answer;
-using pipedream::Consumers;
-using pipedream::DownSets;
-using pipedream::MemoryTest;
-using pipedream::Segment;
-using pipedream::Settings;
 
 DownSets require_states(const PlanRequest& request, const Settings& settings) {
   const auto max_states = static_cast<std::size_t>(request.options.count("max_states"));
-  std::optional<DownSets> states = pipedream::enumerate_down_sets(request.graph, max_states);
+  std::optional<DownSets> states = enumerate_down_sets(request.graph, max_states);
   if (states) return std::move(*states);
   throw InputError("the graph has more than " + std::to_string(max_states) +
                        " states (option max_states), whose tables would need more than " +
-                       format_number(std::ceil(pipedream::transitions(max_states, settings))) + " transitions",
+                       format_number(std::ceil(transitions(max_states, settings))) + " transitions",
                    {}, "merge the layers of parallel branches, or raise max_states and max_work");
 }
 
@@ -65,7 +59,7 @@ void place(const DownSets& states, const std::vector<Segment>& segments, const s
       continue;
     }
     stages.emplace_back();
-    stages.back().layers = pipedream::layers_between(states, segment.from, segment.to);
+    stages.back().layers = layers_between(states, segment.from, segment.to);
     for (std::size_t device : members) stages.back().replicas.emplace_back(DeviceId(device));
   }
 }
@@ -81,7 +75,7 @@ Planned planned(const PlanRequest& request, const DownSets& states, const Settin
         Detail::Record{{"members", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
   }
   result.details = {{"claimed_period_s", answer.period},
-                    {"data_parallel_s", pipedream::data_parallel_time(states, settings)},
+                    {"data_parallel_s", data_parallel_time(states, settings)},
                     {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
                     {"states", static_cast<std::int64_t>(states.count)},
                     {"levels", std::move(levels)},
@@ -93,7 +87,7 @@ Planned planned(const PlanRequest& request, const DownSets& states, const Settin
 /// Whether planning again, including the enumeration of down-sets, would keep the user waiting.
 bool takes_long(const DownSets& states, const Settings& settings) {
   const double enumerated = static_cast<double>(states.count) * static_cast<double>(states.order.size());
-  return pipedream::transitions(states.count, settings) + enumerated > kMostTransitionsToRepeat;
+  return transitions(states.count, settings) + enumerated > kMostTransitionsToRepeat;
 }
 
 Infeasible nothing_found(const PlanRequest& request, const DownSets& states, const Settings& settings) {
@@ -122,7 +116,7 @@ Infeasible nothing_found(const PlanRequest& request, const DownSets& states, con
 /// Plans without a memory test or with that of the original program. The plan may not fit in memory; the simulation or
 /// `stagecraft check` tells.
 PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Settings& settings) {
-  const Answer answer = pipedream::optimize(states, settings);
+  const Answer answer = optimize(states, settings);
   if (answer.segments.empty()) return nothing_found(request, states, settings);
   Planned result = planned(request, states, settings, answer);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, result.plan);
@@ -135,7 +129,7 @@ PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Set
 /// the answer, because a test only removes choices. Otherwise tests each stage during the search, first with a lower
 /// bound of its memory and then with an upper bound. A plan that is returned has passed the ledger of the whole plan.
 PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states, Settings settings) {
-  const Answer free = pipedream::optimize(states, settings);
+  const Answer free = optimize(states, settings);
   if (free.segments.empty()) return nothing_found(request, states, settings);
   PlanResult first = judged(request, planned(request, states, settings, free));
   if (std::holds_alternative<Planned>(first)) return first;
@@ -144,10 +138,9 @@ PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states
     MemoryTest test;
     test.whole_pipeline = true;
     settings.memory = &test;
-    require_work(request, states.count,
-                 pipedream::transitions(states.count, settings) + pipedream::ledger_test_work(request, states.count));
-    test = pipedream::ledger_memory_test(request, states, consumers);
-    const Answer answer = pipedream::optimize(states, settings);
+    require_work(request, states.count, transitions(states.count, settings) + ledger_test_work(request, states.count));
+    test = ledger_memory_test(request, states, consumers);
+    const Answer answer = optimize(states, settings);
     if (answer.segments.empty()) break;
     PlanResult result = judged(request, planned(request, states, settings, answer));
     if (std::holds_alternative<Planned>(result)) return result;
@@ -166,7 +159,7 @@ PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states
 PlanResult plan_with_test(const PlanRequest& request, const DownSets& states, Settings settings) {
   const std::string& memory = request.options.word("memory_test");
   if (memory == "ledger") return plan_within_ledger(request, states, settings);
-  const MemoryTest original = pipedream::original_memory_test(smallest_capacity(request.platform));
+  const MemoryTest original = original_memory_test(smallest_capacity(request.platform));
   if (memory == "original") settings.memory = &original;
   return plan_by(request, states, settings);
 }
@@ -180,13 +173,14 @@ PlanResult plan_pipedream(const PlanRequest& request) {
   settings.straight = request.options.flag("straight");
   settings.use_fewer = request.options.flag("use_fewer");
   const DownSets states = require_states(request, settings);
-  require_work(request, states.count, pipedream::transitions(states.count, settings));
+  require_work(request, states.count, transitions(states.count, settings));
   PlanResult result = plan_with_test(request, states, settings);
   if (auto* none = std::get_if<Infeasible>(&result)) none->is_costly = takes_long(states, settings);
   return result;
 }
 
 }  // namespace
+}  // namespace pipedream
 
 std::vector<OptionInfo> pipedream::options() {
   return {{"communication", std::string("on"), "whether transfers between stages take time", {"on", "off"}},
@@ -206,7 +200,7 @@ const PlannerInfo pipedream_planner{
     .source = "Narayanan et al., PipeDream, SOSP 2019",
     .default_schedule = "pipedream",
     .options = pipedream::options(),
-    .plan = plan_pipedream,
+    .plan = pipedream::plan_pipedream,
 };
 
 }  // namespace stagecraft

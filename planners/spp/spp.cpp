@@ -20,9 +20,8 @@ namespace stagecraft {
 
 extern const PlannerInfo spp_planner;
 
+namespace spp {
 namespace {
-
-using spp::Candidate;
 
 /// The planner's options that are also parameters of schedule `spp-pe`.
 constexpr std::array<const char*, 3> kOfSchedule = {"duplex", "pe_exec", "inflight_cap"};
@@ -71,16 +70,16 @@ bool is_full_duplex(const PlanRequest& request) {
 }
 
 std::vector<DeviceId> order_devices(const PlanRequest& request, const PairBandwidths& bandwidths) {
-  if (request.options.word("device_order") == "rdo") return spp::device_order(bandwidths);
+  if (request.options.word("device_order") == "rdo") return device_order(bandwidths);
   return all_devices(request.platform);
 }
 
 /// Refuses a request whose execution would take too long. With S stages each microbatch has 4S - 2 blocks: forward and
 /// backward on S stages and S - 1 channels. All numbers of stages are executed.
-void require_executable(const PlanRequest& request, const std::vector<spp::Partition>& partitions) {
+void require_executable(const PlanRequest& request, const std::vector<Partition>& partitions) {
   const bool is_listed = request.schedule.name == family_spp_pe.name && !processing_settings(request.schedule).strict;
   double blocks = 0.0;
-  for (const spp::Partition& each : partitions) blocks += 4.0 * static_cast<double>(each.stages.size()) - 2.0;
+  for (const Partition& each : partitions) blocks += 4.0 * static_cast<double>(each.stages.size()) - 2.0;
   blocks *= static_cast<double>(request.microbatches);
   require_affordable({.what = "executing " + std::to_string(request.microbatches) + " microbatches",
                       .steps = blocks,
@@ -92,16 +91,16 @@ void require_executable(const PlanRequest& request, const std::vector<spp::Parti
 /// The plan of least load for each number of stages, executed.
 std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<DeviceId>& devices,
                                   const PairBandwidths& bandwidths) {
-  spp::PartitionProblem problem = spp::partition_problem(request, bandwidths, devices);
+  PartitionProblem problem = partition_problem(request, bandwidths, devices);
   problem.most_replicas = request.graph.microbatch_size;
   problem.full_duplex = is_full_duplex(request);
   problem.allow_fewer = request.options.flag("allow_fewer");
   const std::vector<LayerId> layers = canonical_order(request.graph);
-  const std::vector<spp::Partition> partitions = spp::best_partitions(problem);
+  const std::vector<Partition> partitions = best_partitions(problem);
   require_executable(request, partitions);
   std::vector<Candidate> result;
-  for (const spp::Partition& partition : partitions) {
-    result.push_back(spp::candidate(spp_planner, request, partition, layers, devices));
+  for (const Partition& partition : partitions) {
+    result.push_back(candidate(spp_planner, request, partition, layers, devices));
   }
   return result;
 }
@@ -148,7 +147,7 @@ std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::
     if (best && *best->plan.predicted.iteration_time <= all[i].time) break;
     PlanResult result = judged(request, planned(request, all, devices, all[i]));
     if (auto* fits = std::get_if<Planned>(&result)) return std::move(*fits);
-    const std::optional<Candidate> lowered = spp::capped(request, all[i]);
+    const std::optional<Candidate> lowered = capped(request, all[i]);
     if (!lowered || (best && *best->plan.predicted.iteration_time <= lowered->time)) continue;
     result = judged(request, planned(request, all, devices, *lowered));
     if (auto* fits = std::get_if<Planned>(&result)) best = std::move(*fits);
@@ -162,13 +161,13 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
   const Candidate* least = nullptr;
   Bytes least_memory;
   for (const Candidate& each : all) {
-    const Bytes needed = spp::least_memory_of(request, each);
+    const Bytes needed = least_memory_of(request, each);
     if (least != nullptr && needed >= least_memory) continue;
     least = &each;
     least_memory = needed;
   }
   Candidate lowest = *least;
-  lowest.plan = spp::lowest_plan(request, *least);
+  lowest.plan = lowest_plan(request, *least);
   const PlanResult result = judged(request, {lowest.plan, {}});
   Infeasible none = std::get<Infeasible>(result);
   none.reason = "no number of stages fits; with " + std::to_string(lowest.plan.stages.size()) +
@@ -193,7 +192,7 @@ PlanResult plan_spp(const PlanRequest& asked) {
                             .microbatches = asked.microbatches,
                             .training = asked.training,
                             .options = asked.options};
-  spp::require_partition_size(request.graph.layers.size(), request.platform.devices.size());
+  require_partition_size(request.graph.layers.size(), request.platform.devices.size());
   const PairBandwidths bandwidths = pair_bandwidths(request.platform);
   const std::vector<DeviceId> devices = order_devices(request, bandwidths);
   const std::vector<Candidate> all = candidates(request, devices, bandwidths);
@@ -203,6 +202,7 @@ PlanResult plan_spp(const PlanRequest& asked) {
 }
 
 }  // namespace
+}  // namespace spp
 
 const PlannerInfo spp_planner{
     .name = "spp",
@@ -224,7 +224,7 @@ const PlannerInfo spp_planner{
           std::string("rdo"),
           "rdo: recursive minimum cuts; identity: the order of the platform",
           {"rdo", "identity"}}},
-    .plan = plan_spp,
+    .plan = spp::plan_spp,
 };
 
 }  // namespace stagecraft

@@ -22,7 +22,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kKeptErrors = std::size_t{64} * 1024;
+constexpr std::size_t kKeptOutput = std::size_t{64} * 1024;
 constexpr std::size_t kLargestPipe = std::size_t{1} << 20;  // the most that the system lets a pipe hold
 constexpr int kFirstFree = 3;                               // after the standard streams
 constexpr int kLongestNap = 50;                             // ms, the longest wait between two looks
@@ -53,18 +53,18 @@ class Descriptor {
   int number_ = -1;
 };
 
-struct Pipe {
+struct ProgramPipe {
   Descriptor read_end;
   Descriptor write_end;
 };
 
 /// A pipe. Both ends have numbers above the standard streams that a program is given, and are closed in the program.
-Pipe open_pipe() {
+ProgramPipe open_program_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) lack("no pipe");
   const std::array<Descriptor, 2> opened{Descriptor(ends[0]), Descriptor(ends[1])};
-  Pipe result{Descriptor(fcntl(ends[0], F_DUPFD_CLOEXEC, kFirstFree + 1)),
-              Descriptor(fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFree + 1))};
+  ProgramPipe result{Descriptor(fcntl(ends[0], F_DUPFD_CLOEXEC, kFirstFree + 1)),
+                     Descriptor(fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFree + 1))};
   if (!result.read_end.is_open() || !result.write_end.is_open()) lack("no pipe");
   return result;
 }
@@ -141,8 +141,8 @@ struct Image {
 
 /// In the child: becomes the program. If that fails, the reason is written to `report`; otherwise the start of the
 /// program closes `report`.
-[[noreturn]] void become(const Image& image, const Pipe& input, const Pipe& output, const Pipe& errors,
-                         const Pipe& report, pid_t parent) {
+[[noreturn]] void become(const Image& image, const ProgramPipe& input, const ProgramPipe& output,
+                         const ProgramPipe& errors, const ProgramPipe& report, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
@@ -165,7 +165,7 @@ struct Image {
 
 /// In a child of its own: waits until no process holds the other end of `life`, then kills the group. So the program
 /// and its children end even if this process is killed; the system would not do that.
-[[noreturn]] void watch(const Pipe& life, pid_t group) {
+[[noreturn]] void watch(const ProgramPipe& life, pid_t group) {
   setpgid(0, 0);
   for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(each, SIG_IGN);
   dup2(life.read_end.number(), STDIN_FILENO);
@@ -207,10 +207,10 @@ struct Running {
 /// The reason why the program could not be started (errno); 0 if it was started.
 int start(const ForeignProgram& call, Running& running) {
   const Image image(call);
-  Pipe input = open_pipe();
-  Pipe output = open_pipe();
-  Pipe errors = open_pipe();
-  Pipe report = open_pipe();
+  ProgramPipe input = open_program_pipe();
+  ProgramPipe output = open_program_pipe();
+  ProgramPipe errors = open_program_pipe();
+  ProgramPipe report = open_program_pipe();
   const pid_t parent = getpid();
   running.pid = fork_or_throw();
   if (running.pid == 0) become(image, input, output, errors, report, parent);
@@ -227,7 +227,7 @@ int start(const ForeignProgram& call, Running& running) {
   for (const Descriptor* each : {&running.input, &running.output, &running.errors}) {
     fcntl(each->number(), F_SETFL, O_NONBLOCK);
   }
-  Pipe life = open_pipe();
+  ProgramPipe life = open_program_pipe();
   running.watcher = fork_or_throw();
   if (running.watcher == 0) watch(life, running.pid);
   running.life = std::move(life.write_end);
@@ -266,8 +266,8 @@ std::size_t read_some(Descriptor& pipe, std::string& into) {
 }
 
 void trim_errors(ForeignEnd& end) {
-  if (end.errors.size() <= kKeptErrors) return;
-  end.errors.erase(0, end.errors.size() - kKeptErrors);
+  if (end.errors.size() <= kKeptOutput) return;
+  end.errors.erase(0, end.errors.size() - kKeptOutput);
   end.are_errors_cut = true;
 }
 

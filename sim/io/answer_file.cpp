@@ -10,7 +10,6 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 53U;
-constexpr std::int64_t kMostStages = 1'000'000;
 
 DeviceId read_device_name(const YamlNode& node, const Platform& platform) {
   const std::string name = read_name(node);

@@ -10,7 +10,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 constexpr double kMostSlowdown = 1e6;
 constexpr BytesPerSecond kLeastBandwidth{1.0};
 constexpr Seconds kLatest{1e12};

@@ -20,7 +20,7 @@ struct Field {
   int column = 0;  ///< from 1
 };
 
-struct Node {
+struct GraphNode {
   Layer layer;
   std::string_view description;
   bool dropped = false;
@@ -34,7 +34,7 @@ struct Edge {
 /// The graph of the file, before nodes are dropped.
 struct GraphFile {
   std::string file_name;
-  std::vector<Node> nodes;
+  std::vector<GraphNode> nodes;
   std::vector<Edge> edges;
 };
 
@@ -112,13 +112,13 @@ void read_figure(const GraphFile& file, const Field& field, Layer& layer, std::s
   }
 }
 
-Node read_node(const GraphFile& file, const Field& line) {
+GraphNode read_graph_node(const GraphFile& file, const Field& line) {
   const std::vector<Field> fields = split(line, " -- ");
   const bool has_stage = fields.size() == 4 && fields[3].text.starts_with("stage_id=");
   if (fields.size() != 3 && !has_stage) {
     fail(file, line, "expected 'node -- description -- figures', found " + quote(line.text));
   }
-  Node node;
+  GraphNode node;
   node.layer.name = std::string(fields[0].text);
   STAGECRAFT_CHECK(!node.layer.name.empty(), "a line of a node starts with no blank, and so with its name");
   node.description = fields[1].text;
@@ -144,7 +144,7 @@ Edge read_edge(const GraphFile& file, const Field& line, const NodesByName& by_n
     if (found == by_name.end()) {
       std::vector<std::string> known;
       known.reserve(file.nodes.size());
-      for (const Node& node : file.nodes) known.push_back(node.layer.name);
+      for (const GraphNode& node : file.nodes) known.push_back(node.layer.name);
       fail(file, end, "unknown node " + quote(end.text), suggest_name(end.text, known));
     }
     return found->second;
@@ -170,7 +170,7 @@ GraphFile read_graph_file(std::string_view text, const std::string& file_name) {
       edge_lines.push_back(line);
       continue;
     }
-    Node node = read_node(file, line);
+    GraphNode node = read_graph_node(file, line);
     if (!by_name.emplace(node.layer.name, file.nodes.size()).second) {
       fail(file, line, "the node " + quote(node.layer.name) + " is given twice");
     }

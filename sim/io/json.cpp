@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDeepest = 100;
+constexpr int kDeepestValue = 100;
 constexpr std::uint64_t kLargestWhole = std::numeric_limits<std::int64_t>::max();
 
 struct JsonBuilder {
@@ -61,7 +61,7 @@ std::string to_json(const Detail& value, int indent) {
 std::optional<Detail> from_json(std::string_view text) {
   bool is_deep = false;
   const auto watch = [&](int depth, Json::parse_event_t, const Json&) {
-    return !(is_deep = is_deep || depth > kDeepest);
+    return !(is_deep = is_deep || depth > kDeepestValue);
   };
   const Json json = Json::parse(text, watch, false);
   if (json.is_discarded() || is_deep) return std::nullopt;

@@ -11,9 +11,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 constexpr std::int64_t kMostCopies = 4096;
-constexpr std::int64_t kMostStages = 1'000'000;
 constexpr std::size_t kMostProblems = 1000;  // each is a sentence, and an alias repeats it
 
 /// The names of the model and the platform, and the problems found so far.
@@ -260,7 +258,7 @@ Figures read_figures(Resolver& names, const YamlNode& node) {
   return figures;
 }
 
-PlanHeader read_header(const YamlNode& root) {
+PlanHeader read_plan_header(const YamlNode& root) {
   check_schema(root, "stagecraft/plan/1");
   PlanHeader header;
   const auto set = [&](std::string_view key, std::string& into) {
@@ -278,7 +276,7 @@ PlanHeader read_header(const YamlNode& root) {
 }  // namespace
 
 PlanHeader parse_plan_header(std::string_view text, const std::string& file_name) {
-  return read_header(parse_yaml(text, file_name));
+  return read_plan_header(parse_yaml(text, file_name));
 }
 
 PlanHeader read_plan_header(const std::string& path) { return parse_plan_header(read_text_file(path), path); }
@@ -289,7 +287,7 @@ PlanReading parse_plan(std::string_view text, const std::string& file_name, cons
 }
 
 PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const Platform& platform) {
-  const PlanHeader header = read_header(root);
+  const PlanHeader header = read_plan_header(root);
   root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "microbatch_size",
                    "microbatches", "schedule", "training", "stages", "pattern", "predicted"});
   PlanReading reading;

@@ -67,12 +67,12 @@ Detail level_list(const Platform& platform) {
 }
 
 /// A matrix over all pairs of devices, row by row, in the order of the list; null if there are too many devices.
-struct Pairs {
+struct PairMatrix {
   Detail bandwidth;
   Detail latency;
 };
-Pairs pair_matrices(const Platform& platform) {
-  Pairs pairs;
+PairMatrix pair_matrices(const Platform& platform) {
+  PairMatrix pairs;
   if (platform.devices.size() > kMostPairedDevices) return pairs;
   Detail::List bandwidths;
   Detail::List latencies;
@@ -118,7 +118,7 @@ std::string write_request(const PlannerQuestion& question) {
                       {"devices", device_list(graph, question.platform)},
                       {"hosts", host_list(question.platform)},
                       {"levels", level_list(question.platform)}};
-  Pairs pairs = pair_matrices(question.platform);
+  PairMatrix pairs = pair_matrices(question.platform);
   root.emplace_back("bandwidth", std::move(pairs.bandwidth));
   root.emplace_back("latency_s", std::move(pairs.latency));
   return to_json(root, -1) + "\n";

@@ -12,8 +12,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostStages = 1'000'000;
-constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 constexpr std::size_t kMostActions = 4'000'000;  ///< in one file, ranges written out
 
 constexpr const char* kActionForm = "an action such as 'F0.3', made of a kind, a stage, a point and a microbatch";
@@ -109,13 +107,14 @@ std::vector<Action> read_step_text(const YamlNode& node) {
 
 /// A whole number, possibly negative.
 std::int32_t read_priority(const YamlNode& node) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const std::string expected = "a whole number from -" + std::to_string(kMost) + " to " + std::to_string(kMost);
+  constexpr std::int64_t kMostPriority = std::numeric_limits<std::int32_t>::max();
+  const std::string expected =
+      "a whole number from -" + std::to_string(kMostPriority) + " to " + std::to_string(kMostPriority);
   if (node.kind() != YamlKind::Text) node.fail_expected(expected);
   if (node.is_quoted()) node.fail_expected(expected, "write it without quotes");
   const std::string_view text = node.text();
   const bool negative = text.starts_with('-');
-  const auto magnitude = number(text.substr(negative ? 1 : 0), kMost);
+  const auto magnitude = number(text.substr(negative ? 1 : 0), kMostPriority);
   if (!magnitude) node.fail_expected(expected);
   const auto value = static_cast<std::int32_t>(*magnitude);
   return negative ? -value : value;

@@ -33,6 +33,9 @@ namespace stagecraft {
 [[nodiscard]] std::string read_text(const YamlNode& node);
 /// Text that is not empty and has no control characters.
 [[nodiscard]] std::string read_name(const YamlNode& node);
+// The largest numbers that the readers of plans, orders, events and answers accept.
+constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
+constexpr std::int64_t kMostStages = 1'000'000;
 constexpr std::uint64_t kMostDetailNodes = 500'000;
 /// Any value: unquoted `true`, `false` and numbers become such, all else text, lists and records. Refuses a value of
 /// more than `most` nodes before it reads any, because a Detail keeps all of them; the content of an alias counts each

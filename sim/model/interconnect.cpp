@@ -135,8 +135,6 @@ const PcieNode* tree_of(const NodeKind& kind) {
   return kind.interconnect ? std::get_if<PcieNode>(&kind.interconnect->shape) : nullptr;
 }
 
-std::uint64_t directions(const LinkSpec& link) { return link.duplex == Duplex::Half ? 1 : 2; }
-
 }  // namespace
 
 std::vector<DevicePair> linked_pairs(const Interconnect& interconnect, std::uint32_t device_count) {

@@ -10,8 +10,6 @@ namespace {
 
 std::string node_name(std::uint32_t node) { return "node" + std::to_string(node); }
 
-std::uint64_t directions(const LinkSpec& link) { return link.duplex == Duplex::Half ? 1 : 2; }
-
 const std::optional<LinkSpec>& port_of(const Network& network) {
   static const std::optional<LinkSpec> kNone;
   if (const auto* switched = std::get_if<SwitchedNetwork>(&network)) return switched->port;

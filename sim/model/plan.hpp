@@ -70,6 +70,8 @@ struct Stage {
 
 /// The devices of a stage, replica by replica in the order of turns.
 [[nodiscard]] std::vector<DeviceId> devices_of(const Stage& stage);
+/// Whether a replica of the one and a replica of the other have the same devices.
+[[nodiscard]] bool share_a_device(const Stage& a, const Stage& b);
 
 /// The actions of one kind, in the stage's order.
 template <class Action>

@@ -23,6 +23,8 @@ struct LinkSpec {
   Sharing sharing = Sharing::Fair;
   friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
 };
+/// How many links such a link is: one in each direction, or one for both.
+[[nodiscard]] inline std::uint64_t directions(const LinkSpec& link) { return link.duplex == Duplex::Half ? 1 : 2; }
 
 struct DeviceKind {
   std::string name;

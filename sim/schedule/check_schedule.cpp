@@ -242,10 +242,6 @@ void refuse_marks(Judge& judge) {
   }
 }
 
-bool share_a_device(const Stage& a, const Stage& b) {
-  return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
-}
-
 /// Checks that a channel lists each transfer at most once, and a strict channel all of them.
 void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std::string& name) {
   std::array<std::map<std::uint32_t, int>, 2> listed;

@@ -134,6 +134,17 @@ ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platfo
   return std::get<ScheduleProgram>(std::move(compiled));
 }
 
+ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight, const std::string& keeps) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::optional<std::int64_t>& cap = plan.stages[s].in_flight;
+    if (!cap || *cap >= in_flight[s]) continue;
+    return {{keeps + std::to_string(in_flight[s]) + " microbatches of stage " + std::to_string(s) +
+                 " in flight, more than its cap of " + std::to_string(*cap),
+             ""}};
+  }
+  return {};
+}
+
 std::string schedule_text(const ScheduleChoice& choice) {
   std::string text = choice.name;
   for (const auto& [name, value] : choice.parameters) text += "," + name + "=" + value_text(value);

@@ -63,6 +63,11 @@ struct ScheduleFamily {
 /// The same, but **throws** InputError for the first refusal.
 [[nodiscard]] ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
+/// One refusal for the first stage whose cap is below the number of microbatches that the schedule keeps in flight
+/// there. `keeps` begins its sentence: `gpipe keeps all `.
+[[nodiscard]] ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight,
+                                            const std::string& keeps);
+
 /// The schedule as it is written on the command line: `1f1b-star,release=asap`.
 [[nodiscard]] std::string schedule_text(const ScheduleChoice& choice);
 

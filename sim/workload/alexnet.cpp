@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kPooledEdge = 6;  ///< torchvision's AdaptiveAvgPool2d((6, 6))
+constexpr std::int64_t kAlexnetPooledEdge = 6;  ///< torchvision's AdaptiveAvgPool2d((6, 6))
 
 struct Step {
   ConvolutionSize convolution;
@@ -64,7 +64,7 @@ Architecture alexnet(const std::string& name, const AlexnetSize& size) {
   for (std::size_t i = 0; i < kSteps.size(); ++i) {
     tensor = add_step(draft, std::to_string(i + 1), tensor, kSteps.at(i));
   }
-  tensor = add_adaptive_average(draft, "avgpool", tensor, kPooledEdge);
+  tensor = add_adaptive_average(draft, "avgpool", tensor, kAlexnetPooledEdge);
   tensor = add_dense(draft, "6", add_dropout(draft, "drop6", tensor), size.hidden);
   tensor = add_activation(draft, "6", tensor);
   tensor = add_dense(draft, "7", add_dropout(draft, "drop7", tensor), size.hidden);

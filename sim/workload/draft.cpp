@@ -5,7 +5,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kDropoutMaskBytes = 1;     ///< one byte per value
 constexpr std::int64_t kNormStatisticsBytes = 8;  ///< mean and reciprocal deviation of each row, fp32
 constexpr std::int64_t kRmsStatisticsBytes = 4;   ///< reciprocal root mean square of each row, fp32
 

@@ -8,7 +8,8 @@
 
 namespace stagecraft {
 
-constexpr std::int64_t kTokenBytes = 8;  ///< token numbers are 64-bit integers
+constexpr std::int64_t kTokenBytes = 8;        ///< token numbers are 64-bit integers
+constexpr std::int64_t kDropoutMaskBytes = 1;  ///< one byte per value
 
 /// Which layer and which block the operators being added belong to.
 struct DraftLabel {

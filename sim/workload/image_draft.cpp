@@ -8,8 +8,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kValueBytes = 4;
-constexpr std::int64_t kPoolIndexBytes = 8;    ///< PyTorch keeps 64-bit indices of the maxima
-constexpr std::int64_t kDropoutMaskBytes = 1;  ///< one byte per value
+constexpr std::int64_t kPoolIndexBytes = 8;  ///< PyTorch keeps 64-bit indices of the maxima
 
 /// An operator on one tensor that gives one of the same shape; the functions below change what differs.
 Operator operator_on(const ImageTensor& input) {

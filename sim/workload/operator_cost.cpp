@@ -8,7 +8,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kParameterBytes = 4.0;
+constexpr double kBytesPerParameter = 4.0;
 /// TensorFlow's default limit for what a convolution algorithm may allocate (TF_CUDNN_WORKSPACE_LIMIT_IN_MB).
 constexpr Bytes kMostScratch{std::int64_t{1} << 32};
 constexpr double kWinogradWeightExpansion = 36.0 / 9.0;  ///< a 3x3 filter becomes 6x6 points
@@ -35,7 +35,7 @@ Work work_of(const Operator& op, const DeviceDescription& device, Precision prec
   Work work;
   work.input = value * static_cast<double>(op.input_values);
   work.output = value * static_cast<double>(op.output_values);
-  work.parameters = kParameterBytes * static_cast<double>(op.parameters + op.tied_parameters);
+  work.parameters = kBytesPerParameter * static_cast<double>(op.parameters + op.tied_parameters);
   work.kept = samples * static_cast<double>(op.saved_bytes) + value * static_cast<double>(op.saved_values);
   if (op.kind != OperatorKind::Pooling && op.saves_input) work.kept += work.input;
   if (op.saves_output) work.kept += work.output;
@@ -94,7 +94,7 @@ OperatorCost memory_bound_cost(const Work& work, const DeviceDescription& device
 /// The time of one step, which reads its own parameters anew and its part of the sequence's tensors.
 Seconds step_time(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
   const Flops flops(2.0 * samples * static_cast<double>(op.recurrence.macs));
-  const double own = kParameterBytes * static_cast<double>(op.recurrence.parameters);
+  const double own = kBytesPerParameter * static_cast<double>(op.recurrence.parameters);
   return kernel_time(device, flops, work.rate,
                      own + (work.output + work.kept) / static_cast<double>(op.recurrence.steps));
 }
@@ -104,7 +104,7 @@ Seconds step_time(const Operator& op, const Work& work, const DeviceDescription&
 OperatorCost recurrent_cost(const Operator& op, const Work& work, const DeviceDescription& device, double samples) {
   const auto steps = static_cast<double>(op.recurrence.steps);
   const Flops stepped(2.0 * samples * steps * static_cast<double>(op.recurrence.macs));
-  const double step_weights = kParameterBytes * static_cast<double>(op.recurrence.parameters);
+  const double step_weights = kBytesPerParameter * static_cast<double>(op.recurrence.parameters);
   const Seconds all_inputs =
       kernel_time(device, work.flops - stepped, work.rate, work.input + work.kept + (work.parameters - step_weights));
   const Seconds all_states = kernel_time(device, stepped, work.rate, work.output + work.kept + step_weights);

@@ -9,7 +9,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kPooledEdge = 7;  ///< torchvision's AdaptiveAvgPool2d((7, 7))
+constexpr std::int64_t kVggPooledEdge = 7;  ///< torchvision's AdaptiveAvgPool2d((7, 7))
 
 void require_positive(const VggSize& size) {
   bool positive = size.image > 0 && size.hidden > 0 && size.classes > 0 && !size.blocks.empty();
@@ -54,7 +54,7 @@ Architecture vgg(const std::string& name, const VggSize& size) {
     begin_layer(draft, "pool" + number);
     tensor = add_max_pool(draft, "pool" + number, tensor, {.extent = 2, .stride = 2});
   }
-  tensor = add_adaptive_average(draft, "avgpool", tensor, kPooledEdge);
+  tensor = add_adaptive_average(draft, "avgpool", tensor, kVggPooledEdge);
   for (const std::string place : {"6", "7"}) {
     begin_block(draft, "fc" + place);
     begin_layer(draft, "fc" + place);

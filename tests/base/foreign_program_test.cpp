@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-namespace stagecraft {
+namespace stagecraft::foreign_program_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,4 +193,4 @@ TEST_CASE("foreign program: it dies with us, and its children do") {
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::foreign_program_test

@@ -45,7 +45,7 @@ void replay_random_exchange(benchmark::State& state) {
   const Platform platform =
       state.range(1) != 0 ? test::cluster_of_eights(nodes, test::half_fat_tree()) : test::cluster_of_eights(nodes);
   test::Work work(8 * nodes);
-  for (const test::Transfer& transfer : test::random_exchange(8 * nodes, 1)) {
+  for (const test::FluidTransfer& transfer : test::random_exchange(8 * nodes, 1)) {
     work.send(transfer.from, transfer.to, transfer.bytes);
   }
   const OpGraph graph = work.finished();

@@ -6,7 +6,8 @@
 
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::outages_test {
+
 using namespace stagecraft::hand_made;
 
 namespace {
@@ -54,3 +55,5 @@ TEST_CASE("outages: hosts never fail, and an operation without places waits for 
   CHECK_FALSE(outages.hold(1, send(host, host)));
   CHECK(outages.hold(2, send(host, 0)));
 }
+
+}  // namespace stagecraft::outages_test

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::span_log_test {
+
 using namespace stagecraft::hand_made;
 
 namespace {
@@ -99,3 +100,5 @@ TEST_CASE("span log: an operation on several devices comes once for each, its me
   run.end(0, 2);
   CHECK(run.seen == "0@0 1-2* 0@1 1-2 ");
 }
+
+}  // namespace stagecraft::span_log_test

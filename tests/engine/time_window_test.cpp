@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::time_window_test {
 
 namespace {
 
@@ -58,3 +58,5 @@ TEST_CASE("time window: a bound on the end changes when pieces are summed, not w
     for (std::uint32_t account = 0; account < 3; ++account) CHECK(eager.sum(account) == lazy.sum(account));
   }
 }
+
+}  // namespace stagecraft::time_window_test

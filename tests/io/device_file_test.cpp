@@ -6,7 +6,7 @@
 
 #include <string>
 
-using namespace stagecraft;
+namespace stagecraft::device_file_test {
 
 namespace {
 
@@ -65,3 +65,5 @@ TEST_CASE("device file: defects are refused where they are") {
   CHECK(refusal("schema: stagecraft/device/1\ndevice: d\nsource: s\nmemory: 0 B\n") ==
         "d.yaml:4:9: memory: expected a size of more than zero, found '0 B'");
 }
+
+}  // namespace stagecraft::device_file_test

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-using namespace stagecraft;
+namespace stagecraft::import_pipedream_test {
 
 namespace {
 
@@ -164,3 +164,5 @@ TEST_CASE("import pipedream: DAPPLE's profiles, with edges indented by blanks an
     CHECK(std::abs(static_cast<double>(totals(graph).parameters.value()) / 1e6 - expected.parameters_mb) < 0.06);
   }
 }
+
+}  // namespace stagecraft::import_pipedream_test

@@ -29,8 +29,7 @@
 #include <utility>
 #include <vector>
 
-using namespace stagecraft;
-
+namespace stagecraft::json_schema_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -171,8 +170,7 @@ class Validator {
 const fs::path kSource = STAGECRAFT_SOURCE_DIR;
 const fs::path kGood = kSource / "tests/vectors/good";
 
-/// The name of the format between the slashes of `schema: stagecraft/NAME/1`, without reading the whole file as YAML;
-/// empty for a file without one.
+/// NAME in `schema: stagecraft/NAME/1`, without reading the file as YAML; empty if there is none.
 std::string format_of(const fs::path& path) {
   const std::string text = read_text_file(path.string());
   const std::size_t key = text.find("schema");
@@ -398,3 +396,5 @@ TEST_CASE("json schema: defects of a study that a schema can see are refused by 
 TEST_CASE("json schema: an unknown name lists the known ones") {
   CHECK_THROWS_WITH_AS(static_cast<void>(json_schema("plam")), doctest::Contains("did you mean 'plan'?"), InputError);
 }
+
+}  // namespace stagecraft::json_schema_test

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-using namespace stagecraft;
+namespace stagecraft::yaml_node_test {
 
 namespace {
 
@@ -196,3 +196,5 @@ TEST_CASE("text file: only well-formed UTF-8 is text") {
     CHECK_THROWS_AS(check_text(bad, "f"), InputError);
   }
 }
+
+}  // namespace stagecraft::yaml_node_test

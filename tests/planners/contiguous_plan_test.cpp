@@ -16,7 +16,8 @@
 #include <variant>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::contiguous_plan_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -165,3 +166,5 @@ TEST_CASE("contiguous: the optimizer steps of the slowest device count") {
   CHECK(chain.load(0, 4) == 32'000'000'000);
   CHECK(chain.load(2, 3) == 11'000'000'000);
 }
+
+}  // namespace stagecraft::contiguous_plan_test

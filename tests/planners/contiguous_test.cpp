@@ -9,7 +9,8 @@
 #include <optional>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::contiguous_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -292,3 +293,5 @@ TEST_CASE("contiguous: where every cut is hopeless there is one stage, or none")
   CHECK_FALSE(madpipe::pipedream_cut(endless.chain()).has_value());
   CHECK(best_contiguous(endless.with_memory(611).chain()).has_value());
 }
+
+}  // namespace stagecraft::contiguous_test

@@ -15,7 +15,8 @@
 #include <limits>
 #include <random>
 
-using namespace stagecraft;
+namespace stagecraft::dapple_test {
+
 using namespace stagecraft::testing;
 using dapple::Answer;
 using dapple::Block;
@@ -336,3 +337,5 @@ TEST_CASE("dapple: what it does not plan for is refused") {
   CHECK(plan_of(run("gpipe", "auto")).schedule.name == "gpipe");
   CHECK(plan_of(run("1f1b", "a")).schedule.name == "1f1b");
 }
+
+}  // namespace stagecraft::dapple_test

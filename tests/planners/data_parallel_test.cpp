@@ -5,7 +5,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace stagecraft;
+namespace stagecraft::data_parallel_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -94,3 +95,5 @@ TEST_CASE("data-parallel: each microbatch may be divided among all devices") {
   REQUIRE(std::holds_alternative<Infeasible>(none));
   CHECK(std::get<Infeasible>(none).reason == "a microbatch of 3 samples cannot be divided among 4 devices");
 }
+
+}  // namespace stagecraft::data_parallel_test

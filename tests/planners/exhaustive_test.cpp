@@ -14,7 +14,8 @@
 #include <limits>
 #include <random>
 
-using namespace stagecraft;
+namespace stagecraft::exhaustive_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -326,3 +327,5 @@ TEST_CASE("exhaustive: the claim is worked out by hand") {
   const auto& runner_up = std::get<Detail::Record>(entry(best.details, "runner_up").value);
   CHECK(std::get<double>(entry(runner_up, "time_s").value) == doctest::Approx(46.0).epsilon(1e-12));
 }
+
+}  // namespace stagecraft::exhaustive_test

@@ -10,7 +10,8 @@
 #include <limits>
 #include <random>
 
-using namespace stagecraft;
+namespace stagecraft::gpipe_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -119,3 +120,5 @@ TEST_CASE("gpipe: recomputes whole stages on request and then keeps what enters 
   CHECK(plan.predicted.iteration_time->value() == doctest::Approx(72.0).epsilon(1e-12));
   CHECK(plan.predicted.peak_memory[0].second == Bytes(800 + 20 + 80 + 10));
 }
+
+}  // namespace stagecraft::gpipe_test

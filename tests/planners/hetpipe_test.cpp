@@ -14,7 +14,8 @@
 #include <random>
 #include <set>
 
-using namespace stagecraft;
+namespace stagecraft::hetpipe_test {
+
 using namespace stagecraft::testing;
 using hetpipe::Allocation;
 using hetpipe::virtual_workers;
@@ -212,3 +213,5 @@ TEST_CASE("hetpipe: a link that is missing inside a worker is refused") {
   form.default_link.reset();
   CHECK_THROWS_AS((void)run_planner(planner(), chain({1, 1, 1}), build_platform(spec)), InputError);
 }
+
+}  // namespace stagecraft::hetpipe_test

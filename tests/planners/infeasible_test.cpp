@@ -8,7 +8,8 @@
 
 #include <random>
 
-using namespace stagecraft;
+namespace stagecraft::infeasible_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -72,3 +73,5 @@ TEST_CASE("infeasible: the smallest memory counts what is reserved, and leaves l
   CHECK(std::get<Infeasible>(result).smallest_memory == Bytes(417));
   CHECK(std::get<Infeasible>(result).excess == Bytes(410 - 293));
 }
+
+}  // namespace stagecraft::infeasible_test

@@ -9,7 +9,8 @@
 #include <optional>
 #include <variant>
 
-using namespace stagecraft;
+namespace stagecraft::least_memory_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -65,3 +66,5 @@ TEST_CASE("least memory: a quicker yes or no takes the place of the planner's") 
   CHECK(least_found(threshold_planner(Bytes(5000), MemorySearch{Bytes(6000), quick}, asked)) == Bytes(6000));
   CHECK(asked == 1);
 }
+
+}  // namespace stagecraft::least_memory_test

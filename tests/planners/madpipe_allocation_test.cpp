@@ -16,9 +16,9 @@
 #include <tuple>
 #include <vector>
 
+namespace stagecraft::madpipe_allocation_test {
 namespace {
 
-using namespace stagecraft;
 using namespace stagecraft::testing;
 using madpipe::Allocation;
 using madpipe::AllocationSettings;
@@ -379,3 +379,4 @@ TEST_CASE("MadPipe: a grid rounds up to its next point") {
 }
 
 }  // namespace
+}  // namespace stagecraft::madpipe_allocation_test

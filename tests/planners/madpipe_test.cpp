@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::madpipe_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -250,3 +251,5 @@ TEST_CASE("madpipe: refuses other schedules and grids that are none") {
   }
   CHECK(std::holds_alternative<Planned>(ask("madpipe", instance, {{"grid", "2/2/2"}})));
 }
+
+}  // namespace stagecraft::madpipe_test

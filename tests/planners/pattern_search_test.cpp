@@ -8,7 +8,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace stagecraft;
+namespace stagecraft::pattern_search_test {
+
 using namespace stagecraft::testing;
 using namespace stagecraft::madpipe;
 
@@ -127,3 +128,5 @@ TEST_CASE("madpipe patterns: the checker of these tests sees what is wrong") {
   short_of_one.operations.pop_back();
   CHECK_FALSE(check_pattern(chain, kOfM2, short_of_one).problems.empty());
 }
+
+}  // namespace stagecraft::pattern_search_test

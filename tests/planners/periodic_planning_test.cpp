@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-namespace stagecraft {
+namespace stagecraft::periodic_planning_test {
 namespace {
 
 PlanResult plan_star(const std::string& planner, const LayerGraph& graph, const Platform& platform,
@@ -95,4 +95,4 @@ TEST_CASE("periodic planning: an optimizer step counts in the backward, for plan
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::periodic_planning_test

@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::pipedream_reference_test {
+
 using namespace stagecraft::testing;
 using pipedream::Answer;
 using pipedream::DownSets;
@@ -233,3 +234,5 @@ TEST_CASE("pipedream timing: planning takes a hundredth of the original's time, 
   }
   if (worst > 0.0) MESSAGE("largest share of its limit: " << worst << " for " << slowest);
 }
+
+}  // namespace stagecraft::pipedream_reference_test

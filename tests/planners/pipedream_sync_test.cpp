@@ -8,7 +8,8 @@
 
 #include <random>
 
-using namespace stagecraft;
+namespace stagecraft::pipedream_sync_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -66,3 +67,5 @@ TEST_CASE("pipedream-sync: one version of the weights where pipedream keeps seve
 TEST_CASE("pipedream-sync: a schedule that never flushes is refused") {
   CHECK_THROWS_AS((void)run_with(planner(), "pipedream", chain({1}), flat_platform(2)), InputError);
 }
+
+}  // namespace stagecraft::pipedream_sync_test

@@ -11,7 +11,8 @@
 
 #include <random>
 
-using namespace stagecraft;
+namespace stagecraft::pipedream_test {
+
 using namespace stagecraft::testing;
 using pipedream::Answer;
 using pipedream::DownSets;
@@ -290,3 +291,5 @@ TEST_CASE("pipedream: a layer that no state reaches is refused by name") {
   graph.edges.pop_back();
   CHECK_THROWS_WITH_AS((void)run_planner(planner(), graph, flat_platform(2)), doctest::Contains("'l2'"), InputError);
 }
+
+}  // namespace stagecraft::pipedream_test

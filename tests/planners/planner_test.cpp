@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace stagecraft;
+namespace stagecraft::planner_test {
 
 TEST_CASE("registry: every planner is found by its name, and its option table is consistent") {
   CHECK_FALSE(all_planners().empty());
@@ -24,3 +24,5 @@ TEST_CASE("registry: every planner is found by its name, and its option table is
 TEST_CASE("registry: an unknown planner is refused with the nearest name") {
   CHECK_THROWS_WITH_AS((void)find_planner("unifrom"), doctest::Contains("uniform"), InputError);
 }
+
+}  // namespace stagecraft::planner_test

@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::spp_order_test {
+
 using namespace stagecraft::spp;
 using namespace stagecraft::testing;
 
@@ -266,3 +267,5 @@ TEST_CASE("spp: devices that are not connected are named") {
   CHECK_THROWS_WITH_AS((void)pair_bandwidths(platform),
                        doctest::Contains("'gpu2' and 'gpu0' of platform 'flat' are not connected"), InputError);
 }
+
+}  // namespace stagecraft::spp_order_test

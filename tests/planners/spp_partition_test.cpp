@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::spp_partition_test {
+
 using namespace stagecraft::spp;
 using namespace stagecraft::testing;
 
@@ -278,3 +279,5 @@ TEST_CASE("spp: a table that would not fit is refused before anything is compute
   CHECK_NOTHROW(require_partition_size(64, 256));
   CHECK_NOTHROW(require_partition_size(1, 1));
 }
+
+}  // namespace stagecraft::spp_partition_test

@@ -11,7 +11,8 @@
 
 #include <algorithm>
 
-using namespace stagecraft;
+namespace stagecraft::spp_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -222,3 +223,5 @@ TEST_CASE("spp: the order of the platform may be worse than that of the cuts") {
   CHECK(detail(identity, "device_order") == Detail(Detail::List{"gpu0", "gpu1", "gpu2", "gpu3"}));
   CHECK(*identity.plan.predicted.iteration_time > Seconds(33));
 }
+
+}  // namespace stagecraft::spp_test

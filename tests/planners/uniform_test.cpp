@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <random>
 
-using namespace stagecraft;
+namespace stagecraft::uniform_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -142,3 +143,5 @@ TEST_CASE("uniform: times scaled by k scale the claim and leave the cuts") {
   CHECK(larger.predicted.iteration_time->value() ==
         doctest::Approx(4 * plan.predicted.iteration_time->value()).epsilon(1e-12));
 }
+
+}  // namespace stagecraft::uniform_test

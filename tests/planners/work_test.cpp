@@ -6,7 +6,7 @@
 
 #include <string>
 
-using namespace stagecraft;
+namespace stagecraft::work_test {
 
 namespace {
 
@@ -40,3 +40,5 @@ TEST_CASE("work: the option that raises a limit is named") {
   CHECK(refusal({.what = "the search", .steps = 1e300, .unit = "plans", .remedy = "merge layers"}, limit)
             .starts_with("the search would take more than 1e+15 plans, more than 7.5 (option"));
 }
+
+}  // namespace stagecraft::work_test

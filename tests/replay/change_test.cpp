@@ -1,4 +1,5 @@
 // Changes during a run, with values worked out by hand.
+#include "tests/replay/near.hpp"
 #include "tests/replay/runs.hpp"
 
 #include <doctest/doctest.h>
@@ -9,13 +10,13 @@ namespace stagecraft {
 namespace {
 
 using test::evaluated;
+using test::near;
 using test::replayed;
 using test::Times;
 using test::Wiring;
 using test::Work;
 
 LinkSpec fair(double bandwidth, double latency) { return {BytesPerSecond(bandwidth), Seconds(latency)}; }
-doctest::Approx near(double value) { return doctest::Approx(value).epsilon(1e-12).scale(1e-9); }
 Event at(double seconds, decltype(Event::change) change) { return {Seconds(seconds), std::nullopt, change}; }
 
 Platform pair(double bandwidth, double latency) { return Wiring(2).connect(0, 1, fair(bandwidth, latency)).build(); }

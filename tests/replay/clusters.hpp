@@ -46,9 +46,9 @@ inline Plan replicated(std::uint32_t stages, std::uint32_t replicas, std::int64_
 }
 
 /// A transfer from each device to another one picked at random, of up to two gigabytes, all at once.
-inline std::vector<Transfer> random_exchange(std::uint32_t devices, std::uint32_t seed) {
+inline std::vector<FluidTransfer> random_exchange(std::uint32_t devices, std::uint32_t seed) {
   std::mt19937 random(seed);
-  std::vector<Transfer> transfers;
+  std::vector<FluidTransfer> transfers;
   for (std::uint32_t from = 0; from < devices; ++from) {
     const auto to = (from + 1 + static_cast<std::uint32_t>(random() % (devices - 1))) % devices;
     transfers.push_back({from, to, 0.0, 1 + static_cast<std::int64_t>(random() % 2'000'000'000)});

@@ -1,5 +1,6 @@
 // Exclusive links (docs/reference/formats/platform.md): a transfer holds all of them on its route for latency +
 // bytes/bandwidth.
+#include "tests/replay/near.hpp"
 #include "tests/replay/runs.hpp"
 
 #include <doctest/doctest.h>
@@ -8,6 +9,7 @@ namespace stagecraft {
 namespace {
 
 using test::evaluated;
+using test::near;
 using test::replayed;
 using test::Times;
 using test::Wiring;
@@ -16,10 +18,9 @@ using test::Work;
 LinkSpec exclusive(double bandwidth, double latency) {
   return {BytesPerSecond(bandwidth), Seconds(latency), Duplex::Full, Sharing::Exclusive};
 }
-LinkSpec fair(double bandwidth, double latency) {
+LinkSpec fair_link(double bandwidth, double latency) {
   return {BytesPerSecond(bandwidth), Seconds(latency), Duplex::Full, Sharing::Fair};
 }
-doctest::Approx near(double value) { return doctest::Approx(value).epsilon(1e-12).scale(1e-9); }
 
 // d = l + n/b each. Ready at 0 (in order of id), then the one that became ready at d/2, though its id is smaller.
 TEST_CASE("replay: an exclusive link serves in order of ready time, then id") {
@@ -66,7 +67,7 @@ TEST_CASE("replay: on a mixed route the exclusive link bounds and the fair one i
     Wiring wiring(4);
     const std::size_t a = wiring.cable(exclusive(bandwidth, 0));
     const std::size_t b = wiring.cable(exclusive(bandwidth, 0));
-    const std::size_t common = wiring.cable(fair(3e9, 0));
+    const std::size_t common = wiring.cable(fair_link(3e9, 0));
     const Platform platform = wiring.route(0, 2, {a, common}).route(1, 3, {b, common}).build();
     Work work(4);
     const OpId one = work.send(0, 2, 3000000);
@@ -83,7 +84,7 @@ TEST_CASE("replay: on a mixed route the exclusive link bounds and the fair one i
 TEST_CASE("replay: an exclusive link stays held while its transfer is slowed by sharing") {
   Wiring wiring(3);
   const std::size_t own = wiring.cable(exclusive(100e9, 0));
-  const std::size_t common = wiring.cable(fair(1e9, 0));
+  const std::size_t common = wiring.cable(fair_link(1e9, 0));
   const Platform platform = wiring.route(0, 2, {own, common}).route(1, 2, {common}).build();
   Work work(3);
   const OpId first = work.send(0, 2, 1000000);

@@ -14,15 +14,15 @@ namespace stagecraft {
 namespace {
 
 using test::built;
+using test::FluidTransfer;
 using test::link_of;
 using test::nodes_of;
-using test::Transfer;
 
-std::vector<Transfer> random_transfers(std::uint32_t devices, std::uint32_t seed) {
+std::vector<FluidTransfer> random_transfers(std::uint32_t devices, std::uint32_t seed) {
   std::mt19937 random(seed);
-  std::vector<Transfer> transfers;
+  std::vector<FluidTransfer> transfers;
   for (int i = 0; i < 60; ++i) {
-    Transfer transfer;
+    FluidTransfer transfer;
     transfer.from = static_cast<std::uint32_t>(random() % devices);
     transfer.to = (transfer.from + 1 + static_cast<std::uint32_t>(random() % (devices - 1))) % devices;
     transfer.start = static_cast<double>(random() % 12);  // several at once
@@ -88,7 +88,7 @@ TEST_CASE("replay: random transfers over every topology end when the fluid model
     for (std::uint32_t seed = 1; seed <= 5; ++seed) {
       CAPTURE(seed);
       const auto devices = static_cast<std::uint32_t>(topology.platform.devices.size());
-      const std::vector<Transfer> transfers = random_transfers(devices, seed);
+      const std::vector<FluidTransfer> transfers = random_transfers(devices, seed);
       const std::vector<double> expected = test::expected_ends(topology.platform, transfers);
       const std::vector<double> ends = test::replayed_ends(topology.platform, transfers);
       const std::vector<double> without_leaving_out = test::replayed_ends(every_link, transfers);

@@ -13,7 +13,7 @@
 // are held to.
 namespace stagecraft::test {
 
-struct Transfer {
+struct FluidTransfer {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   double start = 0.0;
@@ -55,10 +55,10 @@ inline void share(const Platform& platform, std::vector<Fluid*> flows) {
 }
 
 /// When each transfer ends, by letting the fluid run from one start or end to the next.
-inline std::vector<double> expected_ends(const Platform& platform, const std::vector<Transfer>& transfers) {
+inline std::vector<double> expected_ends(const Platform& platform, const std::vector<FluidTransfer>& transfers) {
   std::vector<Fluid> fluids;
   Route route;
-  for (const Transfer& transfer : transfers) {
+  for (const FluidTransfer& transfer : transfers) {
     if (!find_route(platform, PlaceId(transfer.from), PlaceId(transfer.to), route)) throw InternalError("no way");
     fluids.push_back({route.links, transfer.start + route.latency.value(), static_cast<double>(transfer.bytes)});
   }
@@ -87,10 +87,10 @@ inline std::vector<double> expected_ends(const Platform& platform, const std::ve
 }
 
 /// The same by the replay.
-inline std::vector<double> replayed_ends(const Platform& platform, const std::vector<Transfer>& transfers) {
+inline std::vector<double> replayed_ends(const Platform& platform, const std::vector<FluidTransfer>& transfers) {
   Work work(static_cast<std::uint32_t>(platform.devices.size()));
   std::vector<OpId> ids;
-  for (const Transfer& transfer : transfers) {
+  for (const FluidTransfer& transfer : transfers) {
     const OpId wait = work.delay(transfer.start);
     ids.push_back(work.send(transfer.from, transfer.to, transfer.bytes, {wait}));
   }

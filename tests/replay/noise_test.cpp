@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace stagecraft {
+namespace stagecraft::noise_test {
 namespace {
 
 using Times = std::map<std::uint64_t, std::pair<double, double>>;
@@ -84,4 +84,4 @@ TEST_CASE("replay: sigma 0 is no noise, to the bit, with shared links too") {
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::noise_test

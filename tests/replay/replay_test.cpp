@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace stagecraft {
+namespace stagecraft::replay_test {
 namespace {
 
 using test::Wiring;
@@ -219,4 +219,4 @@ TEST_CASE("replay: a process runs one replay in place whose transfers meet, and 
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::replay_test

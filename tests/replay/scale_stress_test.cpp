@@ -91,7 +91,7 @@ TEST_CASE("scale: ten million asynchronous operations take no more memory than o
 
 TEST_CASE("scale: 512 transfers that all meet end when the fluid model says") {
   const Platform platform = test::cluster_of_eights(64, test::half_fat_tree());
-  const std::vector<test::Transfer> transfers = test::random_exchange(512, 7);
+  const std::vector<test::FluidTransfer> transfers = test::random_exchange(512, 7);
   const std::vector<double> expected = test::expected_ends(platform, transfers);
   const std::vector<double> ends = test::replayed_ends(platform, transfers);
   for (std::size_t i = 0; i < transfers.size(); ++i) CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
@@ -100,10 +100,10 @@ TEST_CASE("scale: 512 transfers that all meet end when the fluid model says") {
 // No link can carry its bytes faster than its bandwidth allows, and the one that is busiest need not wait.
 TEST_CASE("scale: 4096 transfers that all meet keep the busiest link full") {
   const Platform platform = test::cluster_of_eights(512, test::half_fat_tree());
-  const std::vector<test::Transfer> transfers = test::random_exchange(4096, 7);
+  const std::vector<test::FluidTransfer> transfers = test::random_exchange(4096, 7);
   std::vector<double> bytes(platform.links.size());
   Route route;
-  for (const test::Transfer& transfer : transfers) {
+  for (const test::FluidTransfer& transfer : transfers) {
     REQUIRE(find_route(platform, PlaceId(transfer.from), PlaceId(transfer.to), route));
     for (LinkId link : route.links) bytes[link.value()] += static_cast<double>(transfer.bytes);
   }

@@ -1,4 +1,5 @@
 // Flows that share links. Each case gives the expected instants as a formula above the code.
+#include "tests/replay/near.hpp"
 #include "tests/replay/runs.hpp"
 
 #include <doctest/doctest.h>
@@ -6,6 +7,7 @@
 namespace stagecraft {
 namespace {
 
+using test::near;
 using test::replayed;
 using test::Times;
 using test::Wiring;
@@ -15,10 +17,6 @@ constexpr double kGiga = 1e9;
 
 LinkSpec link(double bandwidth, double latency, Duplex duplex = Duplex::Full, Sharing sharing = Sharing::Fair) {
   return {BytesPerSecond(bandwidth), Seconds(latency), duplex, sharing};
-}
-
-doctest::Approx near(double value, double relative = 1e-12) {
-  return doctest::Approx(value).epsilon(relative).scale(1e-9);
 }
 
 TEST_CASE("replay: a transfer alone takes latency + bytes/bandwidth") {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace stagecraft {
+namespace stagecraft::topologies_test {
 namespace {
 
 using test::built;
@@ -281,4 +281,4 @@ TEST_CASE("topology: a ring all-reduce over nodes takes its closed form") {
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::topologies_test

@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-using namespace stagecraft;
+namespace stagecraft::sequence_networks_test {
 
 namespace {
 
@@ -199,3 +199,5 @@ TEST_CASE("sequence networks: sizes that do not fit together are refused") {
   CHECK_THROWS_AS(gnmt("g", {.layers = 1}), InputError);
   CHECK_THROWS_AS(gnmt("g", {.hidden = 1 << 20}), InputError);
 }
+
+}  // namespace stagecraft::sequence_networks_test

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-using namespace stagecraft;
+namespace stagecraft::traces_test {
 
 namespace {
 
@@ -89,3 +89,5 @@ TEST_CASE("traces: a profile says in its source that it was computed, how, and f
     CHECK(source.find(find_architecture(recipe.network)->source) != std::string::npos);
   }
 }
+
+}  // namespace stagecraft::traces_test

@@ -7,7 +7,7 @@ extern const ScheduleFamily family_1f1b;
 
 namespace {
 
-Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+Compilation compile_1f1b(const PlanContext& context, const Options& /*parameters*/) {
   return one_f_one_b_program(context, true, 1);
 }
 
@@ -19,7 +19,7 @@ const ScheduleFamily family_1f1b{
     .source = "PipeDream-Flush (Narayanan et al., ICML 2021); DAPPLE policy A (Fan et al., PPoPP 2021)",
     .synchronous = true,
     .parameters = {},
-    .compile = compile,
+    .compile = compile_1f1b,
 };
 
 }  // namespace stagecraft

@@ -245,7 +245,7 @@ Schedule orders_of(const Plan& plan, const Pattern& pattern, bool exclusive, Seg
   return std::move(unrolling.schedule);
 }
 
-Compilation compile(const PlanContext& context, const Options& parameters) {
+Compilation compile_1f1b_star(const PlanContext& context, const Options& parameters) {
   const std::optional<Seconds> asked = parse_seconds(parameters.word("period")).value;  // none for `least`
   if (const auto problem = problem_of(context, asked)) return ScheduleRefusals{{*problem, ""}};
   const Plan& plan = context.plan;
@@ -289,7 +289,7 @@ const ScheduleFamily family_1f1b_star{
                     std::string("timed"),
                     "timed: nothing starts before its time in the pattern; asap: only the order of the pattern is kept",
                     {"timed", "asap"}}},
-    .compile = compile,
+    .compile = compile_1f1b_star,
 };
 
 }  // namespace stagecraft

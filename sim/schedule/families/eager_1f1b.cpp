@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kEagerness = 2;
 
-Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+Compilation compile_eager_1f1b(const PlanContext& context, const Options& /*parameters*/) {
   return one_f_one_b_program(context, true, kEagerness);
 }
 
@@ -22,7 +22,7 @@ const ScheduleFamily family_eager_1f1b{
     .source = "DAPPLE policy B (Fan et al., PPoPP 2021)",
     .synchronous = true,
     .parameters = {},
-    .compile = compile,
+    .compile = compile_eager_1f1b,
 };
 
 }  // namespace stagecraft

@@ -10,18 +10,6 @@ extern const ScheduleFamily family_gpipe;
 
 namespace {
 
-/// Every forward comes before any backward, so a cap below the number of microbatches cannot be kept.
-ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight) {
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const std::optional<std::int64_t>& cap = plan.stages[s].in_flight;
-    if (!cap || *cap >= in_flight[s]) continue;
-    return {{"gpipe keeps all " + std::to_string(in_flight[s]) + " microbatches of stage " + std::to_string(s) +
-                 " in flight, more than its cap of " + std::to_string(*cap),
-             ""}};
-  }
-  return {};
-}
-
 /// The replica's microbatches whose local numbers are in the range.
 void add_range(const Replicas& replicas, ReplicaId id, ActionKind kind, Segment range, std::vector<Action>& actions) {
   for (std::int64_t i = range.begin; i < range.end; ++i) {
@@ -46,14 +34,15 @@ Schedule orders_of(const KeptPlan& kept, Segment segment) {
   return schedule;
 }
 
-Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+Compilation compile_gpipe(const PlanContext& context, const Options& /*parameters*/) {
   ScheduleProgram program;
   program.at_once = context.replicas.share_devices();
   program.reaches_in_flight = !program.at_once;
   for (StageId id : indices<StageId>(context.plan.stages.size())) {
     program.in_flight.push_back(context.replicas.count(context.replicas.of(id).front(), context.plan.microbatches));
   }
-  ScheduleRefusals refusals = cap_refusals(context.plan, program.in_flight);
+  // Every forward comes before any backward, so a cap below the number of microbatches cannot be kept.
+  ScheduleRefusals refusals = cap_refusals(context.plan, program.in_flight, "gpipe keeps all ");
   if (!refusals.empty()) return refusals;
   program.weight_versions.assign(context.plan.stages.size(), 1);
   const auto kept = context.kept;
@@ -75,7 +64,7 @@ const ScheduleFamily family_gpipe{
     .source = "GPipe (Huang et al., NeurIPS 2019)",
     .synchronous = true,
     .parameters = {},
-    .compile = compile,
+    .compile = compile_gpipe,
 };
 
 }  // namespace stagecraft

@@ -94,17 +94,6 @@ std::vector<std::int64_t> in_flight_of(const Ring& ring, std::int64_t microbatch
   return most;
 }
 
-ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight) {
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const std::optional<std::int64_t>& cap = plan.stages[s].in_flight;
-    if (!cap || *cap >= in_flight[s]) continue;
-    return {{"interleaved-1f1b keeps " + std::to_string(in_flight[s]) + " microbatches of stage " + std::to_string(s) +
-                 " in flight, more than its cap of " + std::to_string(*cap),
-             ""}};
-  }
-  return {};
-}
-
 Schedule orders_of(const Plan& plan, const Ring& ring) {
   Schedule schedule;
   for (std::int64_t device = 0; device < ring.devices; ++device) {
@@ -114,7 +103,7 @@ Schedule orders_of(const Plan& plan, const Ring& ring) {
   return schedule;
 }
 
-Compilation compile(const PlanContext& context, const Options& parameters) {
+Compilation compile_interleaved_1f1b(const PlanContext& context, const Options& parameters) {
   const std::int64_t chunks = parameters.count("chunks");
   ScheduleRefusals refusals = refusals_of(context, chunks);
   if (!refusals.empty()) return refusals;
@@ -123,7 +112,7 @@ Compilation compile(const PlanContext& context, const Options& parameters) {
   ScheduleProgram program;
   program.at_once = true;
   program.in_flight = in_flight_of(ring, plan.microbatches);
-  refusals = cap_refusals(plan, program.in_flight);
+  refusals = cap_refusals(plan, program.in_flight, "interleaved-1f1b keeps ");
   if (!refusals.empty()) return refusals;
   program.weight_versions.assign(plan.stages.size(), 1);
   program.orders = [kept = context.kept, ring](Segment segment) {
@@ -154,7 +143,7 @@ const ScheduleFamily family_interleaved_1f1b{
                     .description = "number of stages on each device",
                     .least = 2,
                     .most = 1024}},
-    .compile = compile,
+    .compile = compile_interleaved_1f1b,
     .placement = place,
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 /// The orders are given with the run (`LowerOptions::literal`). Without them, the only known bound on a stage's
 /// microbatches in flight is the number of microbatches.
-Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+Compilation compile_literal(const PlanContext& context, const Options& /*parameters*/) {
   ScheduleProgram program;
   program.orders_are_given = true;
   program.in_flight.assign(context.plan.stages.size(), context.plan.microbatches);
@@ -30,7 +30,7 @@ const ScheduleFamily family_literal{
     .source = "stagecraft/schedule/1",
     .synchronous = true,
     .parameters = {},
-    .compile = compile,
+    .compile = compile_literal,
 };
 
 }  // namespace stagecraft

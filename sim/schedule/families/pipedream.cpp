@@ -30,7 +30,7 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
 
 /// A backward uses the weights of its forward, so a replica keeps one copy for each microbatch in flight, including the
 /// newest weights.
-Compilation compile(const PlanContext& context, const Options& /*parameters*/) {
+Compilation compile_pipedream(const PlanContext& context, const Options& /*parameters*/) {
   ScheduleRefusals refusals = round_refusals(context);
   if (!refusals.empty()) return refusals;
   ScheduleProgram program = one_f_one_b_program(context, false, 1);
@@ -47,7 +47,7 @@ const ScheduleFamily family_pipedream{
     .source = "PipeDream (Narayanan et al., SOSP 2019)",
     .synchronous = false,
     .parameters = {},
-    .compile = compile,
+    .compile = compile_pipedream,
 };
 
 }  // namespace stagecraft

@@ -6,8 +6,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kSegment = 64;           ///< microbatches, at least
-constexpr std::int64_t kSegmentOfReplica = 16;  ///< microbatches that each of many replicas gets
+constexpr std::int64_t kLeastSegment = 64;           ///< microbatches, at least
+constexpr std::int64_t kLeastSegmentOfReplica = 16;  ///< microbatches that each of many replicas gets
 
 /// Whether stages pass on tensors that are meant for a later stage. Orders that the user gives are exempt: they may run
 /// branches of the graph side by side.
@@ -36,9 +36,9 @@ Schedule PlanRun::next_segment() {
     segment_begin_ = end_;
     return *task_.literal;
   }
-  std::int64_t length = kSegment;
+  std::int64_t length = kLeastSegment;
   for (ReplicaId id : shape_.replicas().all()) {
-    length = std::max(length, kSegmentOfReplica * shape_.replicas()[id].turns);
+    length = std::max(length, kLeastSegmentOfReplica * shape_.replicas()[id].turns);
   }
   const Segment segment{segment_begin_, std::min(segment_begin_ + length, shape_.plan().microbatches)};
   segment_begin_ = segment.end;

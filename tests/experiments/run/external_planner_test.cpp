@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace stagecraft {
+namespace stagecraft::external_planner_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -179,4 +179,4 @@ TEST_CASE("external planner: the example minds memory, on any graph, and is comp
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::external_planner_test

@@ -11,7 +11,8 @@
 #include <set>
 #include <string>
 
-using namespace stagecraft;
+namespace stagecraft::madpipe_replay_test {
+
 using namespace stagecraft::testing;
 
 namespace {
@@ -59,3 +60,5 @@ TEST_CASE("madpipe: on half-duplex exclusive links the replay confirms period an
   }
   CHECK(shared > 15);
 }
+
+}  // namespace stagecraft::madpipe_replay_test

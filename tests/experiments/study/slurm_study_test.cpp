@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace stagecraft {
+namespace stagecraft::slurm_study_test {
 namespace {
 
 const MiniSlurm* cluster() {
@@ -79,4 +79,4 @@ TEST_SUITE("long" * doctest::skip()) {
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::slurm_study_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace stagecraft {
+namespace stagecraft::slurm_text_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -131,4 +131,4 @@ TEST_CASE("slurm: the user's options of sbatch are taken where they harm nothing
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::slurm_text_test

@@ -16,7 +16,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace stagecraft {
+namespace stagecraft::study_report_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -226,4 +226,4 @@ TEST_CASE("report: refuses other endings and the files of the results; tells of 
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::study_report_test

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace stagecraft {
+namespace stagecraft::spp_pe_test {
 namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace): the builders of this room
@@ -260,4 +260,4 @@ TEST_CASE("spp-pe: a piece of a long order is made by itself") {
 }
 
 }  // namespace
-}  // namespace stagecraft
+}  // namespace stagecraft::spp_pe_test

@@ -72,10 +72,6 @@ ProcessingChain chain_of(const Plan& plan, const Replicas& replicas, const Proce
   return chain;
 }
 
-bool share_a_device(const Stage& a, const Stage& b) {
-  return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
-}
-
 ScheduleRefusals refusals_of(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
@@ -224,7 +220,7 @@ Schedule orders_of(const KeptPlan& kept, const ProcessingSettings& settings, boo
   return writer.take();
 }
 
-Compilation compile(const PlanContext& context, const Options& parameters) {
+Compilation compile_spp_pe(const PlanContext& context, const Options& parameters) {
   ScheduleRefusals refusals = refusals_of(context.plan);
   if (!refusals.empty()) return refusals;
   const ProcessingSettings settings = settings_of(parameters);
@@ -270,7 +266,7 @@ const ScheduleFamily family_spp_pe{
           "strict: devices and channels keep the order; list: an idle one takes the ready work of "
           "the earliest round",
           {"strict", "list"}}},
-    .compile = compile,
+    .compile = compile_spp_pe,
 };
 
 }  // namespace stagecraft
