@@ -151,7 +151,8 @@ class Search {
     if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan_));
     const std::int64_t least = least_microbatches(program, program.kept->replicas);
     if (least <= plan_.microbatches) {
-      return headline(evaluate_program(request_.graph, request_.platform, program).figures());
+      return synchronous_ ? evaluate_iteration(request_.graph, request_.platform, program).value()
+                          : headline(evaluate_program(request_.graph, request_.platform, program).figures());
     }
     Plan longer = plan_;
     longer.pattern = program.pattern;

@@ -1,6 +1,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 
 #include "sim/analytic/evaluate.hpp"
+#include "sim/base/error.hpp"
 #include "sim/engine/summary.hpp"
 #include "sim/model/plan.hpp"
 
@@ -28,6 +29,15 @@ Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Pl
 
 Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
   return evaluate_run(platform, lower(graph, platform, program), {}, {});
+}
+
+Seconds evaluate_iteration(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
+  STAGECRAFT_CHECK(program.synchronous, "only synchronous programs have iterations");
+  Seconds end;
+  evaluate(platform, lower(graph, platform, program).source, {}, [&](const Span& span, const Op& op, auto) {
+    if (op.kind == OpKind::Barrier) end = span.end;
+  });
+  return end;
 }
 
 }  // namespace stagecraft

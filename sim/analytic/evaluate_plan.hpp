@@ -19,5 +19,9 @@ struct Plan;
 /// The same for a plan whose schedule is compiled already, for the same graph and platform.
 [[nodiscard]] Report evaluate_program(const LayerGraph& graph, const Platform& platform,
                                       const ScheduleProgram& program);
+/// The time of an iteration alone, which takes a search less time than a report: its `iterations.back()`.
+/// **Requires** a synchronous program.
+[[nodiscard]] Seconds evaluate_iteration(const LayerGraph& graph, const Platform& platform,
+                                         const ScheduleProgram& program);
 
 }  // namespace stagecraft
