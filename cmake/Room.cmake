@@ -7,6 +7,10 @@ target_compile_options(stagecraft_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false warnings of g++ 12 about overlaps in std::string concatenation (GCC bug 105329)
   $<$<BOOL:${STAGECRAFT_WERROR}>:-Werror>)
+# g++ inlines until a unit has grown by 40 %. Where CMake puts several sources into one unit, the functions that run for
+# every operation would lose to the others (measured: 6 % more instructions in an evaluation).
+add_library(stagecraft_inlining INTERFACE)
+target_compile_options(stagecraft_inlining INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=inline-unit-growth=400>)
 
 function(stagecraft_room name)
   cmake_parse_arguments(ROOM "" "" "USES;PRIVATE" ${ARGN})
@@ -19,7 +23,7 @@ function(stagecraft_room name)
   endif()
   add_library(stagecraft_${name} STATIC ${sources})
   target_include_directories(stagecraft_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
-  target_link_libraries(stagecraft_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE} stagecraft_warnings)
+  target_link_libraries(stagecraft_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE} stagecraft_warnings stagecraft_inlining)
   if(STAGECRAFT_COVERAGE)
     target_compile_options(stagecraft_${name} PRIVATE --coverage)
     target_link_options(stagecraft_${name} PUBLIC --coverage)

@@ -55,12 +55,12 @@ class OnePass {
     OpId cause(0);
     for (OpId earlier : graph.dependencies_of(index)) {
       STAGECRAFT_CHECK(earlier.value() >= past_.begin() && earlier < span.id, "a dependency is in hand");
-      const Past& past = past_[earlier.value()];
-      if (past.end < span.cause_end || (past.end == span.cause_end && earlier < cause)) continue;
+      const Past& before = past_[earlier.value()];
+      if (before.end < span.cause_end || (before.end == span.cause_end && earlier < cause)) continue;
       cause = earlier;
-      span.cause = past.kind;
-      span.cause_start = past.start;
-      span.cause_end = past.end;
+      span.cause = before.kind;
+      span.cause_start = before.start;
+      span.cause_end = before.end;
     }
     span.start = std::max(op.not_before, span.cause_end);
     if (!op.lane.is_none()) span.start = std::max(span.start, lanes_[op.lane.value()].free_at);
@@ -69,7 +69,10 @@ class OnePass {
     }
     span.end = span.start + (is_transfer(op.kind) ? cost_(op) : time_of(op, span.start));
     if (!op.lane.is_none()) lanes_[op.lane.value()].free_at = span.end;
-    past_.push_back({span.start, span.end, op.kind});
+    Past& past = past_.extend();  // field by field: a copy would have to wait for the fields that were just computed
+    past.start = span.start;
+    past.end = span.end;
+    past.kind = op.kind;
     sink_(span, op, graph.deltas_of(index));
     if (op.extra_lanes > 0) report_extra_lanes(span, op);
   }

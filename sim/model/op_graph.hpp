@@ -122,10 +122,13 @@ struct OpGraph {
   std::vector<LaneId> extra_lanes;  ///< of the operations that have some, in their order
   friend bool operator==(const OpGraph&, const OpGraph&) = default;
 
+  /// Makes space for `count` operations, with about one dependency and one change of memory each.
   void reserve(std::size_t count) {
     ops.reserve(count);
     dependency_end.reserve(count);
+    dependencies.reserve(count);
     delta_end.reserve(count);
+    deltas.reserve(count);
   }
   /// Appends an operation; the calls below add to the last one appended.
   OpId append(const Op& op) {
