@@ -12,15 +12,18 @@ extern const PlannerInfo uniform_planner;
 
 namespace {
 
-[[noreturn]] void refuse_stages(const PlanRequest& request, std::size_t wanted, std::size_t replicas) {
+/// `possible`: the most stages, up to `wanted`, that the schedule places; 0 for none.
+[[noreturn]] void refuse_stages(const PlanRequest& request, std::size_t wanted, std::size_t replicas,
+                                std::size_t possible) {
   const std::string found = std::to_string(request.platform.devices.size());
   if (require_family(request.schedule.name).placement == straight_placement) {
     throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages of " + std::to_string(replicas) +
                      " replicas need " + std::to_string(wanted * replicas) + " devices, the platform has " + found);
   }
-  throw InputError("planner 'uniform': schedule " + quote(request.schedule.name) + " cannot place " +
-                   std::to_string(wanted) + " stages of " + std::to_string(replicas) + " replicas on " + found +
-                   " devices");
+  throw InputError("planner 'uniform': schedule " + quote(schedule_text(request.schedule)) + " cannot place " +
+                       std::to_string(wanted) + " stages on " + found + " devices" +
+                       (replicas > 1 ? ", with " + std::to_string(replicas) + " replicas each" : ""),
+                   {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
 }
 
 /// The schedule's placement of the stages: as many as the option asks for, or else as many as devices and layers allow.
@@ -34,7 +37,8 @@ Placement place(const PlanRequest& request, std::size_t replicas) {
   }
   const std::size_t most = wanted == 0 ? layer_count : wanted;
   Placement placement = largest_placement(request.schedule, device_count / replicas, most);
-  if (wanted != 0 && pipeline_stages(placement) != wanted) refuse_stages(request, wanted, replicas);
+  if (wanted != 0 && pipeline_stages(placement) != wanted)
+    refuse_stages(request, wanted, replicas, pipeline_stages(placement));
   if (wanted > layer_count) {
     throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages, but the model has only " +
                      std::to_string(layer_count) + " layers");

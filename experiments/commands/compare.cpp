@@ -148,6 +148,17 @@ std::size_t count_rows(const std::vector<Comparison>& comparisons, const std::st
   return count;
 }
 
+/// Every planner refused the request: says why each of them did.
+[[noreturn]] void refuse_all(const std::vector<Comparison>& comparisons) {
+  const std::vector<ComparisonRow>& rows = comparisons.front().rows;
+  if (rows.size() == 1) throw InputError(*rows.front().refusal);
+  std::string reasons;
+  for (const ComparisonRow& row : rows) {
+    reasons += (reasons.empty() ? "" : "; ") + row.planner->name + ": " + row.refusal->what();
+  }
+  throw InputError("every planner refuses this request: " + reasons);
+}
+
 Answer answer_compare(const CompareOptions& options, const Settings& settings) {
   const CompareChoices choices = read_choices(options);
   std::vector<Comparison> comparisons;
@@ -155,7 +166,7 @@ Answer answer_compare(const CompareOptions& options, const Settings& settings) {
     comparisons.push_back(compare_all(model, options, choices, settings));
   }
   if (count_rows(comparisons, "refused") == comparisons.size() * choices.planners.size()) {
-    throw InputError(*comparisons.front().rows.front().refusal);
+    refuse_all(comparisons);
   }
   return {.text = comparison_text(comparisons, settings.timings),
           .json = to_json(comparison_record(comparisons, settings.timings)),

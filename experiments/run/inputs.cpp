@@ -7,6 +7,7 @@
 #include "sim/io/platform_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/workload/catalogue.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -52,6 +53,19 @@ void check_speeds(const std::map<std::string, double>& speeds, const PlatformSpe
   }
 }
 
+/// The file in the same folder whose name is nearest, or else the shipped file that may be meant.
+std::string suggest_path(const fs::path& path, const std::vector<std::string>& shipped) {
+  std::vector<std::string> beside;
+  std::error_code problem;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, problem)) {
+    if (entry.path().extension() == path.extension()) beside.push_back(entry.path().filename().string());
+  }
+  const std::optional<std::string> nearest = nearest_name(path.filename().string(), beside);
+  return nearest ? "did you mean " + quote((path.parent_path() / *nearest).string()) + "?"
+                 : suggest_name(path.stem().string(), shipped);
+}
+
 struct InputFile {
   std::string path;
   std::string text;
@@ -95,11 +109,11 @@ std::string find_input(const std::string& name, InputKind kind, const std::strin
   if (is_there) throw InputError("expected a file, found a directory", {path, 0, 0, ""});
   std::vector<std::string> names;
   for (const ShippedFile& file : shipped) names.push_back(file.name);
-  if (looks_like_path(name)) {
-    throw InputError("no such file", {path, 0, 0, ""}, suggest_name(file_stem(name), names));
-  }
+  if (looks_like_path(name)) throw InputError("no such file", {path, 0, 0, ""}, suggest_path(path, names));
+  const bool is_network = !names.empty() && kind == InputKind::Model && find_architecture(name).has_value();
   throw InputError(std::string("no file and no shipped ") + word + " is called " + quote(name), {},
-                   suggest_shipped(name, names));
+                   is_network ? "it is a known network: 'stagecraft model " + name + "' writes a model file of it"
+                              : suggest_shipped(name, names));
 }
 
 std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known) {

@@ -99,6 +99,14 @@ std::optional<double> Simulation::prediction_error(const Figures& predicted) con
   return (*claim - *found) / *found;
 }
 
+std::int64_t Simulation::microbatches(const Plan& plan) const { return plan.microbatches * choices.iterations; }
+
+std::int64_t Simulation::missed_events(const Plan& plan) const {
+  return std::ranges::count_if(choices.events, [&](const Event& event) {
+    return event.at_microbatch ? *event.at_microbatch >= microbatches(plan) : event.at >= report.end;
+  });
+}
+
 Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                          const SimulationChoices& choices, const Settings& settings) {
   if (const auto problem = size_problem(graph, plan, choices.iterations)) throw InputError(*problem);

@@ -52,6 +52,10 @@ struct Simulation {
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
+  /// Microbatches in all iterations.
+  [[nodiscard]] std::int64_t microbatches(const Plan& plan) const;
+  /// The number of events that would happen after the end of the run.
+  [[nodiscard]] std::int64_t missed_events(const Plan& plan) const;
 };
 
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <vector>
@@ -16,6 +18,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kUsualColumns = 100;
+constexpr std::int64_t kMostColumns = 10'000;
 constexpr std::size_t kLeastCells = 20;  ///< columns of a row, even if the terminal is narrower
 constexpr std::size_t kColumnsPerComputation = 2;
 constexpr std::size_t kTickDistance = 20;
@@ -274,7 +277,8 @@ std::string ascii_timeline(const Timeline& timeline, const Platform& platform, c
   if (most * kColumnsPerComputation > cells) {
     return "too large to draw: a device runs " + std::to_string(most) + " computations, and " +
            std::to_string(options.columns) + " columns are enough for " +
-           std::to_string(cells / kColumnsPerComputation) + "; use fewer microbatches or a wider terminal\n";
+           std::to_string(cells / kColumnsPerComputation) +
+           "; use fewer microbatches, or a wider terminal or COLUMNS\n";
   }
   const Scale scale = choose_scale(picture, cells);
   std::vector<TimelineRow> rows = device_rows(picture, platform, scale);
@@ -285,7 +289,11 @@ std::string ascii_timeline(const Timeline& timeline, const Platform& platform, c
 std::size_t terminal_columns() {
   winsize size{};
   const bool known = isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualColumns;
+  if (known) return size.ws_col;
+  const char* given = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe): no threads
+  const Parsed<std::int64_t> columns = parse_count(given != nullptr ? given : "");
+  const bool is_usable = columns && *columns.value > 0 && *columns.value <= kMostColumns;
+  return is_usable ? static_cast<std::size_t>(*columns.value) : kUsualColumns;
 }
 
 }  // namespace stagecraft

@@ -23,7 +23,7 @@ struct PictureOptions {
 [[nodiscard]] std::string ascii_timeline(const Timeline& timeline, const Platform& platform,
                                          const PictureOptions& options);
 
-/// The width of the terminal in columns if standard output is one, otherwise 100.
+/// The width of the terminal in columns if standard output is one, otherwise the environment variable COLUMNS, or 100.
 [[nodiscard]] std::size_t terminal_columns();
 
 }  // namespace stagecraft

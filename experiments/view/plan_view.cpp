@@ -74,13 +74,13 @@ std::string devices_text(const Platform& platform, const std::vector<DeviceId>& 
   return text;
 }
 
-/// `12k 3r`: how many layers are kept, recomputed, swapped.
-std::string actions_text(const Stage& stage) {
+/// `keep 12, recompute 3`: for how many layers the stash is kept, recomputed, swapped.
+std::string stash_text(const Stage& stage) {
   const std::string letters = action_letters(stage);
   std::string text;
-  for (const char letter : {'k', 'r', 's'}) {
+  for (const auto& [letter, word] : {std::pair('k', "keep"), std::pair('r', "recompute"), std::pair('s', "swap")}) {
     const auto count = std::ranges::count(letters, letter);
-    if (count > 0) text += (text.empty() ? "" : " ") + std::to_string(count) + letter;
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::string(word) + " " + std::to_string(count);
   }
   return text;
 }
@@ -99,14 +99,14 @@ std::string memory_text(const Report& report, const Stage& stage) {
 
 std::string stage_table(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
   const ScheduleProgram program = require_schedule(graph, platform, plan);
-  Table table{{"stage", "layers", "devices", "replicas", "actions", "in flight", "weights", "time", "memory"}, {}, 3};
+  Table table{{"stage", "layers", "devices", "replicas", "stash", "in flight", "versions", "time", "memory"}, {}, 3};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const Seconds time = stage_time(graph, platform, stage).total();
     const std::string replicas =
         std::to_string(stage.replicas.size()) + (stage.replication == Replication::Split ? " split" : "");
     table.rows.push_back({std::to_string(s), layers_text(graph, stage.layers),
-                          devices_text(platform, devices_of(stage)), replicas, actions_text(stage),
+                          devices_text(platform, devices_of(stage)), replicas, stash_text(stage),
                           std::to_string(program.in_flight[s]), std::to_string(program.weight_versions[s]),
                           format_human_seconds(time), memory_text(evaluated, stage)});
   }

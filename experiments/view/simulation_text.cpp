@@ -10,6 +10,8 @@
 namespace stagecraft {
 namespace {
 
+constexpr std::size_t kShownIterations = 8;
+
 /// The largest peak memory of a device, without the device's name.
 std::string largest_peak_text(const Figures& figures) {
   Bytes largest{0};
@@ -24,6 +26,33 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
   return schedule_text(plan.schedule) + ", " + std::to_string(plan.microbatches) + " microbatches of " +
          std::to_string(plan.microbatch_size) + " samples: " + time + ", " + short_number(report.throughput) +
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
+}
+
+/// `events: 3, of which 1 never happens: the run ends after 8 microbatches, at 1.9 s`; nothing without events.
+std::string events_text(const Simulation& simulation, const Plan& plan) {
+  const Events& events = simulation.choices.events;
+  if (events.empty()) return "";
+  const std::int64_t missed = simulation.missed_events(plan);
+  std::string text = "events: " + std::to_string(events.size());
+  if (missed > 0) {
+    text += ", of which " + std::to_string(missed) + (missed == 1 ? " never happens" : " never happen") +
+            ": the run ends after " + std::to_string(simulation.microbatches(plan)) + " microbatches, at " +
+            format_human_seconds(simulation.report.end);
+  }
+  return text + "\n";
+}
+
+/// The time of each iteration where they may differ.
+std::string iterations_text(const Report& report) {
+  if (report.iterations.size() < 2) return "";
+  std::string text = "iterations:";
+  for (std::size_t i = 0; i < std::min(report.iterations.size(), kShownIterations); ++i) {
+    text += (i == 0 ? " " : ", ") + format_human_seconds(report.iterations[i]);
+  }
+  if (report.iterations.size() > kShownIterations) {
+    text += ", … (" + std::to_string(report.iterations.size()) + " in all)";
+  }
+  return text + "; the figures are those of the last one\n";
 }
 
 std::string comparison_text(const Simulation& simulation, const Plan& plan) {
@@ -76,9 +105,9 @@ std::string device_table(const Report& report, const Platform& platform) {
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + overflow_text(report, platform, explanation.remedies) + "\n" +
-                     device_table(report, platform) + bottleneck_text(report, plan, platform, explanation) + "\n" +
-                     comparison_text(simulation, plan);
+  std::string text = headline_text(simulation, plan) + iterations_text(report) + events_text(simulation, plan) +
+                     overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
+                     bottleneck_text(report, plan, platform, explanation) + "\n" + comparison_text(simulation, plan);
   if (timings) {
     text += "\n" + std::to_string(report.operations) + " operations, " + to_string(simulation.choices.engine) + " in " +
             format_human_seconds(simulation.wall_time) + "\n";

@@ -15,10 +15,10 @@ std::string bytes_text(double bytes) {
   return format_human_bytes(Bytes(static_cast<std::int64_t>(std::min(bytes, kMost))));
 }
 
-/// The count rounded up to a whole number, or "more than 1e15".
+/// The count rounded up to a whole number, in digits, or "more than 1e15".
 std::string count_text(double count) {
   constexpr double kMost = 1e15;
-  return count > kMost ? "more than " + format_number(kMost) : format_number(std::ceil(count));
+  return count > kMost ? "more than 1e15" : std::to_string(static_cast<std::int64_t>(std::ceil(count)));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void require_affordable(const Work& work, const WorkLimit& limit) {
   const std::string option = limit.option.empty() ? "" : " (option " + limit.option + ")";
   const std::string raise = limit.option.empty() ? "" : ", or raise " + limit.option;
   throw InputError(work.what + " would take " + count_text(work.steps) + " " + work.unit + ", more than " +
-                       format_number(limit.steps) + option,
+                       count_text(limit.steps) + option,
                    {}, work.remedy + raise);
 }
 

@@ -12,7 +12,7 @@ namespace stagecraft::spp {
 /// followed by a stage on r devices. Entries are infinite until they are written.
 class CutTable {
  public:
-  CutTable(std::size_t layers, std::size_t devices) : layers_(layers), devices_(devices), first_(devices) {
+  CutTable(std::size_t layers, std::size_t devices) : layers_(layers), first_(devices) {
     std::size_t size = 0;
     for (std::size_t p = 1; p < devices; ++p) {
       first_[p] = size;
@@ -31,7 +31,6 @@ class CutTable {
   }
 
   std::size_t layers_;
-  std::size_t devices_;
   std::vector<std::size_t> first_;
   std::vector<double> values_;
 };

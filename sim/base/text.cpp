@@ -185,7 +185,9 @@ WithUnit scan_with_unit(std::string_view text, Dimension dimension) {
   if (name[0] == ' ') name.remove_prefix(1);
   result.unit = find_unit(name);
   if (result.unit != nullptr && result.unit->dimension == dimension) return result;
-  if (result.unit != nullptr) {
+  if (name.starts_with(' ')) {
+    result.hint = "write at most one blank before the unit";
+  } else if (result.unit != nullptr) {
     result.hint = quote(name) + " is a unit of another quantity";
   } else {
     result.hint = "unknown unit " + quote(name) + "; " + suggest_name(name, unit_names(dimension));

@@ -22,9 +22,10 @@ void MemoryFold::change(PlaceState& place, MemoryCategory category, Bytes bytes,
 }
 
 void MemoryFold::add(const Span& span, std::span<const MemoryDelta> deltas) {
+  const Seconds now = span.start + date_noise(span.start);
   for (const MemoryDelta& delta : deltas) {
     PlaceState& place = places_[delta.place.value()];
-    while (!place.releases.empty() && place.releases.top().at <= span.start) {
+    while (!place.releases.empty() && place.releases.top().at <= now) {
       const Release release = place.releases.top();
       place.releases.pop();
       change(place, release.category, release.bytes, release.at);

@@ -12,7 +12,7 @@
 namespace stagecraft {
 
 /// Follows the bytes in use at each place over a run and keeps the peaks. At one instant, operations that end free
-/// their memory before operations that start take theirs.
+/// their memory before operations that start take theirs. Dates that differ by rounding are one instant.
 ///
 /// Spans arrive in the order of their starts, so memory that a span frees at its end is put into a queue, and is freed
 /// when a later span at that place starts.

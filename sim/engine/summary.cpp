@@ -73,6 +73,7 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
     ++operations_;
     last_counted_ = span.id;
   }
+  end_ = std::max(end_, span.end);
   if (!deltas.empty()) memory_.add(span, deltas);
   if (in_start_order_) sums_.bound_end(span.start);
   if (is_compute(op.kind)) {

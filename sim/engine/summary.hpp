@@ -74,6 +74,7 @@ class Summary {
   std::vector<Replan> replans_;
   std::vector<Migration> migrations_;
   std::uint64_t operations_ = 0;
+  Seconds end_;  ///< of the operations so far
   OpId last_counted_;
 };
 

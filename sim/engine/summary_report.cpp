@@ -11,6 +11,7 @@ Report Summary::finish() {
                    "the measured part is complete");
   Report report;
   report.operations = operations_;
+  report.end = end_;
   report.iterations = iterations_;
   report.replans = replans_;
   report.migrations = migrations_;

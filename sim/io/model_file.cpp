@@ -197,7 +197,7 @@ void check_graph(const LayerGraph& graph, const InputPlace& place) {
   const std::vector<LayerId> cycle = find_cycle(graph);
   if (!cycle.empty()) throw InputError("the edges form a cycle: " + cycle_text(graph, cycle), place);
   // Sums of sizes are 64-bit numbers everywhere, so no file may come near their limit.
-  constexpr double kMostBytes = 0x1p50;
+  constexpr double kMostModelBytes = 0x1p50;
   constexpr double kMostSeconds = 1e12;
   double bytes = static_cast<double>(graph.input.value());
   double seconds = 0.0;
@@ -208,7 +208,7 @@ void check_graph(const LayerGraph& graph, const InputPlace& place) {
     seconds += layer.forward.value() + layer.backward.value();
   }
   for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
-  if (bytes > kMostBytes) throw InputError("all sizes together exceed 1 PiB", place);
+  if (bytes > kMostModelBytes) throw InputError("all sizes together exceed 1 PiB", place);
   if (seconds > kMostSeconds) throw InputError("all times together exceed 1e12 s", place);
 }
 

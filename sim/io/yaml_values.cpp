@@ -75,9 +75,11 @@ double read_positive_number(const YamlNode& node) {
 }
 
 std::int64_t read_count(const YamlNode& node, std::int64_t least, std::int64_t most) {
-  const std::int64_t value =
-      value_of(node, parse_count(scalar(node, "a whole number of at least " + std::to_string(least))));
-  if (value < least) node.fail_expected("a whole number of at least " + std::to_string(least));
+  const std::string expected = "a whole number of at least " + std::to_string(least);
+  const Parsed<std::int64_t> parsed = parse_count(scalar(node, expected));
+  if (!parsed) node.fail_expected(expected, parsed.hint);
+  const std::int64_t value = *parsed.value;
+  if (value < least) node.fail_expected(expected);
   if (value > most) node.fail_expected("a whole number of at most " + std::to_string(most));
   return value;
 }
@@ -110,9 +112,13 @@ Detail read_detail(const YamlNode& node, std::uint64_t most) {
 
 void check_schema(const YamlNode& root, std::string_view schema) {
   const YamlNode node = root.at("schema");
-  if (node.kind() != YamlKind::Text || node.text() != schema) {
-    node.fail_expected("the schema '" + std::string(schema) + "'");
-  }
+  if (node.kind() == YamlKind::Text && node.text() == schema) return;
+  const std::string format(schema.substr(0, schema.rfind('/') + 1));
+  const bool is_other_version = node.kind() == YamlKind::Text && node.text().starts_with(format);
+  node.fail_expected("the schema '" + std::string(schema) + "'",
+                     is_other_version ? "this program reads version " + std::string(schema.substr(format.size())) +
+                                            " of the format only"
+                                      : "");
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #include "sim/model/bisection.hpp"
 
+#include "sim/model/dragonfly.hpp"
 #include "sim/model/interconnect.hpp"
 #include "sim/model/link_row.hpp"
 
@@ -105,31 +106,10 @@ BytesPerSecond across_torus(const TorusNetwork& torus, std::uint32_t nodes, std:
   return crossing * torus.link.bandwidth;
 }
 
-/// The links between the halves of a dragonfly. A router counts to the half of its first node.
-BytesPerSecond across_dragonfly(const DragonflyNetwork& dragonfly, std::uint32_t nodes, std::uint32_t first_half) {
-  const std::uint32_t routers = dragonfly.routers_per_group;
-  const std::uint32_t groups = divide_up(divide_up(nodes, dragonfly.nodes_per_router), routers);
-  const auto is_first = [&](std::uint32_t router) {
-    return std::uint64_t{router} * dragonfly.nodes_per_router < first_half;
-  };
-  const auto leaves_from_first = [&](std::uint32_t from, std::uint32_t towards) {
-    return is_first(from * routers + (towards < from ? towards : towards - 1) % routers);
-  };
-  BytesPerSecond sum(0);
-  for (std::uint32_t group = 0; group < groups; ++group) {
-    std::uint32_t first = 0;  // routers of the group that are in the first half
-    while (first < routers && is_first(group * routers + first)) ++first;
-    sum += first * (routers - first) * dragonfly.local_link.bandwidth;
-    for (std::uint32_t other = group + 1; other < groups; ++other) {
-      if (leaves_from_first(group, other) != leaves_from_first(other, group)) sum += dragonfly.global_link.bandwidth;
-    }
-  }
-  return sum;
-}
-
 BytesPerSecond between_nodes(const Platform& platform, const NodeForm& form, std::uint32_t first_half) {
   const auto nodes = static_cast<std::uint32_t>(platform.nodes.size());
-  const Halves halves = split(node_widths(platform, form), first_half);
+  const Widths widths = node_widths(platform, form);
+  const Halves halves = split(widths, first_half);
   BytesPerSecond bandwidth = narrower(halves);
   if (const auto* tree = std::get_if<FatTreeNetwork>(&form.network)) return across_fat_tree(platform, *tree, halves);
   if (std::holds_alternative<FullNetwork>(form.network)) {
@@ -137,7 +117,7 @@ BytesPerSecond between_nodes(const Platform& platform, const NodeForm& form, std
   } else if (const auto* torus = std::get_if<TorusNetwork>(&form.network)) {
     bandwidth = std::min(bandwidth, across_torus(*torus, nodes, first_half));
   } else if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
-    bandwidth = std::min(bandwidth, across_dragonfly(*dragonfly, nodes, first_half));
+    bandwidth = flow_across_dragonfly(*dragonfly, widths, first_half);
   }
   return bandwidth;
 }

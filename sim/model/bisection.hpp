@@ -17,11 +17,12 @@ struct Bisection {
   friend bool operator==(const Bisection&, const Bisection&) = default;
 };
 
-/// If the halves are joined by links of their own (full, ring, mesh, torus, dragonfly), the sum of these links. If they
-/// are joined by switches, the narrowest level of either half, where each switch passes no more than what is below it.
-/// It is never more than the NICs of either half can bring. This is an upper bound: routes may not use all of it.
+/// If the halves are joined by links of their own (full, ring, mesh, torus), the sum of these links. If they are joined
+/// by switches, the narrowest level of either half, where each switch passes no more than what is below it. In a
+/// dragonfly it is a maximum flow, since a router may serve nodes of both halves. It is never more than the NICs of
+/// either half can bring. This is an upper bound: routes may not use all of it.
 /// **Returns** none in the explicit form, for a single device, and where the halves are not connected.
-/// **Cost** O(links between nodes).
+/// **Cost** O(links between nodes), in a dragonfly that of a maximum flow.
 [[nodiscard]] std::optional<Bisection> bisection(const Platform& platform);
 
 }  // namespace stagecraft

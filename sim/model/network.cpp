@@ -1,6 +1,7 @@
 #include "sim/model/network.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/dragonfly.hpp"
 #include "sim/model/link_row.hpp"
 
 #include <algorithm>
@@ -171,74 +172,6 @@ void cross_fat_tree(const Platform& platform, const FatTreeNetwork& tree, Device
   for (LinkId link : down) cross(platform, link, into);
 }
 
-struct DragonflySize {
-  std::uint32_t routers = 0;
-  std::uint32_t groups = 0;
-};
-
-DragonflySize size_of(const DragonflyNetwork& dragonfly, std::uint32_t node_count) {
-  const std::uint32_t routers = divide_up(node_count, dragonfly.nodes_per_router);
-  return {routers, divide_up(routers, dragonfly.routers_per_group)};
-}
-
-void add_dragonfly_links(Platform& platform, const DragonflyNetwork& dragonfly, const Widths& widths) {
-  const DragonflySize size = size_of(dragonfly, static_cast<std::uint32_t>(widths.size()));
-  const std::uint32_t routers = dragonfly.routers_per_group;
-  platform.network.wires = begin_row(platform, dragonfly.local_link);
-  for (std::uint32_t group = 0; group < size.groups; ++group) {
-    for (std::uint32_t a = 0; a < routers; ++a) {
-      for (std::uint32_t b = a + 1; b < routers; ++b) {
-        add_link(
-            platform, dragonfly.local_link,
-            between("router" + std::to_string(group * routers + a), "router" + std::to_string(group * routers + b)));
-      }
-    }
-  }
-  Widths of_group(size.groups);
-  for (std::uint32_t node = 0; node < widths.size(); ++node) {
-    of_group[node / dragonfly.nodes_per_router / routers] += widths[node];
-  }
-  platform.network.globals = begin_row(platform, dragonfly.global_link);
-  for (std::uint32_t a = 0; a < size.groups; ++a) {
-    for (std::uint32_t b = a + 1; b < size.groups; ++b) {
-      const BytesPerSecond most = std::min(of_group[a], of_group[b]);
-      add_link(platform, dragonfly.global_link, between("group" + std::to_string(a), "group" + std::to_string(b)),
-               {most, most});
-    }
-  }
-}
-
-void cross_group(const Platform& platform, std::uint32_t routers, std::uint32_t group, std::uint32_t from,
-                 std::uint32_t to, Route& into) {
-  if (from == to) return;
-  LinkRow row = platform.network.wires;
-  const std::uint32_t before = group * (routers * (routers - 1) / 2);
-  row.first = row.forward(before);
-  cross_pair(platform, row, from, to, routers, into);
-}
-
-void cross_dragonfly(const Platform& platform, const DragonflyNetwork& dragonfly, std::uint32_t from, std::uint32_t to,
-                     Route& into) {
-  const std::uint32_t routers = dragonfly.routers_per_group;
-  const std::uint32_t source = from / dragonfly.nodes_per_router;
-  const std::uint32_t target = to / dragonfly.nodes_per_router;
-  const std::uint32_t leaves = source / routers;
-  const std::uint32_t enters = target / routers;
-  if (leaves == enters) {
-    cross_group(platform, routers, leaves, source % routers, target % routers, into);
-    return;
-  }
-  const auto gateway = [&](std::uint32_t group, std::uint32_t other) {
-    return (other < group ? other : other - 1) % routers;
-  };
-  const DragonflySize size = size_of(dragonfly, static_cast<std::uint32_t>(platform.nodes.size()));
-  cross_group(platform, routers, leaves, source % routers, gateway(leaves, enters), into);
-  cross_pair(platform, platform.network.globals, leaves, enters, size.groups, into);
-  cross_group(platform, routers, enters, gateway(enters, leaves), target % routers, into);
-}
-
-std::uint64_t pairs(std::uint64_t n) { return n * (n - 1) / 2; }
-
 std::uint64_t count_fat_tree_links(const FatTreeNetwork& tree, std::uint32_t node_count) {
   std::uint64_t count = tree.port ? directions(*tree.port) * node_count : 0;
   std::uint32_t children = node_count;
@@ -256,16 +189,11 @@ std::uint64_t count_torus_links(const TorusNetwork& torus, std::uint32_t node_co
   return directions(torus.link) * count;
 }
 
-std::uint64_t count_dragonfly_links(const DragonflyNetwork& dragonfly, std::uint32_t node_count) {
-  const DragonflySize size = size_of(dragonfly, node_count);
-  return directions(dragonfly.local_link) * size.groups * pairs(dragonfly.routers_per_group) +
-         directions(dragonfly.global_link) * pairs(size.groups);
-}
-
 }  // namespace
 
 std::uint64_t count_links(const Network& network, std::uint32_t node_count) {
-  if (const auto* full = std::get_if<FullNetwork>(&network)) return directions(full->link) * pairs(node_count);
+  if (const auto* full = std::get_if<FullNetwork>(&network))
+    return directions(full->link) * (std::uint64_t{node_count} * (node_count - 1) / 2);
   if (const auto* torus = std::get_if<TorusNetwork>(&network)) return count_torus_links(*torus, node_count);
   if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) return count_fat_tree_links(*tree, node_count);
   if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&network)) {
@@ -316,11 +244,8 @@ BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const 
     smallest = std::min(smallest, platform.links[level.forward(0)].bandwidth);
   }
   if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
-    const DragonflySize size = size_of(*dragonfly, static_cast<std::uint32_t>(platform.nodes.size()));
-    if (size.routers > 1 && dragonfly->routers_per_group > 1) {
-      smallest = std::min(smallest, dragonfly->local_link.bandwidth);
-    }
-    if (size.groups > 1) smallest = std::min(smallest, dragonfly->global_link.bandwidth);
+    smallest =
+        std::min(smallest, narrowest_in_dragonfly(*dragonfly, static_cast<std::uint32_t>(platform.nodes.size())));
   }
   return smallest;
 }

@@ -112,6 +112,7 @@ struct Report {
   std::vector<Replan> replans;        ///< in order of time
   std::vector<Migration> migrations;  ///< in the order of their starts
   std::uint64_t operations = 0;
+  Seconds end;  ///< when the last operation ended
   friend bool operator==(const Report&, const Report&) = default;
 
   [[nodiscard]] bool out_of_memory() const { return !overflows.empty(); }

@@ -2,12 +2,17 @@
 
 #include "sim/model/op_graph.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
 namespace stagecraft {
+
+/// The largest difference between two dates that are meant to be one: sums of the same durations in another order, and
+/// SimGrid's dates, which it reaches by adding up differences and treats as one within 1e-12 s.
+[[nodiscard]] constexpr Seconds date_noise(Seconds date) { return Seconds(2e-12 * std::max(1.0, date.value())); }
 
 /// When an operation ran, and what it waited for last.
 struct Span {

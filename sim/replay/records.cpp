@@ -108,6 +108,7 @@ void report_fields(Archive& archive, Whole& report) {
   list(archive, report.replans);
   list(archive, report.migrations);
   archive.raw(report.operations);
+  archive.raw(report.end);
 }
 
 template <class Archive, class Failure>

@@ -38,9 +38,10 @@ void ReplayClock::set_bandwidth(LinkId link, BytesPerSecond bandwidth) {
 /// A flow has ended. If the network's date and the date at which the transfer would have ended alone differ only by
 /// rounding, the latter is taken: a transfer that was never slowed down then ends exactly when `evaluate` says.
 void ReplayClock::on_flow_end(std::uint32_t flow) {
+  agenda_.advance(std::max(agenda_.now(), network_.now()));
   const auto [start, end_alone] = transfers_.end_flow(flow);
   Seconds end = network_.now();
-  if (std::abs((end - end_alone).value()) <= date_noise(end)) end = end_alone;
+  if (std::abs((end - end_alone).value()) <= date_noise(end).value()) end = end_alone;
   if (end > network_.now() && executor_->is_contested()) {  // completed together with everything else of that instant
     complete_at(start, end);
     return;

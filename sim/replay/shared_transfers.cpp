@@ -18,8 +18,6 @@ std::vector<std::uint32_t> numbers_of(const std::vector<LinkId>& links) {
 
 }  // namespace
 
-double date_noise(Seconds date) { return 2e-12 * std::max(1.0, date.value()); }
-
 void SharedTransfers::start(Start start, const Op& op, const Way& way, Seconds end_alone) {
   Transfer& transfer = transfers_.add();
   transfer.state = Transfer::State::Latency;
@@ -72,7 +70,7 @@ void SharedTransfers::apply_changes() {
 
 /// Whether a transfer that is alone on its links ends now, up to rounding of dates.
 bool SharedTransfers::is_ending(const Transfer& transfer) const {
-  return (transfer.end_alone - agenda_.now()).value() <= date_noise(agenda_.now());
+  return transfer.end_alone - agenda_.now() <= date_noise(agenda_.now());
 }
 
 void SharedTransfers::pay_latency(const Appointment& appointment) {

@@ -33,7 +33,7 @@ class SharedTransfers {
   /// An appointment `LastByte`: ends the transfer and returns its start, unless it has become a flow since.
   [[nodiscard]] std::optional<Start> end_alone(const Appointment& appointment);
   /// A flow of the network has ended, and with it its transfer. Returns the transfer's start, and when it would have
-  /// ended alone.
+  /// ended alone. **Requires** that the agenda has reached this instant: other transfers may start now.
   [[nodiscard]] std::pair<Start, Seconds> end_flow(std::uint32_t flow);
   /// The link's bandwidth is about to change: a transfer that is alone on it enters the network, which handles changes.
   void prepare_change(LinkId link);
@@ -69,9 +69,5 @@ class SharedTransfers {
   RightOfWay right_of_way_;
   std::vector<RightOfWay::Change> changes_;
 };
-
-/// The largest difference between two dates that are meant to be equal. SimGrid reaches a date by adding up
-/// differences, and treats dates within 1e-12 s as one.
-[[nodiscard]] double date_noise(Seconds date);
 
 }  // namespace stagecraft

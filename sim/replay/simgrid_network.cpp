@@ -110,13 +110,22 @@ class FlowNetwork::World {
     flow.comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(bytes)));
     flow.comm->set_data(tag(number, flow.generation));
     flow.comm->set_source(source_);
-    flow.comm->set_destination(target_);                          // which starts it
-    model_->get_started_action_set()->back().set_remains(bytes);  // a payload has no fraction
+    flow.comm->set_destination(target_);  // which starts it
+    flow.links.assign(route.begin(), route.end());
+    flow.action = &model_->get_started_action_set()->back();
+    flow.action->set_remains(bytes);  // a payload has no fraction
     return number;
   }
 
-  void suspend(std::uint32_t flow) { flows_[flow].comm->suspend(); }
-  void resume(std::uint32_t flow) { flows_[flow].comm->resume(); }
+  // A Comm can be suspended only once, because its `resume` does not undo its mark. An Action has no such mark.
+  void suspend(std::uint32_t flow) {
+    flows_[flow].action->suspend();
+    reconsider_links(flows_[flow]);
+  }
+  void resume(std::uint32_t flow) {
+    flows_[flow].action->resume();
+    reconsider_links(flows_[flow]);
+  }
 
   void cancel(std::uint32_t number) {
     cancelled_.push_back(release(number));
@@ -138,8 +147,16 @@ class FlowNetwork::World {
  private:
   struct Flow {
     s4u::CommPtr comm;
+    kernel::resource::Action* action = nullptr;
+    std::vector<std::uint32_t> links;
     std::uint32_t generation = 0;  ///< of the number, because SimGrid also reports a cancelled flow
   };
+
+  /// Makes SimGrid compute the rates on all links of the flow anew. When a flow is suspended or resumed, SimGrid looks
+  /// at the first link only, and not even at that if it already has to: the flows on the others kept their rates.
+  void reconsider_links(const Flow& flow) {
+    for (std::uint32_t link : flow.links) links_[link]->set_bandwidth(links_[link]->get_bandwidth());
+  }
 
   static void* tag(std::uint32_t number, std::uint32_t generation) {
     return reinterpret_cast<void*>((std::uintptr_t{generation} << 32) | number);  // NOLINT: SimGrid's data is a pointer

@@ -28,6 +28,22 @@ void add(MemoryFold& fold, const Span& when, const std::vector<MemoryDelta>& del
 
 }  // namespace
 
+TEST_CASE("memory fold: dates that differ by rounding are one instant") {
+  // 0.2 + 0.2 + 0.2 is 0.6000000000000001, and three times 0.2 rounded once is 0.6.
+  for (const double scale : {1.0, 10.0, 1e6}) {
+    CAPTURE(scale);
+    MemoryFold fold(platform({.memory = 12}));
+    add(fold, span(0, (0.2 + 0.2 + 0.2) * scale), {take(10), release(10)});
+    add(fold, span(0.6 * scale, 1.0 * scale), {take(10)});
+    CHECK(fold.peak(kPlace).peak == Bytes(10));
+    CHECK(fold.first_overflow(kPlace) == kNever);
+  }
+  MemoryFold fold(platform({.memory = 12}));
+  add(fold, span(0, 0.6 + 1e-9), {take(10), release(10)});  // really later
+  add(fold, span(0.6, 1.0), {take(10)});
+  CHECK(fold.peak(kPlace).peak == Bytes(20));
+}
+
 TEST_CASE("memory fold: what is freed at an instant makes room for what is taken then") {
   MemoryFold fold(platform({.memory = 12}));
   add(fold, span(0, 2), {take(10), release(10)});

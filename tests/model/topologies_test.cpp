@@ -213,6 +213,16 @@ TEST_CASE("topology: dragonfly, local, global, local") {
   CHECK(smallest_pair_bandwidth(platform) == BytesPerSecond(10));
 }
 
+TEST_CASE("topology: the last group of a dragonfly has the routers that its nodes need, and no others") {
+  // 5 nodes, one to a router, two routers to a group: router 4 is alone in group 2, so both global links end there.
+  const Platform platform = network_of(5, DragonflyNetwork{2, 1, link_of(30, 1), link_of(20, 100)});
+  CHECK(platform.links.size() == 10 + 4 + 6);
+  CHECK(between_nics(platform, 2, 4) == "router2->router3 group1->group2 101");
+  CHECK(between_nics(platform, 3, 4) == "group1->group2 100");
+  CHECK(between_nics(platform, 4, 0) == "group2->group0 router1->router0 101");
+  CHECK(between_nics(platform, 4, 1) == "group2->group0 100");
+}
+
 namespace {
 
 /// Clusters of every type, small enough to look at all pairs.

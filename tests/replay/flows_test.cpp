@@ -100,5 +100,24 @@ TEST_CASE("replay: random transfers over every topology end when the fluid model
   }
 }
 
+// A quarter is of class 1 and a quarter of class 2: they rest while a smaller class uses a link of theirs.
+TEST_CASE("replay: random transfers of three classes over every topology end when the fluid model says") {
+  for (const Topology& topology : all_topologies()) {
+    CAPTURE(topology.name);
+    for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+      CAPTURE(seed);
+      const auto devices = static_cast<std::uint32_t>(topology.platform.devices.size());
+      std::vector<FluidTransfer> transfers = random_transfers(devices, seed);
+      for (std::size_t i = 30; i < transfers.size(); ++i) transfers[i].transfer_class = i < 45 ? 1 : 2;
+      const std::vector<double> expected = test::expected_ends(topology.platform, transfers);
+      const std::vector<double> ends = test::replayed_ends(topology.platform, transfers);
+      for (std::size_t i = 0; i < transfers.size(); ++i) {
+        CAPTURE(i);
+        CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stagecraft

@@ -142,6 +142,24 @@ TEST_CASE("replay: swap gives way to boundary traffic and goes on afterwards") {
   CHECK(times.at(swap).second == near(l + 5e-3 + (l + 2e-3)));
 }
 
+// A link of 1 GB/s has 15 GB to carry, so it is busy until 15 s: both activations share it until 2 s, the larger one
+// has it until 11 s, and then the swap, which has begun before them in the second case.
+TEST_CASE("replay: a swap that rests moves nothing, though flows beside it come and go") {
+  const Platform platform = Wiring(2).connect(0, 1, link(kGiga, 0)).build();
+  for (const double late : {0.0, 1.0}) {
+    CAPTURE(late);
+    Work work(2);
+    const OpId swap = work.send(0, 1, 4'000'000'000, {}, 1);
+    const OpId until = work.delay(late);
+    const OpId large = work.send(0, 1, 10'000'000'000, {until});
+    const OpId small = work.send(0, 1, 1'000'000'000, {until});
+    const Times times = replayed(platform, work);
+    CHECK(times.at(small).second == near(2 + late));
+    CHECK(times.at(large).second == near(11 + late));
+    CHECK(times.at(swap).second == near(15));
+  }
+}
+
 // Swap that starts while boundary traffic is under way waits for its end; its latency passes meanwhile.
 TEST_CASE("replay: swap that comes second waits, and other links do not matter to it") {
   const double b = kGiga;

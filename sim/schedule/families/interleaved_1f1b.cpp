@@ -71,9 +71,11 @@ ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
     return {{"interleaved-1f1b gives each device " + std::to_string(chunks) + " stages, but some device has more", ""}};
   }
   if (plan.microbatches % devices != 0) {
+    const std::int64_t below = plan.microbatches / devices * devices;
     return {{"interleaved-1f1b on " + std::to_string(devices) + " devices needs a multiple of " +
                  std::to_string(devices) + " microbatches, but the plan has " + std::to_string(plan.microbatches),
-             "choose a multiple with --microbatches"}};
+             "choose " + (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + devices) +
+                 " with --microbatches"}};
   }
   return {};
 }

@@ -74,10 +74,9 @@ TEST_CASE("ascii timeline: computations shorter than a column are counted") {
 }
 
 TEST_CASE("ascii timeline: what is too large says what would fit") {
-  CHECK(
-      drawn(chain(2, 1, 2), pairwise(2), straight(2, 64, "1f1b"), {100, false}) ==
-      "too large to draw: a device runs 128 computations, and 100 columns are enough for 47; use fewer microbatches or "
-      "a wider terminal\n");
+  CHECK(drawn(chain(2, 1, 2), pairwise(2), straight(2, 64, "1f1b"), {100, false}) ==
+        "too large to draw: a device runs 128 computations, and 100 columns are enough for 47; use fewer microbatches, "
+        "or a wider terminal or COLUMNS\n");
   CHECK(drawn(chain(65, 1, 2), pairwise(65), straight(65, 1, "1f1b"), {500, false}) ==
         "too large to draw: 65 devices; at most 64 can be drawn\n");
   CHECK(ascii_timeline({}, pairwise(1), {}) == "there is nothing to draw: no computation takes any time\n");
