@@ -21,9 +21,9 @@ struct DragonflyShape {
   [[nodiscard]] std::uint32_t routers_in(std::uint32_t group) const {
     return std::min(group_size, routers - group * group_size);
   }
-  /// The router of `group` at which its link to the group `other` ends, counted within the group.
-  [[nodiscard]] std::uint32_t gateway(std::uint32_t group, std::uint32_t other) const {
-    return (other < group ? other : other - 1) % routers_in(group);
+  /// The router of the group `from` at which its link to the group `towards` ends, counted within the group.
+  [[nodiscard]] std::uint32_t gateway(std::uint32_t from, std::uint32_t towards) const {
+    return (towards < from ? towards : towards - 1) % routers_in(from);
   }
 };
 
