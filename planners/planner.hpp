@@ -57,6 +57,9 @@ struct Infeasible {
   /// Whether planning took so much work that planning again for other microbatch sizes would keep the user waiting.
   /// Depends on the request alone, never on a clock.
   bool is_costly = false;
+  /// How many smaller microbatch sizes to try one by one, because a smaller one may lead to a plan that needs more
+  /// memory. 0: a size fits if a larger one does.
+  std::int64_t sizes_to_try = 0;
 };
 
 using PlanResult = std::variant<Planned, Infeasible>;

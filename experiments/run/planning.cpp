@@ -87,17 +87,23 @@ bool has_plan(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices 
   }
 }
 
-/// The largest smaller microbatch size with a plan, by bisection over the candidate sizes. Bisection assumes that if a
-/// size has a plan, all smaller candidates have one too.
+/// The largest smaller microbatch size with a plan. As many sizes as the planner asks for are tried one by one, from
+/// the largest down. The others are searched by bisection, which assumes that if a size has a plan, all smaller ones
+/// do.
 std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, const Inputs& inputs,
                                                    const PlanningChoices& choices) {
-  if (std::get<Infeasible>(planning.result).is_costly) return std::nullopt;
+  const auto& none = std::get<Infeasible>(planning.result);
+  if (none.is_costly) return std::nullopt;
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = 1; size < std::min(planning.graph.microbatch_size, run_limits::kMostSizes); ++size) {
     if (!choices.global_batch || *choices.global_batch % size == 0) sizes.push_back(size);
   }
-  const auto end = std::ranges::partition_point(
-      sizes, [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); });
+  const auto finds = [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); };
+  for (std::int64_t tries = none.sizes_to_try; tries > 0 && !sizes.empty(); --tries) {
+    if (finds(sizes.back())) return sizes.back();
+    sizes.pop_back();
+  }
+  const auto end = std::ranges::partition_point(sizes, finds);
   return end == sizes.begin() ? std::nullopt : std::optional(*(end - 1));
 }
 

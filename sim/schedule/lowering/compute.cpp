@@ -1,6 +1,8 @@
 #include "sim/schedule/lowering/compute.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -152,10 +154,8 @@ OpId Compute::append_steps(const Task& task) {
   return before;
 }
 
-/// The part of the stash that a split backward frees at the end of its input-gradient half; the weight-gradient half
-/// frees the rest.
 Bytes Compute::early_stash(const Task& task) const {
-  return scale_up(task.program.stash(), state_.shape.plan().training.input_gradient_release);
+  return stash_freed_early(task.program, state_.shape.plan().training);
 }
 
 bool Compute::lower_backward(const Task& task, std::size_t position) {
