@@ -48,32 +48,32 @@ std::map<std::pair<StageId, PlaceId>, std::int64_t> most_in_flight(const LayerGr
   return most;
 }
 
-struct Drawn {
+struct CappedCase {
   LayerGraph graph;
   Platform platform;
   Plan plan;
 };
 
 /// Up to eight stages of unequal times, with transfers that take a fifth of a computation or nothing.
-Drawn draw(std::mt19937& random, const std::string& schedule, bool replicated) {
+CappedCase capped_case(std::mt19937& random, const std::string& schedule, bool replicated) {
   const auto number = [&](std::size_t low, std::size_t high) { return low + random() % (high - low + 1); };
   const auto real = [&](double low, double high) { return std::uniform_real_distribution(low, high)(random); };
   const std::size_t stages = number(2, 8);
-  Drawn drawn{chain(stages, 1, 2, number(0, 1) == 0 ? 0 : 100), pairwise(4 * stages, real(200, 2000), 0.01),
-              straight(stages, static_cast<std::int64_t>(number(1, 60)), schedule)};
-  for (Layer& layer : drawn.graph.layers) {
+  CappedCase made{chain(stages, 1, 2, number(0, 1) == 0 ? 0 : 100), pairwise(4 * stages, real(200, 2000), 0.01),
+                  straight(stages, static_cast<std::int64_t>(number(1, 60)), schedule)};
+  for (Layer& layer : made.graph.layers) {
     layer.forward = Seconds(real(0.5, 2));
     layer.backward = Seconds(real(0.5, 4));
     layer.stash = Bytes(100);
   }
   std::size_t next = stages;
-  for (Stage& stage : drawn.plan.stages) {
+  for (Stage& stage : made.plan.stages) {
     if (!replicated || number(0, 2) > 0) continue;
     for (std::size_t more = number(1, 3); more > 0; --more) stage.replicas.emplace_back(DeviceId(next++));
     if (number(0, 2) == 0) stage.replication = Replication::Split;
   }
-  drawn.plan.microbatch_size = 12;
-  return drawn;
+  made.plan.microbatch_size = 12;
+  return made;
 }
 
 }  // namespace
@@ -122,19 +122,19 @@ TEST_CASE("capped schedules: no cap is slower than a smaller one, and every cap 
   for (std::uint32_t seed = 1; seed <= testing::random_cases(300U); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    Drawn drawn = draw(random, seed % 3 == 0 ? "eager-1f1b" : "1f1b", seed % 2 == 0);
-    const double free = iteration(drawn.graph, drawn.platform, drawn.plan);
+    CappedCase made = capped_case(random, seed % 3 == 0 ? "eager-1f1b" : "1f1b", seed % 2 == 0);
+    const double free = iteration(made.graph, made.platform, made.plan);
     double before = kNever.value();
     for (std::int64_t cap = 1; cap <= 9; ++cap) {
       CAPTURE(cap);
-      cap_all(drawn.plan, cap);
-      const double time = iteration(drawn.graph, drawn.platform, drawn.plan);
+      cap_all(made.plan, cap);
+      const double time = iteration(made.graph, made.platform, made.plan);
       CHECK(time <= before * (1 + 1e-9));
       before = time;
-      for (const auto& [where, most] : most_in_flight(drawn.graph, drawn.platform, drawn.plan)) CHECK(most <= cap);
+      for (const auto& [where, most] : most_in_flight(made.graph, made.platform, made.plan)) CHECK(most <= cap);
     }
-    cap_all(drawn.plan, 1000);  // no warm-up is that long
-    CHECK(iteration(drawn.graph, drawn.platform, drawn.plan) <= std::min(before, free) * (1 + 1e-9));
+    cap_all(made.plan, 1000);  // no warm-up is that long
+    CHECK(iteration(made.graph, made.platform, made.plan) <= std::min(before, free) * (1 + 1e-9));
   }
 }
 
@@ -143,17 +143,17 @@ TEST_CASE(
   for (std::uint32_t seed = 1; seed <= testing::random_cases(200U); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    Drawn drawn = draw(random, "1f1b", seed % 2 == 0);
-    Stage& capped = drawn.plan.stages[random() % drawn.plan.stages.size()];
+    CappedCase made = capped_case(random, "1f1b", seed % 2 == 0);
+    Stage& capped = made.plan.stages[random() % made.plan.stages.size()];
     double before = kNever.value();
     for (std::int64_t cap = 1; cap <= 5; ++cap) {
       CAPTURE(cap);
       capped.in_flight = cap;
-      const Report report = evaluate_plan(drawn.graph, drawn.platform, drawn.plan);
+      const Report report = evaluate_plan(made.graph, made.platform, made.plan);
       CHECK(report.iterations.back().value() <= before * (1 + 1e-9));
       before = report.iterations.back().value();
-      const ScheduleProgram program = require_schedule(drawn.graph, drawn.platform, drawn.plan);
-      const auto peaks = device_peaks(drawn.graph, drawn.plan, program);
+      const ScheduleProgram program = require_schedule(made.graph, made.platform, made.plan);
+      const auto peaks = device_peaks(made.graph, made.plan, program);
       REQUIRE(peaks.has_value());
       for (std::size_t d = 0; d < report.devices.size(); ++d) {
         CHECK((*peaks)[d].second == report.devices[d].memory.peak);
@@ -169,18 +169,18 @@ TEST_CASE("capped pipedream: no cap has a longer period than a smaller one, 20 r
   for (std::uint32_t seed = 1; seed <= testing::random_cases(20U); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    Drawn drawn = draw(random, "pipedream", seed % 2 == 0);
-    drawn.plan.microbatches = 300;
+    CappedCase made = capped_case(random, "pipedream", seed % 2 == 0);
+    made.plan.microbatches = 300;
     double before = kNever.value();
     for (std::int64_t cap = 1; cap <= 8; ++cap) {
       CAPTURE(cap);
-      cap_all(drawn.plan, cap);
-      const double period = evaluate_plan(drawn.graph, drawn.platform, drawn.plan).period->value();
+      cap_all(made.plan, cap);
+      const double period = evaluate_plan(made.graph, made.platform, made.plan).period->value();
       CHECK(period <= before * 1.01);
       before = std::min(before, period);
-      const ScheduleProgram program = require_schedule(drawn.graph, drawn.platform, drawn.plan);
+      const ScheduleProgram program = require_schedule(made.graph, made.platform, made.plan);
       CHECK(program.weight_versions == program.in_flight);
-      for (const auto& [where, most] : most_in_flight(drawn.graph, drawn.platform, drawn.plan)) {
+      for (const auto& [where, most] : most_in_flight(made.graph, made.platform, made.plan)) {
         CHECK(most <= program.in_flight[where.first.value()]);
       }
     }

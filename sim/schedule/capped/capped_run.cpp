@@ -87,13 +87,11 @@ void CappedRun::go_on(ReplicaId id, Seconds now) {
   const Worker& worker = workers_[id];
   if (worker.free > now) return;
   const bool has_room = worker.forwards < worker.count && worker.forwards - worker.backwards < worker.cap;
-  const bool forward = has_room && is_ready(id, false, now);
-  const bool backward = worker.backwards < worker.forwards && is_ready(id, true, now);
-  if (forward && !(backward && rule_ == CappedRule::BackwardFirst)) {
-    start(id, false, now);
-  } else if (backward && !(has_room && rule_ == CappedRule::InTurn)) {
-    start(id, true, now);
-  }
+  bool forward = has_room && is_ready(id, false, now);
+  bool backward = worker.backwards < worker.forwards && is_ready(id, true, now);
+  if (rule_ == CappedRule::InTurn && has_room) backward = false;
+  if (rule_ == CappedRule::BackwardFirst && backward) forward = false;
+  if (forward || backward) start(id, !forward, now);
 }
 
 bool CappedRun::is_ready(ReplicaId id, bool backward, Seconds now) {
