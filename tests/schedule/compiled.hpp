@@ -4,13 +4,23 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/schedule/chains.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <variant>
 
 namespace stagecraft::testing {
 
-/// The program of a plan whose schedule asks neither for times nor for memory, or brings its pattern.
-inline ScheduleProgram compiled(const Plan& plan) { return require_schedule(chain(1, 1, 2), pairwise(1), plan); }
+/// The program of a plan whose schedule does not ask for memory, or brings its pattern. All layers take equal times.
+inline ScheduleProgram compiled(const Plan& plan) {
+  std::size_t layers = 1;
+  std::size_t devices = 1;
+  for (const Stage& stage : plan.stages) {
+    for (LayerId layer : stage.layers) layers = std::max(layers, layer.value() + std::size_t{1});
+    for (DeviceId device : devices_of(stage)) devices = std::max(devices, device.value() + std::size_t{1});
+  }
+  return require_schedule(chain(layers, 1, 2), pairwise(devices), plan);
+}
 
 /// The plan with the pattern that its schedule runs.
 inline Plan with_pattern(const LayerGraph& graph, const Platform& platform, Plan plan) {

@@ -75,17 +75,22 @@ OpId Compute::append(const Task& task, const Op& op) {
   return state_.append_computation(task.replica, op, task.action.priority, task.action.not_before);
 }
 
+/// Writes the backward that the forward waits for into `after`, if it waits for one; false if that has not been
+/// appended yet.
+bool Compute::take_awaited(const Task& task, OpId& after) {
+  if (task.action.after == kNoMicrobatch) return true;
+  auto& awaited = awaited_[task.replica.value()];
+  const auto found = awaited.find(state_.index(task.replica, task.action.after));
+  STAGECRAFT_CHECK(found != awaited.end(), "no two forwards wait for one backward");
+  after = found->second;
+  if (after.is_none()) return false;
+  awaited.erase(found);
+  return true;
+}
+
 bool Compute::lower_forward(const Task& task) {
-  if (!has_forward_inputs(task)) return false;
   OpId after;
-  if (task.action.after != kNoMicrobatch) {
-    auto& awaited = awaited_[task.replica.value()];
-    const auto found = awaited.find(state_.index(task.replica, task.action.after));
-    STAGECRAFT_CHECK(found != awaited.end(), "no two forwards wait for one backward");
-    after = found->second;
-    if (after.is_none()) return false;
-    awaited.erase(found);
-  }
+  if (!has_forward_inputs(task) || !take_awaited(task, after)) return false;
   parts_.delivery.about_to_use(task.replica, task.index, false);
   Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
   op.seconds = seconds_or(task.action, task.program.forward);
@@ -217,7 +222,8 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   const Task& back = first_is_forward ? second : first;
   STAGECRAFT_CHECK(forth.action.kind == ActionKind::Forward && back.action.kind == ActionKind::Backward,
                    "a joined pair of actions is a forward and a backward");
-  if (!has_forward_inputs(forth) || !has_backward_inputs(back)) return false;
+  OpId after;
+  if (!has_forward_inputs(forth) || !has_backward_inputs(back) || !take_awaited(forth, after)) return false;
   parts_.delivery.about_to_use(forth.replica, forth.index, false);
   parts_.delivery.about_to_use(back.replica, back.index, true);
   if (parts_.swapping.is_active()) parts_.swapping.before_backward(back.replica, back_position);
@@ -229,6 +235,7 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   state_.writer.depend_on(forth.board.forward_inputs(forth.index));
   state_.writer.depend_on(board.at(back.index).forward);
   state_.writer.depend_on(board.backward_inputs(back.index));
+  if (!after.is_none()) state_.writer.depend_on(after);
   for (const BackwardStep& step : back.program.backward) depend_on_copy_back(back, step);
   state_.writer.take(op.from, MemoryCategory::Stash, forth.program.stash());
   Bytes workspace = forth.program.workspace;  // both run at once

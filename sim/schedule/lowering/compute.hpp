@@ -59,6 +59,7 @@ class Compute {
   }
   [[nodiscard]] static bool has_forward_inputs(const Task& task);
   [[nodiscard]] bool has_backward_inputs(const Task& task) const;
+  [[nodiscard]] bool take_awaited(const Task& task, OpId& after);
   [[nodiscard]] bool lower_forward(const Task& task);
   [[nodiscard]] bool lower_backward(const Task& task, std::size_t position);
   [[nodiscard]] bool lower_backward_weight(const Task& task);
