@@ -2,6 +2,7 @@
 #include "sim/schedule/one_f_one_b.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace stagecraft {
@@ -30,10 +31,10 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
 
 /// A backward uses the weights of its forward, so a replica keeps one copy for each microbatch in flight, including the
 /// newest weights.
-Compilation compile_pipedream(const PlanContext& context, const Options& /*parameters*/) {
+Compilation compile_pipedream(const PlanContext& context, const Options& parameters) {
   ScheduleRefusals refusals = round_refusals(context);
   if (!refusals.empty()) return refusals;
-  ScheduleProgram program = one_f_one_b_program(context, false, 1);
+  ScheduleProgram program = one_f_one_b_program(context, false, parameters.count("depth"));
   program.weight_versions = program.in_flight;
   return program;
 }
@@ -46,7 +47,7 @@ const ScheduleFamily family_pipedream{
         "asynchronous 1F1B with weight stashing: never flushed, an update after every backward (or round of replicas)",
     .source = "PipeDream (Narayanan et al., SOSP 2019)",
     .synchronous = false,
-    .parameters = {},
+    .parameters = {{"depth", std::int64_t{1}, "warm-up forwards, as a multiple of PipeDream's own", {}, 1, 1024}},
     .compile = compile_pipedream,
 };
 
