@@ -166,7 +166,12 @@ void read_share(const YamlNode& node, Keys& into) {
   set_key(into, "training.input_gradient_release", share);
 }
 
-/// The keys `training.KEY`, also written `training: {KEY: VALUE, …}`: copies and buffers that training keeps in memory.
+void read_bucket(const YamlNode& node, Keys& into) {
+  set_key(into, "training.gradient_bucket", format_whole_bytes(read_bytes(node)));
+}
+
+/// The keys `training.KEY`, also written `training: {KEY: VALUE, …}`: what training keeps in memory, and
+/// how it exchanges gradients.
 const std::vector<CellKey>& training_keys() {
   static const std::vector<CellKey> kKeys = {
       key(
@@ -183,6 +188,10 @@ const std::vector<CellKey>& training_keys() {
           count_key, 0, run_limits::kMostCopies),
       {"training.input_gradient_release", read_share,
        [](const Detail& value, CellSpec& spec) { spec.planning.training.input_gradient_release = as<double>(value); }},
+      {"training.gradient_bucket", read_bucket,
+       [](const Detail& value, CellSpec& spec) {
+         spec.planning.training.gradient_bucket = *parse_bytes(word(value)).value;
+       }},
   };
   return kKeys;
 }

@@ -124,6 +124,18 @@ Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& r
   return bytes / slowest.bandwidth.value() * (2.0 * (replicas - 1.0) / replicas);
 }
 
+Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
+                             const Stage& stage) {
+  const std::vector<DeviceId> devices = devices_of(stage);
+  const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, training.bucket());
+  const bool is_split = stage.replication == Replication::Split;
+  const Share share = is_split ? Share{0, 1, static_cast<std::int64_t>(devices.size())} : Share{};
+  const double factor = slowest_factor(graph, platform, devices);
+  std::vector<Seconds> all_reduces;
+  for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
+  return exposed_all_reduce(scaled(stage_program(graph, stage, buckets), factor, share).backward, all_reduces);
+}
+
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
                        Bytes parameters) {
   Seconds slowest{0};

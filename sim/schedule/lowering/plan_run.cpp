@@ -72,7 +72,7 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
     if (!task_.program.synchronous) {
       marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, shape_.runners_of_a_microbatch());
     }
-    synchronise_.note_backward(ended->replica, ended->microbatch, ended->op, !has_segments());
+    synchronise_.note_backward(*ended, !has_segments());
   }
   return true;
 }
