@@ -24,7 +24,7 @@ struct Sums {
 /// set is three rows of words: the set, all consumers of its layers, and its maximal layers.
 class Family {
  public:
-  explicit Family(std::size_t words) : words_(words), slots_(1024, kEmpty) {}
+  explicit Family(std::size_t words) : words_(words), slots_(64, kEmpty) {}
 
   [[nodiscard]] std::size_t size() const { return sums_.size(); }
   [[nodiscard]] const Sums& sums(std::size_t state) const { return sums_[state]; }

@@ -57,14 +57,40 @@ void place(const DownSets& states, const std::vector<Segment>& segments, const s
 
 /// Keeps at most the chosen number of weight versions on every stage. A backward then uses the weights of its forward
 /// only if no more than one update comes between them.
-void limit_weight_versions(const Problem& problem, Planned& result) {
+void limit_weight_versions(const Problem& problem, Plan& plan) {
   if (!problem.choices.weight_versions) return;
-  const ScheduleProgram program = require_schedule(problem.request.graph, problem.request.platform, result.plan);
-  for (std::size_t s = 0; s < result.plan.stages.size(); ++s) {
+  const ScheduleProgram program = require_schedule(problem.request.graph, problem.request.platform, plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (program.weight_versions[s] > *problem.choices.weight_versions) {
-      result.plan.stages[s].weight_versions = problem.choices.weight_versions;
+      plan.stages[s].weight_versions = problem.choices.weight_versions;
     }
   }
+}
+
+/// PipeDream's NOAM: the microbatches that it admits for each replica of the first stage.
+std::int64_t noam(const Plan& plan) {
+  std::size_t devices = 0;
+  for (const Stage& stage : plan.stages) devices += stage.replicas.size();
+  const std::size_t first = plan.stages.front().replicas.size();
+  return static_cast<std::int64_t>((devices + first - 1) / first);
+}
+
+Detail::Record details_of(const Problem& problem, const DownSets& states, const Answer& answer, const Plan& plan) {
+  const Settings& settings = problem.settings;
+  Detail::List levels;
+  for (const Level& level : settings.levels) {
+    levels.emplace_back(
+        Detail::Record{{"members", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
+  }
+  return {{"claimed_period_s", answer.period},
+          {"data_parallel_s", data_parallel_time(states, settings)},
+          {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
+          {"noam", noam(plan)},
+          {"states", static_cast<std::int64_t>(states.count)},
+          {"width", static_cast<std::int64_t>(states.width)},
+          {"levels", std::move(levels)},
+          {"time_factor", settings.time_factor},
+          {"memory_bytes", smallest_capacity(problem.request.platform).value()}};
 }
 
 Planned planned(const Problem& problem, const DownSets& states, const Answer& answer) {
@@ -74,24 +100,9 @@ Planned planned(const Problem& problem, const DownSets& states, const Answer& an
   const std::size_t outermost = settings.levels.empty() ? 0 : settings.levels.size() - 1;
   place(states, answer.segments, settings.levels, outermost, {0}, plan.stages);
   for (Stage& stage : plan.stages) apply(problem.choices, stage);
-  limit_weight_versions(problem, result);
+  limit_weight_versions(problem, plan);
   plan.predicted = claim(plan, states, settings, answer);
-  Detail::List levels;
-  for (const Level& level : settings.levels) {
-    levels.emplace_back(
-        Detail::Record{{"members", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
-  }
-  const auto first = static_cast<std::int64_t>(plan.stages.front().replicas.size());
-  const auto devices = static_cast<std::int64_t>(problem.request.platform.devices.size());
-  result.details = {{"claimed_period_s", answer.period},
-                    {"data_parallel_s", data_parallel_time(states, settings)},
-                    {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
-                    {"noam", (devices + first - 1) / first},
-                    {"states", static_cast<std::int64_t>(states.count)},
-                    {"width", static_cast<std::int64_t>(states.width)},
-                    {"levels", std::move(levels)},
-                    {"time_factor", settings.time_factor},
-                    {"memory_bytes", smallest_capacity(problem.request.platform).value()}};
+  result.details = details_of(problem, states, answer, plan);
   if (states.width > 0) {
     result.notes.push_back("the graph has too many down-sets; this plan is the best on " +
                            std::to_string(states.count) + " of them, at most " + std::to_string(states.width) +
@@ -181,7 +192,9 @@ PlanResult plan_with_test(Problem& problem, DownSets& states) {
   if (memory == "ledger") return plan_within_ledger(problem, states);
   const MemoryTest original = original_memory_test(smallest_capacity(problem.request.platform));
   if (memory == "original") problem.settings.memory = &original;
-  return plan_by(problem, states);
+  PlanResult result = plan_by(problem, states);
+  problem.settings.memory = nullptr;
+  return result;
 }
 
 /// All devices as one level, at the bandwidth of the slowest one.

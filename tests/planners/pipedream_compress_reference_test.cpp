@@ -47,30 +47,38 @@ double period(const DownSets& states, std::uint32_t devices, bool paper) {
 }  // namespace
 
 TEST_CASE("pipedream compress reference: one state of each size loses little where the exact answer is known") {
-  double worst = 0.0;
+  double worst_of_one = 0.0;
+  double worst_of_four = 0.0;
   for (const std::string model : {"gnmt", "gnmt_large", "resnet18", "resnet50", "resnet101", "resnext50", "resnext101",
                                   "densenet121", "squeezenet1_0"}) {
+    CAPTURE(model);
     const std::optional<LayerGraph> graph = profile(model);
     if (!graph) return;
     const DownSets all = enumerate_down_sets(*graph, 200'000).value();
-    const DownSets part = narrowed_down_sets(*graph, graph->layers.size()).value();
+    const DownSets one = narrowed_down_sets(*graph, graph->layers.size()).value();
+    const DownSets four = narrowed_down_sets(*graph, 4 * graph->layers.size()).value();
     for (const std::uint32_t devices : {4U, 8U, 16U}) {
       for (const bool paper : {false, true}) {
-        const double loss = period(part, devices, paper) / period(all, devices, paper) - 1.0;
-        CAPTURE(model);
         CAPTURE(devices);
         CAPTURE(paper);
-        CHECK(loss > -1e-12);
-        CHECK(loss < 0.1);
-        if (loss > 1e-9) {
-          MESSAGE(model << ", " << devices << (paper ? " devices, paper: " : " devices, program: ") << part.count
-                        << " of " << all.count << " states lose " << 100.0 * loss << " %");
+        const double exact = period(all, devices, paper);
+        const double of_one = period(one, devices, paper) / exact - 1.0;
+        const double of_four = period(four, devices, paper) / exact - 1.0;
+        CHECK(of_one > -1e-12);
+        CHECK(of_four > -1e-12);
+        CHECK(of_one < 0.06);
+        CHECK(of_four < 0.01);
+        worst_of_one = std::max(worst_of_one, of_one);
+        worst_of_four = std::max(worst_of_four, of_four);
+        if (of_one > 1e-9) {
+          MESSAGE(one.count << " and " << four.count << " of " << all.count << " states lose " << 100.0 * of_one
+                            << " % and " << 100.0 * of_four << " %");
         }
-        worst = std::max(worst, loss);
       }
     }
   }
-  MESSAGE("worst loss " << 100.0 * worst << " %");
+  MESSAGE("worst loss with one state of each size " << 100.0 * worst_of_one << " %, with up to four times as many "
+                                                    << 100.0 * worst_of_four << " %");
 }
 
 TEST_CASE("pipedream compress reference: Inception-v3 as published, no slower than with the authors' compression") {

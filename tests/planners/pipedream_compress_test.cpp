@@ -132,7 +132,7 @@ TEST_CASE("pipedream compress: the loss on 300 random graphs, with half and a qu
       ++cases;
     }
     MESSAGE("share " << share << ": " << cases << " cases, mean loss " << sum / cases << ", worst " << worst);
-    CHECK(cases > 100);
+    CHECK(cases >= 20);
   }
 }
 
