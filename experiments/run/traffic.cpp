@@ -2,6 +2,7 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -28,8 +29,11 @@ std::size_t TrafficFold::PairHash::operator()(const Pair& pair) const {
 }
 
 TrafficFold::TrafficFold(const Platform& platform, const Plan& plan, std::int64_t iterations)
-    : platform_(platform), replicas_(plan), synchronous_(!is_asynchronous(plan.schedule)) {
-  const std::int64_t round = replicas_.round();
+    : platform_(platform),
+      replicas_(plan),
+      rounds_per_update_(plan.rounds_per_update),
+      synchronous_(!is_asynchronous(plan.schedule)) {
+  const std::int64_t round = whole_round(plan, replicas_);
   parts_ = synchronous_ ? iterations : plan.microbatches / round * round;
 }
 
@@ -50,12 +54,12 @@ TrafficCause TrafficFold::cause_of(const Op& op) const {
 }
 
 /// Whether a transfer belongs to the whole rounds that count. An all-reduce of an asynchronous run names no microbatch;
-/// but the n-th one between two replicas ends their n-th round, so it is counted by the transfers before it.
+/// but the n-th one between two replicas ends their n-th update, so it is counted by the transfers before it.
 bool TrafficFold::is_counted(const Op& op, std::int64_t transfers_before) const {
   if (synchronous_) return true;
   if (op.kind != OpKind::AllReduce) return std::int64_t{op.microbatch} < parts_;
   const std::int64_t turns = replicas_[replicas_.of(op.stage).front()].turns;
-  return transfers_before * turns < parts_;
+  return transfers_before * turns * rounds_per_update_ < parts_;
 }
 
 Traffic TrafficFold::finish() const {

@@ -10,6 +10,7 @@
 #include "sim/model/timeline.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ class Summary {
   void add_computation(const Span& span, const Op& op);
   void add_gap(const DeviceState& device, const Span& span);
   void add_transfer(const Span& span, const Op& op);
-  void add_barrier(Seconds at);
+  void add_barrier(Seconds at, std::int64_t microbatch);
   void add_tail(const DeviceState& device, Seconds end);
 
   [[nodiscard]] DeviceReport device_report(const DeviceState& device, Seconds window) const;
@@ -58,6 +59,7 @@ class Summary {
   void add_bottleneck(Report& report) const;
   void add_ratios(Report& report, Seconds window) const;
   void add_memory(Report& report) const;
+  [[nodiscard]] std::optional<double> drift() const;
 
   const Platform& platform_;
   Measurement measurement_;
@@ -71,6 +73,7 @@ class Summary {
   std::vector<std::uint32_t> pair_account_;
   std::vector<Seconds> iterations_;
   Seconds iteration_begin_;
+  Seconds middle_;  ///< asynchronous: where the two windows of the measured part meet
   std::vector<Replan> replans_;
   std::vector<Migration> migrations_;
   std::uint64_t operations_ = 0;

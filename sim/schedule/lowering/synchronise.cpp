@@ -8,7 +8,8 @@
 
 namespace stagecraft {
 
-Synchronise::Synchronise(LoweringState& state, bool synchronous) : state_(state), synchronous_(synchronous) {
+Synchronise::Synchronise(LoweringState& state, bool synchronous)
+    : state_(state), synchronous_(synchronous), rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
   for (const std::vector<ReplicaId>& members : state.replicas().rings()) {
     Ring ring;
@@ -37,17 +38,18 @@ void Synchronise::take(const Schedule& schedule) {
 
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
   if (synchronous_ || ring_of(replica).members.size() == 1) return true;
-  return workers_[replica].synchronised_rounds >= index;
+  return workers_[replica].synchronised_rounds >= index / rounds_per_update_ * rounds_per_update_;
 }
 
 const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
   static const std::vector<OpId> kNothing;
-  return synchronous_ ? kNothing : workers_[replica].synchronised;
+  const Worker& worker = workers_[replica];
+  return synchronous_ || !updates_after(worker.backwards) ? kNothing : worker.synchronised;
 }
 
 void Synchronise::step_before_backward(ReplicaId replica) {
-  const bool has_round_before = !synchronous_ && !workers_[replica].synchronised.empty();
-  if (has_round_before && has_update(replica)) append_update(replica, workers_[replica].synchronised);
+  const std::vector<OpId>& synchronised = before_backward(replica);
+  if (!synchronised.empty() && has_update(replica)) append_update(replica, synchronised);
 }
 
 void Synchronise::note_backward(ReplicaId replica, std::uint32_t microbatch, OpId op, bool is_last_segment) {
@@ -56,6 +58,7 @@ void Synchronise::note_backward(ReplicaId replica, std::uint32_t microbatch, OpI
   note_last(replica, op);
   ++worker.backwards;
   if (!synchronous_) {
+    if (!updates_after(worker.backwards)) return;
     if (ring.members.size() > 1) {
       note_round(ring, state_.replicas().local(replica, microbatch), op);
     } else if (has_update(replica)) {
@@ -84,7 +87,8 @@ void Synchronise::reduce_iteration(Ring& ring) {
   if (ring.members.size() > 1) all_reduce(ring, after);
 }
 
-/// Asynchronous: collects the backwards of a round, and appends its all-reduce when every member has had its own.
+/// Asynchronous: collects the backwards of a round before an update, and appends the all-reduce when every member has
+/// had its own.
 void Synchronise::note_round(Ring& ring, std::int64_t round, OpId op) {
   std::vector<OpId>& ops = ring.rounds[round];
   ops.push_back(op);
@@ -92,7 +96,7 @@ void Synchronise::note_round(Ring& ring, std::int64_t round, OpId op) {
   const std::vector<OpId> after = std::move(ops);
   ring.rounds.erase(round);
   all_reduce(ring, after);
-  for (ReplicaId member : ring.members) ++workers_[member].synchronised_rounds;
+  for (ReplicaId member : ring.members) workers_[member].synchronised_rounds += rounds_per_update_;
 }
 
 /// The largest latency between neighbours in the ring; 0 on the analytic network.

@@ -10,7 +10,8 @@
 namespace stagecraft {
 
 /// All-reduces and optimizer steps. A synchronous schedule has them once an iteration, after the last backward of every
-/// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch.
+/// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch,
+/// or after as many rounds as the plan says (`Plan::rounds_per_update`).
 ///
 /// A *ring* is the replicas that hold the same layers (`Replicas::rings`); they sum up their gradients.
 class Synchronise {
@@ -20,12 +21,12 @@ class Synchronise {
 
   /// Counts the backwards that an iteration has.
   void take(const Schedule& schedule);
-  /// Whether a backward may be lowered. Asynchronous replicas wait until the all-reduce of the round before is
-  /// appended, because this backward depends on it.
+  /// Whether a backward may be lowered. Asynchronous replicas wait until the all-reduce that follows an earlier round
+  /// is appended, because this backward depends on it.
   [[nodiscard]] bool can_run_backward(ReplicaId replica, std::int64_t index) const;
-  /// The flows of the previous round's all-reduce that the first operation of a backward waits for.
+  /// The flows of the previous round's all-reduce, if it has one, that the first operation of a backward waits for.
   [[nodiscard]] const std::vector<OpId>& before_backward(ReplicaId replica) const;
-  /// Appends the optimizer's step of the previous round, if there is one, before the backward.
+  /// Appends the optimizer's step of the previous round, if it has one, before the backward.
   void step_before_backward(ReplicaId replica);
   /// The microbatch's backward has been appended and ends with `op`. `is_last_segment`: all orders of the iteration are
   /// known.
@@ -47,7 +48,7 @@ class Synchronise {
     /// which may run them in another order.
     std::vector<OpId> last_backwards;
     std::vector<OpId> synchronised;        ///< the flows of the last all-reduce to and from this replica
-    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose all-reduce is appended
+    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose gradients are in an appended all-reduce
     std::uint32_t updates = 0;             ///< optimizer steps so far
   };
   struct Ring {
@@ -63,6 +64,8 @@ class Synchronise {
   [[nodiscard]] const Ring& ring_of(ReplicaId replica) const {
     return rings_[state_.replicas().ring_of(stage_of(replica))];
   }
+  /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
+  [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
   void note_last(ReplicaId replica, OpId backward);
   void note_round(Ring& ring, std::int64_t round, OpId op);
@@ -74,6 +77,7 @@ class Synchronise {
 
   LoweringState& state_;
   bool synchronous_;
+  std::int64_t rounds_per_update_;
   IndexVector<ReplicaId, Worker> workers_;
   std::vector<Ring> rings_;
 };
