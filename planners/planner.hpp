@@ -27,6 +27,9 @@ struct PlanRequest {
   std::int64_t microbatches = 1;
   Training training;
   Options options;
+  /// Samples whose gradients one update is to sum up. Of a flushed schedule they are those of `microbatches`; of an
+  /// asynchronous one the plan's number of rounds per update is set when the plan is known.
+  std::optional<std::int64_t> samples_per_update = std::nullopt;
 };
 
 struct Planned {

@@ -26,7 +26,7 @@ TEXT_COLUMNS = ("key", "status", "message", "model", "platform", "planner", "lab
                 "resolved_schedule")
 # Columns that tell which cell a row is about; so do all that have a point in their name.
 CELL_COLUMNS = ("model", "platform", "planner", "label", "schedule", "microbatches", "microbatch_size", "global_batch",
-                "engine", "network", "iterations", "events", "replan")
+                "samples_per_update", "run_length", "engine", "network", "iterations", "events", "replan")
 THROUGHPUT = "throughput_samples_per_s"
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")

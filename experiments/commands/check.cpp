@@ -44,6 +44,7 @@ Answer answer(const std::string& path, const std::vector<Finding>& findings) {
 std::optional<Schedule> literal_orders(const CheckOptions& options, const Platform& platform, Plan& plan) {
   if (!options.schedule_file) return std::nullopt;
   plan.schedule = {"literal", {}};
+  plan.rounds_per_update = 1;
   return read_schedule_file(*options.schedule_file, platform);
 }
 

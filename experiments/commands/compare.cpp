@@ -96,6 +96,7 @@ CompareChoices read_choices(const CompareOptions& options) {
                          .simulation = read_simulation_choices(options.simulation),
                          .set = {}};
   choices.planning.iterations = choices.simulation.iterations;
+  choices.simulation.run_length = choices.planning.run_length;
   for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
   refuse_repeated(choices.set);
   for (const auto& planner : choices.planners) {  // refuses mistyped options here; they must not become a row
@@ -117,7 +118,8 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
       row.simulation = simulate_plan(graph, inputs.platform, *plan, choices.simulation, settings);
       const bool is_same_run =
           choices.simulation.network == NetworkModel::Platform && choices.simulation.iterations == 1;
-      row.evaluated = is_same_run ? row.simulation->evaluated : evaluate_plan(graph, inputs.platform, *plan).figures();
+      row.evaluated =
+          is_same_run ? row.simulation->evaluated : evaluate_until_converged(graph, inputs.platform, *plan).figures();
     }
   } catch (const InputError& error) {
     row.planning.reset();

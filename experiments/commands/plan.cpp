@@ -39,7 +39,10 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   const Planning planning = make_plan(*planner, inputs, choices, settings.say);
   const Planned* planned = planning.planned();
   Report evaluated;
-  if (planned != nullptr) evaluated = evaluate_plan(planning.graph, inputs.platform, planned->plan);
+  if (planned != nullptr) {
+    evaluated = choices.run_length ? evaluate_plan(planning.graph, inputs.platform, planned->plan)
+                                   : evaluate_until_converged(planning.graph, inputs.platform, planned->plan);
+  }
   if (planned != nullptr && options.output) {
     write_file_atomically(*options.output, plan_file_text(planning, inputs.platform, *options.output));
   }

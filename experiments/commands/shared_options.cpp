@@ -21,14 +21,32 @@ Inputs load_inputs(const InputOptions& options) {
   return load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds));
 }
 
+void add_length_options(CLI::App& command, LengthOptions& options) {
+  add_option(command, "--samples-per-update", options.samples_per_update,
+             "samples whose gradients one update sums up: sets the microbatches of an iteration, or the rounds after "
+             "which an asynchronous plan updates");
+  add_option(command, "--run-length", options.run_length,
+             "microbatches of an asynchronous run, exactly; default: until its period has converged");
+}
+
+std::optional<std::int64_t> read_samples_per_update(const LengthOptions& options) {
+  return read_count_option("--samples-per-update", options.samples_per_update, 1, run_limits::kMostSamples);
+}
+
+std::optional<std::int64_t> read_run_length(const LengthOptions& options) {
+  return read_count_option("--run-length", options.run_length, 1, run_limits::kMostMicrobatches);
+}
+
 void add_planning_options(CLI::App& command, PlanningOptions& options) {
   add_option(command, "--schedule", options.schedule,
              "schedule, with parameters as NAME,K=V,...; default: the planner's own");
-  add_option(command, "--microbatches", options.microbatches,
-             "microbatches in an iteration over all replicas, or in the whole of an asynchronous run; default: 4 per "
-             "device, and for an asynchronous run at least as many as it takes to measure its period");
+  add_option(
+      command, "--microbatches", options.microbatches,
+      "microbatches in an iteration over all replicas, or the least length of an asynchronous run; default: 4 per "
+      "device, and for an asynchronous run at least as many as it takes to measure its period");
   add_option(command, "--global-batch", options.global_batch,
              "samples in an iteration, instead of --microbatches; must be a multiple of the microbatch size");
+  add_length_options(command, options.length);
   add_option(command, "--microbatch-size", options.microbatch_size,
              "samples in a microbatch; default: the smallest size that the model file gives");
   add_option(command, "--training", options.training,
@@ -45,9 +63,15 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   if (options.microbatches && options.global_batch) {
     throw InputError("give --microbatches or --global-batch, not both");
   }
+  if ((options.microbatches || options.global_batch) && options.length.samples_per_update) {
+    throw InputError("give --samples-per-update or the microbatches of an iteration, not both", {},
+                     "the length of an asynchronous run is given with --run-length");
+  }
   if (options.schedule) choices.schedule = read_schedule_option("--schedule", *options.schedule);
   choices.microbatches = read_count_option("--microbatches", options.microbatches, 1, run_limits::kMostMicrobatches);
   choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, run_limits::kMostSamples);
+  choices.samples_per_update = read_samples_per_update(options.length);
+  choices.run_length = read_run_length(options.length);
   choices.microbatch_size =
       read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
   choices.training = read_training_option(options.training);
@@ -78,7 +102,6 @@ SimulationChoices read_simulation_choices(const SimulationOptions& options) {
   const bool is_real = read_choice_option("--network", options.network, {"platform", "analytic"}) == "platform";
   choices.network = is_real ? NetworkModel::Platform : NetworkModel::Analytic;
   choices.iterations = read_count_option("--iterations", options.iterations, 1, run_limits::kMostIterations);
-  choices.traffic = true;
   return choices;
 }
 

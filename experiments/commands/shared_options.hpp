@@ -31,10 +31,20 @@ struct InputOptions {
 void add_input_options(CLI::App& command, InputOptions& options);
 [[nodiscard]] Inputs load_inputs(const InputOptions& options);
 
+/// How many samples an update has, and how long an asynchronous run is.
+struct LengthOptions {
+  std::optional<std::string> samples_per_update;
+  std::optional<std::string> run_length;
+};
+void add_length_options(CLI::App& command, LengthOptions& options);
+[[nodiscard]] std::optional<std::int64_t> read_samples_per_update(const LengthOptions& options);
+[[nodiscard]] std::optional<std::int64_t> read_run_length(const LengthOptions& options);
+
 struct PlanningOptions {
   std::optional<std::string> schedule;
   std::optional<std::string> microbatches;
   std::optional<std::string> global_batch;
+  LengthOptions length;
   std::optional<std::string> microbatch_size;
   std::optional<std::string> training;
   std::optional<std::string> planner_time_limit;

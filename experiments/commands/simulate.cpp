@@ -5,6 +5,7 @@
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/plan_input.hpp"
 #include "experiments/run/simulation.hpp"
+#include "experiments/run/update_size.hpp"
 #include "experiments/view/ascii_timeline.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/simulation_text.hpp"
@@ -25,6 +26,7 @@ namespace {
 struct SimulateOptions {
   InputOptions inputs;
   SimulationOptions simulation;
+  LengthOptions length;
   std::string plan;
   std::optional<std::string> schedule_file;
   std::optional<std::string> events;
@@ -37,6 +39,7 @@ struct SimulateOptions {
 Schedule take_orders(const std::string& path, const Platform& platform, Plan& plan) {
   plan.schedule = {"literal", {}};
   plan.predicted = {};  // it was predicted for another schedule
+  plan.rounds_per_update = 1;
   return read_schedule_file(path, platform);
 }
 
@@ -65,8 +68,16 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   Plan& plan = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
-  refuse_findings(options.plan, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
-                  "stagecraft check lists every violation");
+  choices.run_length = read_run_length(options.length);
+  const auto refuse_violations = [&] {
+    refuse_findings(options.plan, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
+                    "stagecraft check lists every violation");
+  };
+  refuse_violations();
+  if (const auto samples = read_samples_per_update(options.length)) {
+    set_samples_per_update(input.graph, inputs.platform, plan, *samples);
+    refuse_violations();  // a plan that updates more rarely may need a longer run
+  }
   if (choices.literal) {
     refuse_findings(*options.schedule_file, "the orders do not fit the plan",
                     judge_orders(input.graph, inputs.platform, plan, *choices.literal),
@@ -75,7 +86,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   const ScheduleProgram program = require_schedule(input.graph, inputs.platform, plan);
   if (choices.iterations > 1 && !program.synchronous) {
     throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
-                     "the length of an asynchronous run is the plan's number of microbatches");
+                     "--run-length gives the length of an asynchronous run");
   }
   plan.pattern = program.pattern;
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
@@ -94,6 +105,7 @@ VerbAction configure_simulate(CLI::App& command) {
   add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
   add_input_options(command, options->inputs);
   add_simulation_options(command, options->simulation);
+  add_length_options(command, options->length);
   add_option(command, "--schedule-file", options->schedule_file,
              "run the plan with the orders of this file instead of the plan's schedule");
   add_option(command, "--events", options->events,

@@ -97,6 +97,7 @@ ForeignEnd ask(const External& external, const PlanRequest& request) {
                                               .microbatches = request.microbatches,
                                               .training = request.training,
                                               .options = option_record(request.options),
+                                              .samples_per_update = request.samples_per_update,
                                               .seed = external.calls.seed});
   const bool has_folder = external.path.find('/') != std::string::npos;
   const ForeignProgram call{.command = {has_folder ? external.path : "./" + external.path},

@@ -2,6 +2,7 @@
 
 #include "experiments/run/judge.hpp"
 #include "experiments/run/limits.hpp"
+#include "experiments/run/update_size.hpp"
 #include "planners/shared/least_memory.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -25,8 +26,18 @@ ScheduleChoice schedule_of(const PlannerInfo& planner, const PlanningChoices& ch
   return *choices.schedule;
 }
 
-std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, const PlanningChoices& choices) {
+/// Whether the schedule is known to be asynchronous before the plan is.
+bool runs_asynchronously(const ScheduleChoice& schedule) {
+  return !schedule.name.empty() && !require_family(schedule.name).synchronous;
+}
+
+std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, const PlanningChoices& choices,
+                              bool asynchronous) {
   if (choices.microbatches) return *choices.microbatches;
+  if (choices.run_length && asynchronous) return *choices.run_length;
+  if (choices.samples_per_update && !asynchronous) {
+    return microbatches_of_update(*choices.samples_per_update, graph.microbatch_size);
+  }
   if (!choices.global_batch) return kMicrobatchesPerDevice * static_cast<std::int64_t>(inputs.platform.devices.size());
   if (*choices.global_batch % graph.microbatch_size != 0) {
     throw InputError("a global batch of " + std::to_string(*choices.global_batch) +
@@ -37,10 +48,14 @@ std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, con
   return *choices.global_batch / graph.microbatch_size;
 }
 
-bool has_default_length(const PlanningChoices& choices) { return !choices.microbatches && !choices.global_batch; }
+bool has_default_length(const PlanningChoices& choices) {
+  return !choices.microbatches && !choices.global_batch && !choices.run_length;
+}
 
-/// Fills in the pattern that the schedule runs, and a default length with which an asynchronous run can be measured.
+/// Fills in the samples of an update, the pattern that the schedule runs, and a default length with which an
+/// asynchronous run can be measured.
 void complete(const LayerGraph& graph, const Platform& platform, Plan& plan, const PlanningChoices& choices) {
+  if (choices.samples_per_update) set_samples_per_update(graph, platform, plan, *choices.samples_per_update);
   const ScheduleProgram program = require_schedule(graph, platform, plan);
   plan.pattern = program.pattern;
   const std::int64_t least = least_microbatches(program, Replicas(plan));
@@ -65,12 +80,15 @@ void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan)
 
 PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const LayerGraph& graph,
                          const PlanningChoices& choices) {
+  const ScheduleChoice schedule = schedule_of(planner, choices);
+  const bool asynchronous = runs_asynchronously(schedule);
   PlanRequest request{.graph = graph,
                       .platform = inputs.platform,
-                      .schedule = schedule_of(planner, choices),
-                      .microbatches = microbatch_count(inputs, graph, choices),
+                      .schedule = schedule,
+                      .microbatches = microbatch_count(inputs, graph, choices, asynchronous),
                       .training = choices.training,
-                      .options = parse_options(planner, choices.options)};
+                      .options = parse_options(planner, choices.options),
+                      .samples_per_update = choices.samples_per_update};
   const Plan whole = empty_plan(planner, request);
   if (const auto problem = size_problem(graph, whole, choices.iterations)) throw InputError(*problem);
   return request;
@@ -96,7 +114,8 @@ std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, con
   if (none.is_costly) return std::nullopt;
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = 1; size < std::min(planning.graph.microbatch_size, run_limits::kMostSizes); ++size) {
-    if (!choices.global_batch || *choices.global_batch % size == 0) sizes.push_back(size);
+    const std::optional<std::int64_t>& whole = choices.global_batch ? choices.global_batch : choices.samples_per_update;
+    if (!whole || *whole % size == 0) sizes.push_back(size);
   }
   const auto finds = [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); };
   for (std::int64_t tries = none.sizes_to_try; tries > 0 && !sizes.empty(); --tries) {

@@ -13,9 +13,13 @@ namespace stagecraft {
 
 /// The user's choices for a planner. The comment of an optional field gives its default.
 struct PlanningChoices {
-  std::optional<ScheduleChoice> schedule;       ///< the planner's own
-  std::optional<std::int64_t> microbatches;     ///< 4 × devices; asynchronous runs at least as many as can be measured
-  std::optional<std::int64_t> global_batch;     ///< samples; instead of `microbatches`
+  std::optional<ScheduleChoice> schedule;    ///< the planner's own
+  std::optional<std::int64_t> microbatches;  ///< 4 × devices; asynchronous runs at least as many as can be measured
+  std::optional<std::int64_t> global_batch;  ///< samples; instead of `microbatches`
+  /// Samples whose gradients an update sums up; instead of `microbatches`. As many as these give, or for an
+  /// asynchronous schedule one round.
+  std::optional<std::int64_t> samples_per_update;
+  std::optional<std::int64_t> run_length;       ///< microbatches of an asynchronous run, exactly; as `microbatches`
   std::optional<std::int64_t> microbatch_size;  ///< the model's
   std::int64_t iterations = 1;                  ///< to simulate; a run that is too long is refused before planning
   Training training;

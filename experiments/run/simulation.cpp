@@ -6,8 +6,7 @@
 #include "sim/base/error.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
-#include "sim/schedule/families/spp_pe/spp_pe.hpp"
-#include "sim/schedule/pipeline_times.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,71 +15,92 @@
 namespace stagecraft {
 namespace {
 
-LowerOptions lower_options(const SimulationChoices& choices) {
-  LowerOptions options;
-  options.network = choices.network;
-  options.iterations = choices.iterations;
-  options.literal = choices.literal;
-  return options;
-}
-
 Events events_of(const SimulationChoices& choices) {
   return choices.noise_seed ? with_noise_seed(choices.events, *choices.noise_seed) : choices.events;
 }
 
-void replay_into(Simulation& simulation, const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                 const Report& evaluated, const Settings& settings) {
-  ProgressLine line(settings.progress, evaluated.operations);
-  ReplayOptions replay_options;
-  replay_options.timeline = simulation.choices.timeline;
-  replay_options.in_place = simulation.choices.in_place;
-  if (settings.progress) {
-    replay_options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
+/// Runs a plan with either engine, an asynchronous one at the length that the user has chosen or until its period has
+/// converged.
+class PlanRunner {
+ public:
+  PlanRunner(const LayerGraph& graph, const Platform& platform, const Plan& plan, Simulation& simulation)
+      : graph_(graph),
+        platform_(platform),
+        plan_(plan),
+        program_(require_schedule(graph, platform, plan)),
+        simulation_(simulation),
+        choices_(simulation.choices),
+        extends_(!program_.synchronous && !choices_.run_length && choices_.events.empty()) {
+    if (extends_) {
+      length_ = first_length(program_);
+    } else {
+      const bool is_given = choices_.run_length && !program_.synchronous;
+      length_.microbatches = is_given ? *choices_.run_length : plan.microbatches;
+    }
   }
-  ReplayOutcome outcome = replay_plan(graph, platform, plan, lower_options(simulation.choices),
-                                      events_of(simulation.choices), std::move(replay_options));
-  simulation.report = std::move(outcome.report);
-  simulation.timeline = std::move(outcome.timeline);
-}
 
-/// Whether each direction across a cut has a channel of its own on the analytic network.
-bool is_full_duplex(const ScheduleChoice& schedule) {
-  return schedule.name == family_spp_pe.name && processing_settings(schedule).full_duplex;
-}
+  [[nodiscard]] const ScheduleProgram& program() const { return program_; }
 
-/// The load of the busiest device or channel (`pipeline_load`, `busiest_shared_device`). There is none if the platform
-/// lacks a route that the analytic network needs, if the plan has several pipelines, which share devices, or if a plan
-/// with literal orders has edges that skip stages: their tensors then go straight to their receivers, not from stage to
-/// stage.
-std::optional<Seconds> load_of(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const bool is_literal = plan.schedule.name == "literal";
-  if (is_literal && boundaries(graph, plan) != chain_boundaries(graph, plan)) return std::nullopt;
-  if (std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.pipeline != 0; })) return std::nullopt;
-  try {
-    const PipelineTimes times = pipeline_times(graph, platform, plan);
-    return std::max(pipeline_load(times, plan.microbatches, is_full_duplex(plan.schedule)),
-                    busiest_shared_device(graph, platform, plan));
-  } catch (const InputError&) {
-    return std::nullopt;
+  /// Also collects the traffic, and the timeline if it is wanted of this engine.
+  Report evaluate() {
+    return run([&](const RunLength& length) {
+      const Plan plan = with_length(plan_, length);
+      TrafficFold traffic(platform_, plan, choices_.iterations);
+      Timeline timeline;
+      const bool takes_timeline = choices_.timeline && choices_.engine == EngineChoice::Evaluate;
+      const SpanSink watch = [&](const Span& span, const Op& op, auto) {
+        if (takes_timeline) timeline.push_back(timeline_entry(span, op));
+        traffic.add(span, op);
+      };
+      Report report = evaluate_plan(graph_, platform_, plan, lower_options(length), events_of(choices_), watch);
+      simulation_.traffic = traffic.finish();
+      simulation_.timeline = std::move(timeline);
+      return report;
+    });
   }
-}
 
-/// Evaluates the plan, and collects timeline and traffic from its spans if they are wanted.
-Report evaluate_into(Simulation& simulation, const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const SimulationChoices& choices = simulation.choices;
-  const bool takes_timeline = choices.timeline && choices.engine == EngineChoice::Evaluate;
-  TrafficFold traffic(platform, plan, choices.iterations);
-  SpanSink watch;
-  if (takes_timeline || choices.traffic) {
-    watch = [&](const Span& span, const Op& op, auto) {
-      if (takes_timeline) simulation.timeline.push_back(timeline_entry(span, op));
-      if (choices.traffic) traffic.add(span, op);
-    };
+  /// Begins with the length at which the evaluation has converged. `operations`: of the evaluation.
+  Report replay(std::uint64_t operations, const Settings& settings) {
+    return run([&](const RunLength& length) {
+      ProgressLine line(settings.progress, operations);
+      ReplayOptions options;
+      options.timeline = choices_.timeline;
+      options.in_place = choices_.in_place && !extends_;  // a process can replay in place only once
+      if (settings.progress) {
+        options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
+      }
+      ReplayOutcome outcome = replay_plan(graph_, platform_, with_length(plan_, length), lower_options(length),
+                                          events_of(choices_), std::move(options));
+      simulation_.timeline = std::move(outcome.timeline);
+      return std::move(outcome.report);
+    });
   }
-  Report report = evaluate_plan(graph, platform, plan, lower_options(choices), events_of(choices), watch);
-  simulation.traffic = traffic.finish();
-  return report;
-}
+
+ private:
+  Report run(const std::function<Report(const RunLength&)>& once) {
+    Report report = extends_ ? run_until_converged(program_, length_, once) : once(length_);
+    simulation_.length = length_;
+    return report;
+  }
+
+  [[nodiscard]] LowerOptions lower_options(const RunLength& length) const {
+    LowerOptions options;
+    options.network = choices_.network;
+    options.iterations = choices_.iterations;
+    options.head = length.head;
+    options.literal = choices_.literal;
+    return options;
+  }
+
+  const LayerGraph& graph_;
+  const Platform& platform_;
+  const Plan& plan_;
+  ScheduleProgram program_;
+  Simulation& simulation_;
+  const SimulationChoices& choices_;
+  bool extends_;
+  RunLength length_;
+};
 
 }  // namespace
 
@@ -99,11 +119,9 @@ std::optional<double> Simulation::prediction_error(const Figures& predicted) con
   return (*claim - *found) / *found;
 }
 
-std::int64_t Simulation::microbatches(const Plan& plan) const { return plan.microbatches * choices.iterations; }
-
-std::int64_t Simulation::missed_events(const Plan& plan) const {
+std::int64_t Simulation::missed_events() const {
   return std::ranges::count_if(choices.events, [&](const Event& event) {
-    return event.at_microbatch ? *event.at_microbatch >= microbatches(plan) : event.at >= report.end;
+    return event.at_microbatch ? *event.at_microbatch >= microbatches() : event.at >= report.end;
   });
 }
 
@@ -113,16 +131,17 @@ Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, cons
   using Clock = std::chrono::steady_clock;
   Simulation simulation;
   simulation.choices = choices;
-  const bool evaluates = choices.engine == EngineChoice::Evaluate;
+  PlanRunner runner(graph, platform, plan, simulation);
+  simulation.updates = stage_updates(runner.program());
   Clock::time_point start = Clock::now();
-  Report evaluated = evaluate_into(simulation, graph, platform, plan);
+  Report evaluated = runner.evaluate();
   simulation.evaluated = evaluated.figures();
-  if (simulation.evaluated.iteration_time) simulation.load = load_of(graph, platform, plan);
-  if (evaluates) {
+  simulation.load = load_of(graph, platform, runner.program(), choices.network, simulation.traffic);
+  if (choices.engine == EngineChoice::Evaluate) {
     simulation.report = std::move(evaluated);
   } else {
     start = Clock::now();
-    replay_into(simulation, graph, platform, plan, evaluated, settings);
+    simulation.report = runner.replay(evaluated.operations, settings);
   }
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   return simulation;

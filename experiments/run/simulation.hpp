@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/run/plan_load.hpp"
 #include "experiments/run/settings.hpp"
 #include "experiments/run/traffic.hpp"
 #include "sim/model/events.hpp"
@@ -8,11 +9,14 @@
 #include "sim/model/report.hpp"
 #include "sim/model/schedule.hpp"
 #include "sim/model/timeline.hpp"
+#include "sim/schedule/convergence.hpp"
 #include "sim/schedule/network_model.hpp"
+#include "sim/schedule/updates.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
@@ -26,10 +30,12 @@ struct SimulationChoices {
   std::int64_t iterations = 1;
   bool in_place = false;            ///< whether to replay in this process; a process can do so only once
   bool timeline = false;            ///< whether to keep the whole timeline
-  bool traffic = false;             ///< whether to sum up the traffic between places
   std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
-  Events events;                    ///< changes during the run, for either engine
-  std::string events_hash;          ///< SHA-256 of the events file; empty: none
+  /// The exact length of an asynchronous run, in microbatches. Without it the run has at least the plan's length, and
+  /// is extended until its period has converged, unless there are events.
+  std::optional<std::int64_t> run_length;
+  Events events;            ///< changes during the run, for either engine
+  std::string events_hash;  ///< SHA-256 of the events file; empty: none
   /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,
   /// because JSON shows it as a signed number.
   std::optional<std::uint64_t> noise_seed;
@@ -42,20 +48,20 @@ struct SimulationChoices {
 struct Simulation {
   SimulationChoices choices;
   Report report;
-  Figures evaluated;  ///< the same run without contention
-  /// The time for which the busiest device or channel works in an iteration (`pipeline_load`). None for an asynchronous
-  /// schedule, for several pipelines, and if the platform lacks a route between some replicas.
-  std::optional<Seconds> load;
+  Figures evaluated;                  ///< the same run without contention
+  RunLength length;                   ///< of the run
+  std::vector<StageUpdates> updates;  ///< by stage
+  PlanLoad load;
   Timeline timeline;
-  Traffic traffic;  ///< if it was wanted
+  Traffic traffic;
   Seconds wall_time;
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
   /// Microbatches in all iterations.
-  [[nodiscard]] std::int64_t microbatches(const Plan& plan) const;
+  [[nodiscard]] std::int64_t microbatches() const { return length.microbatches * choices.iterations; }
   /// The number of events that would happen after the end of the run.
-  [[nodiscard]] std::int64_t missed_events(const Plan& plan) const;
+  [[nodiscard]] std::int64_t missed_events() const;
 };
 
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.

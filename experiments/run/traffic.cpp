@@ -2,6 +2,7 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -29,7 +30,7 @@ std::size_t TrafficFold::PairHash::operator()(const Pair& pair) const {
 
 TrafficFold::TrafficFold(const Platform& platform, const Plan& plan, std::int64_t iterations)
     : platform_(platform), replicas_(plan), synchronous_(!is_asynchronous(plan.schedule)) {
-  const std::int64_t round = replicas_.round();
+  const std::int64_t round = whole_round(plan, replicas_);
   parts_ = synchronous_ ? iterations : plan.microbatches / round * round;
 }
 

@@ -43,8 +43,8 @@ struct Traffic {
   std::int64_t parts = 1;  ///< number of iterations, or of microbatches in an asynchronous run, that the bytes sum over
 };
 
-/// Sums up the transfers of a run by cause and pair of places. In an asynchronous run only whole rounds count, that is
-/// a number of microbatches that every stage's number of replicas divides: then the average per microbatch is exact.
+/// Sums up the transfers of a run by cause and pair of places. In an asynchronous run only whole rounds count
+/// (`whole_round`): then the average per microbatch is exact.
 class TrafficFold {
  public:
   /// `platform` must outlive the fold. **Requires** the plan that runs, ready for its schedule. `iterations` is the

@@ -238,6 +238,13 @@ const std::vector<CellKey>& plain_keys() {
       key(
           "global_batch", [](const Detail& value, CellSpec& spec) { spec.planning.global_batch = whole(value); },
           count_key, 1, run_limits::kMostSamples),
+      key(
+          "samples_per_update",
+          [](const Detail& value, CellSpec& spec) { spec.planning.samples_per_update = whole(value); }, count_key, 1,
+          run_limits::kMostSamples),
+      key(
+          "run_length", [](const Detail& value, CellSpec& spec) { spec.planning.run_length = whole(value); }, count_key,
+          1, run_limits::kMostMicrobatches),
       {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
       key(
           "engine",

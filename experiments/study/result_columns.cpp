@@ -44,7 +44,8 @@ ColumnType column_type(FigureKind kind) {
     case FigureKind::Ratio:
     case FigureKind::Number: return ColumnType::Real;
     case FigureKind::Size:
-    case FigureKind::Count: return ColumnType::Whole;
+    case FigureKind::Count:
+    case FigureKind::Flag: return ColumnType::Whole;
     case FigureKind::Word: return ColumnType::Text;
     case FigureKind::Record: break;
   }

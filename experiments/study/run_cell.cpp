@@ -20,6 +20,7 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   choices.engine = cell.engine;
   choices.network = cell.network;
   choices.iterations = cell.planning.iterations;
+  choices.run_length = cell.planning.run_length;
   choices.in_place = true;
   if (!cell.events.empty()) {
     const StudyFile& file = find_file(manifest, "events", cell.events);

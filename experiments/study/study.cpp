@@ -109,9 +109,16 @@ void check_keys(const Study& study, const Keys& keys) {
     throw InputError(std::string("a cell has no ") + needed + ": " + to_json(keys, -1), {study.file, 0, 0, ""},
                      "'base' may give it to all cells");
   }
-  if (find_key(keys, "microbatches") == nullptr || find_key(keys, "global_batch") == nullptr) return;
-  throw InputError("a cell has either microbatches or global_batch, not both: " + to_json(keys, -1),
-                   {study.file, 0, 0, ""});
+  const auto has = [&](const char* key) { return find_key(keys, key) != nullptr; };
+  if (has("microbatches") && has("global_batch")) {
+    throw InputError("a cell has either microbatches or global_batch, not both: " + to_json(keys, -1),
+                     {study.file, 0, 0, ""});
+  }
+  if (has("samples_per_update") && (has("microbatches") || has("global_batch"))) {
+    throw InputError(
+        "a cell has either samples_per_update or the microbatches of an iteration, not both: " + to_json(keys, -1),
+        {study.file, 0, 0, ""}, "run_length gives the length of an asynchronous run");
+  }
 }
 
 /// All combinations without repetitions; the first of equal ones is kept, and `repeated` counts the others.

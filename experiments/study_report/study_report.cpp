@@ -61,6 +61,7 @@ struct Columns {
   bool speed_up = false;
   bool interval = false;
   bool prediction = false;
+  bool updates = false;
   std::vector<std::string> extra;
 };
 
@@ -70,6 +71,7 @@ Columns find_columns(const StudySummary& summary) {
     for (const StudyLine& line : group.lines) {
       columns.interval = columns.interval || (line.speed_up && line.speed_up->interval);
       columns.prediction = columns.prediction || line.prediction_error;
+      columns.updates = columns.updates || line.samples_per_update != group.lines.front().samples_per_update;
     }
   }
   return columns;
@@ -79,6 +81,7 @@ std::vector<std::string> figure_cells(const StudyLine& line, const Columns& colu
   std::vector<std::string> cells;
   if (columns.schedule) cells.push_back(or_dash(line.schedule) + (line.period_s ? " *" : ""));
   cells.push_back(or_dash(line.configuration));
+  if (columns.updates) cells.push_back(line.samples_per_update ? short_number(*line.samples_per_update) : "-");
   for (std::size_t i = 0; i < columns.extra.size(); ++i) {
     cells.push_back(figure_text(columns.extra[i], line.extra[i]));
   }
@@ -97,6 +100,7 @@ std::vector<std::string> figure_header(const Columns& columns) {
   std::vector<std::string> header;
   if (columns.schedule) header.emplace_back("schedule");
   header.emplace_back("replicas");
+  if (columns.updates) header.emplace_back("update");
   for (const std::string& column : columns.extra) header.push_back(column_heading(column));
   header.emplace_back("samples/s");
   if (columns.speed_up) header.emplace_back("speed-up");
@@ -208,6 +212,7 @@ Section heading_section(const StudySummary& summary) {
       fmt::format("{} of {}: {}", summary.rows, plural(summary.cells, "cell"), counts_text(summary.counts)));
   if (!summary.constant.empty()) section.sentences.push_back("In all cells: " + keys_text(summary.constant));
   for (std::string& sentence : meaning_of_figures(summary)) section.sentences.push_back(std::move(sentence));
+  if (find_columns(summary).updates) section.sentences.emplace_back("update: samples per update.");
   if (any_asynchronous(summary)) {
     section.sentences.emplace_back(
         "* asynchronous: no flush between iterations, weights are older; the time is that of one microbatch, and for "

@@ -85,6 +85,7 @@ std::string figure_text(const std::string& column, const Detail& value) {
     case FigureKind::Time: return format_human_seconds(Seconds(number));
     case FigureKind::Ratio: return percent(number);
     case FigureKind::Rate: return short_number(number) + " samples/s";
+    case FigureKind::Flag: return number != 0.0 ? "yes" : "no";
     default: return whole != nullptr ? std::to_string(*whole) : short_number(number);
   }
 }

@@ -116,6 +116,7 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   }
   line.speed_up = speed_up(cells, all_rows, baselines);
   line.throughput = mean(rows, name_of(FigureId::Throughput));
+  line.samples_per_update = mean(rows, name_of(FigureId::SamplesPerUpdate));
   line.iteration_time_s = mean(rows, name_of(FigureId::IterationTime));
   line.period_s = mean(rows, name_of(FigureId::Period));
   line.bubble_ratio = mean(rows, name_of(FigureId::BubbleRatio));
@@ -192,8 +193,33 @@ std::vector<StudyReason> find_reasons(const Results& results) {
   return reasons;
 }
 
-std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& baselines) {
+/// Whether two lines of the group sum up different numbers of samples in an update.
+bool updates_differ(const StudyGroup& group) {
+  std::set<double> samples;
+  for (const StudyLine& line : group.lines) {
+    if (line.samples_per_update) samples.insert(*line.samples_per_update);
+  }
+  return samples.size() > 1;
+}
+
+/// Sentences about updates of different sizes and about periods that have not converged.
+void note_doubts(const StudySummary& summary, const RowsByCell& rows, std::vector<std::string>& notes) {
+  const auto groups = std::ranges::count_if(summary.groups, updates_differ);
+  if (groups > 0) {
+    notes.push_back("samples per update differ between the lines of " + std::to_string(groups) + " of " +
+                    std::to_string(summary.groups.size()) + " groups, which do not train alike");
+  }
+  const auto moving = std::ranges::count_if(
+      rows, [](const Row* row) { return row != nullptr && number_of(*row, name_of(FigureId::Converged)) == 0.0; });
+  if (moving > 0) {
+    notes.push_back("the period of " + std::to_string(moving) + (moving == 1 ? " cell has" : " cells have") +
+                    " not converged (column converged)");
+  }
+}
+
+std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& baselines, const RowsByCell& rows) {
   std::vector<std::string> notes;
+  note_doubts(summary, rows, notes);
   if (!summary.baseline) return notes;
   if (!baselines.fits_any) notes.emplace_back("no cell is the baseline, so there are no speed-ups");
   if (!baselines.contenders.empty()) {
@@ -245,7 +271,7 @@ StudySummary summarise_study(const Results& results) {
   if (!summary.groups.empty()) {
     for (const auto& [key, value] : summary.groups.front().keys) summary.differing.push_back(key);
   }
-  summary.notes = find_notes(summary, baselines);
+  summary.notes = find_notes(summary, baselines, rows);
   return summary;
 }
 

@@ -21,7 +21,8 @@ struct StudyLine {
   bool is_best = false;  ///< all its cells are `ok`, and no other such line of the group has a higher throughput
 
   std::optional<MeanRatio> speed_up;  ///< ratio of throughputs to the baseline with the same seed
-  std::optional<double> throughput;   ///< this and the next four: arithmetic means over the seeds
+  std::optional<double> throughput;   ///< this and the next five: arithmetic means over the seeds
+  std::optional<double> samples_per_update;
   std::optional<double> iteration_time_s;
   std::optional<double> period_s;
   std::optional<double> bubble_ratio;

@@ -3,38 +3,35 @@
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/table.hpp"
+#include "experiments/view/update_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kFigures = 9;  // columns of a row before its timing and outcome
+constexpr std::size_t kFigures = 12;  // columns of a row before its timing and outcome
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
-/// `peak / capacity` of the device with the highest share of its memory in use.
+/// The highest share of a device's memory that is in use.
 std::string fullest_memory(const Report& report) {
-  const DeviceReport* fullest = nullptr;
-  double highest = -1.0;
+  double highest = 0.0;
   for (const DeviceReport& device : report.devices) {
     const double share = static_cast<double>(device.memory.peak.value()) /
                          static_cast<double>(std::max<std::int64_t>(device.memory.capacity.value(), 1));
-    if (share > highest) fullest = &device;
     highest = std::max(highest, share);
   }
-  if (fullest == nullptr) return "-";
-  return format_human_bytes(fullest->memory.peak) + " / " + format_human_bytes(fullest->memory.capacity);
+  return percent(highest);
 }
 
 std::string prediction_text(const Simulation& simulation, const Plan& plan) {
   const auto error = simulation.prediction_error(plan.predicted);
-  const std::string claim =
-      time_or_dash(simulation.report.period ? plan.predicted.period : plan.predicted.iteration_time);
-  return error ? claim + " (" + signed_percent(*error) + ")" : claim;
+  return error ? signed_percent(*error) : "-";
 }
 
 std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
@@ -44,15 +41,17 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
     const Report& report = row.simulation->report;
     cells.insert(cells.end(),
                  {schedule_text(plan.schedule) + (report.period ? " *" : ""), configuration_text(plan),
-                  short_number(report.throughput), time_or_dash(headline(report.figures())),
-                  time_or_dash(headline(row.simulation->evaluated)), prediction_text(*row.simulation, plan),
-                  percent(report.bubble_ratio), fullest_memory(report)});
+                  std::to_string(report.devices.size()), std::to_string(row.simulation->length.microbatches),
+                  std::to_string(largest(row.simulation->updates).samples), short_number(report.throughput),
+                  time_or_dash(headline(report.figures())), time_or_dash(headline(row.simulation->evaluated)),
+                  prediction_text(*row.simulation, plan), percent(report.bubble_ratio), fullest_memory(report)});
   } else {
     cells.resize(kFigures, "-");
   }
   if (timings) cells.push_back(row.planning ? format_human_seconds(row.planning->time) : "-");
   std::string outcome = row.outcome();
   std::ranges::replace(outcome, '_', ' ');
+  if (is_asynchronous(row) && !row.simulation->report.converged()) outcome += ", not converged";
   cells.push_back(outcome);
   return cells;
 }
@@ -77,20 +76,23 @@ std::string one_text(const Comparison& comparison, bool timings) {
   const bool replays = std::ranges::any_of(comparison.rows, [](const ComparisonRow& row) {
     return row.simulation && row.simulation->choices.engine == EngineChoice::Replay;
   });
-  Table table{{"planner", "schedule", "replicas", "samples/s", replays ? "replayed" : "simulated", "evaluated",
-               "predicted", "bubble", "fullest memory"},
+  Table table{{"planner", "schedule", "replicas", "dev.", "micro", "update", "samples/s",
+               replays ? "replayed" : "simulated", "evaluated", "claim", "bubble", "memory"},
               {},
               3};
   STAGECRAFT_CHECK(table.header.size() == kFigures, "a cell for each figure");
   if (timings) table.header.emplace_back("planning");
   table.header.emplace_back("outcome");
   std::string notes;
+  std::vector<std::int64_t> updates;
   for (const ComparisonRow& row : comparison.rows) {
     table.rows.push_back(cells_of(row, timings));
     notes += note(row, comparison.inputs.platform);
+    if (row.simulation) updates.push_back(largest(row.simulation->updates).samples);
   }
   return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name +
-         ", microbatches of " + std::to_string(comparison.microbatch_size) + " samples\n" + to_text(table) + notes;
+         ", microbatches of " + std::to_string(comparison.microbatch_size) + " samples\n" +
+         different_updates_text(std::move(updates)) + to_text(table) + notes;
 }
 
 Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings) {
@@ -124,7 +126,10 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
     text += (text.empty() ? "" : "\n") + one_text(comparison, timings);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
-  text += "\nTimes are for one iteration; samples/s can be compared between all rows.\n";
+  text +=
+      "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run; update: samples "
+      "per "
+      "update\nTimes are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
   if (any_asynchronous) {
     text += "* asynchronous: no flush between iterations, weights are older; times are for one microbatch\n";
   }

@@ -82,8 +82,24 @@ std::vector<FigureInfo> make_figures() {
   return {
       {Id::IterationTime, "iteration_time_s", Kind::Time,
        [](OfRun run) -> Detail { return or_null(run.simulation.report.figures().iteration_time); }},
-      {Id::Load, "load_s", Kind::Time, [](OfRun run) -> Detail { return or_null(run.simulation.load); }},
+      {Id::Load, "load_s", Kind::Time, [](OfRun run) -> Detail { return or_null(run.simulation.load.busiest); }},
       {Id::Period, "period_s", Kind::Time, [](OfRun run) -> Detail { return or_null(run.simulation.report.period); }},
+      {Id::LeastPeriod, "least_period_s", Kind::Time,
+       [](OfRun run) -> Detail { return or_null(run.simulation.load.least_period); }},
+      {Id::Converged, "converged", Kind::Flag,
+       [](OfRun run) -> Detail {
+         const Report& report = run.simulation.report;
+         return report.period ? Detail(std::int64_t{report.converged() ? 1 : 0}) : Detail();
+       }},
+      {Id::Drift, "drift", Kind::Ratio, [](OfRun run) -> Detail { return or_null(run.simulation.report.drift); }},
+      {Id::RunLength, "resolved_run_length", Kind::Count,
+       [](OfRun run) -> Detail {
+         return run.simulation.report.period ? Detail(run.simulation.length.microbatches) : Detail();
+       }},
+      {Id::SamplesPerUpdate, "resolved_samples_per_update", Kind::Count,
+       [](OfRun run) -> Detail { return largest(run.simulation.updates).samples; }},
+      {Id::Staleness, "staleness", Kind::Count,
+       [](OfRun run) -> Detail { return largest(run.simulation.updates).staleness; }},
       {Id::Throughput, "throughput_samples_per_s", Kind::Rate,
        [](OfRun run) -> Detail { return run.simulation.report.throughput; }},
       {Id::BubbleRatio, "bubble_ratio", Kind::Ratio,

@@ -23,6 +23,12 @@ enum class FigureId : std::size_t {
   IterationTime,
   Load,
   Period,
+  LeastPeriod,
+  Converged,
+  Drift,
+  RunLength,
+  SamplesPerUpdate,
+  Staleness,
   Throughput,
   BubbleRatio,
   SpanBubbleRatio,
@@ -62,6 +68,7 @@ enum class FigureKind {
   Number,
   Size,  ///< bytes
   Count,
+  Flag,  ///< true or false; 1 or 0 where results are stored
   Word,
   Record,
 };

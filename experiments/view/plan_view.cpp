@@ -3,11 +3,14 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/explanation.hpp"
 #include "experiments/view/table.hpp"
+#include "experiments/view/update_words.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/updates.hpp"
 
 #include <algorithm>
 #include <set>
@@ -30,6 +33,7 @@ std::string action_letters(const Stage& stage) {
 
 Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                             const ScheduleProgram& program, StageId id) {
+  const StageUpdates updates = stage_updates(program)[id.value()];
   const Stage& stage = plan.stages[id.value()];
   Detail::List layers;
   for (LayerId layer : stage.layers) layers.emplace_back(graph.layers[layer].name);
@@ -39,7 +43,9 @@ Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, c
           {"devices", std::move(devices)},
           {"actions", action_letters(stage)},
           {"in_flight", program.in_flight[id.value()]},
-          {"weight_versions", program.weight_versions[id.value()]}};
+          {"weight_versions", program.weight_versions[id.value()]},
+          {"samples_per_update", updates.samples},
+          {"staleness", updates.staleness}};
 }
 
 Detail::Record infeasible_record(const Planning& planning, const Platform& platform) {
@@ -97,8 +103,9 @@ std::string memory_text(const Report& report, const Stage& stage) {
   return format_human_bytes(largest) + (fits ? "" : "!");
 }
 
-std::string stage_table(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
+std::string stage_table(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                        const Report& evaluated) {
+  const Plan& plan = program.kept->plan;
   Table table{{"stage", "layers", "devices", "replicas", "stash", "in flight", "versions", "time", "memory"}, {}, 3};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
@@ -162,12 +169,15 @@ Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const
 }
 
 std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      std::to_string(plan.microbatches) + " microbatches of " + std::to_string(plan.microbatch_size) +
-                     " samples\n\n" + stage_table(graph, platform, plan, evaluated) + "\n" +
+                     " samples\n" + updates_text(stage_updates(program)) + "\n" +
+                     stage_table(graph, platform, program, evaluated) + "\n" +
                      figures_text("predicted by the planner", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());
+  if (evaluated.period && !evaluated.converged()) text += "not converged: " + drift_text(evaluated) + "\n";
   text += lacking_text(evaluated, platform);
   return text;
 }
@@ -185,6 +195,9 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
     record.emplace_back("outcome", "planned");
     record.emplace_back("plan", plan_record(planned->plan, planning.graph, platform));
     record.emplace_back("stages", stage_list(planning.graph, platform, planned->plan));
+    const StageUpdates updates = largest(stage_updates(require_schedule(planning.graph, platform, planned->plan)));
+    record.emplace_back("samples_per_update", updates.samples);
+    record.emplace_back("staleness", updates.staleness);
     record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));
     record.emplace_back("evaluated", figures_record(evaluated, platform));
     record.emplace_back("details", planned->details);

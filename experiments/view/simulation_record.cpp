@@ -30,12 +30,19 @@ Detail::Record time_record(const TimeSplit& time) {
           {"idle", time.idle.value()}};
 }
 
-Detail::Record device_record(const DeviceReport& device, const Platform& platform) {
+/// The device's load; null for a device that only a plan after a change uses.
+Detail load_of(const PlanLoad& load, DeviceId device) {
+  const auto found = std::ranges::find(load.devices, device, &std::pair<DeviceId, Seconds>::first);
+  return found == load.devices.end() ? Detail() : Detail(found->second.value());
+}
+
+Detail::Record device_record(const DeviceReport& device, const Simulation& simulation, const Platform& platform) {
   Detail::List stages;
   for (StageId stage : device.stages) stages.emplace_back(std::int64_t{stage.value()});
   return {{"name", platform.devices[device.device].name},
           {"stages", std::move(stages)},
           {"busy_s", device.busy.value()},
+          {"load_s", load_of(simulation.load, device.device)},
           {"bubble_ratio", device.bubble_ratio},
           {"time", time_record(device.time)},
           {"peak_memory_bytes", device.memory.peak.value()},
@@ -45,9 +52,11 @@ Detail::Record device_record(const DeviceReport& device, const Platform& platfor
           {"peak_breakdown", breakdown_record(device.memory.breakdown)}};
 }
 
-Detail::List device_list(const Report& report, const Platform& platform) {
+Detail::List device_list(const Simulation& simulation, const Platform& platform) {
   Detail::List list;
-  for (const DeviceReport& device : report.devices) list.emplace_back(device_record(device, platform));
+  for (const DeviceReport& device : simulation.report.devices) {
+    list.emplace_back(device_record(device, simulation, platform));
+  }
   return list;
 }
 
@@ -167,13 +176,19 @@ Detail::Record simulation_record(const Simulation& simulation, const Plan& plan,
                         {"iterations_s", seconds_list(report.iterations)},
                         figure(FigureId::Load),
                         figure(FigureId::Period),
+                        figure(FigureId::LeastPeriod),
+                        {"converged", report.period ? Detail(report.converged()) : Detail()},
+                        figure(FigureId::Drift),
+                        {"run_length", report.period ? Detail(simulation.length.microbatches) : Detail()},
+                        {"samples_per_update", largest(simulation.updates).samples},
+                        figure(FigureId::Staleness),
                         figure(FigureId::Throughput),
                         figure(FigureId::BubbleRatio),
                         figure(FigureId::SpanBubbleRatio),
                         figure(FigureId::IdealBubbleRatio),
                         figure(FigureId::RecomputeTime),
                         figure(FigureId::ExposedCommunication),
-                        {"devices", device_list(report, platform)},
+                        {"devices", device_list(simulation, platform)},
                         {"hosts", host_list(report, platform)},
                         {"links", link_list(report, platform, explanation)},
                         {"bottleneck", bottleneck_record(report, platform)},

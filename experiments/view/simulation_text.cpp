@@ -1,6 +1,7 @@
 #include "experiments/view/simulation_text.hpp"
 
 #include "experiments/view/table.hpp"
+#include "experiments/view/update_words.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -23,20 +24,27 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
   const Report& report = simulation.report;
   const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
                                          : "iteration time " + time_or_dash(headline(report.figures()));
-  return schedule_text(plan.schedule) + ", " + std::to_string(plan.microbatches) + " microbatches of " +
+  return schedule_text(plan.schedule) + ", " + std::to_string(simulation.length.microbatches) + " microbatches of " +
          std::to_string(plan.microbatch_size) + " samples: " + time + ", " + short_number(report.throughput) +
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }
 
+/// Whether the period has converged; nothing for a synchronous schedule.
+std::string convergence_text(const Report& report) {
+  if (!report.period) return "";
+  if (report.converged()) return "the period has converged: " + drift_text(report) + "\n";
+  return "the period has not converged: " + drift_text(report) + "\n";
+}
+
 /// `events: 3, of which 1 never happens: the run ends after 8 microbatches, at 1.9 s`; nothing without events.
-std::string events_text(const Simulation& simulation, const Plan& plan) {
+std::string events_text(const Simulation& simulation) {
   const Events& events = simulation.choices.events;
   if (events.empty()) return "";
-  const std::int64_t missed = simulation.missed_events(plan);
+  const std::int64_t missed = simulation.missed_events();
   std::string text = "events: " + std::to_string(events.size());
   if (missed > 0) {
     text += ", of which " + std::to_string(missed) + (missed == 1 ? " never happens" : " never happen") +
-            ": the run ends after " + std::to_string(simulation.microbatches(plan)) + " microbatches, at " +
+            ": the run ends after " + std::to_string(simulation.microbatches()) + " microbatches, at " +
             format_human_seconds(simulation.report.end);
   }
   return text + "\n";
@@ -67,7 +75,12 @@ std::string comparison_text(const Simulation& simulation, const Plan& plan) {
   table.rows.push_back(row("predicted by the planner", plan.predicted));
   table.rows.push_back(row("evaluated without contention", simulation.evaluated));
   if (simulation.choices.engine == EngineChoice::Replay) table.rows.push_back(row("replayed", simulated));
-  if (simulation.load) table.rows.push_back({"busiest device or channel", time_or_dash(simulation.load), ""});
+  const PlanLoad& load = simulation.load;
+  if (load.least_period) {
+    table.rows.push_back({"busiest device or link", time_or_dash(load.least_period), ""});
+  } else if (load.busiest) {
+    table.rows.push_back({"busiest device or channel", time_or_dash(load.busiest), ""});
+  }
   std::string text = to_text(table);
   if (const auto error = simulation.prediction_error(plan.predicted)) {
     text += "prediction error: " + signed_percent(*error) + "\n";
@@ -105,7 +118,8 @@ std::string device_table(const Report& report, const Platform& platform) {
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + iterations_text(report) + events_text(simulation, plan) +
+  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report) +
+                     iterations_text(report) + events_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, plan, platform, explanation) + "\n" + comparison_text(simulation, plan);
   if (timings) {

@@ -4,6 +4,8 @@
 #include "sim/base/error.hpp"
 #include "sim/engine/summary.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/convergence.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <utility>
 
@@ -25,6 +27,16 @@ Report evaluate_run(const Platform& platform, LoweredRun run, const Events& even
 Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
                      const Events& events, const SpanSink& watch) {
   return evaluate_run(platform, lower(graph, platform, plan, options), events, watch);
+}
+
+Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  RunLength length = first_length(program);
+  return run_until_converged(program, length, [&](const RunLength& of_run) {
+    LowerOptions options;
+    options.head = of_run.head;
+    return evaluate_plan(graph, platform, with_length(plan, of_run), options);
+  });
 }
 
 Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {

@@ -19,6 +19,9 @@ struct Plan;
 /// The same for a plan whose schedule is compiled already, for the same graph and platform.
 [[nodiscard]] Report evaluate_program(const LayerGraph& graph, const Platform& platform,
                                       const ScheduleProgram& program);
+/// The figures of the plan's steady state: an asynchronous run is extended until its period has converged
+/// (`run_until_converged`).
+[[nodiscard]] Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 /// The time of an iteration alone, which takes a search less time than a report: its `iterations.back()`.
 /// **Requires** a synchronous program.
 [[nodiscard]] Seconds evaluate_iteration(const LayerGraph& graph, const Platform& platform,

@@ -84,7 +84,7 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
   } else if (op.kind == OpKind::CollectiveBegin || op.kind == OpKind::CollectiveEnd) {
     add_collective_mark(span, op);
   } else if (op.kind == OpKind::Barrier) {
-    add_barrier(span.end);
+    add_barrier(span.end, op.microbatch);
   } else if (op.kind == OpKind::Setup && op.microbatch > 0) {
     replans_.push_back({op.microbatch, span.start});
   }
@@ -183,7 +183,11 @@ void Summary::add_transfer(const Span& span, const Op& op) {
   sums_.add({pair_account_[pair], span.start, span.end, static_cast<double>(op.bytes.value())});
 }
 
-void Summary::add_barrier(Seconds at) {
+void Summary::add_barrier(Seconds at, std::int64_t microbatch) {
+  if (measurement_.has_two_windows() && microbatch == measurement_.middle) {
+    middle_ = at;
+    return;
+  }
   if (measurement_.synchronous) {
     for (DeviceState& device : devices_) add_tail(device, at);
     iterations_.push_back(at - iteration_begin_);

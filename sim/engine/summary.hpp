@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -63,7 +64,7 @@ class Summary {
   void add_exchange(const Span& span, const Op& op);
   void add_collective_mark(const Span& span, const Op& op);
   void add_in_collectives(const DeviceState& device, Seconds begin, Seconds end);
-  void add_barrier(Seconds at);
+  void add_barrier(Seconds at, std::int64_t microbatch);
   void add_tail(const DeviceState& device, Seconds end);
 
   [[nodiscard]] DeviceReport device_report(const DeviceState& device, Seconds window) const;
@@ -71,6 +72,7 @@ class Summary {
   void add_bottleneck(Report& report) const;
   void add_ratios(Report& report, Seconds window) const;
   void add_memory(Report& report) const;
+  [[nodiscard]] std::optional<double> drift() const;
 
   const Platform& platform_;
   Measurement measurement_;
@@ -85,6 +87,7 @@ class Summary {
   std::vector<Seconds> iterations_;
   Seconds iteration_begin_;
   std::map<std::pair<StageId, std::uint16_t>, Collective> collectives_;  ///< by the first member's stage and the number
+  Seconds middle_;  ///< asynchronous: where the two windows of the measured part meet
   std::vector<Replan> replans_;
   std::vector<Migration> migrations_;
   std::uint64_t operations_ = 0;

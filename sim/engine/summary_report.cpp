@@ -6,6 +6,17 @@
 
 namespace stagecraft {
 
+/// By how much the period of the second window exceeds that of the first.
+std::optional<double> Summary::drift() const {
+  if (!measurement_.has_two_windows()) return std::nullopt;
+  const std::int64_t after = measurement_.last - measurement_.middle;
+  const std::int64_t before = measurement_.microbatches - after;
+  const TimeWindow& whole = sums_.window();
+  const Seconds first = (middle_ - whole.begin()) / static_cast<double>(before);
+  const Seconds second = (whole.end() - middle_) / static_cast<double>(after);
+  return first > Seconds(0) ? second / first - 1.0 : 0.0;
+}
+
 Report Summary::finish() {
   STAGECRAFT_CHECK(measurement_.synchronous ? !iterations_.empty() : sums_.window().is_closed(),
                    "the measured part is complete");
@@ -19,7 +30,10 @@ Report Summary::finish() {
   const Seconds window = iterations_.empty() ? steady.end() - steady.begin() : iterations_.back();
   const double samples = static_cast<double>(measurement_.microbatch_size * measurement_.microbatches);
   report.throughput = window > Seconds(0) ? samples / window.value() : 0.0;
-  if (!measurement_.synchronous) report.period = window / static_cast<double>(measurement_.microbatches);
+  if (!measurement_.synchronous) {
+    report.period = window / static_cast<double>(measurement_.microbatches);
+    report.drift = drift();
+  }
   for (DeviceId device : indices(platform_.devices)) {  // whenever they joined
     const std::uint32_t position = position_of_[device.value()];
     if (position >= devices_.size()) continue;

@@ -291,7 +291,7 @@ PlanReading parse_plan(std::string_view text, const std::string& file_name, cons
 PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const Platform& platform) {
   const PlanHeader header = read_plan_header(root);
   root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "microbatch_size",
-                   "microbatches", "schedule", "training", "stages", "pattern", "predicted"});
+                   "microbatches", "rounds_per_update", "schedule", "training", "stages", "pattern", "predicted"});
   PlanReading reading;
   Resolver names = make_resolver(graph, platform, reading.problems);
   Plan& plan = reading.plan;
@@ -302,6 +302,7 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   plan.platform_hash = header.platform_hash;
   plan.microbatch_size = header.microbatch_size;
   plan.microbatches = read_count(root.at("microbatches"), 1, kMostMicrobatches);
+  plan.rounds_per_update = read_optional_count(root, "rounds_per_update", kMostMicrobatches).value_or(1);
   plan.schedule = read_schedule(root.at("schedule"));
   if (const auto training = root.find("training")) plan.training = read_training(*training);
   const YamlNode stages = root.at("stages");

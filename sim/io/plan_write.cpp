@@ -96,6 +96,7 @@ Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Plat
   add_text("platform_hash", plan.platform_hash);
   root.emplace_back("microbatch_size", plan.microbatch_size);
   root.emplace_back("microbatches", plan.microbatches);
+  if (plan.rounds_per_update != 1) root.emplace_back("rounds_per_update", plan.rounds_per_update);
   root.emplace_back("schedule", schedule_record(plan.schedule));
   root.emplace_back("training", training_record(plan.training));
   Detail::List stages;

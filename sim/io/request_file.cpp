@@ -104,9 +104,11 @@ std::string write_request(const PlannerQuestion& question) {
   for (LayerId layer : order) names.emplace_back(graph.layers[layer].name);
   Detail::List cuts;
   for (Bytes bytes : cut_bytes(graph, order)) cuts.emplace_back(bytes.value());
+  const std::optional<std::int64_t>& samples = question.samples_per_update;
   Detail::Record root{{"schema", "stagecraft/request/1"},
                       {"microbatch_size", graph.microbatch_size},
                       {"microbatches", question.microbatches},
+                      {"samples_per_update", samples ? Detail(*samples) : Detail()},
                       {"schedule", question.schedule ? Detail(schedule_record(*question.schedule)) : Detail()},
                       {"training", training_record(question.training)},
                       {"options", question.options},

@@ -20,6 +20,7 @@ struct PlannerQuestion {
   std::int64_t microbatches = 1;
   Training training;
   Detail::Record options;
+  std::optional<std::int64_t> samples_per_update;  ///< none: as the microbatches or the schedule give
   std::optional<std::int64_t> seed;
 };
 

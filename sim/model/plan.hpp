@@ -92,7 +92,9 @@ struct Plan {
   std::string model_hash;  ///< SHA-256 of the inputs' content; empty when not known
   std::string platform_hash;
   std::int64_t microbatch_size = 1;
-  std::int64_t microbatches = 1;  ///< over all replicas; per iteration, or the length of an asynchronous run
+  std::int64_t microbatches = 1;  ///< over all replicas; per iteration, or the least length of an asynchronous run
+  /// Asynchronous: the rounds of a stage's turns after which it reduces its gradients and updates its weights.
+  std::int64_t rounds_per_update = 1;
   ScheduleChoice schedule;
   Training training;
   std::vector<Stage> stages;

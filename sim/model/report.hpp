@@ -6,6 +6,7 @@
 #include "sim/model/op_graph.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -95,11 +96,17 @@ struct Migration {
   friend bool operator==(const Migration&, const Migration&) = default;
 };
 
+/// The difference between the periods of two successive windows up to which a run counts as converged.
+inline constexpr double kLargestDrift = 1e-3;
+
 /// The results of one run (docs/reference/report.md). Devices for which no window has announced a lane do not appear.
 struct Report {
   std::vector<Seconds> iterations;  ///< synchronous schedules: every iteration; the figures are the last one's
   std::optional<Seconds> period;    ///< asynchronous schedules: time per microbatch in the steady state
-  double throughput = 0.0;          ///< samples per second
+  /// Asynchronous: by how much the period of the measured part's second window exceeds that of its first, as a part of
+  /// it; none if the part is too short for two windows.
+  std::optional<double> drift;
+  double throughput = 0.0;  ///< samples per second
   double bubble_ratio = 0.0;
   double span_bubble_ratio = 0.0;
   double ideal_bubble_ratio = 0.0;
@@ -117,6 +124,8 @@ struct Report {
   friend bool operator==(const Report&, const Report&) = default;
 
   [[nodiscard]] bool out_of_memory() const { return !overflows.empty(); }
+  /// Whether the two windows agree. **Requires** an asynchronous run.
+  [[nodiscard]] bool converged() const { return drift && std::abs(*drift) <= kLargestDrift; }
   /// The figures that a plan predicts and an engine measures.
   [[nodiscard]] Figures figures() const;
 };

@@ -94,6 +94,7 @@ template <class Archive, class Whole>
 void report_fields(Archive& archive, Whole& report) {
   list(archive, report.iterations);
   archive.raw(report.period);
+  archive.raw(report.drift);
   archive.raw(report.throughput);
   archive.raw(report.bubble_ratio);
   archive.raw(report.span_bubble_ratio);

@@ -38,6 +38,7 @@ using Replanner = std::function<std::optional<PlanSwitch>(const Observation&, co
 struct LowerOptions {
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;        ///< flushed iterations of a synchronous schedule
+  std::int64_t head = 0;              ///< least number of microbatches before the measured part of an asynchronous run
   std::optional<Schedule> literal;    ///< the orders of schedule `literal`, for one iteration
   std::size_t window_operations = 0;  ///< least size of a window; 0: chosen by the number of devices
   Replanner replan;                   ///< may be empty

@@ -1,33 +1,44 @@
 #include "sim/schedule/measured_part.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
 #include <string>
 
 namespace stagecraft {
 
-std::int64_t least_microbatches(const ScheduleProgram& program, const Replicas& replicas) {
-  if (program.synchronous) return 1;
-  const std::int64_t stride = replicas.round();
-  const std::int64_t warm = std::max<std::int64_t>(2 * program.steady_in_flight, 10);
-  const std::int64_t discarded = (warm + stride - 1) / stride * stride;
-  return 2 * discarded + stride + 1;
+std::int64_t whole_round(const Plan& plan, const Replicas& replicas) {
+  return replicas.round() * plan.rounds_per_update;
 }
 
-MeasuredPart measured_part(const ScheduleProgram& program, const Replicas& replicas, std::int64_t microbatches) {
-  const std::int64_t least = least_microbatches(program, replicas);
+std::int64_t discarded_at_an_end(const ScheduleProgram& program) {
+  const std::int64_t stride = whole_round(program.kept->plan, program.kept->replicas);
+  const std::int64_t warm = std::max<std::int64_t>(2 * program.steady_in_flight, 10);
+  return (warm + stride - 1) / stride * stride;
+}
+
+std::int64_t least_microbatches(const ScheduleProgram& program, const Replicas& replicas) {
+  if (program.synchronous) return 1;
+  const std::int64_t stride = whole_round(program.kept->plan, replicas);
+  return 2 * discarded_at_an_end(program) + stride + 1;
+}
+
+MeasuredPart measured_part(const ScheduleProgram& program, const Replicas& replicas, std::int64_t microbatches,
+                           std::int64_t head) {
   MeasuredPart part;
-  part.stride = replicas.round();
+  part.stride = whole_round(program.kept->plan, replicas);
+  const std::int64_t tail = discarded_at_an_end(program);
+  part.first = std::max(tail, (head + part.stride - 1) / part.stride * part.stride);
+  const std::int64_t least = part.first + part.stride + 1 + tail;
   if (microbatches < least) {
     throw InputError(
         "an asynchronous run of " + std::to_string(microbatches) + " microbatches is too short to find its period", {},
         "this plan needs at least " + std::to_string(least) + " microbatches");
   }
-  const std::int64_t discarded = (least - 1 - part.stride) / 2;
-  part.first = discarded;
-  const std::int64_t length = microbatches - 1 - 2 * discarded;
-  part.last = part.first + length / part.stride * part.stride;
+  const std::int64_t strides = (microbatches - 1 - tail - part.first) / part.stride;
+  part.middle = part.first + strides / 2 * part.stride;
+  part.last = part.first + strides * part.stride;
   return part;
 }
 

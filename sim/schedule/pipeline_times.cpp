@@ -110,26 +110,6 @@ Seconds pipeline_load(const PipelineTimes& times, std::int64_t microbatches, boo
   return load;
 }
 
-Seconds busiest_shared_device(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const Replicas replicas(plan);
-  Seconds most;
-  for (DeviceId device : replicas.devices()) {
-    const std::span<const ReplicaId> on = replicas.on(device);
-    if (on.size() == 1) continue;
-    const double factor = require_time_factor(platform, graph.device_kind, device);
-    Seconds sum;
-    for (ReplicaId id : on) {
-      const Replica& replica = replicas[id];
-      const StageProgram whole = stage_program(graph, plan.stages[replica.stage.value()]);
-      const StageProgram work = scaled(whole, factor, replica.share);
-      sum += (work.forward + work.backward_total()) * static_cast<double>(replicas.count(id, plan.microbatches));
-      sum += update_time(platform.kind(device), plan.training, whole.parameters);
-    }
-    most = std::max(most, sum);
-  }
-  return most;
-}
-
 Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary& boundary) {
   const Stage& from = plan.stages[boundary.from.value()];
   const Stage& to = plan.stages[boundary.to.value()];

@@ -48,11 +48,6 @@ struct PipelineTimes {
 /// **Source** the load W of SPP (Luo et al., INFOCOM 2022).
 [[nodiscard]] Seconds pipeline_load(const PipelineTimes& times, std::int64_t microbatches, bool full_duplex);
 
-/// The largest time that a device with several stages computes in a flushed iteration, updates included; 0 if no stages
-/// share a device. Such a device can be busier than any of its stages. **Throws** InputError for a device of unknown
-/// speed.
-[[nodiscard]] Seconds busiest_shared_device(const LayerGraph& graph, const Platform& platform, const Plan& plan);
-
 /// The time of a transfer over a boundary in one direction, without latency. There is one flow for each pair of parts;
 /// the slowest one has the smallest bandwidth between the two stages, in either direction.
 /// **Throws** InputError if two of their devices are not connected.

@@ -119,6 +119,11 @@ Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, 
   const auto kept = std::make_shared<const KeptPlan>(plan);
   Compilation compiled = compile(*family, {graph, platform, kept->plan, kept->replicas, kept}, read.values);
   if (auto* program = std::get_if<ScheduleProgram>(&compiled)) {
+    if (program->synchronous && plan.rounds_per_update != 1) {
+      return ScheduleRefusals{
+          {family->name + " updates the weights once in an iteration, so it takes no rounds_per_update",
+           "the number of microbatches gives the samples of an update"}};
+    }
     program->kept = kept;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       std::int64_t& versions = program->weight_versions[s];

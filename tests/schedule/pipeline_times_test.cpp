@@ -88,17 +88,6 @@ TEST_CASE("pipeline times: of the two directions of a pair the slower one counts
   CHECK(run.iterations.back() >= Seconds(48));
 }
 
-TEST_CASE("pipeline times: stages that share a device count together") {
-  Plan plan = straight(3, 4, "1f1b");
-  const LayerGraph graph = chain(3, 1, 2);
-  CHECK(busiest_shared_device(graph, pairwise(3), plan) == Seconds(0));
-  plan.stages[2].replicas = {DeviceId(0)};
-  CHECK(busiest_shared_device(graph, pairwise(3), plan) == Seconds(4 * (3 + 3)));
-  // Stage 2 alternates: gpu0 runs every microbatch of stage 0 and every other one of stage 2.
-  plan.stages[2].replicas = {DeviceId(0), DeviceId(2)};
-  CHECK(busiest_shared_device(graph, pairwise(3), plan) == Seconds(4 * 3 + 2 * 3));
-}
-
 TEST_CASE("pipeline times: the run passes tensors on, and an all-reduce goes at the slowest pair") {
   LowerOptions options;
   options.network = NetworkModel::Analytic;

@@ -29,13 +29,17 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
   return {};
 }
 
-/// A backward uses the weights of its forward, so a replica keeps one copy for each microbatch in flight, including the
-/// newest weights.
+/// A backward uses the weights of its forward. So a replica keeps the newest weights, and a copy for each update
+/// between the oldest forward in flight and now: one for each further microbatch in flight if every round has its
+/// update.
 Compilation compile_pipedream(const PlanContext& context, const Options& parameters) {
   ScheduleRefusals refusals = round_refusals(context);
   if (!refusals.empty()) return refusals;
   ScheduleProgram program = one_f_one_b_program(context, false, parameters.count("depth"));
-  program.weight_versions = program.in_flight;
+  const std::int64_t rounds = context.plan.rounds_per_update;
+  for (StageId id : indices<StageId>(context.plan.stages.size())) {
+    program.weight_versions[id.value()] = (program.in_flight[id.value()] - 1 + rounds - 1) / rounds + 1;
+  }
   return program;
 }
 

@@ -5,7 +5,7 @@
 namespace stagecraft {
 
 void MeasuredMarks::note(WindowWriter& writer, std::uint32_t microbatch, OpId op, std::size_t runners) {
-  if (microbatch != part_.first && microbatch != part_.last) return;
+  if (microbatch != part_.first && microbatch != part_.middle && microbatch != part_.last) return;
   std::vector<OpId>& ops = backwards_[microbatch];
   ops.push_back(op);
   if (ops.size() < runners) return;

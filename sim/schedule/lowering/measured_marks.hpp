@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-/// Marks the ends of the two microbatches that bound the measured part of an asynchronous run
+/// Marks the ends of the microbatches that bound the two windows of the measured part of an asynchronous run
 /// (docs/reference/report.md).
 class MeasuredMarks {
  public:

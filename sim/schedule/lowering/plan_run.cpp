@@ -120,7 +120,7 @@ std::map<DeviceId, StaticMemory> PlanRun::kept_memory() const {
 // Hence all replicas of a stage have had the same number of turns.
 std::int64_t PlanRun::earliest_stop() const {
   if (task_.program.synchronous) return state_.number(0) + (orders_.first_untouched() > 0 ? end_ : 0);
-  const std::int64_t round = shape_.replicas().round();
+  const std::int64_t round = whole_round(shape_.plan(), shape_.replicas());
   return task_.first + (orders_.first_untouched() + round - 1) / round * round;
 }
 

@@ -21,6 +21,7 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
   if (synchronous) return result;
   result.microbatches = part.last - part.first;
   result.last = part.last;
+  result.middle = part.middle;
   result.stride = part.stride;
   return result;
 }
@@ -33,8 +34,9 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
       options_(std::move(options)),
       microbatches_(program.kept->plan.microbatches * (program.synchronous ? options_.iterations : 1)),
       synchronous_(program.synchronous),
-      measured_(program.synchronous ? MeasuredPart{}
-                                    : measured_part(program, program.kept->replicas, program.kept->plan.microbatches)),
+      measured_(program.synchronous
+                    ? MeasuredPart{}
+                    : measured_part(program, program.kept->replicas, program.kept->plan.microbatches, options_.head)),
       measurement_(measurement_of(program.kept->plan, synchronous_, measured_)),
       marks_(measured_),
       current_(std::make_unique<PlanRun>(graph, platform,

@@ -5,7 +5,8 @@
 
 namespace stagecraft {
 
-Synchronise::Synchronise(LoweringState& state, bool synchronous) : state_(state), synchronous_(synchronous) {
+Synchronise::Synchronise(LoweringState& state, bool synchronous)
+    : state_(state), synchronous_(synchronous), rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
   for (const std::vector<ReplicaId>& members : state.replicas().rings()) {
     const auto number = static_cast<std::uint16_t>(rings_.size());
@@ -25,22 +26,24 @@ void Synchronise::take(const Schedule& schedule) {
 
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
   if (synchronous_ || ring_of(replica).all_reduce.buckets() == 0) return true;
-  return workers_[replica].synchronised_rounds >= index;
+  return workers_[replica].synchronised_rounds >= index / rounds_per_update_ * rounds_per_update_;
 }
 
 const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
   static const std::vector<OpId> kNothing;
-  return synchronous_ ? kNothing : workers_[replica].synchronised;
+  const Worker& worker = workers_[replica];
+  return synchronous_ || !updates_after(worker.backwards) ? kNothing : worker.synchronised;
 }
 
 void Synchronise::step_before_backward(ReplicaId replica) {
-  const bool has_round_before = !synchronous_ && !workers_[replica].synchronised.empty();
-  if (has_round_before && has_update(replica)) append_update(replica, workers_[replica].synchronised);
+  const std::vector<OpId>& synchronised = before_backward(replica);
+  if (!synchronised.empty() && has_update(replica)) append_update(replica, synchronised);
 }
 
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
-  if (!synchronous_ || state_.is_on_ready_lane(replica)) return true;
-  return workers_[replica].backwards + 1 == state_.shape[replica].count;
+  if (state_.is_on_ready_lane(replica)) return true;
+  const std::int64_t backwards = workers_[replica].backwards + 1;
+  return synchronous_ ? backwards == state_.shape[replica].count : updates_after(backwards);
 }
 
 void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment) {
@@ -49,6 +52,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
   note_last(ended, ring.all_reduce.buckets());
   ++worker.backwards;
   if (!synchronous_) {
+    if (!updates_after(worker.backwards)) return;
     if (ring.all_reduce.buckets() > 0) {
       note_round(ring, state_.replicas().local(ended.replica, ended.microbatch), ended);
     } else if (has_update(ended.replica)) {
@@ -89,7 +93,8 @@ void Synchronise::reduce_iteration(Ring& ring) {
   all_reduce(ring, std::move(completed), state_.number(0));
 }
 
-/// Asynchronous: collects the backwards of a round, and appends its all-reduce when every member has had its own.
+/// Asynchronous: collects the backwards of a round before an update, and appends the all-reduce when every member has
+/// had its own.
 void Synchronise::note_round(Ring& ring, std::int64_t number, const EndedBackward& ended) {
   Round& round = ring.rounds[number];
   round.completed.resize(ring.all_reduce.buckets());
@@ -99,7 +104,7 @@ void Synchronise::note_round(Ring& ring, std::int64_t number, const EndedBackwar
   ByBucket completed = std::move(round.completed);
   ring.rounds.erase(number);
   all_reduce(ring, std::move(completed), state_.number(number * state_.replicas()[members.front()].turns));
-  for (ReplicaId member : members) ++workers_[member].synchronised_rounds;
+  for (ReplicaId member : members) workers_[member].synchronised_rounds += rounds_per_update_;
 }
 
 /// Appends the all-reduces of all buckets, one after the other.

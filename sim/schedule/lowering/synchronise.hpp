@@ -19,7 +19,8 @@ struct EndedBackward {
 };
 
 /// All-reduces and optimizer steps. A synchronous schedule has them once an iteration, after the last backward of every
-/// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch.
+/// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch,
+/// or after as many rounds as the plan says (`Plan::rounds_per_update`).
 ///
 /// A *ring* is the replicas that hold the same layers (`Replicas::rings`); they sum up their gradients. A ring with
 /// nothing to exchange has no all-reduce.
@@ -30,15 +31,15 @@ class Synchronise {
 
   /// Counts the backwards that an iteration has.
   void take(const Schedule& schedule);
-  /// Whether a backward may be lowered. Asynchronous replicas wait until the all-reduce of the round before is
-  /// appended, because this backward depends on it.
+  /// Whether a backward may be lowered. Asynchronous replicas wait until the all-reduce that follows an earlier round
+  /// is appended, because this backward depends on it.
   [[nodiscard]] bool can_run_backward(ReplicaId replica, std::int64_t index) const;
-  /// The end of the previous round's all-reduce, which the first operation of a backward waits for.
+  /// The end of the previous round's all-reduce, if it has one, which the first operation of a backward waits for.
   [[nodiscard]] const std::vector<OpId>& before_backward(ReplicaId replica) const;
-  /// Appends the optimizer's step of the previous round, if there is one, before the backward.
+  /// Appends the optimizer's step of the previous round, if it has one, before the backward.
   void step_before_backward(ReplicaId replica);
   /// Whether the replica's next backward may be the last before an exchange of its gradients: the last of an iteration
-  /// (on a ready lane, which runs them in another order, any of them), or any of an asynchronous run.
+  /// (on a ready lane, which runs them in another order, any of them), or that of a round before an update.
   [[nodiscard]] bool may_complete_gradients(ReplicaId replica) const;
   /// A backward has been appended. `is_last_segment`: all orders of the iteration are known.
   void note_backward(const EndedBackward& ended, bool is_last_segment);
@@ -59,9 +60,9 @@ class Synchronise {
     /// What ends no earlier than any backward appended so far: the last one, and all of an iteration on a ready lane,
     /// which may run them in another order.
     std::vector<OpId> last_backwards;
-    ByBucket completed;  ///< synchronous: by the backwards of `last_backwards`
+    ByBucket completed;                    ///< synchronous: by the backwards of `last_backwards`
     std::vector<OpId> synchronised;        ///< the end of the last all-reduce
-    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose all-reduce is appended
+    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose gradients are in an appended all-reduce
     std::uint32_t updates = 0;             ///< optimizer steps so far
   };
   struct Round {
@@ -79,6 +80,8 @@ class Synchronise {
   [[nodiscard]] const Ring& ring_of(ReplicaId replica) const {
     return rings_[state_.replicas().ring_of(stage_of(replica))];
   }
+  /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
+  [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
   static void complete(const EndedBackward& ended, ByBucket& buckets);
   void note_last(const EndedBackward& ended, std::size_t buckets);
@@ -90,6 +93,7 @@ class Synchronise {
 
   LoweringState& state_;
   bool synchronous_;
+  std::int64_t rounds_per_update_;
   IndexVector<ReplicaId, Worker> workers_;
   std::vector<Ring> rings_;
 };

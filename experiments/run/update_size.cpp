@@ -1,0 +1,45 @@
+#include "experiments/run/update_size.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/updates.hpp"
+
+#include <string>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+/// samples / unit. `what` says what has `unit` samples.
+std::int64_t whole_parts(std::int64_t samples, std::int64_t unit, const std::string& what) {
+  if (samples % unit == 0) return samples / unit;
+  const std::int64_t below = samples / unit * unit;
+  const std::string nearest = (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + unit);
+  throw InputError("an update of " + std::to_string(samples) + " samples is not a multiple of the " +
+                       std::to_string(unit) + " samples of " + what,
+                   {}, "the nearest that are possible: " + nearest);
+}
+
+}  // namespace
+
+std::int64_t microbatches_of_update(std::int64_t samples, std::int64_t microbatch_size) {
+  return whole_parts(samples, microbatch_size, "a microbatch");
+}
+
+void set_samples_per_update(const LayerGraph& graph, const Platform& platform, Plan& plan, std::int64_t samples) {
+  Plan changed = plan;
+  changed.rounds_per_update = 1;
+  const ScheduleProgram program = require_schedule(graph, platform, changed);
+  if (program.synchronous) {
+    changed.microbatches = microbatches_of_update(samples, plan.microbatch_size);
+  } else {
+    changed.rounds_per_update =
+        whole_parts(samples, largest(stage_updates(program)).samples, "a round of the plan's replicas");
+  }
+  const bool is_same = changed.microbatches == plan.microbatches && changed.rounds_per_update == plan.rounds_per_update;
+  if (!is_same) changed.predicted = {};
+  plan = std::move(changed);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "sim/model/report.hpp"
+#include "sim/schedule/updates.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// A line with what the updates of a plan's stages sum up: `updates: 32 to 480 samples, staleness 1 to 2`.
+[[nodiscard]] std::string updates_text(const std::vector<StageUpdates>& updates);
+
+/// How well the two windows of an asynchronous run agree: `its second half takes 0.02 % longer than the first`.
+[[nodiscard]] std::string drift_text(const Report& report);
+
+/// A sentence above a table whose rows have those samples per update; empty if all are equal.
+[[nodiscard]] std::string different_updates_text(std::vector<std::int64_t> samples);
+
+}  // namespace stagecraft

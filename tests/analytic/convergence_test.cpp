@@ -1,0 +1,128 @@
+#include "sim/schedule/convergence.hpp"
+
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "tests/random_cases.hpp"
+#include "tests/schedule/random_plans.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stagecraft {
+namespace {
+
+using testing::chain;
+using testing::pairwise;
+using testing::random_case;
+using testing::random_cases;
+using testing::RandomCase;
+using testing::straight;
+
+RandomCase asynchronous_case(std::uint32_t seed) {
+  RandomCase random = random_case(seed);
+  random.plan.schedule.name = "pipedream";
+  random.plan.rounds_per_update = seed % 4 == 0 ? 2 : 1;
+  const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
+  random.plan.microbatches = least_microbatches(program, Replicas(random.plan));
+  return random;
+}
+
+struct Extended {
+  Report report;
+  RunLength length;
+};
+Extended extended(const RandomCase& of) {
+  const ScheduleProgram program = require_schedule(of.graph, of.platform, of.plan);
+  Extended result{{}, first_length(program)};
+  result.report = run_until_converged(program, result.length, [&](const RunLength& length) {
+    LowerOptions options;
+    options.head = length.head;
+    return evaluate_plan(of.graph, of.platform, with_length(of.plan, length), options);
+  });
+  return result;
+}
+
+TEST_CASE("convergence: a converged period is that of a run ten times as long, 200 plans") {
+  int converged = 0;
+  for (int seed = 1; seed <= random_cases(200); ++seed) {
+    CAPTURE(seed);
+    const RandomCase random = asynchronous_case(static_cast<std::uint32_t>(seed));
+    const Extended run = extended(random);
+    if (!run.report.converged()) continue;
+    ++converged;
+    RunLength longer = run.length;
+    longer.microbatches *= 10;
+    const Report reference = evaluate_plan(random.graph, random.platform, with_length(random.plan, longer));
+    CHECK(run.report.period->value() == doctest::Approx(reference.period->value()).epsilon(0.005));
+  }
+  CHECK(converged > random_cases(180));
+}
+
+/// The time that the device computes per microbatch, summed up layer by layer.
+double time_per_microbatch(const RandomCase& of, const Stage& stage) {
+  const double replicas = static_cast<double>(stage.replicas.size());  // alternating, or each with a share
+  const double rounds = static_cast<double>(of.plan.rounds_per_update);
+  double time = 0.0;
+  double parameters = 0.0;
+  for (LayerId layer : stage.layers) {
+    time += of.graph.layers[layer].forward.value() + of.graph.layers[layer].backward.value();
+    parameters += static_cast<double>(of.graph.layers[layer].parameters.value());
+  }
+  for (const Recompute& segment : actions_of<Recompute>(stage)) {
+    for (LayerId layer : segment.layers) time += of.graph.layers[layer].forward.value();
+  }
+  const auto& bandwidth = of.platform.kind(DeviceId(0)).update_bandwidth;
+  const double copies = static_cast<double>(1 + of.plan.training.gradient_copies + of.plan.training.optimizer_copies);
+  const double update = bandwidth ? copies * parameters / bandwidth->value() : 0.0;
+  const bool splits = stage.replication == Replication::Split;
+  return time / replicas + update / (splits ? rounds : rounds * replicas);
+}
+
+TEST_CASE("convergence: a converged period is not below what the busiest device computes, 200 plans") {
+  for (int seed = 1; seed <= random_cases(200); ++seed) {
+    CAPTURE(seed);
+    const RandomCase random = asynchronous_case(static_cast<std::uint32_t>(seed));
+    const Extended run = extended(random);
+    if (!run.report.converged()) continue;
+    double busiest = 0.0;
+    for (const Stage& stage : random.plan.stages) busiest = std::max(busiest, time_per_microbatch(random, stage));
+    CHECK(run.report.period->value() >= busiest * (1.0 - 1e-3));
+  }
+}
+
+TEST_CASE("convergence: what is periodic from the start is measured in the first run") {
+  const RandomCase random{chain(3, 1, 2), pairwise(3), straight(3, 40, "pipedream")};
+  const Extended run = extended(random);
+  CHECK(run.report.converged());
+  CHECK(run.report.period->value() == doctest::Approx(3.0).epsilon(1e-12));
+  CHECK(run.length == first_length(require_schedule(random.graph, random.platform, random.plan)));
+  // Two windows of 64 microbatches, 10 before and 10 after them, and the one that ends the first window's head.
+  CHECK(run.length == RunLength{2 * 64 + 2 * 10 + 1, 0});
+}
+
+TEST_CASE("convergence: a longer run begins to measure where the one before it ended") {
+  const RandomCase random{chain(3, 1, 2), pairwise(3), straight(3, 40, "pipedream")};
+  const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
+  const auto longer = longer_length(program, {149, 0});
+  REQUIRE(longer);
+  CHECK(*longer == RunLength{138 + 2 * 128 + 1 + 10, 138});  // from microbatch 138 on, 256 instead of 128
+  const MeasuredPart part = measured_part(program, Replicas(random.plan), longer->microbatches, longer->head);
+  CHECK(part.first == 138);
+  CHECK(part.middle == 266);
+  CHECK(part.last == 394);
+  CHECK(!longer_length(program, {100'000, 0}));
+}
+
+TEST_CASE("convergence: the least run has one window, whose drift nobody knows") {
+  Plan plan = straight(2, 22, "pipedream");
+  const Report report = evaluate_plan(chain(2, 1, 2), pairwise(2), plan);
+  CHECK(!report.drift);
+  CHECK(!report.converged());
+  plan.microbatches = 23;
+  CHECK(evaluate_plan(chain(2, 1, 2), pairwise(2), plan).drift);
+}
+
+}  // namespace
+}  // namespace stagecraft
