@@ -4,6 +4,7 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/least_memory.hpp"
+#include "planners/shared/turn_order.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
@@ -137,6 +138,9 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
   const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
   const Clock::time_point start = Clock::now();
   planning.result = plan_explained(planner, request);
+  if (auto* planned = std::get_if<Planned>(&planning.result); planned != nullptr && !planner.orders_turns) {
+    *planned = with_ordered_turns(request, std::move(*planned));
+  }
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   if (auto* planned = std::get_if<Planned>(&planning.result)) {
     Plan& plan = planned->plan;
