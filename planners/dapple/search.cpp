@@ -15,6 +15,8 @@ namespace {
 constexpr double kStepsPerLatency = 1000.0;
 /// Steps for placing a stage, per device of the platform.
 constexpr double kStepsPerDevice = 16.0;
+/// The most stages of a straight pipeline by which a prefix is judged.
+constexpr std::size_t kMostStraight = 16;
 
 /// A choice of devices for the next stage, and the devices that are left after it.
 struct Move {
@@ -33,8 +35,8 @@ struct Prefix {
   double value = 0.0;          // latency with the completion of its list
 };
 
-/// The prefixes of a state by increasing value, in one list for each completion: all the layers left form one stage; or
-/// they take no longer than their work divided among the devices left, without transfers and synchronisation.
+/// The prefixes of a state by increasing value, in one list for each completion: all the layers left form one stage, or
+/// a straight pipeline.
 using State = std::array<std::vector<Prefix>, 2>;
 
 /// The positions where a stage may end, the end of the chain last: all of them if there are at most `most`; otherwise
@@ -195,26 +197,29 @@ class Search {
     return latency.total();
   }
 
-  /// The latency of the plan in `blocks_` if the work of its last stage were divided among all devices left, without a
-  /// channel and without synchronisation.
-  double ideal(std::size_t begin, std::size_t left) {
+  /// The latency of the plan in `blocks_` if its last stage were a straight pipeline on the devices left, of equal
+  /// stages without transfers and synchronisation.
+  double straight(std::size_t begin, std::size_t left) {
     const std::size_t end = problem_.layers();
-    const double share = fastest_ / static_cast<double>(left);
-    const Block rest =
-        std::exchange(blocks_.back(), {(problem_.forward[end] - problem_.forward[begin]) * share,
-                                       (problem_.backward[end] - problem_.backward[begin]) * share, 0.0});
-    const Block channel = std::exchange(blocks_[blocks_.size() - 2], Block{});
+    const std::size_t count = std::min({left, end - begin, kMostStraight});
+    const double share = fastest_ / static_cast<double>(count);
+    const Block rest = blocks_.back();
+    const std::size_t others = blocks_.size() - 1;
+    blocks_.back() = {(problem_.forward[end] - problem_.forward[begin]) * share,
+                      (problem_.backward[end] - problem_.backward[begin]) * share, 0.0};
+    const Block part = blocks_.back();
+    for (std::size_t i = 1; i < count; ++i) blocks_.insert(blocks_.end(), {Block{}, part});
     steps_ += static_cast<double>(blocks_.size());
     const double value = pipeline_latency(blocks_, problem_.microbatches).total();
-    blocks_.back() = rest;
-    blocks_[blocks_.size() - 2] = channel;
+    blocks_.resize(others);
+    blocks_.push_back(rest);
     return value;
   }
 
   /// Adds the extended prefix to the lists of its state.
   void keep(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move, State& state) {
     keep(prefix, begin, end, move, judge(prefix, begin, end, move), state[0]);
-    keep(prefix, begin, end, move, ideal(end, move.left), state[1]);
+    keep(prefix, begin, end, move, straight(end, move.left), state[1]);
   }
 
   /// Adds the extended prefix to the prefixes `kept` if it is among the `width_` best. Of prefixes that use the same

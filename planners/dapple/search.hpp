@@ -24,9 +24,9 @@ struct Answer {
 
 /// DAPPLE's search over states (layers placed, devices used). A prefix of stages is extended by one stage on devices
 /// that a policy picks. A prefix is judged with two completions: all the layers left form one stage on the devices left
-/// (at most as many as a microbatch has samples); or their work is divided among the devices left without transfers and
-/// synchronisation. The first undervalues prefixes of pipelines where the all-reduce of a large stage takes long. For
-/// each state and each completion the `width` prefixes of least latency are kept: the first found on ties, and only
+/// (at most as many as a microbatch has samples); or they form a straight pipeline of equal stages, without transfers
+/// and synchronisation. The first undervalues prefixes of pipelines where the all-reduce of a large stage takes long.
+/// For each state and each completion the `width` prefixes of least latency are kept: the first found on ties, and only
 /// those with different sets of devices. A prefix is dropped if a lower bound on its
 /// latency is no better than the best plan found: M times its slowest block, or M times the work left divided by the
 /// devices left.

@@ -49,7 +49,7 @@ std::vector<OptionInfo> option_table() {
            {"optimistic", "safe"}},
           {"iterations", std::int64_t{10}, "calls of the dynamic program in the search for the period", {}, 1, 100},
           {"candidates",
-           std::int64_t{4},
+           std::int64_t{2},
            "allocations, the last ones of that search, for each of which a pattern is sought",
            {},
            1,

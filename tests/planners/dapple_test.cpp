@@ -115,31 +115,34 @@ TEST_CASE("dapple: where the three policies take devices from") {
   CHECK(place(Policy::FreshFirst, nodes, both, 4) == ids({1, 2, 3, 5}));
 }
 
-TEST_CASE("dapple: the search against every plan that its policies reach, 1200 random cases") {
-  std::mt19937 random(5);
+TEST_CASE("dapple: the search against every plan that its policies reach, 2000 random cases") {
+  std::mt19937 random(77);
   int equal = 0;
   int far = 0;
   double worst = 1.0;
-  const int cases = random_cases(1200);
+  const int cases = random_cases(2000);
   for (int round = 0; round < cases; ++round) {
     CAPTURE(round);
-    // Every third case has a device in each node and few microbatches, and so a dear all-reduce of the layers left.
     LayerGraph graph = random_chain(random, 2 + random() % 5);
-    if (round % 3 == 2) {
-      for (Layer& layer : graph.layers) layer.parameters = layer.parameters * 4;
+    if (random() % 2 != 0) {
+      for (Layer& layer : graph.layers)
+        layer.parameters = layer.parameters * static_cast<std::int64_t>(1 + random() % 8);
     }
     const double inside = 100.0 + static_cast<double>(random() % 900);
-    const Platform platform = round % 3 == 0   ? cluster(2, 2, inside, 30)
-                              : round % 3 == 1 ? cluster(2, 3, inside, 100)
-                                               : cluster(2 + random() % 4, 1, inside, inside);
-    const auto microbatches = static_cast<std::int64_t>(1 + random() % (round % 3 == 2 ? 4 : 12));
+    const auto shape = random() % 4;
+    const Platform platform = shape == 0   ? cluster(2, 2, inside, 30)
+                              : shape == 1 ? cluster(2, 3, inside, 100)
+                              : shape == 2 ? cluster(2 + random() % 4, 1, inside, inside)
+                                           : cluster(3, 2, inside, 50.0 + static_cast<double>(random() % 400));
+    const bool is_short = random() % 2 != 0;
+    const auto microbatches = static_cast<std::int64_t>(1 + random() % (is_short ? 4 : 24));
     const Problem problem = dapple::problem_of(request_of(graph, platform, microbatches));
     Exhaustive all{problem};
     std::vector<PlacedStage> none;
     all.from(0, Used(problem.devices(), false), none);
     const Answer answer = dapple::search(problem, {});
     CHECK(answer.cuts == problem.layers() - 1);
-    CHECK(answer.latency.total() >= all.best);
+    CHECK(answer.latency.total() >= all.best * (1 - 1e-12));
     CHECK(pipeline_latency(blocks_of(problem, answer.stages), microbatches).total() ==
           doctest::Approx(answer.latency.total()).epsilon(1e-12));
     equal += answer.latency.total() <= all.best * (1 + 1e-12) ? 1 : 0;
@@ -149,7 +152,7 @@ TEST_CASE("dapple: the search against every plan that its policies reach, 1200 r
   MESSAGE("the search finds the best of all plans in " << equal << " of " << cases << " cases; in " << far
                                                        << " it is more than 1 % longer, at worst " << worst
                                                        << " times as long");
-  CHECK(equal >= cases * 39 / 40);
+  CHECK(equal >= cases * 98 / 100);
   CHECK(worst < 1.1);
 }
 

@@ -182,6 +182,27 @@ TEST_CASE("contiguous: a tensor counts in the stages that exchange it, and in no
   CHECK(std::get<Planned>(result).plan.predicted.period->value() == doctest::Approx(20.2));
 }
 
+TEST_CASE("contiguous: where labels have to be dropped the plan fits, and a note says that there may be a better one") {
+  std::mt19937 random(1);
+  std::vector<LayerNumbers> layers(60);
+  for (LayerNumbers& layer : layers) {
+    layer = {1.0 + static_cast<double>(random() % 9), 1.0 + static_cast<double>(random() % 9),
+             static_cast<std::int64_t>(random() % 4), static_cast<std::int64_t>(1 + random() % 8)};
+  }
+  MemoryProblem problem = memory_problem(4, layers, 8, 345, 20);
+  for (std::size_t from = 0; from < layers.size(); ++from) {
+    for (std::size_t to = from + 2; to < layers.size(); ++to) {
+      if (random() % 10 != 0) continue;
+      problem.graph.edges.push_back({LayerId(from), LayerId(to), Bytes(static_cast<std::int64_t>(1 + random() % 8))});
+    }
+  }
+  for (Layer& layer : problem.graph.layers) layer.stash = Bytes(static_cast<std::int64_t>(random() % 4));
+  const PlanResult result = contiguous().plan(problem.request());
+  REQUIRE(std::holds_alternative<Planned>(result));
+  CHECK(std::get<Planned>(result).notes.size() == 1);
+  CHECK(period_if_it_fits(problem, std::get<Planned>(result).plan).has_value());
+}
+
 TEST_CASE("crossings: what stages exchange is the sum over pairs of stages, on random graphs and devices") {
   std::mt19937 random(11);
   for (int i = 1; i <= random_cases(400); ++i) {
