@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/device_peaks.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -120,8 +121,7 @@ Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& r
                      quote(platform.devices[slowest.apart->second].name) + " of platform " + quote(platform.spec.name) +
                      " are not connected");
   }
-  const auto replicas = static_cast<double>(ring.size());
-  return bytes / slowest.bandwidth.value() * (2.0 * (replicas - 1.0) / replicas);
+  return all_reduce_time(platform, ring, bytes);
 }
 
 Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,

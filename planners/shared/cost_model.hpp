@@ -40,7 +40,8 @@ struct StageTime {
 /// The memory that a plan may use on the device that has the least.
 [[nodiscard]] Bytes smallest_capacity(const Platform& platform);
 
-/// A ring all-reduce among r replicas: 2 (r - 1) / r times the bytes over the smallest bandwidth of neighbours.
+/// An all-reduce among r replicas, as the platform's `collectives` run it, without latencies. In one ring it takes
+/// 2 (r - 1) / r times the bytes over the smallest bandwidth of neighbours.
 /// **Throws** InputError if two neighbours are not connected.
 [[nodiscard]] Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes);
 

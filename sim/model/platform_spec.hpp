@@ -201,10 +201,11 @@ struct ExplicitForm {
 struct CollectiveSpec {
   enum class Algorithm { Auto, Ring, Hierarchical };
   Algorithm algorithm = Algorithm::Auto;
-  double efficiency = 1.0;            ///< share of the bandwidth of its links that a collective reaches
-  std::optional<std::int64_t> rings;  ///< absent: as many as a node has cards
+  double efficiency = 1.0;  ///< share of the bandwidth of its links that a collective reaches
+  /// Absent: as many as a node has cards.
+  std::optional<std::int64_t> rings = std::nullopt;
   /// Measured bandwidth (the "bus bandwidth" of nccl-tests) by size of an all-reduce, increasing; empty: links decide.
-  std::vector<std::pair<Bytes, BytesPerSecond>> table;
+  std::vector<std::pair<Bytes, BytesPerSecond>> table = {};
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
 };
 

@@ -5,6 +5,8 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/gradient_buckets.hpp"
 
 #include <algorithm>
 
@@ -53,8 +55,9 @@ Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, cons
   const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices_of(stage));
   if (!slowest) return update;
   std::vector<Seconds> all_reduces;
-  for (Bytes bytes : ring_bytes(buckets, static_cast<std::int64_t>(stage.replicas.size()))) {
-    all_reduces.push_back(bytes / *slowest);
+  const std::vector<Bytes> flows = ring_bytes(buckets, static_cast<std::int64_t>(stage.replicas.size()));
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    all_reduces.push_back(analytic_all_reduce(platform, devices_of(stage), buckets[k].bytes, flows[k], *slowest));
   }
   return exposed_all_reduce(work.backward, all_reduces) + update;
 }

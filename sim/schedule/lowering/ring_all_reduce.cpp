@@ -1,69 +1,93 @@
 #include "sim/schedule/lowering/ring_all_reduce.hpp"
 
-#include "sim/base/error.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace stagecraft {
 
 RingAllReduce::RingAllReduce(LoweringState& state, AllReduceRing ring) : state_(state), ring_(std::move(ring)) {
   if (ring_.members.size() == 1) return;
-  flow_bytes_ = ring_bytes(ring_.buckets, static_cast<std::int64_t>(ring_.members.size()));
-  if (!state.shape.is_analytic()) {
-    latency_ = largest_latency();
-    return;
+  const Platform& platform = state.shape.platform();
+  std::vector<DeviceId> devices;
+  for (ReplicaId member : ring_.members) devices.push_back(state.replicas()[member].device);
+  std::optional<BytesPerSecond> slowest;
+  if (state.shape.is_analytic()) slowest = smallest_bandwidth_among(platform, devices);
+  const std::vector<Bytes> flows = ring_bytes(ring_.buckets, static_cast<std::int64_t>(devices.size()));
+  Bytes before;
+  for (std::size_t k = 0; k < ring_.buckets.size(); ++k) {
+    const Bytes bytes = ring_.buckets[k].bytes;
+    if (slowest) {
+      exchanges_.push_back(by_formula(analytic_all_reduce(platform, devices, bytes, flows[k], *slowest)));
+    } else if (const auto tabulated = tabulated_all_reduce(platform, devices.size(), bytes)) {
+      exchanges_.push_back(by_formula(*tabulated));
+    } else {
+      exchanges_.push_back(over_links(devices, before, before + bytes));
+    }
+    before += bytes;
   }
-  std::set<DeviceId> devices;
-  for (ReplicaId member : ring_.members) devices.insert(state.replicas()[member].device);
-  analytic_ = smallest_bandwidth_among(state.shape.platform(), {devices.begin(), devices.end()});
 }
 
-Seconds RingAllReduce::largest_latency() const {
-  Seconds latency;
-  Route route;
-  for (std::size_t i = 0; i < ring_.members.size(); ++i) {
-    const PlaceId from = state_.shape[ring_.members[i]].place;
-    const PlaceId to = state_.shape[ring_.members[(i + 1) % ring_.members.size()]].place;
-    if (from == to) continue;
-    STAGECRAFT_CHECK(find_route(state_.shape.platform(), from, to, route), "replicas of a sound plan are connected");
-    latency = std::max(latency, route.latency);
-  }
-  return latency;
-}
-
-Op RingAllReduce::op(OpKind kind, std::uint32_t first_microbatch) const {
+Op RingAllReduce::op(OpKind kind) const {
   Op op;
   op.kind = kind;
   op.stage = state_.run_stage(state_.replicas()[ring_.members.front()].stage);
   op.chunk = ring_.number;
-  op.microbatch = first_microbatch;
   return op;
 }
 
-OpId RingAllReduce::append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch) {
-  const std::size_t count = ring_.members.size();
-  const auto n = static_cast<std::int64_t>(count);
-  Op mark = op(OpKind::CollectiveBegin, first_microbatch);
-  mark.seconds = latency_ * static_cast<double>(2 * (n - 1) - 1);
-  const OpId begin = state_.writer.append(mark);
-  state_.writer.depend_on(after);
-  Op flow = op(OpKind::AllReduce, first_microbatch);
-  flow.bytes = flow_bytes_[bucket];
-  flow.literal = state_.shape.is_analytic();
-  if (analytic_) flow.seconds = flow.bytes / *analytic_;
-  std::vector<OpId> flows;
-  for (std::size_t i = 0; i < count; ++i) {
+RingAllReduce::Exchange RingAllReduce::by_formula(Seconds seconds) const {
+  Phase phase;
+  for (std::size_t i = 0; i < ring_.members.size(); ++i) {
+    Op flow = op(OpKind::AllReduce);
     flow.from = state_.shape[ring_.members[i]].place;
-    flow.to = state_.shape[ring_.members[(i + 1) % count]].place;
-    flows.push_back(state_.writer.append(flow));
-    state_.writer.depend_on(begin);
+    flow.to = state_.shape[ring_.members[(i + 1) % ring_.members.size()]].place;
+    flow.literal = true;
+    flow.seconds = seconds;
+    phase.flows.push_back(flow);
   }
-  const OpId end = state_.writer.append(op(OpKind::CollectiveEnd, first_microbatch));
-  state_.writer.depend_on(flows);
-  return end;
+  return {std::move(phase)};
+}
+
+/// The all-reduce of the bucket that is [begin, end) of the gradients.
+RingAllReduce::Exchange RingAllReduce::over_links(const std::vector<DeviceId>& devices, Bytes begin, Bytes end) const {
+  const Platform& platform = state_.shape.platform();
+  Exchange exchange;
+  for (const AllReducePhase& planned : all_reduce(platform, devices, end - begin).phases) {
+    Phase& phase = exchange.emplace_back();
+    phase.latency = latency_before(platform, planned);
+    for (const AllReduceFlow& part : planned.flows) {
+      Op flow = op(OpKind::AllReduce);
+      flow.from = platform.place(part.from);
+      flow.to = platform.place(part.to);
+      flow.bytes = flow_bytes(platform, part, begin, end);
+      phase.flows.push_back(flow);
+    }
+  }
+  return exchange;
+}
+
+OpId RingAllReduce::append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch) {
+  const auto append_mark = [&](OpKind kind, Seconds seconds, const std::vector<OpId>& waits_for) {
+    Op mark = op(kind);
+    mark.microbatch = first_microbatch;
+    mark.seconds = seconds;
+    const OpId id = state_.writer.append(mark);
+    state_.writer.depend_on(waits_for);
+    return id;
+  };
+  std::vector<OpId> flows = after;
+  for (const Phase& phase : exchanges_[bucket]) {
+    const OpId begin = append_mark(OpKind::CollectiveBegin, phase.latency, flows);
+    flows.clear();
+    for (Op flow : phase.flows) {
+      flow.microbatch = first_microbatch;
+      flows.push_back(state_.writer.append(flow));
+      state_.writer.depend_on(begin);
+    }
+  }
+  return append_mark(OpKind::CollectiveEnd, Seconds(0), flows);
 }
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 
 #include <cstdint>
@@ -8,21 +9,20 @@
 
 namespace stagecraft {
 
-/// The replicas that sum up their gradients in a ring, in its order.
+/// The replicas that sum up their gradients, in the order of the ring.
 struct AllReduceRing {
   std::vector<ReplicaId> members;
   std::vector<GradientBucket> buckets;
   std::uint16_t number = 0;  ///< among the plan's rings
 };
 
-/// Lowers the all-reduces of one ring.
+/// Lowers the all-reduces of one ring of replicas.
 ///
-/// A ring of n members has 2 (n - 1) steps, in which 2 (n - 1) / n of the parameters cross each connection between
-/// neighbours. All steps are modelled by one flow for each pair of neighbours. A flow brings the latency of one step
-/// itself, so the mark at the begin takes the latency of the other 2 (n - 1) - 1 steps. The last chunk of every member
-/// crosses every connection, so nobody has the result before the mark at the end, which waits for all flows.
+/// All steps of a phase are modelled by one flow for each connection. A flow brings the latency of one step itself, so
+/// the mark at the begin of the phase takes that of the others. The last chunk of every member crosses every
+/// connection, so nobody has the result before the mark at the end, which waits for all flows.
 ///
-/// On the analytic network the bytes are the same, at the bandwidth of the slowest pair and without latency.
+/// On the analytic network, and with a table of measured bandwidths, a formula gives the time, and no link is used.
 class RingAllReduce {
  public:
   /// `state` must outlive it.
@@ -30,19 +30,25 @@ class RingAllReduce {
 
   [[nodiscard]] const std::vector<ReplicaId>& members() const { return ring_.members; }
   /// 0 if there is nothing to exchange: for a replica alone, and without parameters.
-  [[nodiscard]] std::size_t buckets() const { return flow_bytes_.size(); }
+  [[nodiscard]] std::size_t buckets() const { return exchanges_.size(); }
   /// Appends the all-reduce of a bucket, which begins after the operations `after`. Returns the mark at its end.
   OpId append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch);
 
  private:
-  [[nodiscard]] Seconds largest_latency() const;
-  [[nodiscard]] Op op(OpKind kind, std::uint32_t first_microbatch) const;
+  struct Phase {
+    Seconds latency;  ///< of all steps but one
+    std::vector<Op> flows;
+  };
+  /// The phases of one bucket's all-reduce.
+  using Exchange = std::vector<Phase>;
+
+  [[nodiscard]] Op op(OpKind kind) const;
+  [[nodiscard]] Exchange by_formula(Seconds seconds) const;
+  [[nodiscard]] Exchange over_links(const std::vector<DeviceId>& devices, Bytes begin, Bytes end) const;
 
   LoweringState& state_;
   AllReduceRing ring_;
-  std::vector<Bytes> flow_bytes_;          ///< by bucket
-  Seconds latency_;                        ///< the largest between neighbours; 0 on the analytic network
-  std::optional<BytesPerSecond> analytic_;  ///< bandwidth on the analytic network
+  std::vector<Exchange> exchanges_;  ///< by bucket
 };
 
 }  // namespace stagecraft

@@ -71,7 +71,8 @@ TEST_CASE("simulate: the document has every key that docs/reference/report.md li
     CAPTURE(key);
     CHECK(json["devices"][0].contains(key));
   }
-  for (const char* key : {"compute", "recompute", "exposed_communication", "all_reduce", "update", "bubble"}) {
+  for (const char* key :
+       {"compute", "recompute", "exposed_communication", "all_reduce", "collective_wait", "update", "idle"}) {
     CHECK(json["devices"][0]["time"].contains(key));
   }
   for (const char* key : {"weights", "gradients", "optimizer", "stash", "buffers", "workspace"}) {
