@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -164,8 +163,9 @@ void find_groups(const std::vector<StudyCell>& cells, SortedCells& sorted) {
 
 SortedCells sort_cells(const std::vector<StudyCell>& cells) {
   SortedCells sorted;
-  std::ranges::copy_if(kMayBeOwn, std::back_inserter(sorted.own_keys),
-                       [&](std::string_view key) { return is_own_key(cells, key); });
+  for (const std::string_view key : kMayBeOwn) {
+    if (is_own_key(cells, key)) sorted.own_keys.emplace_back(key);
+  }
   find_contenders(cells, sorted);
   find_groups(cells, sorted);
   return sorted;
