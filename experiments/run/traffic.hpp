@@ -82,7 +82,7 @@ class TrafficFold {
   std::unordered_map<Pair, Amount, PairHash> sums_;
 };
 
-/// A plan's evaluation, with its traffic.
+/// A plan's evaluation, with its traffic. An asynchronous run is extended until its period has converged.
 struct TrafficEvaluation {
   Report report;
   Traffic traffic;
