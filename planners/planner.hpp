@@ -60,6 +60,9 @@ struct Infeasible {
   /// Whether planning took so much work that planning again for other microbatch sizes would keep the user waiting.
   /// Depends on the request alone, never on a clock.
   bool is_costly = false;
+  /// How many smaller microbatch sizes to try one by one, because a smaller one may lead to a plan that needs more
+  /// memory. 0: a size fits if a larger one does.
+  std::int64_t sizes_to_try = 0;
 };
 
 using PlanResult = std::variant<Planned, Infeasible>;
@@ -77,6 +80,8 @@ struct PlannerInfo {
   bool only_by_name = false;  ///< `compare` uses it only if it is named, for example because it is for small graphs
   /// Options that are not in the table are passed on: `true`, `false` and numbers as such, all others as words.
   bool takes_any_option = false;
+  /// The order of turns of its plans is meant as it is; for other planners `with_ordered_turns` chooses it.
+  bool orders_turns = false;
 };
 
 /// The options given to the planner, with the defaults of its table. **Throws** as the `parse_options` of a table.

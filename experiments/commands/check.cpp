@@ -61,7 +61,13 @@ std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, Pl
     settings.say("memory is not checked, because the plan cannot be run");
     return findings;
   }
-  return memory_findings(evaluate_plan(input.graph, inputs.platform, plan, lower_options), inputs.platform);
+  CapCount in_flight(plan);
+  const auto watch = [&](const Span& span, const Op& op, auto) { in_flight.add(span, op); };
+  const Report report = evaluate_plan(input.graph, inputs.platform, plan, lower_options, {}, watch);
+  findings = in_flight.findings(inputs.platform);
+  const std::vector<Finding> lacking = memory_findings(report, inputs.platform);
+  findings.insert(findings.end(), lacking.begin(), lacking.end());
+  return findings;
 }
 
 Answer answer_check(const CheckOptions& options, const Settings& settings) {

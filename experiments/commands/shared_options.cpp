@@ -51,7 +51,9 @@ void add_planning_options(CLI::App& command, PlanningOptions& options) {
              "samples in a microbatch; default: the smallest size that the model file gives");
   add_option(command, "--training", options.training,
              "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "
-             "optimizer_copies (2), boundary_buffers (2), input_gradient_release (0)");
+             "optimizer_copies (2), boundary_buffers (2), input_gradient_release (0); and gradient_bucket, the size "
+             "of the parts in which replicas exchange gradients during the backward (0: all after it; default: the "
+             "planner's own)");
   add_option(command, "--planner-time-limit", options.planner_time_limit,
              "time limit for an external planner (exec:PATH), such as '90 s'; default: 10 min");
 }

@@ -193,7 +193,8 @@ PlannerInfo external_planner(const std::string& name, const std::string& path, c
           .options = {},
           .plan = [external = std::move(external)](const PlanRequest& request) { return plan_with(external, request); },
           .only_by_name = true,
-          .takes_any_option = true};
+          .takes_any_option = true,
+          .orders_turns = true};
 }
 
 std::shared_ptr<const PlannerInfo> resolve_planner(const std::string& name, const ExternalCalls& calls,

@@ -137,4 +137,26 @@ std::vector<Finding> memory_findings(const Report& report, const Platform& platf
   return findings;
 }
 
+void CapCount::add(const Span& span, const Op& op) {
+  if (span.aborted || !is_compute(op.kind) || op.stage.is_none() || !plan_.stages[op.stage.value()].in_flight) return;
+  Count& count = counts_[{op.stage, op.from}];
+  if (op.kind == OpKind::Forward || op.kind == OpKind::ForwardBackward) {
+    count.peak = std::max(count.peak, ++count.now);
+  }
+  if (op.closes) --count.now;
+}
+
+std::vector<Finding> CapCount::findings(const Platform& platform) const {
+  std::vector<Finding> findings;
+  for (const auto& [where, count] : counts_) {
+    const auto& [stage, place] = where;
+    const std::int64_t cap = *plan_.stages[stage.value()].in_flight;
+    if (count.peak <= cap) continue;
+    findings.push_back({"schedule", stage.value(),
+                        platform.place_name(place) + " has " + std::to_string(count.peak) + " microbatches of stage " +
+                            std::to_string(stage.value()) + " in flight, more than its cap of " + std::to_string(cap)});
+  }
+  return findings;
+}
+
 }  // namespace stagecraft

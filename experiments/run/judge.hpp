@@ -5,10 +5,13 @@
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "sim/model/schedule.hpp"
+#include "sim/model/timeline.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -39,6 +42,25 @@ void refuse_findings(const std::string& path, const std::string& what, const std
 
 /// One finding for each place (device or host) that ran out of memory.
 [[nodiscard]] std::vector<Finding> memory_findings(const Report& report, const Platform& platform);
+
+/// Counts the microbatches in flight in a run of a plan, for the stages with a cap.
+class CapCount {
+ public:
+  /// `plan` must outlive it.
+  explicit CapCount(const Plan& plan) : plan_(plan) {}
+  /// **Requires** that the computations of each device are added in the order of their starts.
+  void add(const Span& span, const Op& op);
+  /// One finding for each stage and device with more microbatches in flight than the cap.
+  [[nodiscard]] std::vector<Finding> findings(const Platform& platform) const;
+
+ private:
+  struct Count {
+    std::int64_t now = 0;
+    std::int64_t peak = 0;
+  };
+  const Plan& plan_;
+  std::map<std::pair<StageId, PlaceId>, Count> counts_;
+};
 
 /// The reason why a run is too large, if it is: more than 10^9 computations (each of one microbatch on one stage), or
 /// possibly more than 1 EiB of memory.

@@ -21,6 +21,12 @@ double read_share(const std::string& option, const std::string& key, const std::
   return *share.value;
 }
 
+Bytes read_size(const std::string& option, const std::string& key, const std::string& text) {
+  const Parsed<Bytes> size = parse_bytes(text);
+  if (!size) refuse(option, key + ": " + size.problem, size.hint);
+  return *size.value;
+}
+
 }  // namespace
 
 std::int64_t read_count_option(const std::string& option, const std::string& text, std::int64_t least,
@@ -86,7 +92,7 @@ std::vector<std::string> read_list_option(const std::string& option, const std::
 Training read_training_option(const std::optional<std::string>& text) {
   const std::string option = "--training";
   const std::vector<std::string> keys = {"gradient_copies", "optimizer_copies", "boundary_buffers",
-                                         "input_gradient_release"};
+                                         "input_gradient_release", "gradient_bucket"};
   Training training;
   if (!text) return training;
   std::set<std::string> given;
@@ -101,6 +107,7 @@ Training read_training_option(const std::optional<std::string>& text) {
     if (key == keys[1]) training.optimizer_copies = count();
     if (key == keys[2]) training.boundary_buffers = count();
     if (key == keys[3]) training.input_gradient_release = read_share(option, key, value);
+    if (key == keys[4]) training.gradient_bucket = read_size(option, key, value);
   }
   return training;
 }

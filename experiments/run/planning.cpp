@@ -4,6 +4,7 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/least_memory.hpp"
+#include "planners/shared/turn_order.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
@@ -105,18 +106,24 @@ bool has_plan(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices 
   }
 }
 
-/// The largest smaller microbatch size with a plan, by bisection over the candidate sizes. Bisection assumes that if a
-/// size has a plan, all smaller candidates have one too.
+/// The largest smaller microbatch size with a plan. As many sizes as the planner asks for are tried one by one, from
+/// the largest down. The others are searched by bisection, which assumes that if a size has a plan, all smaller ones
+/// do.
 std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, const Inputs& inputs,
                                                    const PlanningChoices& choices) {
-  if (std::get<Infeasible>(planning.result).is_costly) return std::nullopt;
+  const auto& none = std::get<Infeasible>(planning.result);
+  if (none.is_costly) return std::nullopt;
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = 1; size < std::min(planning.graph.microbatch_size, run_limits::kMostSizes); ++size) {
     const std::optional<std::int64_t>& whole = choices.global_batch ? choices.global_batch : choices.samples_per_update;
     if (!whole || *whole % size == 0) sizes.push_back(size);
   }
-  const auto end = std::ranges::partition_point(
-      sizes, [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); });
+  const auto finds = [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); };
+  for (std::int64_t tries = none.sizes_to_try; tries > 0 && !sizes.empty(); --tries) {
+    if (finds(sizes.back())) return sizes.back();
+    sizes.pop_back();
+  }
+  const auto end = std::ranges::partition_point(sizes, finds);
   return end == sizes.begin() ? std::nullopt : std::optional(*(end - 1));
 }
 
@@ -131,6 +138,9 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
   const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
   const Clock::time_point start = Clock::now();
   planning.result = plan_explained(planner, request);
+  if (auto* planned = std::get_if<Planned>(&planning.result); planned != nullptr && !planner.orders_turns) {
+    *planned = with_ordered_turns(request, std::move(*planned));
+  }
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   if (auto* planned = std::get_if<Planned>(&planning.result)) {
     Plan& plan = planned->plan;

@@ -18,8 +18,8 @@ struct Planning {
   LayerGraph graph;                      ///< at the microbatch size planned for
   PlanResult result;
   Seconds time;  ///< that the planner took
-  /// If there is no plan: the largest smaller microbatch size with a plan, found by bisection. None if there is no such
-  /// size, or if planning is too costly to repeat.
+  /// If there is no plan: the largest smaller microbatch size with a plan (`Infeasible::sizes_to_try`). None if there
+  /// is no such size, or if planning is too costly to repeat.
   std::optional<std::int64_t> largest_microbatch_size;
 
   [[nodiscard]] const Planned* planned() const { return std::get_if<Planned>(&result); }

@@ -2,6 +2,7 @@
 
 #include "experiments/run/judge.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -12,16 +13,22 @@
 namespace stagecraft {
 namespace {
 
+constexpr std::int64_t kMostTriedComputations = 1'000'000;
+
 bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   if (!judge_plan(graph, platform, {plan, {}}).empty()) return false;
   const ScheduleProgram program = require_schedule(graph, platform, plan);
   return memory_needed(platform, ledger_peaks(graph, platform, plan, program)) == Bytes(0);
 }
 
+LayerGraph silent_profile(const Inputs& inputs, std::int64_t microbatch_size) {
+  return profile_at(inputs.model, microbatch_size, [](const std::string&) {});
+}
+
 bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
   plan.microbatch_size = microbatch_size;
   try {
-    return fits(profile_at(inputs.model, microbatch_size, [](const std::string&) {}), inputs.platform, plan);
+    return fits(silent_profile(inputs, microbatch_size), inputs.platform, plan);
   } catch (const InputError&) {
     return false;
   }
@@ -88,10 +95,9 @@ std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& gr
   return fits(graph, platform, plan) ? caps : std::vector<std::pair<StageId, std::int64_t>>{};
 }
 
-/// Whether the plan fits if the given stages recompute all their layers: each layer as a segment of its own if
-/// `by_layer`, otherwise each stage as one segment.
-bool fits_recomputed(const LayerGraph& graph, const Platform& platform, Plan plan, const std::vector<StageId>& stages,
-                     bool by_layer) {
+/// The plan whose given stages recompute all their layers: each layer as a segment of its own if `by_layer`, otherwise
+/// each stage as one segment.
+Plan recomputed(Plan plan, const std::vector<StageId>& stages, bool by_layer) {
   for (StageId id : stages) {
     Stage& stage = plan.stages[id.value()];
     stage.memory.clear();
@@ -100,8 +106,36 @@ bool fits_recomputed(const LayerGraph& graph, const Platform& platform, Plan pla
       if (by_layer) stage.memory.emplace_back(Recompute{{layer}});
     }
   }
-  return fits(graph, platform, plan);
+  return plan;
 }
+
+/// Evaluates plans with changes, as long as they are not too large.
+class Trial {
+ public:
+  Trial(const Platform& platform, const Plan& plan, const LowerOptions& options)
+      : platform_(platform),
+        options_(options),
+        is_short_(2 * plan.microbatches * std::ssize(plan.stages) <= kMostTriedComputations) {
+    options_.iterations = 1;
+  }
+
+  void add(Change change, const LayerGraph& graph, const Plan& plan) {
+    TriedChange& tried = tried_.emplace_back(TriedChange{change, std::nullopt});
+    if (is_short_) tried.throughput = evaluate_plan(graph, platform_, plan, options_).throughput;
+  }
+
+  /// The fastest first.
+  [[nodiscard]] std::vector<TriedChange> take() {
+    std::ranges::stable_sort(tried_, std::greater<>(), &TriedChange::throughput);
+    return std::move(tried_);
+  }
+
+ private:
+  const Platform& platform_;
+  LowerOptions options_;
+  bool is_short_;
+  std::vector<TriedChange> tried_;
+};
 
 }  // namespace
 
@@ -116,16 +150,37 @@ std::optional<std::int64_t> largest_between(std::int64_t begin, std::int64_t end
   return least;
 }
 
-Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan, const Report& report) {
+Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan, const Report& report,
+                       const LowerOptions& options) {
   Remedies remedies;
-  const std::vector<StageId> stages = lacking_stages(inputs.platform, plan, report);
+  const Platform& platform = inputs.platform;
+  const std::vector<StageId> stages = lacking_stages(platform, plan, report);
   if (stages.empty()) return remedies;
-  remedies.memory = enough_memory(inputs.platform, report);
+  Trial trial(platform, plan, options);
+  remedies.memory = enough_memory(platform, report);
+  if (remedies.memory) trial.add(Change::Memory, graph, plan);
   remedies.microbatch_size = largest_between(most_parts(plan), plan.microbatch_size,
                                              [&](std::int64_t size) { return fits_at(inputs, plan, size); });
-  remedies.in_flight = caps_that_fit(graph, inputs.platform, plan, stages);
-  remedies.recompute_layers = fits_recomputed(graph, inputs.platform, plan, stages, true);
-  remedies.recompute_stages = fits_recomputed(graph, inputs.platform, plan, stages, false);
+  if (remedies.microbatch_size) {
+    Plan smaller = plan;
+    smaller.microbatch_size = *remedies.microbatch_size;
+    trial.add(Change::MicrobatchSize, silent_profile(inputs, smaller.microbatch_size), smaller);
+  }
+  remedies.in_flight = caps_that_fit(graph, platform, plan, stages);
+  if (!remedies.in_flight.empty()) {
+    Plan capped = plan;
+    for (const auto& [stage, cap] : remedies.in_flight) capped.stages[stage.value()].in_flight = cap;
+    trial.add(Change::InFlight, graph, capped);
+  }
+  const auto try_recomputing = [&](Change change) {
+    const Plan changed = recomputed(plan, stages, change == Change::RecomputeLayers);
+    if (!fits(graph, platform, changed)) return false;
+    trial.add(change, graph, changed);
+    return true;
+  };
+  remedies.recompute_layers = try_recomputing(Change::RecomputeLayers);
+  remedies.recompute_stages = try_recomputing(Change::RecomputeStages);
+  remedies.tried = trial.take();
   return remedies;
 }
 

@@ -3,6 +3,7 @@
 #include "experiments/run/inputs.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/report.hpp"
+#include "sim/schedule/lower.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +13,15 @@
 
 namespace stagecraft {
 
-struct Plan;
+/// A change to a plan that lacks memory; the enumerators name the fields of `Remedies`.
+enum class Change : std::uint8_t { Memory, MicrobatchSize, InFlight, RecomputeLayers, RecomputeStages };
+
+/// A change that was tried.
+struct TriedChange {
+  Change change = Change::Memory;
+  std::optional<double> throughput;  ///< samples per second without contention; none if the run is long
+  friend bool operator==(const TriedChange&, const TriedChange&) = default;
+};
 
 /// Changes of which each alone would make a plan fit in memory, according to the memory ledger. A field is empty or
 /// false if that change would not be enough.
@@ -21,15 +30,17 @@ struct Remedies {
   std::optional<std::int64_t> microbatch_size;  ///< the largest smaller one, with as many microbatches
   /// Stage and cap: the largest caps on microbatches in flight per replica, of every stage that lacks memory.
   std::vector<std::pair<StageId, std::int64_t>> in_flight;
-  bool recompute_layers = false;  ///< each layer of the stages that lack memory recomputed by itself
-  bool recompute_stages = false;  ///< or each of those stages as one segment
+  bool recompute_layers = false;   ///< each layer of the stages that lack memory recomputed by itself
+  bool recompute_stages = false;   ///< or each of those stages as one segment
+  std::vector<TriedChange> tried;  ///< all that would be enough, the fastest first
   friend bool operator==(const Remedies&, const Remedies&) = default;
 };
 
-/// Changes that would make `plan` fit, whose devices ran out of memory in `report`. `graph` is the model at the plan's
-/// microbatch size.
+/// Changes that would make `plan` fit, whose devices ran out of memory in `report`, each evaluated as `options` say.
+/// `graph` is the model at the plan's microbatch size.
+/// **Cost** up to five evaluations, or none if each has more than 10^6 computations.
 [[nodiscard]] Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan,
-                                     const Report& report);
+                                     const Report& report, const LowerOptions& options = {});
 
 /// The largest number in [`begin`, `end`) for which `holds` is true, by bisection; none if it is false for `begin`.
 /// **Requires** that `holds` is true up to some number and false from there on.

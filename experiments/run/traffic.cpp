@@ -31,18 +31,15 @@ std::size_t TrafficFold::PairHash::operator()(const Pair& pair) const {
 }
 
 TrafficFold::TrafficFold(const Platform& platform, const Plan& plan, std::int64_t iterations)
-    : platform_(platform),
-      replicas_(plan),
-      rounds_per_update_(plan.rounds_per_update),
-      synchronous_(!is_asynchronous(plan.schedule)) {
+    : platform_(platform), replicas_(plan), synchronous_(!is_asynchronous(plan.schedule)) {
   const std::int64_t round = whole_round(plan, replicas_);
   parts_ = synchronous_ ? iterations : plan.microbatches / round * round;
 }
 
 void TrafficFold::add(const Span& span, const Op& op) {
   if (span.aborted || !crosses_links(op) || op.bytes == Bytes(0)) return;
-  Amount& amount = sums_[{cause_of(op), op.from, op.to}];
-  if (is_counted(op, amount.transfers++)) amount.bytes += static_cast<double>(op.bytes.value());
+  double& bytes = sums_[{cause_of(op), op.from, op.to}];
+  if (synchronous_ || std::int64_t{op.microbatch} < parts_) bytes += static_cast<double>(op.bytes.value());
 }
 
 TrafficCause TrafficFold::cause_of(const Op& op) const {
@@ -50,24 +47,13 @@ TrafficCause TrafficFold::cause_of(const Op& op) const {
     const ReplicaId receiver = replicas_.on(platform_.device(op.to))[op.chunk];
     return {op.kind, op.stage, replicas_[receiver].stage};
   }
-  if (op.kind != OpKind::AllReduce) return {op.kind, op.stage, op.stage};
-  const ReplicaId first = replicas_.rings()[replicas_.ring_of(op.stage)].front();
-  return {op.kind, replicas_[first].stage, replicas_[first].stage};
-}
-
-/// Whether a transfer belongs to the whole rounds that count. An all-reduce of an asynchronous run names no microbatch;
-/// but the n-th one between two replicas ends their n-th update, so it is counted by the transfers before it.
-bool TrafficFold::is_counted(const Op& op, std::int64_t transfers_before) const {
-  if (synchronous_) return true;
-  if (op.kind != OpKind::AllReduce) return std::int64_t{op.microbatch} < parts_;
-  const std::int64_t turns = replicas_[replicas_.of(op.stage).front()].turns;
-  return transfers_before * turns * rounds_per_update_ < parts_;
+  return {op.kind, op.stage, op.stage};
 }
 
 Traffic TrafficFold::finish() const {
   Traffic traffic{{}, parts_};
-  for (const auto& [pair, amount] : sums_) {
-    traffic.flows.push_back({pair.cause, pair.source, pair.target, amount.bytes});
+  for (const auto& [pair, bytes] : sums_) {
+    traffic.flows.push_back({pair.cause, pair.source, pair.target, bytes});
   }
   std::ranges::sort(traffic.flows);
   return traffic;

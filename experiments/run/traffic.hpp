@@ -66,20 +66,14 @@ class TrafficFold {
   struct PairHash {
     std::size_t operator()(const Pair& pair) const;
   };
-  struct Amount {
-    std::int64_t transfers = 0;
-    double bytes = 0.0;  ///< of the transfers that count; exact up to 2^53
-  };
 
   [[nodiscard]] TrafficCause cause_of(const Op& op) const;
-  [[nodiscard]] bool is_counted(const Op& op, std::int64_t transfers_before) const;
 
   const Platform& platform_;
   Replicas replicas_;
-  std::int64_t rounds_per_update_;
   bool synchronous_;
   std::int64_t parts_ = 1;
-  std::unordered_map<Pair, Amount, PairHash> sums_;
+  std::unordered_map<Pair, double, PairHash> sums_;  ///< bytes of the transfers that count; exact up to 2^53
 };
 
 /// A plan's evaluation, with its traffic. An asynchronous run is extended until its period has converged.

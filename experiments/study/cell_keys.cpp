@@ -116,8 +116,15 @@ void read_schedule(const YamlNode& node, Keys& into) {
   set_key(into, "schedule", schedule_text(choice));
 }
 
-/// Reads `planner: NAME`, or `planner: {name: NAME, label: …, schedule: …, OPTION: VALUE, …}`. For an external planner
-/// `schedule` is one of its own options.
+const CellKey* find_cell_key(const std::vector<CellKey>& keys, std::string_view name);
+const std::vector<CellKey>& plain_keys();
+
+/// Keys of a cell that the long form of `planner` may set.
+constexpr std::array<std::string_view, 5> kKeysOfPlanners = {"label", "schedule", "microbatches", "samples_per_update",
+                                                             "run_length"};
+
+/// Reads `planner: NAME`, or `planner: {name: NAME, label: …, KEY: VALUE, …}`, where KEY is an option of the planner or
+/// one of `kKeysOfPlanners`. An external planner gets all but its label as options.
 void read_planner(const YamlNode& node, Keys& into) {
   const bool is_map = node.kind() == YamlKind::Map;
   const YamlNode name_node = is_map ? node.at("name") : node;
@@ -128,10 +135,9 @@ void read_planner(const YamlNode& node, Keys& into) {
   if (!is_map) return;
   for (const auto& [key, value] : node.entries()) {
     if (key == "name") continue;
-    if (key == "label") {
-      set_key(into, "label", read_name(value));
-    } else if (key == "schedule" && !is_external(name)) {
-      read_schedule(value, into);
+    const bool is_key = std::ranges::find(kKeysOfPlanners, key) != kKeysOfPlanners.end();
+    if (key == "label" || (is_key && !is_external(name))) {
+      find_cell_key(plain_keys(), key)->read(value, into);
     } else {
       read_option(name, key, value, into);
     }
@@ -166,7 +172,12 @@ void read_share(const YamlNode& node, Keys& into) {
   set_key(into, "training.input_gradient_release", share);
 }
 
-/// The keys `training.KEY`, also written `training: {KEY: VALUE, …}`: copies and buffers that training keeps in memory.
+void read_bucket(const YamlNode& node, Keys& into) {
+  set_key(into, "training.gradient_bucket", format_whole_bytes(read_bytes(node)));
+}
+
+/// The keys `training.KEY`, also written `training: {KEY: VALUE, …}`: what training keeps in memory, and
+/// how it exchanges gradients.
 const std::vector<CellKey>& training_keys() {
   static const std::vector<CellKey> kKeys = {
       key(
@@ -183,6 +194,10 @@ const std::vector<CellKey>& training_keys() {
           count_key, 0, run_limits::kMostCopies),
       {"training.input_gradient_release", read_share,
        [](const Detail& value, CellSpec& spec) { spec.planning.training.input_gradient_release = as<double>(value); }},
+      {"training.gradient_bucket", read_bucket,
+       [](const Detail& value, CellSpec& spec) {
+         spec.planning.training.gradient_bucket = *parse_bytes(word(value)).value;
+       }},
   };
   return kKeys;
 }

@@ -4,6 +4,7 @@
 #include "sim/io/json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -14,31 +15,34 @@ namespace {
 
 constexpr std::string_view kOptions = "options.";
 
-bool is_who(std::string_view key, bool has_own_schedules) {
-  return key == "planner" || key == "label" || key.starts_with(kOptions) || (has_own_schedules && key == "schedule");
+/// Keys that may belong to the contenders.
+constexpr std::array<std::string_view, 4> kMayBeOwn = {"schedule", "microbatches", "samples_per_update", "run_length"};
+
+bool is_who(std::string_view key, const std::vector<std::string>& own_keys) {
+  return key == "planner" || key == "label" || key.starts_with(kOptions) ||
+         std::ranges::find(own_keys, key) != own_keys.end();
 }
 
 /// The keys of a cell that identify its contender, sorted by name, so that equal contenders have equal keys.
-Keys who_keys(const Keys& keys, bool has_own_schedules) {
+Keys who_keys(const Keys& keys, const std::vector<std::string>& own_keys) {
   Keys who;
   for (const auto& entry : keys) {
-    if (is_who(entry.first, has_own_schedules)) who.push_back(entry);
+    if (is_who(entry.first, own_keys)) who.push_back(entry);
   }
   std::ranges::sort(who, {}, &Keys::value_type::first);
   return who;
 }
 
-/// Whether `schedule` belongs to the contender: each planner with its options always has the same schedule, and not all
-/// planners have the same one.
-bool planners_have_own_schedules(const std::vector<StudyCell>& cells) {
-  std::map<std::string, std::string> schedules;
+/// Whether each planner with its label and options always has the same value of a key, and not all have the same one.
+bool is_own_key(const std::vector<StudyCell>& cells, std::string_view key) {
+  std::map<std::string, std::string> values;
   std::set<std::string> all;
   for (const StudyCell& each : cells) {
-    const Detail* found = find_key(each.cell.keys, "schedule");
-    const std::string schedule = found == nullptr ? std::string() : to_json(*found, -1);
-    const auto [known, is_new] = schedules.emplace(to_json(who_keys(each.cell.keys, false), -1), schedule);
-    if (!is_new && known->second != schedule) return false;
-    all.insert(schedule);
+    const Detail* found = find_key(each.cell.keys, key);
+    const std::string value = found == nullptr ? std::string() : to_json(*found, -1);
+    const auto [known, is_new] = values.emplace(to_json(who_keys(each.cell.keys, {}), -1), value);
+    if (!is_new && known->second != value) return false;
+    all.insert(value);
   }
   return all.size() > 1;
 }
@@ -96,7 +100,7 @@ void name_contenders(std::vector<Contender>& contenders) {
 void find_contenders(const std::vector<StudyCell>& cells, SortedCells& sorted) {
   std::map<std::string, std::size_t> known;
   for (const StudyCell& each : cells) {
-    const Keys who = who_keys(each.cell.keys, sorted.has_own_schedules);
+    const Keys who = who_keys(each.cell.keys, sorted.own_keys);
     const auto [found, is_new] = known.emplace(to_json(who, -1), sorted.contenders.size());
     if (is_new) sorted.contenders.push_back(make_contender(who));
     sorted.contender_of.push_back(found->second);
@@ -106,7 +110,8 @@ void find_contenders(const std::vector<StudyCell>& cells, SortedCells& sorted) {
 
 /// The keys that do not belong to contenders, in order of first appearance, each with whether it is the same in all
 /// cells.
-std::vector<std::pair<std::string, bool>> other_keys(const std::vector<StudyCell>& cells, bool has_own_schedules) {
+std::vector<std::pair<std::string, bool>> other_keys(const std::vector<StudyCell>& cells,
+                                                     const std::vector<std::string>& own_keys) {
   struct Seen {
     std::size_t count = 0;
     const Detail* first = nullptr;
@@ -116,7 +121,7 @@ std::vector<std::pair<std::string, bool>> other_keys(const std::vector<StudyCell
   std::vector<std::string> order;
   for (const StudyCell& each : cells) {
     for (const auto& [key, value] : each.cell.keys) {
-      if (is_who(key, has_own_schedules)) continue;
+      if (is_who(key, own_keys)) continue;
       Seen& entry = seen[key];
       if (entry.count++ == 0) {
         order.push_back(key);
@@ -134,7 +139,7 @@ std::vector<std::pair<std::string, bool>> other_keys(const std::vector<StudyCell
 
 void find_groups(const std::vector<StudyCell>& cells, SortedCells& sorted) {
   std::vector<std::string> differing;
-  for (const auto& [key, is_constant] : other_keys(cells, sorted.has_own_schedules)) {
+  for (const auto& [key, is_constant] : other_keys(cells, sorted.own_keys)) {
     if (is_constant) {
       sorted.constant.emplace_back(key, *find_key(cells.front().cell.keys, key));
     } else {
@@ -158,12 +163,14 @@ void find_groups(const std::vector<StudyCell>& cells, SortedCells& sorted) {
 
 SortedCells sort_cells(const std::vector<StudyCell>& cells) {
   SortedCells sorted;
-  sorted.has_own_schedules = planners_have_own_schedules(cells);
+  for (const std::string_view key : kMayBeOwn) {
+    if (is_own_key(cells, key)) sorted.own_keys.emplace_back(key);
+  }
   find_contenders(cells, sorted);
   find_groups(cells, sorted);
   return sorted;
 }
 
-bool says_who(const SortedCells& sorted, std::string_view key) { return is_who(key, sorted.has_own_schedules); }
+bool says_who(const SortedCells& sorted, std::string_view key) { return is_who(key, sorted.own_keys); }
 
 }  // namespace stagecraft

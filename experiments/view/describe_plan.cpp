@@ -7,25 +7,37 @@
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace stagecraft {
 namespace {
 
-/// The smallest bandwidth between two devices of the stages; none if they share all devices or are not connected.
-std::optional<BytesPerSecond> bandwidth_between(const Platform& platform, const Stage& from, const Stage& to) {
-  return smallest_bandwidth(platform, devices_of(from), devices_of(to)).bandwidth;
+/// The smallest bandwidth between two replicas of the stages that exchange something; none if all of these share their
+/// devices or are not connected.
+std::optional<BytesPerSecond> bandwidth_between(const Platform& platform, const Replicas& replicas,
+                                                const Boundary& boundary) {
+  SmallestBandwidth smallest;
+  for (ReplicaId from : replicas.of(boundary.from)) {
+    for (ReplicaId to : replicas.of(boundary.to)) {
+      if (!replicas.share_a_microbatch(from, to)) continue;
+      if (flow_share(replicas[from].share, replicas[to].share).is_empty()) continue;
+      smallest.add(platform, replicas[from].device, replicas[to].device);
+    }
+  }
+  return smallest.bandwidth;
 }
 
 std::string boundaries_table(const Platform& platform, const Plan& plan, const std::vector<Boundary>& all) {
   if (all.empty()) return "";
   Table table{{"boundary", "bytes of a microbatch", "smallest bandwidth"}, {}};
+  const Replicas replicas(plan);
   for (const Boundary& boundary : all) {
-    const auto bandwidth =
-        bandwidth_between(platform, plan.stages[boundary.from.value()], plan.stages[boundary.to.value()]);
+    const auto bandwidth = bandwidth_between(platform, replicas, boundary);
     table.rows.push_back({std::to_string(boundary.from.value()) + " -> " + std::to_string(boundary.to.value()),
                           format_human_bytes(boundary.bytes), bandwidth ? format_human_bandwidth(*bandwidth) : "-"});
   }
@@ -34,15 +46,27 @@ std::string boundaries_table(const Platform& platform, const Plan& plan, const s
 
 Detail::List boundaries_list(const Platform& platform, const Plan& plan, const std::vector<Boundary>& all) {
   Detail::List list;
+  const Replicas replicas(plan);
   for (const Boundary& boundary : all) {
-    const auto bandwidth =
-        bandwidth_between(platform, plan.stages[boundary.from.value()], plan.stages[boundary.to.value()]);
+    const auto bandwidth = bandwidth_between(platform, replicas, boundary);
     list.emplace_back(Detail::Record{{"from", std::int64_t{boundary.from.value()}},
                                      {"to", std::int64_t{boundary.to.value()}},
                                      {"bytes", boundary.bytes.value()},
                                      {"bandwidth_bytes_per_s", bandwidth ? Detail(bandwidth->value()) : Detail()}});
   }
   return list;
+}
+
+/// The stages whose replicas take turns in another order than that of their ring.
+std::string turns_table(const Platform& platform, const Plan& plan) {
+  Table table{{"stage", "order of turns", "ring of the all-reduce"}, {}, 3};
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (stage.ring.empty()) continue;
+    table.rows.push_back(
+        {std::to_string(s), devices_text(platform, devices_of(stage)), devices_text(platform, ring_of(stage))});
+  }
+  return table.rows.empty() ? "" : "\n" + to_text(table);
 }
 
 std::string memory_table(const Platform& platform, const Report& evaluated) {
@@ -90,6 +114,51 @@ std::vector<Exchange> exchanges(const Traffic& traffic) {
   return all;
 }
 
+constexpr std::size_t kLinksDescribed = 5;
+
+/// The bytes over each link, those that its bandwidth takes longest to carry first.
+std::vector<std::pair<LinkId, Loads>> links_by_time(const Platform& platform, const Traffic& traffic) {
+  std::vector<std::pair<LinkId, Loads>> links;
+  for (const auto& [link, loads] : loads_by_link(platform, traffic)) {
+    links.emplace_back(link, loads);
+    for (auto& [cause, bytes] : links.back().second) bytes /= static_cast<double>(traffic.parts);
+  }
+  const auto time = [&](const auto& entry) {
+    double bytes = 0.0;
+    for (const auto& [cause, carried] : entry.second) bytes += carried;
+    return bytes / platform.links[entry.first].bandwidth.value();
+  };
+  std::ranges::stable_sort(links, std::greater<>(), time);
+  return links;
+}
+
+std::string links_table(const Platform& platform, const std::vector<std::pair<LinkId, Loads>>& links) {
+  if (links.empty()) return "";
+  Table table{{"busiest links", "carry", "bandwidth", "bytes"}, {}, 2};
+  for (std::size_t i = 0; i < std::min(links.size(), kLinksDescribed); ++i) {
+    for (const auto& [cause, bytes] : links[i].second) {
+      const bool is_first = cause == links[i].second.front().first;
+      table.rows.push_back({is_first ? platform.links[links[i].first].name : "", cause_text(cause),
+                            is_first ? format_human_bandwidth(platform.links[links[i].first].bandwidth) : "",
+                            format_human_bytes(Bytes(static_cast<std::int64_t>(bytes)))});
+    }
+  }
+  std::string text = "\n" + to_text(table);
+  if (links.size() > kLinksDescribed) text += "(and " + std::to_string(links.size() - kLinksDescribed) + " more)\n";
+  return text;
+}
+
+Detail::List links_list(const Platform& platform, const std::vector<std::pair<LinkId, Loads>>& links) {
+  Detail::List list;
+  for (const auto& [link, loads] : links) {
+    for (const auto& [cause, bytes] : loads) {
+      list.emplace_back(
+          Detail::Record{{"link", platform.links[link].name}, {"what", cause_text(cause)}, {"bytes", bytes}});
+    }
+  }
+  return list;
+}
+
 std::string traffic_table(const std::vector<Exchange>& all, const std::string& unit) {
   if (all.empty()) return "";
   Table table{{"traffic of " + unit, "pairs of devices", "bytes"}, {}};
@@ -117,6 +186,7 @@ Description describe_plan(const LayerGraph& graph, const Platform& platform, con
   const Report& evaluated = evaluation.report;
   const std::vector<Boundary> all = boundaries(graph, plan);
   const std::vector<Exchange> moved = exchanges(evaluation.traffic);
+  const std::vector<std::pair<LinkId, Loads>> links = links_by_time(platform, evaluation.traffic);
   const std::string unit = is_asynchronous(plan.schedule) ? "a microbatch, on average" : "an iteration";
   Detail::Record record{{"kind", "plan"},
                         {"plan", plan_record(plan, graph, platform)},
@@ -124,10 +194,12 @@ Description describe_plan(const LayerGraph& graph, const Platform& platform, con
                         {"boundaries", boundaries_list(platform, plan, all)},
                         {"memory_bytes", memory_list(platform, evaluated)},
                         {"traffic", traffic_list(moved)},
+                        {"links", links_list(platform, links)},
                         {"predicted", figures_record(plan.predicted, platform)},
                         {"evaluated", figures_record(evaluated.figures(), platform)}};
-  return {plan_text(graph, platform, plan, evaluated) + memory_table(platform, evaluated) +
-              boundaries_table(platform, plan, all) + traffic_table(moved, unit),
+  return {plan_text(graph, platform, plan, evaluated) + turns_table(platform, plan) +
+              memory_table(platform, evaluated) + boundaries_table(platform, plan, all) + traffic_table(moved, unit) +
+              links_table(platform, links),
           std::move(record)};
 }
 

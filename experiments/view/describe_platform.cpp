@@ -1,10 +1,12 @@
 #include "experiments/view/description.hpp"
 #include "experiments/view/platform_words.hpp"
 #include "experiments/view/table.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/bisection.hpp"
+#include "sim/schedule/all_reduce.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -247,6 +249,25 @@ std::string never_full_text(const Platform& platform) {
   return count == 0 ? "" : "never the bottleneck: " + std::to_string(count) + " links\n";
 }
 
+/// How an all-reduce over all devices runs, unless it is one plain ring.
+std::string collectives_text(const Platform& platform) {
+  const CollectiveSpec& spec = platform.spec.collectives;
+  if (!spec.table.empty()) {
+    return "all-reduce: measured bandwidths from " + format_human_bytes(spec.table.front().first) + " (" +
+           format_human_bandwidth(spec.table.front().second) + ") to " + format_human_bytes(spec.table.back().first) +
+           " (" + format_human_bandwidth(spec.table.back().second) + ")\n";
+  }
+  const std::int64_t rings = rings_of(platform, all_devices(platform));
+  if (rings == 1 && spec == CollectiveSpec{}) return "";
+  const bool is_ring = spec.algorithm == CollectiveSpec::Algorithm::Ring;
+  const bool is_hierarchical = spec.algorithm == CollectiveSpec::Algorithm::Hierarchical;
+  std::string text = "all-reduce: " + std::to_string(rings) + (rings == 1 ? " ring" : " rings");
+  if (is_hierarchical) text = "all-reduce: hierarchical";
+  if (!is_ring && !is_hierarchical) text += ", or hierarchical where that is faster";
+  if (spec.efficiency < 1.0) text += ", at " + percent(spec.efficiency) + " of the links' bandwidth";
+  return text + "\n";
+}
+
 std::string head_text(const Platform& platform) {
   const std::size_t nodes = platform.nodes.size();
   const std::size_t devices = platform.devices.size();
@@ -265,8 +286,8 @@ Description describe_platform(const Platform& platform) {
   const std::string text =
       head_text(platform) + nodes_text(platform) + levels_text(known) +
       (smallest ? "smallest bandwidth of a pair: " + format_human_bandwidth(*smallest) + "\n" : "") +
-      bisection_text(platform, halves) + never_full_text(platform) + "\n" + kinds_table(platform) +
-      routes_table(platform, groups) + links_table(platform);
+      bisection_text(platform, halves) + collectives_text(platform) + never_full_text(platform) + "\n" +
+      kinds_table(platform) + routes_table(platform, groups) + links_table(platform);
   Detail::Record record{{"kind", "platform"},
                         {"name", platform.spec.name},
                         {"nodes", static_cast<std::int64_t>(platform.nodes.size())},

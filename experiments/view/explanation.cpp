@@ -76,22 +76,44 @@ std::string fullest_text(const Report& report, const Platform& platform) {
          breakdown_text(fullest->memory.breakdown) + "\n";
 }
 
-std::string remedies_text(const Remedies& remedies) {
-  std::string text;
-  const auto add = [&](const std::string& remedy) { text += "\n    - " + remedy; };
-  if (remedies.memory) add("at least " + format_human_bytes(*remedies.memory) + " on every device");
-  if (remedies.microbatch_size) {
-    add("microbatches of " + std::to_string(*remedies.microbatch_size) + " samples");
-  }
+std::string caps_text(const Remedies& remedies) {
   std::string caps;
   for (const auto& [stage, cap] : remedies.in_flight) {
     caps += (caps.empty() ? "" : ", ") + std::to_string(cap) + " in stage " + std::to_string(stage.value());
   }
-  if (!caps.empty()) add("fewer microbatches in flight (in_flight): " + caps);
-  if (remedies.recompute_layers) add("recomputation of each single layer, in the stages that lack memory");
-  if (remedies.recompute_stages)
-    add("recomputation of the whole stage as one segment, for each stage that lacks memory");
-  return text.empty() ? "" : "  the plan would fit with any one of:" + text + "\n";
+  return caps;
+}
+
+std::string change_text(const Remedies& remedies, Change change) {
+  switch (change) {
+    case Change::Memory: return "at least " + format_human_bytes(*remedies.memory) + " on every device";
+    case Change::MicrobatchSize: return "microbatches of " + std::to_string(*remedies.microbatch_size) + " samples";
+    case Change::InFlight: return "fewer microbatches in flight (in_flight): " + caps_text(remedies);
+    case Change::RecomputeLayers: return "recomputation of each single layer, in the stages that lack memory";
+    case Change::RecomputeStages: break;
+  }
+  return "recomputation of the whole stage as one segment, for each stage that lacks memory";
+}
+
+std::string remedies_text(const Remedies& remedies) {
+  if (remedies.tried.empty()) return "";
+  std::string text = "  the plan would fit with any one of:";
+  for (const auto& [change, throughput] : remedies.tried) {
+    text += "\n    - " + change_text(remedies, change);
+    if (throughput) text += ": " + short_number(*throughput) + " samples/s";
+  }
+  return text + "\n";
+}
+
+const char* change_name(Change change) {
+  switch (change) {
+    case Change::Memory: return "memory";
+    case Change::MicrobatchSize: return "microbatch_size";
+    case Change::InFlight: return "in_flight";
+    case Change::RecomputeLayers: return "recompute_layer";
+    case Change::RecomputeStages: break;
+  }
+  return "recompute_stage";
 }
 
 }  // namespace
@@ -100,7 +122,12 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Plan& p
   Explanation explanation;
   explanation.loads = loads_by_link(inputs.platform, simulation.traffic);
   const Report& report = simulation.report;
-  if (report.out_of_memory()) explanation.remedies = find_remedies(inputs, graph, plan, report);
+  if (report.out_of_memory()) {
+    LowerOptions options;
+    options.network = simulation.choices.network;
+    options.literal = simulation.choices.literal;
+    explanation.remedies = find_remedies(inputs, graph, plan, report, options);
+  }
   return explanation;
 }
 
@@ -182,10 +209,16 @@ Detail::Record remedy_record(const Remedies& remedies) {
   Detail::List recompute;
   if (remedies.recompute_layers) recompute.emplace_back("layer");
   if (remedies.recompute_stages) recompute.emplace_back("stage");
+  Detail::List tried;
+  for (const auto& [change, throughput] : remedies.tried) {
+    tried.emplace_back(Detail::Record{{"change", change_name(change)},
+                                      {"throughput_samples_per_s", throughput ? Detail(*throughput) : Detail()}});
+  }
   return {{"memory_bytes", remedies.memory ? Detail(remedies.memory->value()) : Detail()},
           {"microbatch_size", remedies.microbatch_size ? Detail(*remedies.microbatch_size) : Detail()},
           {"in_flight", std::move(caps)},
-          {"recompute", std::move(recompute)}};
+          {"recompute", std::move(recompute)},
+          {"fastest_first", std::move(tried)}};
 }
 
 }  // namespace stagecraft

@@ -39,13 +39,18 @@ Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, c
   for (LayerId layer : stage.layers) layers.emplace_back(graph.layers[layer].name);
   Detail::List devices;
   for (DeviceId device : devices_of(stage)) devices.emplace_back(platform.devices[device].name);
-  return {{"layers", std::move(layers)},
-          {"devices", std::move(devices)},
-          {"actions", action_letters(stage)},
-          {"in_flight", program.in_flight[id.value()]},
-          {"weight_versions", program.weight_versions[id.value()]},
-          {"samples_per_update", updates.samples},
-          {"staleness", updates.staleness}};
+  Detail::Record record = {{"layers", std::move(layers)}, {"devices", std::move(devices)}};
+  if (!stage.ring.empty()) {
+    Detail::List ring;
+    for (DeviceId device : ring_of(stage)) ring.emplace_back(platform.devices[device].name);
+    record.emplace_back("ring", std::move(ring));
+  }
+  record.emplace_back("actions", action_letters(stage));
+  record.emplace_back("in_flight", program.in_flight[id.value()]);
+  record.emplace_back("weight_versions", program.weight_versions[id.value()]);
+  record.emplace_back("samples_per_update", updates.samples);
+  record.emplace_back("staleness", updates.staleness);
+  return record;
 }
 
 Detail::Record infeasible_record(const Planning& planning, const Platform& platform) {
@@ -65,19 +70,6 @@ Detail::Record infeasible_record(const Planning& planning, const Platform& platf
 std::string layers_text(const LayerGraph& graph, const std::vector<LayerId>& layers) {
   const std::string& first = graph.layers[layers.front()].name;
   return layers.size() == 1 ? first : first + " .. " + graph.layers[layers.back()].name;
-}
-
-std::string devices_text(const Platform& platform, const std::vector<DeviceId>& devices) {
-  const auto name = [&](DeviceId device) { return platform.devices[device].name; };
-  std::string text;
-  for (std::size_t i = 0; i < devices.size();) {
-    std::size_t end = i + 1;
-    while (end < devices.size() && devices[end].value() == devices[end - 1].value() + 1) ++end;
-    text += (text.empty() ? "" : ",") + name(devices[i]);
-    if (end - i > 1) text += ".." + name(devices[end - 1]);
-    i = end;
-  }
-  return text;
 }
 
 /// `keep 12, recompute 3`: for how many layers the stash is kept, recomputed, swapped.
@@ -112,10 +104,10 @@ std::string stage_table(const LayerGraph& graph, const Platform& platform, const
     const Seconds time = stage_time(graph, platform, stage).total();
     const std::string replicas =
         std::to_string(stage.replicas.size()) + (stage.replication == Replication::Split ? " split" : "");
-    table.rows.push_back({std::to_string(s), layers_text(graph, stage.layers),
-                          devices_text(platform, devices_of(stage)), replicas, stash_text(stage),
-                          std::to_string(program.in_flight[s]), std::to_string(program.weight_versions[s]),
-                          format_human_seconds(time), memory_text(evaluated, stage)});
+    table.rows.push_back({std::to_string(s), layers_text(graph, stage.layers), devices_text(platform, ring_of(stage)),
+                          replicas, stash_text(stage), std::to_string(program.in_flight[s]),
+                          std::to_string(program.weight_versions[s]), format_human_seconds(time),
+                          memory_text(evaluated, stage)});
   }
   return to_text(table);
 }
@@ -144,6 +136,25 @@ std::string remedy_text(const Planning& planning) {
 }
 
 }  // namespace
+
+std::string devices_text(const Platform& platform, const std::vector<DeviceId>& devices) {
+  const auto name = [&](DeviceId device) { return platform.devices[device].name; };
+  std::string text;
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t end = i + 1;
+    while (end < devices.size() && devices[end].value() == devices[end - 1].value() + 1) ++end;
+    text += (text.empty() ? "" : ",") + name(devices[i]);
+    if (end - i > 1) text += ".." + name(devices[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+std::vector<DeviceId> ring_of(const Stage& stage) {
+  std::vector<DeviceId> devices = devices_of(stage);
+  for (std::size_t i = 0; i < stage.ring.size(); ++i) devices[i] = stage.replicas[stage.ring[i]].lead();
+  return devices;
+}
 
 std::string infeasible_text(const Planning& planning, const Platform& platform, const std::string& indent) {
   const auto& infeasible = std::get<Infeasible>(planning.result);

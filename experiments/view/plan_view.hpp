@@ -6,10 +6,12 @@
 #include "sim/model/report.hpp"
 
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
 struct Plan;
+struct Stage;
 
 /// A planner's answer as `plan --json` shows it (docs/reference/report.md). `evaluated` are the figures of the plan, if
 /// there is one.
@@ -24,6 +26,12 @@ struct Plan;
 /// **Requires** an infeasible answer.
 [[nodiscard]] std::string infeasible_text(const Planning& planning, const Platform& platform,
                                           const std::string& indent);
+
+/// `gpu0..gpu2,gpu4`: names, with sequences shortened.
+[[nodiscard]] std::string devices_text(const Platform& platform, const std::vector<DeviceId>& devices);
+
+/// The devices of a stage in the order of its all-reduce ring.
+[[nodiscard]] std::vector<DeviceId> ring_of(const Stage& stage);
 
 /// Each stage's layers, devices, memory actions, in-flight count and weight versions (docs/reference/report.md).
 [[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan);

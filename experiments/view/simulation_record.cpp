@@ -25,8 +25,9 @@ Detail::Record time_record(const TimeSplit& time) {
           {"recompute", time.recompute.value()},
           {"exposed_communication", time.exposed_communication.value()},
           {"all_reduce", time.all_reduce.value()},
+          {"collective_wait", time.collective_wait.value()},
           {"update", time.update.value()},
-          {"bubble", time.bubble.value()}};
+          {"idle", time.idle.value()}};
 }
 
 /// The device's load; null for a device that only a plan after a change uses.

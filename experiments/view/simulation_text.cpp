@@ -95,18 +95,18 @@ std::string stages_text(const std::vector<StageId>& stages) {
 }
 
 std::string device_table(const Report& report, const Platform& platform) {
-  Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "update", "bubble",
+  Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "waits for it", "update", "idle",
                "in flight", "peak memory", "usable"},
               {}};
   for (const DeviceReport& device : report.devices) {
     const TimeSplit& time = device.time;
-    const Seconds whole =
-        time.compute + time.recompute + time.exposed_communication + time.all_reduce + time.update + time.bubble;
+    const Seconds whole = time.compute + time.recompute + time.exposed_communication + time.all_reduce +
+                          time.collective_wait + time.update + time.idle;
     const auto share = [&](Seconds part) { return whole > Seconds(0) ? percent(part / whole) : "-"; };
     const bool fits = device.memory.peak <= device.memory.capacity;
     table.rows.push_back({platform.devices[device.device].name, stages_text(device.stages), share(time.compute),
                           share(time.recompute), share(time.exposed_communication), share(time.all_reduce),
-                          share(time.update), share(time.bubble), std::to_string(device.in_flight_peak),
+                          share(time.collective_wait), share(time.update), share(time.idle), std::to_string(device.in_flight_peak),
                           format_human_bytes(device.memory.peak) + (fits ? "" : "!"),
                           format_human_bytes(device.memory.capacity)});
   }

@@ -1,3 +1,4 @@
+#include "planners/dapple/memory_limit.hpp"
 #include "planners/dapple/search.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
@@ -5,8 +6,6 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/families/spp_pe/spp_pe.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -62,86 +61,24 @@ Plan plan_of(const PlanRequest& request, const Answer& answer) {
   return plan;
 }
 
-/// The plan with at most `cap` microbatches in flight on every stage.
-Plan capped(Plan plan, std::int64_t cap) {
-  for (Stage& stage : plan.stages) stage.in_flight = cap;
-  return plan;
-}
-
-/// The plan with at most `cap` microbatches in flight on every stage, judged, with a note about the cap.
-PlanResult judged_with(const PlanRequest& request, const Planned& planned, std::int64_t cap) {
-  Planned lower{capped(planned.plan, cap), planned.details, planned.notes};
-  lower.details.emplace_back("in_flight_cap", cap);
-  lower.notes.push_back("memory allows no more than " + std::to_string(cap) +
-                        " microbatches in flight on a stage, so the iteration takes longer than predicted");
-  return judged(request, std::move(lower));
-}
-
-/// Whether a larger cap never leads to fewer microbatches in flight on a stage. In a strict order of `spp-pe` a cap
-/// shifts all later work, so nothing is known there.
-bool grows_with_cap(const ScheduleChoice& schedule) {
-  return schedule.name != family_spp_pe.name || !processing_settings(schedule).strict;
-}
-
-/// The plan with the largest cap below `most` with which it fits, by bisection; infeasible if it does not fit with
-/// cap 1.
-PlanResult bisected(const PlanRequest& request, const Planned& planned, std::int64_t most) {
-  PlanResult best = judged_with(request, planned, 1);
-  if (std::holds_alternative<Infeasible>(best)) return best;
-  std::int64_t fits = 1;
-  while (fits + 1 < most) {
-    const std::int64_t middle = fits + (most - fits) / 2;
-    PlanResult result = judged_with(request, planned, middle);
-    if (std::holds_alternative<Planned>(result)) {
-      fits = middle;
-      best = std::move(result);
-    } else {
-      most = middle;
-    }
-  }
-  return best;
-}
-
-/// The plan with the first cap below `most` with which it fits. The cap goes down by 1, or by a 64th if it is 128 or
-/// more.
-PlanResult stepped(const PlanRequest& request, const Planned& planned, std::int64_t most) {
-  const auto below = [](std::int64_t cap) { return cap - std::max<std::int64_t>(1, cap / 64); };
-  std::int64_t cap = below(most);
-  PlanResult result = judged_with(request, planned, cap);
-  while (std::holds_alternative<Infeasible>(result) && cap > 1) {
-    cap = below(cap);
-    result = judged_with(request, planned, cap);
-  }
-  return result;
-}
-
-/// The plan with the largest cap with which it fits (DAPPLE's D); infeasible if not even one microbatch at a time fits.
-PlanResult within_memory(const PlanRequest& request, const Planned& planned) {
-  PlanResult result = judged(request, planned);
-  if (std::holds_alternative<Planned>(result) || planned.plan.schedule.name == "gpipe") return result;
-  const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
-  const std::int64_t most = std::ranges::max(program.in_flight);
-  if (most == 1) return result;
-  return (grows_with_cap(planned.plan.schedule) ? bisected : stepped)(request, planned, most);
-}
-
 /// The plan with warm-up policy B if communication is not small and memory allows it, otherwise with policy A.
-PlanResult with_warmup(const PlanRequest& request, Planned planned, double ratio) {
+PlanResult with_warmup(const PlanRequest& request, Planned planned, double ratio, Seconds round_trip) {
   if (ratio > kSmallRatio) {
     planned.plan.schedule.name = "eager-1f1b";
     PlanResult result = judged(request, planned);
     if (std::holds_alternative<Planned>(result)) return result;
   }
   planned.plan.schedule.name = "1f1b";
-  return within_memory(request, planned);
+  return within_memory(request, planned, round_trip);
 }
 
-PlanResult plan_dapple(const PlanRequest& request) {
-  const std::string schedule = wanted_schedule(request);
-  const Problem problem = problem_of(request);
-  const Answer answer =
-      search(problem, {static_cast<std::size_t>(request.options.count("width")), request.options.number("max_work")});
-  const double ratio = communication_ratio(blocks_of(problem, answer.stages));
+/// What the search found, with a schedule (chosen here if it is empty), within memory.
+PlanResult scheduled(const PlanRequest& request, const Problem& problem, const Answer& answer,
+                     const std::string& schedule) {
+  const std::vector<Block> blocks = blocks_of(problem, answer.stages);
+  const double ratio = communication_ratio(blocks);
+  Seconds round_trip;
+  for (const Block& block : blocks) round_trip += Seconds(block.both());
   const auto pivot = static_cast<std::int64_t>(answer.latency.pivot);
   Planned planned{plan_of(request, answer),
                   {{"warmup_s", answer.latency.warmup},
@@ -155,9 +92,35 @@ PlanResult plan_dapple(const PlanRequest& request) {
     planned.notes.emplace_back(
         "the search ended before all sets of devices were tried; a larger max_work lets it continue");
   }
-  if (schedule.empty()) return with_warmup(request, std::move(planned), ratio);
+  if (schedule.empty()) return with_warmup(request, std::move(planned), ratio, round_trip);
   planned.plan.schedule.name = schedule;
-  return within_memory(request, planned);
+  return within_memory(request, planned, round_trip);
+}
+
+/// DAPPLE's plan. If it does not fit without a cap, the search is repeated with at most half as many devices on a
+/// stage, a quarter and so on: such plans have more stages, which hold less. Of all plans the one is taken that takes
+/// the least time when it is evaluated; the first one on ties.
+PlanResult plan_dapple(const PlanRequest& request) {
+  const std::string schedule = wanted_schedule(request);
+  const SearchLimits limits{static_cast<std::size_t>(request.options.count("width")),
+                            request.options.number("max_work")};
+  Problem problem = problem_of(request);
+  Answer answer = search(problem, limits);
+  PlanResult best = scheduled(request, problem, answer, schedule);
+  if (is_unlimited(best)) return best;
+  std::int64_t work = answer.work;
+  problem.most_replicas = std::min(problem.most_replicas, problem.devices());
+  while (problem.most_replicas > 1) {
+    problem.most_replicas /= 2;
+    answer = search(problem, limits);
+    work += answer.work;
+    PlanResult other = scheduled(request, problem, answer, schedule);
+    if (is_better(request, other, best)) best = std::move(other);
+  }
+  if (auto* none = std::get_if<Infeasible>(&best)) {
+    none->sizes_to_try = std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostLatenciesToRepeat) / work);
+  }
+  return best;
 }
 
 }  // namespace

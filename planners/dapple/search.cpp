@@ -1,9 +1,11 @@
 #include "planners/dapple/search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace stagecraft::dapple {
@@ -13,6 +15,8 @@ namespace {
 constexpr double kStepsPerLatency = 1000.0;
 /// Steps for placing a stage, per device of the platform.
 constexpr double kStepsPerDevice = 16.0;
+/// The most stages of a straight pipeline by which a prefix is judged.
+constexpr std::size_t kMostStraight = 16;
 
 /// A choice of devices for the next stage, and the devices that are left after it.
 struct Move {
@@ -28,8 +32,12 @@ struct Prefix {
   std::vector<PlacedStage> stages;
   std::vector<Block> blocks;
   const Move* last = nullptr;  // the move of its last stage; null for the empty prefix
-  double value = 0.0;          // latency if all the layers left form one stage
+  double value = 0.0;          // latency with the completion of its list
 };
+
+/// The prefixes of a state by increasing value, in one list for each completion: all the layers left form one stage, or
+/// a straight pipeline.
+using State = std::array<std::vector<Prefix>, 2>;
 
 /// The positions where a stage may end, the end of the chain last: all of them if there are at most `most`; otherwise
 /// the chain's work is divided into equal parts, and in each part the cut that the fewest bytes cross is taken.
@@ -58,8 +66,8 @@ std::vector<std::size_t> chosen_cuts(const Problem& problem, double most) {
 double most_cuts(const Problem& problem, const SearchLimits& limits) {
   const auto devices = static_cast<double>(problem.devices());
   const auto counts = std::min(devices, static_cast<double>(problem.most_replicas));
-  const double moves =
-      devices * counts * static_cast<double>(limits.width) * static_cast<double>(kPolicies.size()) / 2.0;
+  const double prefixes = static_cast<double>(limits.width) * static_cast<double>(std::tuple_size_v<State>);
+  const double moves = devices * counts * prefixes * static_cast<double>(kPolicies.size()) / 2.0;
   return std::max(2.0, std::sqrt(2.0 * limits.work / moves));
 }
 
@@ -76,15 +84,18 @@ class Search {
   Answer run() {
     const std::size_t devices = problem_.devices();
     states_.resize((cuts_.size() + 1) * (devices + 1));
-    states_[0].emplace_back();
+    states_[0][0].emplace_back();
     // States are (cut, devices used). Cut 0 is the start of the chain, cut c is cuts_[c - 1]. Every move goes to a
     // later cut and uses more devices, so a state is complete when the loops come to it, and its prefixes can be moved
     // out.
     for (std::size_t c = 0; c < cuts_.size() && !is_spent(); ++c) {
       for (std::size_t used = 0; used < devices && !is_spent(); ++used) {
-        const std::vector<Prefix> prefixes = std::move(states_[c * (devices + 1) + used]);
+        const State state = std::move(states_[c * (devices + 1) + used]);
         if (is_out_of_reach(at(c), devices - used)) continue;
-        for (const Prefix& prefix : prefixes) extend(prefix, c);
+        for (const Prefix& prefix : state[0]) extend(prefix, c);
+        for (const Prefix& prefix : state[1]) {
+          if (std::ranges::find(state[0], prefix.stages, &Prefix::stages) == state[0].end()) extend(prefix, c);
+        }
       }
     }
     answer_.cuts = cuts_.size() - 1;
@@ -186,10 +197,35 @@ class Search {
     return latency.total();
   }
 
-  /// Adds the extended prefix to the prefixes `kept` of its state if it is among the `width_` best. Of prefixes that
-  /// use the same devices only the best is kept.
-  void keep(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move, std::vector<Prefix>& kept) {
-    const double value = judge(prefix, begin, end, move);
+  /// The latency of the plan in `blocks_` if its last stage were a straight pipeline on the devices left, of equal
+  /// stages without transfers and synchronisation.
+  double straight(std::size_t begin, std::size_t left) {
+    const std::size_t end = problem_.layers();
+    const std::size_t count = std::min({left, end - begin, kMostStraight});
+    const double share = fastest_ / static_cast<double>(count);
+    const Block rest = blocks_.back();
+    const std::size_t others = blocks_.size() - 1;
+    blocks_.back() = {(problem_.forward[end] - problem_.forward[begin]) * share,
+                      (problem_.backward[end] - problem_.backward[begin]) * share, 0.0};
+    const Block part = blocks_.back();
+    for (std::size_t i = 1; i < count; ++i) blocks_.insert(blocks_.end(), {Block{}, part});
+    steps_ += static_cast<double>(blocks_.size());
+    const double value = pipeline_latency(blocks_, problem_.microbatches).total();
+    blocks_.resize(others);
+    blocks_.push_back(rest);
+    return value;
+  }
+
+  /// Adds the extended prefix to the lists of its state.
+  void keep(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move, State& state) {
+    keep(prefix, begin, end, move, judge(prefix, begin, end, move), state[0]);
+    keep(prefix, begin, end, move, straight(end, move.left), state[1]);
+  }
+
+  /// Adds the extended prefix to the prefixes `kept` if it is among the `width_` best. Of prefixes that use the same
+  /// devices only the best is kept.
+  void keep(const Prefix& prefix, std::size_t begin, std::size_t end, const Move& move, double value,
+            std::vector<Prefix>& kept) {
     const std::size_t words = 1 + problem_.devices() / 64;
     steps_ += static_cast<double>(kept.size() * words);
     const auto same = std::ranges::find_if(kept, [&](const Prefix& other) { return other.last->used == move.used; });
@@ -216,7 +252,7 @@ class Search {
   double best_ = std::numeric_limits<double>::infinity();
   std::vector<Block> blocks_;
   std::map<Used, std::vector<Move>> moves_;
-  std::vector<std::vector<Prefix>> states_;  // [cut * (devices + 1) + devices used], by increasing value
+  std::vector<State> states_;  // [cut * (devices + 1) + devices used]
   Answer answer_;
 };
 

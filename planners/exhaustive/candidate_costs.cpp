@@ -40,7 +40,7 @@ Figures claim(const PlanRequest& request, const Plan& plan) {
   for (const Stage& stage : plan.stages) {
     const StageTime time = stage_time(request.graph, request.platform, stage);
     const Bytes parameters = parameters_of(request.graph, stage);
-    const Seconds all_reduce = ring_all_reduce(request.platform, devices_of(stage), parameters);
+    const Seconds all_reduce = ring_beyond_backward(request.graph, request.platform, request.training, stage);
     const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
     const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     const double share = 1.0 / static_cast<double>(replicas);

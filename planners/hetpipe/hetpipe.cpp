@@ -73,7 +73,7 @@ Seconds synchronisation(const PlanRequest& request, const Plan& plan) {
   Seconds longest{0};
   for (const Stage& stage : plan.stages) {
     const Bytes parameters = stage_program(request.graph, stage).parameters;
-    longest = std::max(longest, ring_all_reduce(request.platform, devices_of(stage), parameters) +
+    longest = std::max(longest, ring_beyond_backward(request.graph, request.platform, request.training, stage) +
                                     slowest_update(request.platform, request.training, devices_of(stage), parameters));
   }
   return longest;

@@ -14,11 +14,12 @@ Ticks all_one_after_another(const Chain& chain) {
 
 /// Calls the recurrence for one target, and returns whether it found a better allocation.
 bool try_target(AllocationSolver& solver, Ticks target, AllocationSearch& search) {
-  std::optional<Allocation> found = solver.solve(target, search.best ? search.best->period() : kUnlimited);
+  std::optional<Allocation> found =
+      solver.solve(target, search.found.empty() ? kUnlimited : search.found.back().period());
   search.steps.push_back({target, found ? std::optional(found->bottleneck) : std::nullopt});
   search.most_states = std::max(search.most_states, solver.state_count());
   if (!found) return false;
-  search.best = std::move(found);
+  search.found.push_back(std::move(*found));
   return true;
 }
 
@@ -35,16 +36,17 @@ AllocationSearch trace_search(const Chain& chain, const AllocationSettings& sett
     // If nothing better was found, the bottleneck is at least the best period, which is at least T^, since T^ never
     // exceeds the upper end. Then min(T^, D) = T^ is the new lower end.
     const bool is_better = try_target(solver, target, search);
-    lower = std::max(lower, is_better ? std::min(search.best->bottleneck, target) : target);
-    if (is_better) upper = std::min(upper, search.best->period());
+    lower = std::max(lower, is_better ? std::min(search.found.back().bottleneck, target) : target);
+    if (is_better) upper = std::min(upper, search.found.back().period());
     target = lower + (upper - lower) / 2;
   }
-  if (!search.best) try_target(solver, std::max<Ticks>(1, upper), search);
+  if (search.found.empty()) try_target(solver, std::max<Ticks>(1, upper), search);
   return search;
 }
 
 std::optional<Allocation> search_allocation(const Chain& chain, const AllocationSettings& settings) {
-  return trace_search(chain, settings).best;
+  AllocationSearch search = trace_search(chain, settings);
+  return search.found.empty() ? std::nullopt : std::optional(std::move(search.found.back()));
 }
 
 }  // namespace stagecraft::madpipe

@@ -15,7 +15,7 @@ struct SearchStep {
 };
 
 struct AllocationSearch {
-  std::optional<Allocation> best;  ///< the first with the least period; none if nothing fits
+  std::vector<Allocation> found;  ///< each with a smaller period than the one before; empty if nothing fits
   std::vector<SearchStep> steps;
   std::size_t most_states = 0;  ///< in the tables at one time
 };
@@ -29,7 +29,7 @@ struct AllocationSearch {
 /// **Source** MadPipe (Beaumont, Eyraud-Dubois, Shilova 2022), Algorithm 1.
 [[nodiscard]] AllocationSearch trace_search(const Chain& chain, const AllocationSettings& settings);
 
-/// The best allocation of `trace_search`.
+/// The last allocation of `trace_search`, the first one found with the least period.
 [[nodiscard]] std::optional<Allocation> search_allocation(const Chain& chain, const AllocationSettings& settings);
 
 }  // namespace stagecraft::madpipe

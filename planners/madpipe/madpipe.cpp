@@ -42,7 +42,7 @@ Answers answers_to(const PlanRequest& request, const Chain& chain, const Setting
     answers.contiguous_period = ticks_up(*planned->plan.predicted.period);
     if (settings.fallback) longest = *answers.contiguous_period - 1;
   }
-  answers.special = special_plan(madpipe_planner, request, settings, longest);
+  answers.special = special_plan(madpipe_planner, request, chain, settings, longest);
   return answers;
 }
 

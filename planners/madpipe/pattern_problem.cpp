@@ -60,28 +60,28 @@ void add_pairs(PatternProblem& problem) {
 }
 
 /// The memory of a device that its stages leave for stashes.
-Bytes room_on(const Chain& chain, std::span<const ChainStage> stages, std::uint32_t device) {
+Bytes room_on(const Chain& chain, std::span<const ChainStage> stages, std::span<const Bytes> buffers,
+              std::uint32_t device) {
   Bytes fixed;
   Bytes workspace;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const ChainStage& stage = stages[s];
     if (stage.device != device) continue;
-    fixed += chain.copies(stage.begin, stage.end);
+    fixed += chain.copies(stage.begin, stage.end) + buffers[s];
     workspace = std::max(workspace, chain.workspace(stage.begin, stage.end));
-    if (s > 0 && stages[s - 1].device != device) fixed += chain.buffers(stage.begin);
-    if (s + 1 < stages.size() && stages[s + 1].device != device) fixed += chain.buffers(stage.end);
   }
   return chain.capacity() - fixed - workspace;
 }
 
 void add_memory(PatternProblem& problem, const Chain& chain, std::span<const ChainStage> stages) {
+  const std::vector<Bytes> buffers = stage_buffers(chain, stages);
   std::vector<std::size_t> forward(stages.size());
   std::vector<std::size_t> backward(stages.size());
   for (std::size_t o = 0; o < problem.tasks.size(); ++o) {
     if (!problem.tasks[o].is_cut) (problem.tasks[o].backward ? backward : forward)[problem.tasks[o].index] = o;
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    MemoryRow row{{}, room_on(chain, stages, stages[i].device).value()};
+    MemoryRow row{{}, room_on(chain, stages, buffers, stages[i].device).value()};
     for (std::size_t s = 0; s < stages.size(); ++s) {
       const std::int64_t stash = chain.stash(stages[s].begin, stages[s].end).value();
       if (stages[s].device != stages[i].device || stash == 0) continue;

@@ -21,9 +21,11 @@ bool is_contiguous(std::span<const ChainStage> stages) {
 
 PatternAnswer star_answer(const Chain& chain, std::span<const ChainStage> stages, Ticks longest) {
   const std::vector<ChainResource> resources = resources_of(chain, stages);
+  const std::vector<Bytes> buffers = stage_buffers(chain, stages);
   const auto fits = [&](std::span<const std::int64_t> in_flight) {
     for (std::size_t s = 0; s < stages.size(); ++s) {
-      if (chain.memory(stages[s].begin, stages[s].end, in_flight[2 * s]) > chain.capacity()) return false;
+      const Bytes held = chain.memory(stages[s].begin, stages[s].end, in_flight[2 * s], buffers[s]);
+      if (held > chain.capacity()) return false;
     }
     return true;
   };

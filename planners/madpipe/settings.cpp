@@ -48,9 +48,15 @@ std::vector<OptionInfo> option_table() {
            "microbatches counted in the memory of the special device for a stage with g in flight: g - 1, or g",
            {"optimistic", "safe"}},
           {"iterations", std::int64_t{10}, "calls of the dynamic program in the search for the period", {}, 1, 100},
+          {"candidates",
+           std::int64_t{2},
+           "allocations, the last ones of that search, for each of which a pattern is sought",
+           {},
+           1,
+           100},
           {"ilp_node_limit",
            std::int64_t{1000},
-           "node limit of the integer program's main search; 0: only constructed patterns, no integer program",
+           "node limit of each integer program's main search; 0: only constructed patterns, no integer program",
            {},
            0,
            1e9},
@@ -64,6 +70,7 @@ Settings settings_of(const Options& options) {
   settings.allocation.special_memory =
       options.word("special_memory") == "safe" ? SpecialMemory::Safe : SpecialMemory::Optimistic;
   settings.allocation.iterations = static_cast<int>(options.count("iterations"));
+  settings.candidates = static_cast<std::size_t>(options.count("candidates"));
   settings.node_limit = options.count("ilp_node_limit");
   settings.fallback = options.flag("fallback");
   return settings;

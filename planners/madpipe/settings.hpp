@@ -3,6 +3,7 @@
 #include "planners/madpipe/allocation.hpp"
 #include "planners/planner.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +11,8 @@ namespace stagecraft::madpipe {
 
 struct Settings {
   AllocationSettings allocation;
-  std::int64_t node_limit = 0;  ///< of the integer program
+  std::size_t candidates = 1;   ///< allocations for which a pattern is sought
+  std::int64_t node_limit = 0;  ///< of the integer program, for each of them
   bool fallback = true;         ///< whether to return the contiguous plan unless a better one is found
 };
 

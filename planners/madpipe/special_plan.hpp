@@ -14,17 +14,16 @@ namespace stagecraft::madpipe {
 struct SpecialPlan {
   std::optional<Plan> plan;  ///< with its pattern and its peaks; none if nothing fits with a period up to `longest`
   Ticks period = 0;          ///< of the plan
-  std::optional<Ticks> dp_period;  ///< the period that phase 1 estimates; none if it finds no allocation
+  std::optional<Ticks> dp_period;  ///< the least period that phase 1 estimates; none if it finds no allocation
   std::int64_t nodes = 0;          ///< of the integer program
   bool limit_struck = false;       ///< the node limit was reached or the solver failed; there may be a better pattern
 };
 
-/// Runs phase 1 (allocation), merges neighbours, runs phase 2 (pattern), and checks the plan with the memory ledger. On
-/// a chain of equal devices the ledger counts at most as much memory as phase 2. On a graph it may count more; then
-/// everything is repeated with less memory, a few times.
+/// Runs phase 1 (allocation), and phase 2 (pattern) for the last allocations that it found, neighbours merged. The best
+/// estimate of phase 1 comes first; an earlier allocation is the answer only if its pattern is strictly faster.
 /// **Shape** `longest`: longer periods are not wanted.
-[[nodiscard]] SpecialPlan special_plan(const PlannerInfo& planner, const PlanRequest& request, const Settings& settings,
-                                       Ticks longest);
+[[nodiscard]] SpecialPlan special_plan(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain,
+                                       const Settings& settings, Ticks longest);
 
 /// A period that is long enough for any stages of the chain to run one microbatch at a time.
 [[nodiscard]] Ticks longest_period(const Chain& chain);

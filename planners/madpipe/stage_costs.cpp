@@ -17,18 +17,41 @@ std::int64_t periods_in(Ticks delay, Ticks target) {
   return delay <= target ? (delay > 0 ? 1 : 0) : (delay - 1) / target + 1;
 }
 
+/// The largest edge from a layer to those in [begin, end).
+Bytes largest_use(const Crossings& crossings, std::size_t producer, std::size_t begin, std::size_t end) {
+  Bytes largest;
+  for (const Crossings::Use& use : crossings.uses_of(producer)) {
+    if (use.at >= begin && use.at < end) largest = std::max(largest, use.bytes);
+  }
+  return largest;
+}
+
+/// Whether every tensor is used by the next layer only.
+bool passes_on_only(const Crossings& crossings) {
+  for (std::size_t i = 0; i < crossings.layers(); ++i) {
+    const std::vector<Crossings::Use>& uses = crossings.uses_of(i);
+    if (!uses.empty() && uses.back().at > i + 1) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     : parts_(chain.size() + 1),
+      each_buffer_(chain.buffers(Bytes(1)).value()),
       normal_devices_(chain.device_count() - 1),
       capacity_(chain.capacity().value()),
       uncharged_(settings.special_memory == SpecialMemory::Optimistic ? 1 : 0) {
+  const Crossings& crossings = chain.crossings();
+  if (!passes_on_only(crossings)) graph_ = std::make_shared<const Crossings>(crossings);
   for (std::size_t i = 0; i <= chain.size(); ++i) {
     Part& part = parts_[i];
     part.load_before = chain.load(0, i);
     part.cut = chain.cut_load(i);
-    part.buffers = chain.buffers(i).value();
+    if (!graph_ && i > 0 && i < chain.size()) {
+      part.buffers = chain.buffers(largest_use(crossings, i - 1, i, chain.size())).value();
+    }
     total_cuts_ += part.cut;
     largest_bottleneck_ = std::max(largest_bottleneck_, part.cut);
     if (chain.transfer(i) >= kLongestTransfer) part.cut = kUnlimited;  // the chain is never cut here
@@ -46,7 +69,7 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
 
 StageInHand StageCosts::before(std::uint32_t end) const {
   StageInHand stage;
-  stage.begin = end;
+  stage.begin = stage.end = end;
   stage.kept = parts_[end].buffers;
   return stage;
 }
@@ -58,6 +81,24 @@ void StageCosts::prepend(StageInHand& stage) const {
   stage.kept += part.copies;
   stage.stash += part.stash;
   stage.workspace = std::max(stage.workspace, part.workspace);
+  if (graph_) {
+    exchange(stage);
+  } else {
+    stage.received = part.buffers;
+  }
+}
+
+void StageCosts::exchange(StageInHand& stage) const {
+  const auto buffers = [&](std::size_t producer, std::size_t begin, std::size_t end) {
+    return largest_use(*graph_, producer, begin, end).value() * each_buffer_;
+  };
+  const std::size_t first = stage.begin;
+  stage.kept += buffers(first, stage.end, layers());
+  stage.received -= buffers(first, first + 1, stage.end);
+  for (const Crossings::Use& need : graph_->needs_of(first)) {
+    const std::int64_t before = buffers(need.at, first + 1, stage.end);
+    stage.received += std::max(need.bytes.value() * each_buffer_, before) - before;
+  }
 }
 
 void StageCosts::schedule(StageInHand& stage, Ticks delay, std::int64_t periods, Ticks target) const {
@@ -74,10 +115,9 @@ void StageCosts::schedule(StageInHand& stage, Ticks delay, std::int64_t periods,
     stage.delay = periods * target + stage.cut;
   }
   const std::int64_t fixed = stage.kept + stage.workspace;
-  const std::int64_t before = parts_[stage.begin].buffers;
   stage.memory_behind = fixed + stash_of(stage.stash, stage.in_flight);
-  stage.memory = stage.memory_behind + before;
-  stage.charged = fixed + before + stash_of(stage.stash, stage.in_flight - uncharged_);
+  stage.memory = stage.memory_behind + stage.received;
+  stage.charged = fixed + stage.received + stash_of(stage.stash, stage.in_flight - uncharged_);
 }
 
 bool StageCosts::is_too_much(std::uint32_t layers, std::uint32_t normal, Ticks load, Ticks limit) const {

@@ -2,10 +2,12 @@
 
 #include "planners/madpipe/allocation.hpp"
 #include "planners/shared/chain.hpp"
+#include "planners/shared/crossings.hpp"
 #include "sim/base/ticks.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace stagecraft::madpipe {
@@ -13,22 +15,26 @@ namespace stagecraft::madpipe {
 /// A stage that ends where the layers left in a state end. `prepend` makes it longer by one layer at its front.
 struct StageInHand {
   std::uint32_t begin = 0;
+  std::uint32_t end = 0;
   Ticks load = 0;
   Ticks cut = 0;  ///< load of the cut before it; `kUnlimited` if the chain cannot be cut there
   // Bytes, maintained by `prepend`.
-  std::int64_t kept = 0;  ///< weights and their copies, and the buffers after the stage
+  std::int64_t kept = 0;      ///< weights and their copies, and the buffers for what the stage sends
+  std::int64_t received = 0;  ///< the buffers for what it receives
   std::int64_t stash = 0;
   std::int64_t workspace = 0;
   // Set by `schedule`.
   std::int64_t in_flight = 0;      ///< g
   std::int64_t memory = 0;         ///< Mem(k, l, g)
-  std::int64_t memory_behind = 0;  ///< without the buffers before it
+  std::int64_t memory_behind = 0;  ///< without the buffers for what it receives
   std::int64_t charged = 0;        ///< Mem(k, l, g'), which the special device is charged for
   Ticks delay = 0;                 ///< V', rounded up
   bool is_delayed = false;  ///< whether V' starts a new period, and so is whole; otherwise it is V plus both loads
 };
 
-/// The figures of a chain, stored in the order in which the recurrence reads them.
+/// The figures of a chain, stored in the order in which the recurrence reads them. On a graph, where the cuts behind a
+/// stage decide how many stages use a tensor of it, each tensor that the stage sends counts once: the least that any
+/// cuts lead to.
 class StageCosts {
  public:
   StageCosts(const Chain& chain, const AllocationSettings& settings);
@@ -63,10 +69,15 @@ class StageCosts {
     std::int64_t copies = 0;
     std::int64_t stash = 0;
     std::int64_t workspace = 0;
-    std::int64_t buffers = 0;
+    std::int64_t buffers = 0;  // of the tensor that crosses the cut before the layer; only of a chain
   };
 
-  std::vector<Part> parts_;  // one more than layers
+  /// Counts the tensors that pass from and to the layer that was prepended last.
+  void exchange(StageInHand& stage) const;
+
+  std::vector<Part> parts_;                 // one more than layers
+  std::shared_ptr<const Crossings> graph_;  // null for a chain
+  std::int64_t each_buffer_;                // bytes of buffers for a byte exchanged
   std::uint32_t normal_devices_;
   std::int64_t capacity_;
   std::int64_t uncharged_;  // microbatches in flight that the special device is not charged for

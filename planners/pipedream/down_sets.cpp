@@ -1,108 +1,16 @@
 #include "planners/pipedream/down_sets.hpp"
 
+#include "planners/pipedream/bit_graph.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-#include "sim/model/graph_order.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <span>
+#include <utility>
 
 namespace stagecraft::pipedream {
 namespace {
-
-using Word = std::uint64_t;
-
-/// Calls `visit` with the position of every bit that is set in `word`, the `w`-th word of a set.
-template <class Visit>
-void for_each_bit(Word word, std::size_t w, Visit visit) {
-  for (; word != 0; word &= word - 1) visit(w * 64 + static_cast<std::size_t>(std::countr_zero(word)));
-}
-
-void set_bit(Word* set, std::size_t bit) { set[bit / 64] |= Word{1} << (bit % 64); }
-
-/// The graph as bit sets: bit b stands for the b-th layer of the canonical order.
-struct BitGraph {
-  std::size_t words = 0;
-  std::vector<LayerId> order;
-  std::vector<Word> closure;     ///< a layer and its ancestors
-  std::vector<Word> successors;  ///< direct consumers
-  std::vector<Word> augmented;   ///< a layer, and those of its ancestors with a consumer outside the layer's closure
-  std::size_t first_source = 0;
-
-  [[nodiscard]] const Word* row(const std::vector<Word>& table, std::size_t bit) const { return &table[bit * words]; }
-  [[nodiscard]] Word* row(std::vector<Word>& table, std::size_t bit) const { return &table[bit * words]; }
-};
-
-bool is_subset(const Word* a, const Word* b, std::size_t words) {
-  for (std::size_t w = 0; w < words; ++w) {
-    if ((a[w] & ~b[w]) != 0) return false;
-  }
-  return true;
-}
-
-void fill_augmented(BitGraph& bits) {
-  for (std::size_t bit = 0; bit < bits.order.size(); ++bit) {
-    const Word* closure = bits.row(bits.closure, bit);
-    Word* augmented = bits.row(bits.augmented, bit);
-    for (std::size_t w = 0; w < bits.words; ++w) {
-      for_each_bit(closure[w], w, [&](std::size_t p) {
-        if (!is_subset(bits.row(bits.successors, p), closure, bits.words)) set_bit(augmented, p);
-      });
-    }
-    set_bit(augmented, bit);
-  }
-}
-
-BitGraph bit_graph(const LayerGraph& graph) {
-  BitGraph bits;
-  bits.order = canonical_order(graph);
-  bits.words = (bits.order.size() + 63) / 64;
-  IndexVector<LayerId, std::size_t> position(graph.layers.size());
-  for (std::size_t bit = 0; bit < bits.order.size(); ++bit) position[bits.order[bit]] = bit;
-  const std::size_t size = bits.order.size() * bits.words;
-  bits.closure.assign(size, 0);
-  bits.successors.assign(size, 0);
-  bits.augmented.assign(size, 0);
-  IndexVector<LayerId, char> fed(graph.layers.size());
-  for (const LayerEdge& edge : graph.edges) {
-    set_bit(bits.row(bits.successors, position[edge.from]), position[edge.to]);
-    fed[edge.to] = 1;
-  }
-  for (std::size_t bit = 0; bit < bits.order.size(); ++bit) {
-    Word* own = bits.row(bits.closure, bit);
-    set_bit(own, bit);
-    const Word* successors = bits.row(bits.successors, bit);
-    for (std::size_t w = 0; w < bits.words; ++w) {
-      for_each_bit(successors[w], w, [&](std::size_t to) {
-        for (std::size_t v = 0; v < bits.words; ++v) bits.row(bits.closure, to)[v] |= own[v];
-      });
-    }
-  }
-  const auto source = std::ranges::find(fed, 0);
-  bits.first_source = position[LayerId(source - fed.begin())];
-  fill_augmented(bits);
-  return bits;
-}
-
-/// Layer quantities by bit.
-struct BitCosts {
-  std::vector<double> compute;
-  std::vector<double> stash;
-  std::vector<double> parameters;
-  std::vector<double> output;
-};
-
-BitCosts bit_costs(const LayerGraph& graph, const std::vector<LayerId>& order) {
-  BitCosts costs;
-  for (LayerId id : order) {
-    const Layer& layer = graph.layers[id];
-    costs.compute.push_back((layer.forward + layer.backward).value());
-    costs.stash.push_back(static_cast<double>(layer.stash.value()));
-    costs.parameters.push_back(static_cast<double>(layer.parameters.value()));
-    costs.output.push_back(static_cast<double>(layer.output.value()));
-  }
-  return costs;
-}
 
 /// Sums over the layers of a set, and the number of layers.
 struct Sums {
@@ -116,7 +24,7 @@ struct Sums {
 /// set is three rows of words: the set, all consumers of its layers, and its maximal layers.
 class Family {
  public:
-  explicit Family(std::size_t words) : words_(words), slots_(1024, kEmpty) {}
+  explicit Family(std::size_t words) : words_(words), slots_(64, kEmpty) {}
 
   [[nodiscard]] std::size_t size() const { return sums_.size(); }
   [[nodiscard]] const Sums& sums(std::size_t state) const { return sums_[state]; }
@@ -161,16 +69,31 @@ class Family {
   std::vector<std::uint32_t> slots_;
 };
 
-/// Adds to `family` the set of `record` extended by a layer and all layers on which it depends. `grown` is scratch
-/// space of the record's size.
+/// Scratch space for one set: its record, and the record of a larger set.
+struct Scratch {
+  explicit Scratch(std::size_t words) : record(3 * words), grown(3 * words) {}
+  std::vector<Word> record;
+  Sums sums;
+  std::vector<Word> grown;
+};
+
+/// Adds the set of `scratch.record` extended by a layer and all layers on which it depends to the family that
+/// `family_of` names for its number of layers.
 // NOLINTNEXTLINE(readability-function-size): the kernel of the enumeration, on flat arrays
-void extend(const BitGraph& bits, const BitCosts& costs, const std::vector<Word>& record, const Sums& sums,
-            std::size_t bit, std::vector<Word>& grown, Family& family) {
+template <class FamilyOf>
+void extend(const BitGraph& bits, Scratch& scratch, std::size_t bit, FamilyOf family_of) {
   const std::size_t words = bits.words;
+  const std::vector<Word>& record = scratch.record;
+  std::vector<Word>& grown = scratch.grown;
   const Word* closure = bits.row(bits.closure, bit);
-  for (std::size_t w = 0; w < words; ++w) grown[w] = record[w] | closure[w];
+  Sums larger = scratch.sums;
+  larger.layers = 0;
+  for (std::size_t w = 0; w < words; ++w) {
+    grown[w] = record[w] | closure[w];
+    larger.layers += static_cast<std::size_t>(std::popcount(grown[w]));
+  }
+  Family& family = family_of(larger.layers);
   if (family.knows(grown.data())) return;
-  Sums larger = sums;
   for (std::size_t w = 0; w < words; ++w) {
     grown[words + w] = record[words + w];
     grown[2 * words + w] =
@@ -181,30 +104,35 @@ void extend(const BitGraph& bits, const BitCosts& costs, const std::vector<Word>
     for_each_bit(closure[w] & ~record[w], w, [&](std::size_t added) {
       const Word* successors = bits.row(bits.successors, added);
       for (std::size_t v = 0; v < words; ++v) grown[words + v] |= successors[v];
-      larger.compute += costs.compute[added];
-      larger.stash += costs.stash[added];
-      larger.parameters += costs.parameters[added];
-      ++larger.layers;
+      larger.compute += bits.compute[added];
+      larger.stash += bits.stash[added];
+      larger.parameters += bits.parameters[added];
     });
   }
   family.add(grown, larger);
 }
 
+/// Extends a set of `family` by every layer that one of its layers feeds.
+template <class FamilyOf>
+void extend_all(const BitGraph& bits, const Family& family, std::size_t state, Scratch& scratch, FamilyOf family_of) {
+  const std::size_t words = bits.words;
+  scratch.record.assign(family.set(state), family.set(state) + 3 * words);
+  scratch.sums = family.sums(state);
+  for (std::size_t w = 0; w < words; ++w) {
+    for_each_bit(scratch.record[words + w] & ~scratch.record[w], w,
+                 [&](std::size_t bit) { extend(bits, scratch, bit, family_of); });
+  }
+}
+
 /// Finds all sets of the family breadth first, starting with {s0}. Returns false as soon as there are more than
 /// `max_states` sets.
-bool close(const BitGraph& bits, const BitCosts& costs, std::size_t max_states, Family& family) {
-  const std::size_t words = bits.words;
-  std::vector<Word> record(3 * words);
-  std::vector<Word> grown(3 * words);
-  extend(bits, costs, record, {}, bits.first_source, grown, family);
+bool close(const BitGraph& bits, std::size_t max_states, Family& family) {
+  Scratch scratch(bits.words);
+  const auto family_of = [&](std::size_t) -> Family& { return family; };
+  extend(bits, scratch, bits.first_source, family_of);
   for (std::size_t state = 0; state < family.size(); ++state) {
     if (family.size() > max_states) return false;
-    record.assign(family.set(state), family.set(state) + 3 * words);
-    const Sums sums = family.sums(state);
-    for (std::size_t w = 0; w < words; ++w) {
-      for_each_bit(record[words + w] & ~record[w], w,
-                   [&](std::size_t bit) { extend(bits, costs, record, sums, bit, grown, family); });
-    }
+    extend_all(bits, family, state, scratch, family_of);
   }
   return family.size() <= max_states;
 }
@@ -217,19 +145,44 @@ std::vector<std::size_t> by_size(const Family& family) {
   return states;
 }
 
-/// O of a set: the sum of the outputs of its augmented antichain, which is the union of the rows of its maximal layers.
-double traffic_of(const BitGraph& bits, const BitCosts& costs, const Word* tops, std::vector<Word>& antichain) {
-  antichain.assign(bits.words, 0);
-  for (std::size_t w = 0; w < bits.words; ++w) {
-    for_each_bit(tops[w], w, [&](std::size_t top) {
-      for (std::size_t v = 0; v < bits.words; ++v) antichain[v] |= bits.row(bits.augmented, top)[v];
-    });
+/// The `width` sets of the family with the least traffic, of equal ones those found first; in the order of discovery.
+std::vector<std::size_t> least_traffic(const BitGraph& bits, const Family& family, std::size_t width) {
+  std::vector<std::pair<double, std::size_t>> sets;
+  for (std::size_t state = 0; state < family.size(); ++state) {
+    sets.emplace_back(family.size() > width ? traffic_of(bits, family.tops(state)) : 0.0, state);
   }
-  double sum = 0.0;
-  for (std::size_t w = 0; w < bits.words; ++w) {
-    for_each_bit(antichain[w], w, [&](std::size_t bit) { sum += costs.output[bit]; });
+  std::ranges::sort(sets);
+  std::vector<std::size_t> least;
+  for (const auto& [traffic, state] : std::span(sets).first(std::min(width, sets.size()))) least.push_back(state);
+  std::ranges::sort(least);
+  return least;
+}
+
+/// The sets that remain if, going from small to large sets, only the `width` sets of each size with the least traffic
+/// are kept and extended. Gives up beyond `max_states` sets.
+struct Narrowed {
+  explicit Narrowed(std::size_t words) : family(words) {}
+  Family family;
+  bool is_complete = true;  ///< no set was left out
+  bool is_too_large = false;
+};
+Narrowed narrow(const BitGraph& bits, std::size_t width, std::size_t max_states) {
+  Narrowed result(bits.words);
+  Scratch scratch(bits.words);
+  std::vector<Family> of_size(bits.order.size() + 1, Family(bits.words));
+  const auto family_of = [&](std::size_t layers) -> Family& { return of_size[layers]; };
+  extend(bits, scratch, bits.first_source, family_of);
+  for (Family& family : of_size) {
+    if (family.size() > width) result.is_complete = false;
+    for (std::size_t state : least_traffic(bits, family, width)) {
+      if (result.family.size() == max_states) result.is_too_large = true;
+      if (result.is_too_large) return result;
+      extend_all(bits, family, state, scratch, family_of);
+      result.family.add(scratch.record, scratch.sums);
+    }
+    family = Family(bits.words);  // frees its memory
   }
-  return sum;
+  return result;
 }
 
 /// Refuses a graph with a layer that no set contains.
@@ -242,16 +195,9 @@ void require_whole(const LayerGraph& graph, const BitGraph& bits, const Word* la
   }
 }
 
-}  // namespace
-
-std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t max_states) {
-  const BitGraph bits = bit_graph(graph);
-  const BitCosts costs = bit_costs(graph, bits.order);
-  Family family(bits.words);
-  if (!close(bits, costs, max_states, family)) return std::nullopt;
+DownSets down_sets(const LayerGraph& graph, const BitGraph& bits, const Family& family) {
   const std::vector<std::size_t> states = by_size(family);
   require_whole(graph, bits, family.set(states.back()));
-
   DownSets result;
   result.count = states.size();
   result.stride = (result.count + 7) / 8 * 8;
@@ -261,7 +207,6 @@ std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t
   for (std::vector<double>* sums : {&result.compute, &result.stash, &result.parameters, &result.traffic}) {
     sums->resize(result.stride);
   }
-  std::vector<Word> antichain;
   for (std::size_t s = 0; s < result.count; ++s) {
     const Sums& sums = family.sums(states[s]);
     const Word* set = family.set(states[s]);
@@ -269,7 +214,36 @@ std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t
     result.compute[s] = sums.compute;
     result.stash[s] = sums.stash;
     result.parameters[s] = sums.parameters;
-    result.traffic[s] = traffic_of(bits, costs, family.tops(states[s]), antichain);
+    result.traffic[s] = traffic_of(bits, family.tops(states[s]));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t max_states) {
+  const BitGraph bits = bit_graph(graph);
+  Family family(bits.words);
+  if (!close(bits, max_states, family)) return std::nullopt;
+  return down_sets(graph, bits, family);
+}
+
+std::optional<DownSets> narrowed_down_sets(const LayerGraph& graph, std::size_t max_states) {
+  const BitGraph bits = bit_graph(graph);
+  std::optional<DownSets> result;
+  std::size_t fits = 0;                  // the largest width that was found to fit
+  std::size_t exceeds = max_states + 1;  // the least that was found not to
+  for (std::size_t width = 1; fits + 1 < exceeds;) {
+    const Narrowed narrowed = narrow(bits, width, max_states);
+    if (narrowed.is_too_large) {
+      exceeds = width;
+    } else {
+      fits = width;
+      result = down_sets(graph, bits, narrowed.family);
+      result->width = narrowed.is_complete ? 0 : width;
+      if (narrowed.is_complete) break;
+    }
+    width = exceeds > max_states ? std::min(2 * width, max_states) : (fits + exceeds) / 2;
   }
   return result;
 }

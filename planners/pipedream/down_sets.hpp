@@ -21,6 +21,7 @@ struct DownSets {
   std::size_t count = 0;
   std::size_t stride = 0;
   std::size_t words = 0;               ///< 64-bit words of one set
+  std::size_t width = 0;               ///< the most sets of one size, if sets were left out; 0: none was
   std::vector<LayerId> order;          ///< canonical
   std::vector<std::uint64_t> members;  ///< word w of state s: members[w * stride + s]
   std::vector<double> compute;         ///< C: forward + backward of all layers in the set
@@ -48,6 +49,14 @@ struct DownSets {
 /// **Source** PipeDream (Narayanan et al., SOSP 2019), the authors' optimizer; the family was characterised from its
 /// antichain construction.
 [[nodiscard]] std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t max_states);
+
+/// Part of the states, at most `max_states`; none if even one state of each size is more. Going from small to large
+/// sets, only the `width` sets of each size (number of layers) whose traffic is least are kept and extended, with the
+/// largest width that is found by doubling and bisection. If that leaves out no set, the states are those of
+/// `enumerate_down_sets`.
+/// **Throws** as `enumerate_down_sets`. **Cost** O(log max_states) times that of as many states, times the number of
+/// layers by which a set can be extended.
+[[nodiscard]] std::optional<DownSets> narrowed_down_sets(const LayerGraph& graph, std::size_t max_states);
 
 /// The layers that are in state `to` but not in state `from`, in canonical order. If `from` is not a state (kNothing),
 /// all layers of `to`.

@@ -20,8 +20,10 @@ bool fits(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t
   const MemoryTest& test = *costs.settings->memory;
   const Copies& copies = costs.copies[costs.place(q, d)];
   const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
-  const double stash = costs.states->stash[j] - below_start(costs.states->stash, start);
-  const double fixed = test.fixed.empty() ? 0.0 : test.fixed[j * (j + 1) / 2 + (start + 1)];
+  const std::size_t at = j * (j + 1) / 2 + (start + 1);
+  const double stash =
+      test.stash.empty() ? costs.states->stash[j] - below_start(costs.states->stash, start) : test.stash[at];
+  const double fixed = test.fixed.empty() ? 0.0 : test.fixed[at];
   return fixed + copies.weights * parameters + copies.stashes * stash <= test.capacity;
 }
 
@@ -58,7 +60,16 @@ void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies
     }
     return;
   }
-  const double* fixed = &test.fixed[j * (j + 1) / 2 + 1];
+  const std::size_t first = j * (j + 1) / 2 + 1;
+  const double* fixed = &test.fixed[first];
+  if (!test.stash.empty()) {
+    for (std::size_t k = 0; k < j; ++k) {
+      const double held =
+          fixed[k] + copies.weights * (parameters[j] - parameters[k]) + copies.stashes * test.stash[first + k];
+      row[k] = held > test.capacity ? kInfinity : row[k];
+    }
+    return;
+  }
   for (std::size_t k = 0; k < j; ++k) {
     const double held = fixed[k] + end - (copies.weights * parameters[k] + copies.stashes * stash[k]);
     row[k] = held > test.capacity ? kInfinity : row[k];
@@ -68,16 +79,18 @@ void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies
 /// The cost of (k, J] as the last stage on q of r members, for every k < J: the largest of its own time and the times
 /// of its boundaries. The loop has no branches, so that the compiler can vectorise it.
 /// **Shape** whole blocks; entries from J on are infinite.
+template <Synchronisation how>
 void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t r, const double* times, double* row) {
   const DownSets& states = *costs.states;
   const auto replicas = static_cast<double>(q);
   const double sync = 4.0 * (replicas - 1.0) / (costs.bandwidth * replicas);
   const double share = 1.0 / replicas;
-  const double transfer = costs.settings->communication ? 2.0 / (costs.bandwidth * replicas) : 0.0;
+  const double links = costs.settings->boundary == BoundaryCost::Whole ? 1.0 : replicas;
+  const double transfer = costs.settings->communication ? 2.0 / (costs.bandwidth * links) : 0.0;
   const double output = j + 1 == states.count ? 0.0 : states.traffic[j];
   const double parameters = states.parameters[j];
   for (std::size_t k = 0; k < j; ++k) {
-    const double busy = (times[k + 1] + sync * (parameters - states.parameters[k])) * share;
+    const double busy = round_time(how, times[k + 1], sync * (parameters - states.parameters[k])) * share;
     const double boundary = transfer * (states.traffic[k] > output ? states.traffic[k] : output);
     row[k] = busy > boundary ? busy : boundary;
   }
@@ -101,7 +114,8 @@ double as_one_stage(const LevelCosts& costs, std::size_t start, std::size_t j, s
   const auto replicas = static_cast<double>(r);
   const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
   const double sync = 4.0 * (replicas - 1.0) * parameters / (costs.bandwidth * replicas);
-  return (segment_time(costs, start, j, r, d) + sync / costs.below_members) / replicas;
+  const double time = segment_time(costs, start, j, r, d);
+  return round_time(costs.settings->synchronisation, time, sync / costs.below_members) / replicas;
 }
 
 void fill_rows(const LevelCosts& costs, std::size_t j, double* rows) {
@@ -111,7 +125,12 @@ void fill_rows(const LevelCosts& costs, std::size_t j, double* rows) {
   for (std::size_t r = first_rank; r <= costs.members; ++r) {
     for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
       const double* times = costs.below.empty() ? compute.data() : costs.times(q, costs.members - r).row(j);
-      fill_row(costs, j, q, r, times, rows + costs.row_index(q, r) * whole_blocks(j));
+      double* row = rows + costs.row_index(q, r) * whole_blocks(j);
+      if (costs.settings->synchronisation == Synchronisation::Added) {
+        fill_row<Synchronisation::Added>(costs, j, q, r, times, row);
+      } else {
+        fill_row<Synchronisation::Overlapped>(costs, j, q, r, times, row);
+      }
     }
   }
 }

@@ -48,6 +48,12 @@ struct LevelCosts {
   }
 };
 
+/// The time of a round of replicas that compute and synchronise for these times.
+[[nodiscard]] inline double round_time(Synchronisation how, double compute, double synchronisation) {
+  if (how == Synchronisation::Added) return compute + synchronisation;
+  return compute > synchronisation ? compute : synchronisation;
+}
+
 /// Whether K's set is a strict subset of J's.
 [[nodiscard]] bool precedes(const DownSets& states, std::size_t k, std::size_t j);
 

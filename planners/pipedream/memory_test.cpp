@@ -52,25 +52,30 @@ Bytes crossing_bytes(const DownSets& states, const std::vector<BitEdge>& edges, 
   return sum;
 }
 
-/// The bytes that the memory ledger counts for a stage apart from weights and stashes.
-double fixed_bytes(const PlanRequest& request, const DownSets& states, const std::vector<BitEdge>& edges,
-                   std::size_t start, std::size_t end, Consumers consumers) {
+/// The work of the stage (start, end], without times where nothing is recomputed.
+StageProgram stage_work(const LayerGraph& graph, const DownSets& states, std::size_t start, std::size_t end,
+                        const MemoryChoices& choices) {
+  Stage stage;
+  stage.layers = layers_between(states, start, end);
+  if (choices.recompute) {
+    apply(choices, stage);
+    return stage_program(graph, stage);
+  }
   StageProgram work;
-  for (LayerId id : layers_between(states, start, end)) {
-    const Layer& layer = request.graph.layers[id];
+  for (LayerId id : stage.layers) {
+    const Layer& layer = graph.layers[id];
     work.parameters += layer.parameters;
     work.workspace = std::max(work.workspace, layer.workspace);
   }
-  const Bytes boundary = crossing_bytes(states, edges, start, end, consumers);
-  const StaticMemory held = static_memory(request.training, work, 0, boundary, {});
-  return static_cast<double>(peak_memory(held, work, 0, {}).value());
+  return work;
 }
 
 /// The weight versions and microbatches in flight that the schedule gives to a stage of `replicas` replicas, with all
 /// `downstream` replicas as one further stage. For a periodic schedule they depend on the times of the stages, which
 /// are not known yet; there the numbers in flight of PipeDream's order are taken, with the two weight versions of a
 /// periodic schedule.
-Copies schedule_copies(const PlanRequest& request, std::int64_t replicas, std::int64_t downstream) {
+Copies schedule_copies(const PlanRequest& request, const MemoryChoices& choices, std::int64_t replicas,
+                       std::int64_t downstream) {
   const bool is_periodic = request.schedule.name == "1f1b-star";
   Plan plan;
   plan.schedule = is_periodic ? ScheduleChoice{"pipedream", {}} : request.schedule;
@@ -80,15 +85,22 @@ Copies schedule_copies(const PlanRequest& request, std::int64_t replicas, std::i
     Stage& stage = plan.stages.emplace_back();
     stage.layers.emplace_back(plan.stages.size() - 1);  // different layers, as stages of the same layers share a ring
     for (std::int64_t i = 0; i < count; ++i) stage.replicas.emplace_back(DeviceId(next_device++));
+    stage.in_flight = choices.in_flight;
   };
   add_stage(replicas);
   if (downstream > 0) add_stage(downstream);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
-  const std::int64_t versions = is_periodic ? kPeriodicWeightVersions : program.weight_versions.front();
+  std::int64_t versions = is_periodic ? kPeriodicWeightVersions : program.weight_versions.front();
+  if (choices.weight_versions) versions = std::min(versions, *choices.weight_versions);
   return {static_cast<double>(versions), static_cast<double>(program.in_flight.front())};
 }
 
 }  // namespace
+
+void apply(const MemoryChoices& choices, Stage& stage) {
+  if (choices.recompute) stage.memory = {Recompute{stage.layers}};
+  stage.in_flight = choices.in_flight;
+}
 
 MemoryTest original_memory_test(Bytes limit) {
   MemoryTest test;
@@ -100,17 +112,22 @@ MemoryTest original_memory_test(Bytes limit) {
   return test;
 }
 
-MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states, Consumers consumers) {
+MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states, const MemoryChoices& choices,
+                              Consumers consumers) {
   MemoryTest test;
   test.whole_pipeline = true;
   test.capacity = static_cast<double>(smallest_capacity(request.platform).value());
-  test.copies = [&request](std::int64_t replicas, std::int64_t downstream) {
-    return schedule_copies(request, replicas, downstream);
+  test.copies = [&request, choices](std::int64_t replicas, std::int64_t downstream) {
+    return schedule_copies(request, choices, replicas, downstream);
   };
   const std::vector<BitEdge> edges = bit_edges(request.graph, states);
   for (std::size_t end = 0; end < states.count; ++end) {
     for (std::size_t k = 0; k <= end; ++k) {
-      test.fixed.push_back(fixed_bytes(request, states, edges, k - 1, end, consumers));
+      const StageProgram work = stage_work(request.graph, states, k - 1, end, choices);
+      const Bytes boundary = crossing_bytes(states, edges, k - 1, end, consumers);
+      const StaticMemory held = static_memory(request.training, work, 0, boundary, {});
+      test.fixed.push_back(static_cast<double>(peak_memory(held, work, 0, {}).value()));
+      if (choices.recompute) test.stash.push_back(static_cast<double>(work.stash().value()));
     }
   }
   return test;

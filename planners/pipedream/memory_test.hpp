@@ -3,11 +3,23 @@
 #include "planners/pipedream/recurrence.hpp"
 #include "planners/planner.hpp"
 
+#include <cstdint>
+#include <optional>
+
 namespace stagecraft::pipedream {
 
 /// The memory test of the original program: ceil(devices downstream / replicas) versions of the weights and the stash.
 /// For the last stage of a level that is zero, so it always passes, and so does pure data parallelism.
 [[nodiscard]] MemoryTest original_memory_test(Bytes limit);
+
+/// What all stages of a plan do to need less memory.
+struct MemoryChoices {
+  bool recompute = false;                       ///< every stage runs its forward again before its backward
+  std::optional<std::int64_t> weight_versions;  ///< the most that a stage keeps
+  std::optional<std::int64_t> in_flight;        ///< the most microbatches in flight on a replica
+};
+/// **Requires** a stage with all its layers.
+void apply(const MemoryChoices& choices, Stage& stage);
 
 /// How to count tensors that several later stages need. Each of these stages needs a buffer for the tensor, but their
 /// number is not known while the stage is chosen.
@@ -16,9 +28,12 @@ enum class Consumers {
   Every,  ///< one stage for each edge, the most possible: never accepts a stage that would not fit
 };
 
-/// The shared memory ledger for a stage of the request's schedule, on a device with the smallest capacity.
+/// The shared memory ledger for a stage of the request's schedule, on a device with the smallest capacity. With a cap
+/// on microbatches in flight it does not know how much the caps of earlier stages lower the stage's own number, so it
+/// may refuse a stage that would fit.
 /// **Cost** O(states² · (layers + edges)).
-[[nodiscard]] MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states, Consumers consumers);
+[[nodiscard]] MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states,
+                                            const MemoryChoices& choices, Consumers consumers);
 /// The number of steps that `ledger_memory_test` takes.
 [[nodiscard]] double ledger_test_work(const PlanRequest& request, std::size_t state_count);
 

@@ -1,3 +1,5 @@
+#include "planners/pipedream/chosen_states.hpp"
+#include "planners/pipedream/claim.hpp"
 #include "planners/pipedream/down_sets.hpp"
 #include "planners/pipedream/memory_test.hpp"
 #include "planners/pipedream/options.hpp"
@@ -5,14 +7,13 @@
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
-#include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace stagecraft {
@@ -22,23 +23,13 @@ extern const PlannerInfo pipedream_planner;
 namespace pipedream {
 namespace {
 
-DownSets require_states(const PlanRequest& request, const Settings& settings) {
-  const auto max_states = static_cast<std::size_t>(request.options.count("max_states"));
-  std::optional<DownSets> states = enumerate_down_sets(request.graph, max_states);
-  if (states) return std::move(*states);
-  throw InputError("the graph has more than " + std::to_string(max_states) +
-                       " states (option max_states), whose tables would need more than " +
-                       format_number(std::ceil(transitions(max_states, settings))) + " transitions",
-                   {}, "merge the layers of parallel branches, or raise max_states and max_work");
-}
-
-void require_work(const PlanRequest& request, std::size_t states, double work) {
-  require_affordable({.what = "the tables of " + std::to_string(states) + " states",
-                      .steps = work,
-                      .unit = "transitions",
-                      .remedy = "merge the layers of parallel branches, plan for fewer devices"},
-                     {.steps = request.options.number("max_work"), .option = "max_work"});
-}
+/// What is planned: the request in PipeDream's terms.
+struct Problem {
+  const PlanRequest& request;
+  LayerGraph graph;  ///< with the recomputation in the backward
+  MemoryChoices choices;
+  Settings settings;
+};
 
 /// Gives each segment its devices: the next `replicas` members of its level. A level occurs several times if a segment
 /// of the level above has several members; `places` are the first devices of its occurrences, and each of them gets a
@@ -64,33 +55,70 @@ void place(const DownSets& states, const std::vector<Segment>& segments, const s
   }
 }
 
-Planned planned(const PlanRequest& request, const DownSets& states, const Settings& settings, const Answer& answer) {
-  Planned result{empty_plan(pipedream_planner, request), {}};
-  const std::size_t outermost = settings.levels.empty() ? 0 : settings.levels.size() - 1;
-  place(states, answer.segments, settings.levels, outermost, {0}, result.plan.stages);
-  result.plan.predicted = claimed_figures(result.plan, Seconds(answer.period), 1);
+/// Keeps at most the chosen number of weight versions on every stage. A backward then uses the weights of its forward
+/// only if no more than one update comes between them.
+void limit_weight_versions(const Problem& problem, Plan& plan) {
+  if (!problem.choices.weight_versions) return;
+  const ScheduleProgram program = require_schedule(problem.request.graph, problem.request.platform, plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (program.weight_versions[s] > *problem.choices.weight_versions) {
+      plan.stages[s].weight_versions = problem.choices.weight_versions;
+    }
+  }
+}
+
+/// PipeDream's NOAM: the microbatches that it admits for each replica of the first stage.
+std::int64_t noam(const Plan& plan) {
+  std::size_t devices = 0;
+  for (const Stage& stage : plan.stages) devices += stage.replicas.size();
+  const std::size_t first = plan.stages.front().replicas.size();
+  return static_cast<std::int64_t>((devices + first - 1) / first);
+}
+
+Detail::Record details_of(const Problem& problem, const DownSets& states, const Answer& answer, const Plan& plan) {
+  const Settings& settings = problem.settings;
   Detail::List levels;
   for (const Level& level : settings.levels) {
     levels.emplace_back(
         Detail::Record{{"members", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
   }
-  result.details = {{"claimed_period_s", answer.period},
-                    {"data_parallel_s", data_parallel_time(states, settings)},
-                    {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
-                    {"states", static_cast<std::int64_t>(states.count)},
-                    {"levels", std::move(levels)},
-                    {"time_factor", settings.time_factor},
-                    {"memory_bytes", smallest_capacity(request.platform).value()}};
+  return {{"claimed_period_s", answer.period},
+          {"data_parallel_s", data_parallel_time(states, settings)},
+          {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
+          {"noam", noam(plan)},
+          {"states", static_cast<std::int64_t>(states.count)},
+          {"width", static_cast<std::int64_t>(states.width)},
+          {"levels", std::move(levels)},
+          {"time_factor", settings.time_factor},
+          {"memory_bytes", smallest_capacity(problem.request.platform).value()}};
+}
+
+Planned planned(const Problem& problem, const DownSets& states, const Answer& answer) {
+  const Settings& settings = problem.settings;
+  Planned result{empty_plan(pipedream_planner, problem.request), {}};
+  Plan& plan = result.plan;
+  const std::size_t outermost = settings.levels.empty() ? 0 : settings.levels.size() - 1;
+  place(states, answer.segments, settings.levels, outermost, {0}, plan.stages);
+  for (Stage& stage : plan.stages) apply(problem.choices, stage);
+  limit_weight_versions(problem, plan);
+  plan.predicted = claim(plan, states, settings, answer);
+  result.details = details_of(problem, states, answer, plan);
+  if (states.width > 0) {
+    result.notes.push_back("the graph has too many down-sets; this plan is the best on " +
+                           std::to_string(states.count) + " of them, at most " + std::to_string(states.width) +
+                           " of each size");
+  }
   return result;
 }
 
 /// Whether planning again, including the enumeration of down-sets, would keep the user waiting.
 bool takes_long(const DownSets& states, const Settings& settings) {
   const double enumerated = static_cast<double>(states.count) * static_cast<double>(states.order.size());
-  return transitions(states.count, settings) + enumerated > kMostTransitionsToRepeat;
+  return states.width > 0 || transitions(states.count, settings) + enumerated > kMostTransitionsToRepeat;
 }
 
-Infeasible nothing_found(const PlanRequest& request, const DownSets& states, const Settings& settings) {
+Infeasible nothing_found(const Problem& problem, const DownSets& states) {
+  const Settings& settings = problem.settings;
   if (settings.memory == nullptr) {
     return {"the model has too few states for a straight pipeline over all devices",
             {},
@@ -106,8 +134,8 @@ Infeasible nothing_found(const PlanRequest& request, const DownSets& states, con
                   "memory_test=none plans without this test"};
   if (takes_long(states, settings)) return none;
   Bytes largest(1);
-  for (DeviceId device : indices(request.platform.devices)) {
-    largest = std::max(largest, request.platform.kind(device).memory);
+  for (DeviceId device : indices(problem.request.platform.devices)) {
+    largest = std::max(largest, problem.request.platform.kind(device).memory);
   }
   none.search = MemorySearch{largest * 2};
   return none;
@@ -115,10 +143,11 @@ Infeasible nothing_found(const PlanRequest& request, const DownSets& states, con
 
 /// Plans without a memory test or with that of the original program. The plan may not fit in memory; the simulation or
 /// `stagecraft check` tells.
-PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Settings& settings) {
-  const Answer answer = optimize(states, settings);
-  if (answer.segments.empty()) return nothing_found(request, states, settings);
-  Planned result = planned(request, states, settings, answer);
+PlanResult plan_by(const Problem& problem, const DownSets& states) {
+  const PlanRequest& request = problem.request;
+  const Answer answer = optimize(states, problem.settings);
+  if (answer.segments.empty()) return nothing_found(problem, states);
+  Planned result = planned(problem, states, answer);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, result.plan);
   result.plan.pattern = program.pattern;
   result.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, result.plan, program);
@@ -128,21 +157,23 @@ PlanResult plan_by(const PlanRequest& request, const DownSets& states, const Set
 /// Plans within the memory ledger. First tries the best pipeline without a memory test; if it passes the ledger it is
 /// the answer, because a test only removes choices. Otherwise tests each stage during the search, first with a lower
 /// bound of its memory and then with an upper bound. A plan that is returned has passed the ledger of the whole plan.
-PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states, Settings settings) {
-  const Answer free = optimize(states, settings);
-  if (free.segments.empty()) return nothing_found(request, states, settings);
-  PlanResult first = judged(request, planned(request, states, settings, free));
+PlanResult plan_within_ledger(Problem& problem, DownSets& states) {
+  const PlanRequest& request = problem.request;
+  const Answer free = optimize(states, problem.settings);
+  if (free.segments.empty()) return nothing_found(problem, states);
+  PlanResult first = judged(request, planned(problem, states, free));
   if (std::holds_alternative<Planned>(first)) return first;
-  const bool is_long = takes_long(states, settings);
+  const bool is_long = takes_long(states, problem.settings);
   for (const Consumers consumers : {Consumers::One, Consumers::Every}) {
     MemoryTest test;
     test.whole_pipeline = true;
-    settings.memory = &test;
-    require_work(request, states.count, transitions(states.count, settings) + ledger_test_work(request, states.count));
-    test = ledger_memory_test(request, states, consumers);
-    const Answer answer = optimize(states, settings);
+    problem.settings.memory = &test;
+    restrict_states(request, problem.graph, problem.settings, states);
+    test = ledger_memory_test(request, states, problem.choices, consumers);
+    const Answer answer = optimize(states, problem.settings);
+    problem.settings.memory = nullptr;
     if (answer.segments.empty()) break;
-    PlanResult result = judged(request, planned(request, states, settings, answer));
+    PlanResult result = judged(request, planned(problem, states, answer));
     if (std::holds_alternative<Planned>(result)) return result;
   }
   Infeasible none = std::get<Infeasible>(first);
@@ -156,26 +187,57 @@ PlanResult plan_within_ledger(const PlanRequest& request, const DownSets& states
   return none;
 }
 
-PlanResult plan_with_test(const PlanRequest& request, const DownSets& states, Settings settings) {
-  const std::string& memory = request.options.word("memory_test");
-  if (memory == "ledger") return plan_within_ledger(request, states, settings);
-  const MemoryTest original = original_memory_test(smallest_capacity(request.platform));
-  if (memory == "original") settings.memory = &original;
-  return plan_by(request, states, settings);
+PlanResult plan_with_test(Problem& problem, DownSets& states) {
+  const std::string& memory = problem.request.options.word("memory_test");
+  if (memory == "ledger") return plan_within_ledger(problem, states);
+  const MemoryTest original = original_memory_test(smallest_capacity(problem.request.platform));
+  if (memory == "original") problem.settings.memory = &original;
+  PlanResult result = plan_by(problem, states);
+  problem.settings.memory = nullptr;
+  return result;
 }
 
-PlanResult plan_pipedream(const PlanRequest& request) {
-  (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
+/// All devices as one level, at the bandwidth of the slowest one.
+std::vector<Level> flattened(const std::vector<Level>& levels) {
+  if (levels.empty()) return {};
+  Level all = levels.front();
+  for (const Level& level : std::span(levels).subspan(1)) {
+    all.count *= level.count;
+    all.bandwidth = std::min(all.bandwidth, level.bandwidth);
+  }
+  return {all};
+}
+
+Settings settings_of(const PlanRequest& request) {
   Settings settings;
   settings.levels = levels(request.platform);
+  if (request.options.word("levels") == "flat") settings.levels = flattened(settings.levels);
+  if (request.options.word("synchronisation") == "overlapped") settings.synchronisation = Synchronisation::Overlapped;
+  if (request.options.word("boundary") == "whole") settings.boundary = BoundaryCost::Whole;
   settings.time_factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
   settings.communication = request.options.word("communication") == "on";
   settings.straight = request.options.flag("straight");
   settings.use_fewer = request.options.flag("use_fewer");
-  const DownSets states = require_states(request, settings);
-  require_work(request, states.count, transitions(states.count, settings));
-  PlanResult result = plan_with_test(request, states, settings);
-  if (auto* none = std::get_if<Infeasible>(&result)) none->is_costly = takes_long(states, settings);
+  return settings;
+}
+
+MemoryChoices choices_of(const PlanRequest& request) {
+  MemoryChoices choices;
+  choices.recompute = request.options.word("recompute") == "stage";
+  if (request.options.word("weight_versions") == "2") choices.weight_versions = 2;
+  if (request.options.count("in_flight") > 0) choices.in_flight = request.options.count("in_flight");
+  return choices;
+}
+
+PlanResult plan_pipedream(const PlanRequest& request) {
+  (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
+  Problem problem{request, request.graph, choices_of(request), settings_of(request)};
+  if (problem.choices.recompute) {
+    for (Layer& layer : problem.graph.layers) layer.backward += layer.forward;
+  }
+  DownSets states = choose_states(request, problem.graph, problem.settings);
+  PlanResult result = plan_with_test(problem, states);
+  if (auto* none = std::get_if<Infeasible>(&result)) none->is_costly = takes_long(states, problem.settings);
   return result;
 }
 
@@ -183,15 +245,37 @@ PlanResult plan_pipedream(const PlanRequest& request) {
 }  // namespace pipedream
 
 std::vector<OptionInfo> pipedream::options() {
-  return {{"communication", std::string("on"), "whether transfers between stages take time", {"on", "off"}},
+  return {{"levels",
+           std::string("hierarchical"),
+           "plan inside a node first and then over nodes, or for all devices at the smallest bandwidth",
+           {"hierarchical", "flat"}},
+          {"synchronisation",
+           std::string("added"),
+           "add the synchronisation of replicas to their computation, or let the longer of the two count",
+           {"added", "overlapped"}},
+          {"boundary",
+           std::string("divided"),
+           "divide the bytes of a boundary by the replicas after it, or charge all of them",
+           {"divided", "whole"}},
+          {"communication", std::string("on"), "whether transfers between stages take time", {"on", "off"}},
           {"straight", false, "put every stage on one device, without replicas"},
           {"memory_test",
            std::string("ledger"),
            "memory test of a stage: the shared ledger, the formula of the original program, or none",
            {"ledger", "original", "none"}},
           {"use_fewer", false, "devices may be left idle if that is faster"},
-          {"max_states", kMostDownSets, "refuse graphs with more down-sets", {}, 1, 1e9},
-          {"max_work", kMostTransitions, "refuse problems with more transitions", {}, 1}};
+          {"recompute",
+           std::string("none"),
+           "what the backward recomputes: nothing, or the whole stage",
+           {"none", "stage"}},
+          {"weight_versions",
+           std::string("all"),
+           "weight versions of a stage: all that the schedule implies, or at most two, as in PipeDream-2BW",
+           {"all", "2"}},
+          {"in_flight", std::int64_t{0}, "most microbatches in flight on a replica; 0: as the schedule says", {}, 0},
+          {"compress", true, "plan on part of the down-sets where all of them exceed max_states or max_work"},
+          {"max_states", kMostDownSets, "most down-sets", {}, 1, 1e9},
+          {"max_work", kMostTransitions, "most transitions", {}, 1}};
 }
 
 const PlannerInfo pipedream_planner{

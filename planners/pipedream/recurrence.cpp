@@ -251,7 +251,7 @@ double data_parallel_time(const DownSets& states, const Settings& settings) {
     const double members = level.count;
     const double sync =
         4.0 * (members - 1.0) * states.parameters[states.count - 1] / (level.bandwidth.value() * members);
-    time = (time + sync / below_members) / members;
+    time = round_time(settings.synchronisation, time, sync / below_members) / members;
     below_members = members;
   }
   return time;

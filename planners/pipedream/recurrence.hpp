@@ -20,22 +20,38 @@ struct Copies {
   double stashes = 0.0;
 };
 
-/// The memory test of a stage (K, J]: one replica holds fixed(K, J) + copies.weights × Par + copies.stashes × Act
-/// bytes, and may hold at most `capacity`.
+/// The memory test of a stage (K, J]: one replica holds fixed(K, J) + copies.weights × Par + copies.stashes × stash(K,
+/// J) bytes, and may hold at most `capacity`.
 struct MemoryTest {
   double capacity = std::numeric_limits<double>::infinity();
   /// The copies of a replica of a stage with `replicas` devices and `downstream` devices after it.
   std::function<Copies(std::int64_t replicas, std::int64_t downstream)> copies;
   /// The part that does not depend on copies. **Shape** entry J * (J + 1) / 2 + K + 1, K from -1 ("nothing"); empty: 0.
   std::vector<double> fixed;
+  /// What a microbatch keeps. **Shape** as `fixed`; empty: Act, the sum over the layers.
+  std::vector<double> stash;
   /// Whether devices are counted over the whole pipeline, through all levels. Otherwise they are counted within one
   /// level, and each level is tested with its own segments, as in the original program.
   bool whole_pipeline = false;
 };
 
+/// How the computation of a stage and the synchronisation of its replicas share a round.
+enum class Synchronisation {
+  Added,       ///< one after the other, as in the authors' program
+  Overlapped,  ///< at the same time, as in the paper: the longer of the two counts
+};
+
+/// What a boundary costs.
+enum class BoundaryCost {
+  Divided,  ///< its bytes divided by the replicas of the later stage, as in the authors' program
+  Whole,    ///< all its bytes over one link, as in the paper
+};
+
 struct Settings {
   std::vector<Level> levels;  ///< innermost first; empty: one device
   double time_factor = 1.0;   ///< relative to the times of the profile
+  Synchronisation synchronisation = Synchronisation::Added;
+  BoundaryCost boundary = BoundaryCost::Divided;
   bool communication = true;  ///< whether transfers between stages take time
   bool straight = false;      ///< whether every stage has only one device
   bool use_fewer = false;     ///< whether devices of a level may be left idle
@@ -66,6 +82,7 @@ struct Answer {
 ///   A(K..J, r) = min of [T(K..J) + (4 (r-1) Par / (B r)) / w] / r        one stage on r members
 ///                and over K ⊂ k ⊂ J, q < r of the largest of A(K..k, r - q),
 ///                    [T(k..J) + 4 (q-1) Par / (B q)] / q, 2 O_k / (B q) and, unless J ends the model, 2 O_J / (B q).
+/// With overlapped synchronisation both sums in brackets are maxima; with whole boundaries their q is 1.
 /// For a fixed K, J goes up, because A(K..J, ·) needs only A(K..k, ·) of smaller sets k. Levels go from the innermost
 /// to the outermost one; only there K is fixed. The stages are found by computing the rows of a segment once more and
 /// taking, from the last stage back, the first (k, q) that gives the smallest value.
@@ -81,7 +98,7 @@ struct Answer {
 [[nodiscard]] double transitions(std::size_t state_count, const Settings& settings);
 
 /// The time of pure data parallelism: t ← (t + 4 (M-1) Par / (B M w)) / M for each level, from t = C of the whole
-/// model.
+/// model. With overlapped synchronisation the sum is a maximum.
 [[nodiscard]] double data_parallel_time(const DownSets& states, const Settings& settings);
 
 }  // namespace stagecraft::pipedream

@@ -14,12 +14,14 @@ namespace stagecraft {
 struct ContiguousAnswer {
   std::vector<ChainStage> stages;  ///< in chain order, on devices 0, 1, 2, …
   Ticks period = 0;
+  bool is_exact = true;  ///< false if `CutSearch` had to drop labels; then there may be a better cut
 };
 
-/// The contiguous cut with the smallest least period, exact to the tick, if each stage may hold `capacity`; none if no
-/// cut fits with any period. Of several such cuts it is one with the fewest stages, and always the same one.
+/// The contiguous cut of the chain's order with the smallest least period, exact to the tick, if each stage may hold
+/// `capacity`; none if no cut fits with any period. Of several such cuts it is one with the fewest stages, and always
+/// the same one.
 /// **Cost** O(layers² · devices) for each of some 10 to 40 periods at worst; far less if loads or memory keep stages
-/// short.
+/// short. On a graph times the labels of a state (`CutSearch`).
 [[nodiscard]] std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capacity);
 
 /// The same with the chain's capacity.

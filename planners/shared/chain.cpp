@@ -68,7 +68,8 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       copies_(order_.size() + 1),
       stash_(order_.size() + 1),
       transfer_(order_.size() + 1),
-      buffers_(order_.size() + 1) {
+      crossings_(request.graph, order_),
+      boundary_buffers_(device_count_ > 1 ? request.training.boundary_buffers : 0) {
   const DeviceKind& updater = slowest_updater(request.platform, request.training);
   const double factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
   const LayerTotals sums = totals(request.graph);
@@ -91,7 +92,6 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
   const std::vector<Bytes> crossing = crossing_bytes(request.graph, order_);
   for (std::size_t cut = 1; cut < order_.size(); ++cut) {
     transfer_[cut] = ticks_up(std::min(crossing[cut] / bandwidth, to_seconds(kLongestTransfer)));
-    buffers_[cut] = crossing[cut] * request.training.boundary_buffers;
   }
 }
 
@@ -100,11 +100,17 @@ Bytes Chain::workspace(std::size_t begin, std::size_t end) const {
   return std::max(workspace_[row][begin], workspace_[row][end - (std::size_t{1} << row)]);
 }
 
-std::int64_t Chain::most_in_flight(std::size_t begin, std::size_t end, Bytes capacity) const {
-  const Bytes room = capacity - memory(begin, end, 0);
+std::int64_t Chain::most_in_flight(std::size_t begin, std::size_t end, Bytes buffers, Bytes capacity) const {
+  const Bytes room = capacity - memory(begin, end, 0, buffers);
   if (room < Bytes(0)) return 0;
   const Bytes each = stash(begin, end);
   return each > Bytes(0) ? room.value() / each.value() : std::numeric_limits<std::int64_t>::max();
+}
+
+std::vector<Bytes> stage_buffers(const Chain& chain, std::span<const ChainStage> stages) {
+  std::vector<Bytes> bytes = exchanged_bytes(chain.crossings(), stages);
+  for (Bytes& each : bytes) each = chain.buffers(each);
+  return bytes;
 }
 
 std::vector<ChainResource> resources_of(const Chain& chain, std::span<const ChainStage> stages) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "planners/shared/crossings.hpp"
 #include "planners/shared/limits.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/ticks.hpp"
@@ -17,19 +18,12 @@ namespace stagecraft {
 /// of cuts do not overflow.
 inline constexpr Ticks kLongestTransfer = Ticks{1} << 48;
 
-/// Layers [begin, end) of a chain, by position, on one of the devices.
-struct ChainStage {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  std::uint32_t device = 0;
-  friend bool operator==(const ChainStage&, const ChainStage&) = default;
-};
-
 /// A model as a chain and a platform as equal devices, as planners of periodic schedules see them. Layers are in
 /// canonical order and take the time of the slowest device; any two devices are joined by one half-duplex link of the
 /// smallest bandwidth; each device has the memory of the smallest one. Every duration is rounded up to a tick. A
-/// backward includes the optimizer's step if the platform says how long it takes. At a cut, each tensor that crosses it
-/// is sent once, with the size of its largest edge.
+/// backward includes the optimizer's step if the platform says how long it takes. Each tensor that crosses a cut is
+/// sent over it once, with the size of its largest edge. Which stages hold buffers for it is for the `Crossings` to
+/// say.
 class Chain {
  public:
   /// **Throws** InputError if a device's speed is not known, two devices are not connected or the layers take longer
@@ -51,20 +45,22 @@ class Chain {
   [[nodiscard]] Bytes stash(std::size_t begin, std::size_t end) const { return stash_[end] - stash_[begin]; }
   /// The largest workspace of one of the layers.
   [[nodiscard]] Bytes workspace(std::size_t begin, std::size_t end) const;
-  /// Weights, gradients and optimizer state, without buffers.
+  /// Weights, gradients and optimizer state.
   [[nodiscard]] Bytes copies(std::size_t begin, std::size_t end) const { return copies_[end] - copies_[begin]; }
-  /// The memory of a stage that has other devices on both sides, as the memory ledger counts it.
-  [[nodiscard]] Bytes memory(std::size_t begin, std::size_t end, std::int64_t in_flight) const {
-    return copies(begin, end) + buffers_[begin] + buffers_[end] + stash(begin, end) * in_flight + workspace(begin, end);
+  /// The memory of a stage, as the memory ledger counts it.
+  [[nodiscard]] Bytes memory(std::size_t begin, std::size_t end, std::int64_t in_flight, Bytes buffers) const {
+    return copies(begin, end) + buffers + stash(begin, end) * in_flight + workspace(begin, end);
   }
   /// The largest number of microbatches in flight with which that stage holds at most `capacity`; 0 if not even one
   /// fits.
-  [[nodiscard]] std::int64_t most_in_flight(std::size_t begin, std::size_t end, Bytes capacity) const;
+  [[nodiscard]] std::int64_t most_in_flight(std::size_t begin, std::size_t end, Bytes buffers, Bytes capacity) const;
+  /// The buffers of a stage that exchanges that many bytes with stages on other devices.
+  [[nodiscard]] Bytes buffers(Bytes exchanged) const { return exchanged * boundary_buffers_; }
+  [[nodiscard]] const Crossings& crossings() const { return crossings_; }
 
   // The cut before layer `at`; all are 0 at both ends of the chain.
   [[nodiscard]] Ticks transfer(std::size_t at) const { return transfer_[at]; }  ///< one way, at most `kLongestTransfer`
   [[nodiscard]] Ticks cut_load(std::size_t at) const { return 2 * transfer_[at]; }
-  [[nodiscard]] Bytes buffers(std::size_t at) const { return buffers_[at]; }  ///< on either side
 
  private:
   std::vector<LayerId> order_;
@@ -76,7 +72,8 @@ class Chain {
   std::vector<Bytes> stash_;
   std::vector<std::vector<Bytes>> workspace_;  // [i][l]: the largest workspace of 2^i layers from l on
   std::vector<Ticks> transfer_;
-  std::vector<Bytes> buffers_;
+  Crossings crossings_;
+  std::int64_t boundary_buffers_;
 };
 
 /// **Throws** InputError if one microbatch takes `kLongestChain` or longer for all layers on one device.
@@ -85,6 +82,9 @@ void require_countable(const LayerGraph& graph, Seconds all);
 /// `cut_bytes` extended by the two ends of the order, where nothing crosses. **Shape** layers + 1; entry i is the cut
 /// before layer i.
 [[nodiscard]] std::vector<Bytes> crossing_bytes(const LayerGraph& graph, const std::vector<LayerId>& order);
+
+/// The buffers of each stage.
+[[nodiscard]] std::vector<Bytes> stage_buffers(const Chain& chain, std::span<const ChainStage> stages);
 
 /// The resources of contiguous stages: stage, cut, …, stage.
 [[nodiscard]] std::vector<ChainResource> resources_of(const Chain& chain, std::span<const ChainStage> stages);

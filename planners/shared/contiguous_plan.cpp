@@ -23,30 +23,23 @@ PlanResult judged_answer(const PlannerInfo& planner, const PlanRequest& request,
   planned.details = {{"period_s", to_seconds(answer.period).value()}, {"in_flight", std::move(in_flight)}};
   const Detail::Record figures = chain_figures(request, chain);
   planned.details.insert(planned.details.end(), figures.begin(), figures.end());
+  if (!answer.is_exact) {
+    planned.notes.emplace_back("the tensors of too many layers branch to look at all cuts; there may be a better one");
+  }
   return judged(request, std::move(planned));
 }
 
-/// The best cut by the chain's formula that also passes the memory ledger. On a chain of equal devices that is the
-/// first one found. On a graph the ledger may count more memory than the formula. Then the capacity for the formula is
-/// lowered by what is lacking, by at least a step that doubles each time, until the cut fits. If no cut is left, the
-/// cut that needs the least memory by the formula is tried last, because the ledger may also count less.
+/// The best cut. If no cut fits the smallest device, the one that needs the least memory is tried, because it may fit
+/// where devices have unequal memory.
 PlanResult plan_within(const PlannerInfo& planner, const PlanRequest& request, const Chain& chain) {
-  constexpr std::int64_t kFirstStep = 4096;  // the first step is at least this fraction (1/4096) of the capacity
-  Bytes capacity = chain.capacity();
-  Bytes step(chain.capacity().value() / kFirstStep);
-  while (const std::optional<ContiguousAnswer> answer = best_contiguous(chain, capacity)) {
-    PlanResult result = judged_answer(planner, request, chain, *answer);
-    if (std::holds_alternative<Planned>(result)) return result;
-    capacity -= std::max(step, std::get<Infeasible>(result).excess);
-    step = step * 2;
-  }
-  const std::optional<ContiguousAnswer> roomiest = best_contiguous(chain, least_capacity(chain));
-  STAGECRAFT_CHECK(roomiest.has_value(), "a cut fits into the least capacity");
-  return judged_answer(planner, request, chain, *roomiest);
+  std::optional<ContiguousAnswer> answer = best_contiguous(chain);
+  if (!answer) answer = best_contiguous(chain, least_capacity(chain));
+  STAGECRAFT_CHECK(answer.has_value(), "a cut fits into the least capacity");
+  return judged_answer(planner, request, chain, *answer);
 }
 
 void require_states(std::size_t layers, std::size_t devices) {
-  constexpr double kState = 24.0;  // bytes
+  constexpr double kState = 96.0;  // bytes
   require_affordable(
       {.what = "the table of " + std::to_string(layers) + " layers on " + std::to_string(devices) + " devices",
        .bytes = kState * static_cast<double>(layers) * static_cast<double>(std::min(layers, devices)),
@@ -63,8 +56,8 @@ PlanResult contiguous_plan(const PlannerInfo& planner, const PlanRequest& reques
     none->reason = "no contiguous stages fit; in the cut that needs the least memory, " + none->reason;
     none->hint =
         "'1f1b-star' keeps two copies of the weights; a synchronous schedule or recomputation needs less memory";
-    // On a chain of equal devices this is the least memory. On a graph another cut may fit with less, so it is only
-    // where the search starts.
+    // With equal devices this is the least memory. Otherwise another cut may fit with less, so it is only where the
+    // search starts.
     none->search = MemorySearch{*std::exchange(none->smallest_memory, std::nullopt)};
   }
   return result;

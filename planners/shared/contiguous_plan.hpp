@@ -7,7 +7,7 @@ namespace stagecraft {
 /// The contiguous stages that fit in memory and have the least period under 1F1B*, as a plan of `planner`.
 /// **Requires** a request for schedule `1f1b-star`.
 /// **Throws** InputError as `Chain`, and for tables of more than 1 GiB.
-/// **Cost** as `best_contiguous`; a few times that if the ledger counts more than the chain's formula.
+/// **Cost** as `best_contiguous`.
 [[nodiscard]] PlanResult contiguous_plan(const PlannerInfo& planner, const PlanRequest& request);
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/device_peaks.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -120,8 +121,19 @@ Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& r
                      quote(platform.devices[slowest.apart->second].name) + " of platform " + quote(platform.spec.name) +
                      " are not connected");
   }
-  const auto replicas = static_cast<double>(ring.size());
-  return bytes / slowest.bandwidth.value() * (2.0 * (replicas - 1.0) / replicas);
+  return all_reduce_time(platform, ring, bytes);
+}
+
+Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
+                             const Stage& stage) {
+  const std::vector<DeviceId> devices = devices_of(stage);
+  const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, training.bucket());
+  const bool is_split = stage.replication == Replication::Split;
+  const Share share = is_split ? Share{0, 1, static_cast<std::int64_t>(devices.size())} : Share{};
+  const double factor = slowest_factor(graph, platform, devices);
+  std::vector<Seconds> all_reduces;
+  for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
+  return exposed_all_reduce(scaled(stage_program(graph, stage, buckets), factor, share).backward, all_reduces);
 }
 
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,

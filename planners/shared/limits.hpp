@@ -18,7 +18,7 @@ inline constexpr double kMostSteps = 5e11;
 inline constexpr std::int64_t kMostCandidates = 100'000;  ///< plans that `exhaustive` looks at
 inline constexpr std::int64_t kMostDownSets = 200'000;    ///< states of `pipedream`
 inline constexpr double kMostTransitions = 2e10;          ///< of `pipedream`, of about 0.2 ns each
-inline constexpr double kMostLatencies = 2e6;             ///< of `dapple`, which then ends its search with a note
+inline constexpr double kMostLatencies = 4e6;             ///< of `dapple`, which then ends its search with a note
 
 /// Forwards, backwards and transfers that `spp` executes, for all numbers of stages together.
 inline constexpr double kMostBlocks = 1e9;
@@ -34,6 +34,7 @@ inline constexpr Ticks kLongestChain = Ticks{1} << 52;
 // problem: they take some milliseconds, or a second or two with MadPipe.
 inline constexpr double kMostCandidatesToRepeat = 2000;     ///< of `exhaustive`
 inline constexpr double kMostTransitionsToRepeat = 2e7;     ///< of `pipedream`
+inline constexpr double kMostLatenciesToRepeat = 1e7;       ///< of `dapple`, for all sizes together
 inline constexpr std::size_t kMostLayersToRepeat = 32;      ///< of `madpipe`
 inline constexpr int kMostDoublings = 20;                   ///< of the memory in a search for the least memory
 inline constexpr Bytes kMostMemory{std::int64_t{1} << 60};  ///< of a device in such a search

@@ -12,18 +12,19 @@ namespace {
 
 constexpr std::uint32_t kUnused = std::numeric_limits<std::uint32_t>::max();
 
-/// Length of the part of [begin, end) that the spans cover together.
-Seconds covered(std::vector<std::pair<Seconds, Seconds>> spans, Seconds begin, Seconds end) {
+/// The parts of [begin, end) that the spans cover together, without overlap.
+std::vector<std::pair<Seconds, Seconds>> covered(std::vector<std::pair<Seconds, Seconds>> spans, Seconds begin,
+                                                 Seconds end) {
   std::ranges::sort(spans);
-  Seconds sum;
+  std::vector<std::pair<Seconds, Seconds>> parts;
   for (const auto& [from, to] : spans) {
     const Seconds a = std::max(from, begin);
     const Seconds b = std::min(to, end);
     if (b <= a) continue;
-    sum += b - a;
+    parts.emplace_back(a, b);
     begin = b;
   }
-  return sum;
+  return parts;
 }
 
 }  // namespace
@@ -80,6 +81,8 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
     add_computation(span, op);
   } else if (is_transfer(op.kind)) {
     add_transfer(span, op);
+  } else if (op.kind == OpKind::CollectiveBegin || op.kind == OpKind::CollectiveEnd) {
+    add_collective_mark(span, op);
   } else if (op.kind == OpKind::Barrier) {
     add_barrier(span.end, op.microbatch);
   } else if (op.kind == OpKind::Setup && op.microbatch > 0) {
@@ -94,8 +97,8 @@ void Summary::add_computation(const Span& span, const Op& op) {
   if (span.start > device.last_end) add_gap(device, span);
   device.first_start = std::min(device.first_start, span.start);
   device.last_end = span.end;
-  if (!device.all_reduces.empty()) {
-    std::erase_if(device.all_reduces, [&](const auto& flow) { return flow.second <= span.end; });
+  for (std::vector<Interval>* past : {&device.collectives, &device.exchanges}) {
+    if (!past->empty()) std::erase_if(*past, [&](const Interval& interval) { return interval.second <= span.end; });
   }
   const Account kind = op.kind == OpKind::Recompute ? kRecompute : op.kind == OpKind::Update ? kUpdate : kCompute;
   const double seconds = (span.end - span.start).value();
@@ -119,21 +122,59 @@ void Summary::add_computation(const Span& span, const Op& op) {
 }
 
 /// Counts idle time before a computation as communication if a transfer was the last thing that it waited for: the part
-/// of the gap during which that transfer was under way.
+/// of the gap during which that transfer was under way. If a collective was, the part counts during which the device
+/// took part in one.
 void Summary::add_gap(const DeviceState& device, const Span& span) {
+  if (span.cause == OpKind::CollectiveEnd) add_in_collectives(device, device.last_end, span.start);
   if (!is_transfer(span.cause)) return;
   const Seconds begin = std::max(device.last_end, span.cause_start);
   const Seconds end = std::min(span.start, span.cause_end);
-  if (begin >= end) return;
-  const Account account = span.cause == OpKind::AllReduce ? kAllReduce : kExposed;
-  sums_.add({device.accounts + account, begin, end, (end - begin).value()});
+  if (begin < end) sums_.add({device.accounts + kExposed, begin, end, (end - begin).value()});
+}
+
+/// Counts the part of an idle time during which the device took part in a collective: as waiting, less what it spent
+/// sending and receiving, which always lies within.
+void Summary::add_in_collectives(const DeviceState& device, Seconds begin, Seconds end) {
+  for (const auto& [from, to] : covered(device.collectives, begin, end)) {
+    sums_.add({device.accounts + kCollectiveWait, from, to, (to - from).value()});
+  }
+  for (const auto& [from, to] : covered(device.exchanges, begin, end)) {
+    sums_.add({device.accounts + kAllReduce, from, to, (to - from).value()});
+    sums_.add({device.accounts + kCollectiveWait, from, to, (from - to).value()});
+  }
+}
+
+void Summary::add_exchange(const Span& span, const Op& op) {
+  Collective& collective = collectives_[{op.stage, op.chunk}];
+  for (const PlaceId place : {op.from, op.to}) {
+    const std::uint32_t position = position_of_[place.value()];
+    STAGECRAFT_CHECK(position != kUnused, "the members of a collective are devices that a window has announced");
+    devices_[position].exchanges.emplace_back(span.start, span.end);
+    if (place == op.from) collective.members.push_back(position);  // every member sends
+  }
+}
+
+/// All members are in the collective from its first begin to its end. Each further begin starts a phase.
+void Summary::add_collective_mark(const Span& span, const Op& op) {
+  Collective& collective = collectives_[{op.stage, op.chunk}];
+  if (op.kind == OpKind::CollectiveBegin) {
+    collective.begin = std::min(collective.begin, span.start);
+    collective.latencies.emplace_back(span.start, span.end);
+    return;
+  }
+  std::ranges::sort(collective.members);
+  const auto [rest, end] = std::ranges::unique(collective.members);
+  collective.members.erase(rest, end);
+  for (std::uint32_t position : collective.members) {
+    DeviceState& device = devices_[position];
+    device.collectives.emplace_back(collective.begin, span.end);
+    device.exchanges.insert(device.exchanges.end(), collective.latencies.begin(), collective.latencies.end());
+  }
+  collectives_.erase({op.stage, op.chunk});
 }
 
 void Summary::add_transfer(const Span& span, const Op& op) {
-  if (op.kind == OpKind::AllReduce && platform_.is_device(op.from)) {
-    const std::uint32_t position = position_of_[op.from.value()];
-    if (position != kUnused) devices_[position].all_reduces.emplace_back(span.start, span.end);
-  }
+  if (op.kind == OpKind::AllReduce) add_exchange(span, op);
   if (span.aborted) return;
   if (op.kind == OpKind::Migration) migrations_.push_back({op.stage, op.from, op.to, op.bytes, span.start, span.end});
   if (!crosses_links(op)) return;
@@ -155,17 +196,17 @@ void Summary::add_barrier(Seconds at, std::int64_t microbatch) {
       device.extent = std::max(device.last_end - device.first_start, Seconds(0));
       device.first_start = kNever;
       device.last_end = at;
-      device.all_reduces.clear();
+      device.collectives.clear();
+      device.exchanges.clear();
     }
   }
   sums_.pass_barrier(at);
 }
 
-/// Counts the idle time between a device's last computation and the end of the iteration during which its all-reduces
-/// were under way.
+/// Counts the idle time between a device's last computation and the end of the iteration during which it took part in
+/// collectives.
 void Summary::add_tail(const DeviceState& device, Seconds end) {
-  const Seconds reduced = covered(device.all_reduces, device.last_end, end);
-  if (reduced > Seconds(0)) sums_.add({device.accounts + kAllReduce, device.last_end, end, reduced.value()});
+  add_in_collectives(device, device.last_end, end);
 }
 
 }  // namespace stagecraft

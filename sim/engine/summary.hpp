@@ -10,6 +10,7 @@
 #include "sim/model/timeline.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -34,23 +35,35 @@ class Summary {
   [[nodiscard]] Report finish();
 
  private:
-  enum Account : std::uint32_t { kCompute, kRecompute, kExposed, kAllReduce, kUpdate, kAccounts };
+  enum Account : std::uint32_t { kCompute, kRecompute, kExposed, kAllReduce, kCollectiveWait, kUpdate, kAccounts };
+  using Interval = std::pair<Seconds, Seconds>;
   struct DeviceState {
     DeviceId device;
     std::uint32_t accounts = 0;    ///< the first of its `kAccounts`
     Seconds first_start = kNever;  ///< in the present iteration or window
     Seconds last_end;
-    std::vector<std::pair<Seconds, Seconds>> all_reduces;  ///< since the last computation ended
+    std::vector<Interval> collectives;  ///< from begin to end, of those that ended after the last computation
+    std::vector<Interval> exchanges;    ///< when the device sent or received in one, likewise
     std::int64_t in_flight = 0;
     std::int64_t in_flight_peak = 0;
     Seconds extent;  ///< of the last complete iteration: from its first start to its last end on this device
     std::vector<StageId> stages;
   };
 
+  /// A collective under way.
+  struct Collective {
+    Seconds begin = kNever;
+    std::vector<Interval> latencies;     ///< of its phases
+    std::vector<std::uint32_t> members;  ///< positions in `devices_`; a device may occur several times
+  };
+
   DeviceState& join(DeviceId device);
   void add_computation(const Span& span, const Op& op);
   void add_gap(const DeviceState& device, const Span& span);
   void add_transfer(const Span& span, const Op& op);
+  void add_exchange(const Span& span, const Op& op);
+  void add_collective_mark(const Span& span, const Op& op);
+  void add_in_collectives(const DeviceState& device, Seconds begin, Seconds end);
   void add_barrier(Seconds at, std::int64_t microbatch);
   void add_tail(const DeviceState& device, Seconds end);
 
@@ -73,6 +86,7 @@ class Summary {
   std::vector<std::uint32_t> pair_account_;
   std::vector<Seconds> iterations_;
   Seconds iteration_begin_;
+  std::map<std::pair<StageId, std::uint16_t>, Collective> collectives_;  ///< by the first member's stage and the number
   Seconds middle_;  ///< asynchronous: where the two windows of the measured part meet
   std::vector<Replan> replans_;
   std::vector<Migration> migrations_;

@@ -58,9 +58,10 @@ DeviceReport Summary::device_report(const DeviceState& device, Seconds window) c
   report.time.update = time(kUpdate);
   report.time.exposed_communication = time(kExposed);
   report.time.all_reduce = time(kAllReduce);
+  report.time.collective_wait = std::max(time(kCollectiveWait), Seconds(0));  // rounding may leave -1e-17
   report.busy = report.time.compute + report.time.recompute + report.time.update;
-  const Seconds idle = window - report.busy - report.time.exposed_communication - report.time.all_reduce;
-  report.time.bubble = std::max(idle, Seconds(0));  // rounding may leave -1e-17
+  const Seconds waiting = report.time.exposed_communication + report.time.all_reduce + report.time.collective_wait;
+  report.time.idle = std::max(window - report.busy - waiting, Seconds(0));  // likewise
   if (window > Seconds(0)) report.bubble_ratio = std::max(0.0, 1.0 - report.busy / window);
   report.memory = memory_.peak(platform_.place(report.device));
   report.in_flight_peak = device.in_flight_peak;

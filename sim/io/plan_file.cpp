@@ -192,7 +192,8 @@ ScheduleChoice read_schedule(const YamlNode& node) {
 }
 
 Training read_training(const YamlNode& node) {
-  node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release"});
+  node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release",
+                   "gradient_bucket"});
   Training training;
   const auto set = [&](std::string_view key, std::int64_t& into) {
     if (const auto found = node.find(key)) into = read_count(*found, 0, kMostCopies);
@@ -204,6 +205,7 @@ Training read_training(const YamlNode& node) {
     training.input_gradient_release = read_number(*release);
     if (training.input_gradient_release > 1.0) release->fail_expected("a share from 0 to 1");
   }
+  if (const auto bucket = node.find("gradient_bucket")) training.gradient_bucket = read_bytes(*bucket);
   return training;
 }
 

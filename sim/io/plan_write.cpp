@@ -80,6 +80,7 @@ Detail::Record training_record(const Training& training) {
   if (training.input_gradient_release > 0.0) {
     record.emplace_back("input_gradient_release", training.input_gradient_release);
   }
+  if (training.gradient_bucket) record.emplace_back("gradient_bucket", format_bytes(*training.gradient_bucket));
   return record;
 }
 

@@ -15,6 +15,8 @@ constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
 constexpr std::uint64_t kMostLinks = 400'000;    ///< with these and all devices, a description takes about 1 GB
 constexpr std::size_t kMostDefaultLinked = 512;  ///< 2 links for each pair
+constexpr double kLeastEfficiency = 1e-3;
+constexpr std::int64_t kMostRings = 64;
 constexpr const char* kPart = "describe a part of the cluster";
 
 template <class Id>
@@ -231,6 +233,43 @@ ExplicitForm read_explicit_form(const YamlNode& root, const IdsByName<DeviceKind
   return form;
 }
 
+/// Rows `[size, bandwidth]` of increasing sizes.
+std::vector<std::pair<Bytes, BytesPerSecond>> read_bandwidths(const YamlNode& node) {
+  std::vector<std::pair<Bytes, BytesPerSecond>> table;
+  for (const YamlNode& row : node.items()) {
+    const std::vector<YamlNode> cells = row.items();
+    if (cells.size() != 2)
+      row.fail("expected a size and a bandwidth, found " + std::to_string(cells.size()) + " values");
+    table.emplace_back(read_bytes(cells[0]), read_usable_bandwidth(cells[1]));
+    if (table.size() > 1 && table.back().first <= table[table.size() - 2].first) {
+      cells[0].fail("expected a size larger than that of the row before");
+    }
+  }
+  if (table.empty()) node.fail("expected at least one row, found none");
+  return table;
+}
+
+CollectiveSpec read_collectives(const YamlNode& node) {
+  node.allow_keys({"algorithm", "efficiency", "rings", "table"});
+  CollectiveSpec spec;
+  if (const auto table = node.find("table")) {
+    for (const char* key : {"algorithm", "efficiency", "rings"}) {
+      if (const auto other = node.find(key)) other->fail("a table of bandwidths takes the place of " + quote(key));
+    }
+    spec.table = read_bandwidths(*table);
+  }
+  if (const auto algorithm = node.find("algorithm")) {
+    spec.algorithm = read_choice<CollectiveSpec::Algorithm>(*algorithm, algorithm_choices());
+  }
+  if (const auto efficiency = node.find("efficiency")) {
+    spec.efficiency = read_number(*efficiency);
+    const bool is_share = spec.efficiency >= kLeastEfficiency && spec.efficiency <= 1.0;
+    if (!is_share) efficiency->fail_expected("a number from 0.001 to 1");
+  }
+  if (const auto rings = node.find("rings")) spec.rings = read_count(*rings, 1, kMostRings);
+  return spec;
+}
+
 }  // namespace
 
 PlatformSpec parse_platform(std::string_view text, const std::string& file_name) {
@@ -238,9 +277,10 @@ PlatformSpec parse_platform(std::string_view text, const std::string& file_name)
   check_schema(root, "stagecraft/platform/1");
   const bool is_explicit = root.find("devices").has_value();
   if (is_explicit) {
-    root.allow_keys({"schema", "platform", "device_kinds", "devices", "links", "routes", "default_link"});
+    root.allow_keys(
+        {"schema", "platform", "device_kinds", "devices", "links", "routes", "default_link", "collectives"});
   } else {
-    root.allow_keys({"schema", "platform", "device_kinds", "node_kinds", "nodes", "network", "devices"});
+    root.allow_keys({"schema", "platform", "device_kinds", "node_kinds", "nodes", "network", "devices", "collectives"});
   }
   PlatformSpec spec;
   spec.name = read_name(root.at("platform"));
@@ -250,6 +290,7 @@ PlatformSpec parse_platform(std::string_view text, const std::string& file_name)
   } else {
     spec.form = read_node_form(root, device_kinds);
   }
+  if (const auto collectives = root.find("collectives")) spec.collectives = read_collectives(*collectives);
   return spec;
 }
 

@@ -23,4 +23,11 @@ inline const Choices<Sharing>& sharing_choices() {
   return kChoices;
 }
 
+inline const Choices<CollectiveSpec::Algorithm>& algorithm_choices() {
+  using Algorithm = CollectiveSpec::Algorithm;
+  static const Choices<Algorithm> kChoices = {
+      {"auto", Algorithm::Auto}, {"ring", Algorithm::Ring}, {"hierarchical", Algorithm::Hierarchical}};
+  return kChoices;
+}
+
 }  // namespace stagecraft

@@ -178,6 +178,22 @@ void add_explicit_form(Detail::Record& root, const ExplicitForm& form, const Pla
   root.emplace_back("default_link", link_map(*form.default_link));
 }
 
+Detail::Record collectives_record(const CollectiveSpec& spec) {
+  Detail::Record record;
+  if (!spec.table.empty()) {
+    Detail::List rows;
+    for (const auto& [size, bandwidth] : spec.table) {
+      rows.emplace_back(Detail::List{format_bytes(size), format_bandwidth(bandwidth)});
+    }
+    record.emplace_back("table", std::move(rows));
+    return record;
+  }
+  record.emplace_back("algorithm", name_of(algorithm_choices(), spec.algorithm));
+  record.emplace_back("efficiency", spec.efficiency);
+  if (spec.rings) record.emplace_back("rings", *spec.rings);
+  return record;
+}
+
 }  // namespace
 
 Detail::Record platform_record(const PlatformSpec& spec) {
@@ -190,6 +206,7 @@ Detail::Record platform_record(const PlatformSpec& spec) {
   } else {
     add_explicit_form(root, std::get<ExplicitForm>(spec.form), spec);
   }
+  if (spec.collectives != CollectiveSpec{}) root.emplace_back("collectives", collectives_record(spec.collectives));
   return root;
 }
 

@@ -195,17 +195,23 @@ void cross_interconnect(const Platform& platform, const NodeKind& kind, const No
   }
 }
 
+bool has_wider_card(const NodeKind& kind) {
+  if (!kind.interconnect || !kind.nic || kind.nic->per_device || kind.device_count == 1) return false;
+  return std::holds_alternative<SwitchedNode>(kind.interconnect->shape) &&
+         kind.nic->link.bandwidth > kind.interconnect->link.bandwidth;
+}
+
 void climb(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into) {
   const PcieNode* tree = tree_of(kind);
-  if (tree == nullptr) return;
+  if (tree == nullptr && !has_wider_card(kind)) return;
   cross(platform, node.interconnect.forward(device), into);
-  cross(platform, node.uplinks.forward(device / tree->devices_per_switch), into);
+  if (tree != nullptr) cross(platform, node.uplinks.forward(device / tree->devices_per_switch), into);
 }
 
 void descend(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into) {
   const PcieNode* tree = tree_of(kind);
-  if (tree == nullptr) return;
-  cross(platform, node.uplinks.backward(device / tree->devices_per_switch), into);
+  if (tree == nullptr && !has_wider_card(kind)) return;
+  if (tree != nullptr) cross(platform, node.uplinks.backward(device / tree->devices_per_switch), into);
   cross(platform, node.interconnect.backward(device), into);
 }
 

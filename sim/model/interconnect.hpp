@@ -27,8 +27,12 @@ void add_interconnect_links(Platform& platform, const NodeKind& kind, Node& node
 void cross_interconnect(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t from,
                         std::uint32_t to, Route& into);
 
-/// Append the route between a device and the top of the PCIe tree, where host memory and the node's NIC are attached.
-/// They append nothing if the interconnect is not a PCIe tree.
+/// Whether the node's only NIC is wider than the link of a device to the switch. One device cannot use all of such a
+/// NIC, so its transfers to other nodes cross its own link too.
+[[nodiscard]] bool has_wider_card(const NodeKind& kind);
+
+/// Append the route between a device and the top of the PCIe tree, where host memory and the node's NIC are attached, or
+/// its link to the switch if the NIC is wider. Otherwise they append nothing.
 void climb(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
 void descend(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
 

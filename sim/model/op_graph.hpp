@@ -30,9 +30,11 @@ enum class OpKind : std::uint8_t {
   SwapIn,
   Migration,
   // Neither device nor link.
-  Delay,    ///< takes `seconds`
-  Barrier,  ///< the end of an iteration
-  Setup,    ///< takes what a plan keeps in memory from the start
+  Delay,            ///< takes `seconds`
+  CollectiveBegin,  ///< all members have come to a collective; takes the latency of all steps but the last
+  CollectiveEnd,    ///< all its flows have ended, so every member has the result
+  Barrier,          ///< the end of an iteration
+  Setup,            ///< takes what a plan keeps in memory from the start
 };
 
 [[nodiscard]] constexpr bool is_compute(OpKind kind) { return kind <= OpKind::Post; }
@@ -75,12 +77,15 @@ struct Op {
   bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
   std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
   /// For a computation, which of its device's stages it belongs to, in the plan's order. For an activation or a
-  /// gradient, which of the receiving device's stages it goes to.
+  /// gradient, which of the receiving device's stages it goes to. For a collective and its flows, which of its plan's
+  /// collectives it is; `stage` is then the stage of its first member.
   std::uint16_t chunk = 0;
   std::int32_t priority = 0;     ///< on lanes with `Discipline::Ready`: smaller first
   LaneId lane;                   ///< none: starts as soon as it is ready
   StageId stage;                 ///< of the run; none where no stage is meant
-  std::uint32_t microbatch = 0;  ///< counted over the whole run; for an update, the number of updates before it
+  /// Counted over the whole run. For an update, the number of updates before it. For a collective and its flows, the
+  /// first microbatch of the iteration or of the round.
+  std::uint32_t microbatch = 0;
   PlaceId from;                  ///< the device of a computation; where a transfer starts
   PlaceId to;
   Seconds seconds;

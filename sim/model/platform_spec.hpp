@@ -197,11 +197,24 @@ struct ExplicitForm {
   friend bool operator==(const ExplicitForm&, const ExplicitForm&) = default;
 };
 
+/// How devices sum up their gradients (docs/reference/formats/platform.md).
+struct CollectiveSpec {
+  enum class Algorithm { Auto, Ring, Hierarchical };
+  Algorithm algorithm = Algorithm::Auto;
+  double efficiency = 1.0;  ///< share of the bandwidth of its links that a collective reaches
+  /// Absent: as many as a node has cards.
+  std::optional<std::int64_t> rings = std::nullopt;
+  /// Measured bandwidth (the "bus bandwidth" of nccl-tests) by size of an all-reduce, increasing; empty: links decide.
+  std::vector<std::pair<Bytes, BytesPerSecond>> table = {};
+  friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
+};
+
 /// The content of a platform file, before it is resolved.
 struct PlatformSpec {
   std::string name;
   IndexVector<DeviceKindId, DeviceKind> device_kinds;
   std::variant<NodeForm, ExplicitForm> form;
+  CollectiveSpec collectives = {};
   std::map<std::string, double> speeds;  ///< given by the user for kinds (`--speed`); they replace those of the file
   friend bool operator==(const PlatformSpec&, const PlatformSpec&) = default;
 };

@@ -32,6 +32,7 @@ std::set<NodeKindId> kinds_present(const NodeForm& form) {
 BytesPerSecond smallest_on_the_way_out(const NodeKind& kind) {
   BytesPerSecond smallest = kind.nic->link.bandwidth;
   if (!kind.interconnect || kind.nic->per_device) return smallest;
+  if (has_wider_card(kind)) return kind.interconnect->link.bandwidth;
   const auto* tree = std::get_if<PcieNode>(&kind.interconnect->shape);
   if (tree == nullptr) return smallest;
   return std::min({smallest, kind.interconnect->link.bandwidth, tree->uplink.bandwidth});

@@ -21,9 +21,10 @@ struct TimeSplit {
   Seconds compute;  ///< forwards and backwards
   Seconds recompute;
   Seconds exposed_communication;  ///< idle while the transfer that it waits for is under way
-  Seconds all_reduce;             ///< idle while its stage's all-reduce is under way
+  Seconds all_reduce;             ///< in a collective, while it sends or receives in it
+  Seconds collective_wait;        ///< in a collective, while only others do
   Seconds update;
-  Seconds bubble;  ///< idle otherwise
+  Seconds idle;  ///< the rest
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };
 

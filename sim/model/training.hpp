@@ -1,16 +1,25 @@
 #pragma once
 
+#include "sim/base/quantity.hpp"
+
 #include <cstdint>
+#include <optional>
 
 namespace stagecraft {
 
-/// The memory that training keeps besides activations (docs/reference/report.md).
+/// What training does besides the forwards and backwards of a plan (docs/reference/formats/plan.md): the memory that it
+/// keeps besides activations, and how it exchanges gradients.
 struct Training {
   std::int64_t gradient_copies = 1;
   std::int64_t optimizer_copies = 2;
   std::int64_t boundary_buffers = 2;
   double input_gradient_release = 0.0;  ///< part of the stash that a split backward frees after its input-gradient half
+  /// The size of the buckets in which replicas exchange gradients while the last backward of an update still runs. 0 or
+  /// absent: all at once after it. In a request, absent leaves the choice to the planner.
+  std::optional<Bytes> gradient_bucket;
   friend bool operator==(const Training&, const Training&) = default;
+
+  [[nodiscard]] Bytes bucket() const { return gradient_bucket.value_or(Bytes(0)); }
 };
 
 }  // namespace stagecraft

@@ -126,7 +126,7 @@ class Ledger {
       const Action& action = order.actions[i];
       const StageProgram& work = work_on(order.device, action.stage);
       if (i + 1 == order.actions.size() || !order.actions[i + 1].joined) {
-        device.run(work, action, scale_up(work.stash(), plan_.training.input_gradient_release));
+        device.run(work, action, stash_freed_early(work, plan_.training));
         continue;
       }
       const StageProgram& other = work_on(order.device, order.actions[++i].stage);

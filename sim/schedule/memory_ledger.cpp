@@ -42,4 +42,8 @@ Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64
   return held.total() + own.stash() * in_flight + std::max(own.workspace, own.backward_workspace());
 }
 
+Bytes stash_freed_early(const StageProgram& work, const Training& training) {
+  return work.stash() - scale_up(work.stash(), 1.0 - training.input_gradient_release);
+}
+
 }  // namespace stagecraft

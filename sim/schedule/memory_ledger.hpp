@@ -37,4 +37,8 @@ struct StaticMemory {
 [[nodiscard]] Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight,
                                 const Share& share);
 
+/// The part of the stash that a split backward frees at the end of its input-gradient half. The rest, which the
+/// weight-gradient half frees, is rounded up.
+[[nodiscard]] Bytes stash_freed_early(const StageProgram& work, const Training& training);
+
 }  // namespace stagecraft

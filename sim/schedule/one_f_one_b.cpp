@@ -1,5 +1,6 @@
 #include "sim/schedule/one_f_one_b.hpp"
 
+#include "sim/schedule/capped/choose_order.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/rounds.hpp"
 
@@ -43,9 +44,48 @@ Schedule orders_of(const KeptPlan& kept, Segment segment, const std::vector<std:
   return schedule;
 }
 
+/// The caps by stage, on each replica: the warm-up and one more.
+std::vector<std::int64_t> caps_of(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
+  std::vector<std::int64_t> caps = warmups(plan, eagerness, most);
+  for (std::int64_t& cap : caps) ++cap;
+  return caps;
+}
+
+bool is_capped(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
+}
+
+/// Gives the segments of a run one after the other.
+class Segments {
+ public:
+  explicit Segments(CappedRun run) : begin_(std::move(run)), now_(begin_) {}
+
+  Schedule operator()(Segment segment) {
+    if (segment.begin < now_.taken()) now_ = begin_;
+    if (segment.begin > now_.taken()) static_cast<void>(now_.take(segment.begin));
+    return now_.take(segment.end);
+  }
+
+ private:
+  CappedRun begin_;
+  CappedRun now_;
+};
+
+/// Orders the work of a plan with caps from its times. **Requires** that no stages share a device.
+void order_capped(const PlanContext& context, std::int64_t eagerness, ScheduleProgram& program) {
+  const auto work = std::make_shared<const PipelineWork>(pipeline_work(context));
+  const auto caps_up_to = [&](std::int64_t most) { return caps_of(context.plan, eagerness, most); };
+  const CappedOrder order = choose_order(context.kept, work, program.synchronous, program.steady_in_flight, caps_up_to);
+  for (std::size_t s = 0; s < order.caps.size(); ++s) {
+    program.in_flight[s] = std::min(program.in_flight[s], order.caps[s]);
+  }
+  program.reaches_in_flight = order.rule == CappedRule::InTurn;
+  program.orders = Segments({context.kept, work, order, program.synchronous, context.plan.microbatches});
+}
+
 }  // namespace
 
-std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness) {
+std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
   // A stage must not wait for more forwards than each earlier stage runs before its own first backward. So a cap also
   // limits all later stages, even beyond a stage with more replicas.
   struct Pipeline {
@@ -59,7 +99,7 @@ std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness) {
     auto& [upstream, ranks] = pipelines[stage.pipeline];
     const std::int64_t replicas = alternating_replicas(stage);
     std::int64_t count = (ranks - 1) / replicas * eagerness;
-    if (stage.in_flight) count = std::min(count, *stage.in_flight - 1);
+    if (stage.in_flight) count = std::min({count, *stage.in_flight - 1, most - 1});
     if (upstream >= 0) count = std::min(count, (upstream - 1) / replicas);
     const std::int64_t given_out = (count + 1) * replicas;
     upstream = upstream < 0 ? given_out : std::min(upstream, given_out);
@@ -88,6 +128,8 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
       if (segment.begin > 0) return Schedule{};
       return order_by_rounds(*kept, Preference::BackwardsFirst, in_flight, synchronous);
     };
+  } else if (is_capped(context.plan)) {
+    order_capped(context, eagerness, program);
   } else {
     program.orders = [kept, warmup](Segment segment) { return orders_of(*kept, segment, warmup); };
   }

@@ -3,7 +3,7 @@
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <vector>
 
 namespace stagecraft {
@@ -13,14 +13,16 @@ struct Plan;
 /// By stage: the number of forwards that a replica runs before its first pair of forward and backward in 1F1B. It is
 /// ⌊(ranks from this stage on - 1) / own⌋, as in PipeDream's runtime, where ranks and own count alternating replicas;
 /// without replication that is p - 1 - i. Eager 1F1B runs `eagerness` times as many. A cap (`Stage::in_flight`) lowers
-/// the number, on later stages too.
+/// the number, on later stages too; a stage's cap is at most `most`.
 /// **Cost** O(stages).
-[[nodiscard]] std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness = 1);
+[[nodiscard]] std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness = 1,
+                                                std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// The program of the families in which every replica runs its warm-up forwards, then forwards and backwards in turn,
-/// then the remaining backwards. Where stages share a device, orders are made by rounds. A replica has min(warm-up + 1,
-/// its microbatches) in flight and keeps one weight version. The families differ in the warm-up and in whether an
-/// iteration ends with a flush.
+/// then the remaining backwards. A replica has min(warm-up + 1, its microbatches) in flight and keeps one weight
+/// version. Where stages share a device, orders are made by rounds. Otherwise the order of a plan with caps is the
+/// fastest one within them (`choose_order`), since devices that run in turn would wait for each other. The families
+/// differ in the warm-up and in whether an iteration ends with a flush.
 [[nodiscard]] ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness);
 
 }  // namespace stagecraft

@@ -5,6 +5,8 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/gradient_buckets.hpp"
 
 #include <algorithm>
 
@@ -41,14 +43,23 @@ std::vector<double> paces(const Stage& stage, const std::vector<double>& factors
   return paces;
 }
 
-Seconds synchronise_time(const Platform& platform, const Plan& plan, const Stage& stage, Bytes parameters) {
+/// The all-reduce of a stage and its update after the last backward, which takes `share` of the profile's time.
+Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
+                         double share) {
+  const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, plan.training.bucket());
+  const StageProgram work = scaled(stage_program(graph, stage, buckets), share, Share{});
   Seconds update;
   for (DeviceId device : devices_of(stage)) {
-    update = std::max(update, update_time(platform.kind(device), plan.training, parameters));
+    update = std::max(update, update_time(platform.kind(device), plan.training, work.parameters));
   }
   const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices_of(stage));
   if (!slowest) return update;
-  return ring_bytes(parameters, static_cast<std::int64_t>(stage.replicas.size())) / *slowest + update;
+  std::vector<Seconds> all_reduces;
+  const std::vector<Bytes> flows = ring_bytes(buckets, static_cast<std::int64_t>(stage.replicas.size()));
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    all_reduces.push_back(analytic_all_reduce(platform, devices_of(stage), buckets[k].bytes, flows[k], *slowest));
+  }
+  return exposed_all_reduce(work.backward, all_reduces) + update;
 }
 
 /// The longest time that an alternating replica of the stage computes in an iteration.
@@ -84,7 +95,7 @@ PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, 
     times.resources.push_back({work.forward * share, work.backward_total() * share});
     times.alternating.push_back(alternating_replicas(stage));
     times.pace.push_back(paces(stage, factors, slowest));
-    times.synchronise.push_back(synchronise_time(platform, plan, stage, work.parameters));
+    times.synchronise.push_back(synchronise_time(graph, platform, plan, stage, share));
   }
   return times;
 }

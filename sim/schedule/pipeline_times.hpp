@@ -58,9 +58,4 @@ struct PipelineTimes {
 [[nodiscard]] std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform,
                                                                      const std::vector<DeviceId>& devices);
 
-/// The bytes that a ring all-reduce of `replicas` sends between each pair of neighbours.
-[[nodiscard]] inline Bytes ring_bytes(Bytes parameters, std::int64_t replicas) {
-  return share_up(parameters, 2 * (replicas - 1), replicas);
-}
-
 }  // namespace stagecraft

@@ -32,21 +32,14 @@ std::size_t find_or_none(const std::map<LayerId, std::size_t>& actions, LayerId 
   return found == actions.end() ? kNone : found->second;
 }
 
-void add_to(BackwardStep& step, const Layer& layer) {
-  step.backward += layer.backward;
-  step.weight += layer.backward_weight;
-  step.workspace = std::max(step.workspace, layer.workspace);
-  if (!step.recomputes) return;
-  step.recompute += layer.forward;
-  step.restored += layer.stash;
-}
-
-/// Builds the backward from the last layer to the first. A step ends where a recompute segment begins or ends, and
-/// where a swapped stash is needed for the first time: only the layers from there on wait for its copy.
+/// Builds the backward from the last layer to the first. A step ends where a recompute segment begins or ends, where a
+/// swapped stash is needed for the first time (only the layers from there on wait for its copy), and where a bucket of
+/// gradients is complete.
 class BackwardWalk {
  public:
-  BackwardWalk(const Stage& stage, StageProgram& program)
+  BackwardWalk(const Stage& stage, const std::vector<GradientBucket>& buckets, StageProgram& program)
       : program_(program),
+        buckets_(buckets),
         swaps_(actions_of<Swap>(stage)),
         actions_(actions_by_layer(actions_of<Recompute>(stage), swaps_)),
         item_of_(swaps_.size(), kNone) {}
@@ -55,48 +48,68 @@ class BackwardWalk {
     const std::size_t segment = find_or_none(actions_.segment, id);
     const std::size_t swap = find_or_none(actions_.swap, id);
     const bool is_needed_first = swap != kNone && item_of_[swap] == kNone;
-    if (program_.backward.empty() || segment != open_segment_ || is_needed_first) program_.backward.emplace_back();
+    const bool is_new = program_.backward.empty() || program_.backward.back().completes || is_needed_first;
+    if (is_new || segment != open_segment_) program_.backward.emplace_back();
     BackwardStep& step = program_.backward.back();
-    step.recomputes = segment != kNone;
-    open_segment_ = segment;
-    add_to(step, layer);
+    step.backward += layer.backward;
+    step.weight += layer.backward_weight;
+    step.workspace = std::max(step.workspace, layer.workspace);
     if (is_needed_first) {
       step.needs = item_of_[swap] = program_.swapped.size();
       program_.swapped.push_back({Bytes(0), swaps_[swap].prefetch});
     }
+    if (segment != open_segment_) open(segment);
     if (segment != kNone) {
-      keep_checkpoint_of(step, segment, layer);
+      restore(layer);
     } else {
       (swap == kNone ? program_.kept : program_.swapped[item_of_[swap]].bytes) += layer.stash;
     }
+    if (next_bucket_ < buckets_.size() && buckets_[next_bucket_].completed_by == id) step.completes = next_bucket_++;
   }
 
   void end() { close_segment(); }
 
  private:
-  /// A segment's first layer keeps its checkpoint, which need not be recomputed. The walk meets that layer last, so the
-  /// checkpoint noted last counts when the segment is closed.
-  void keep_checkpoint_of(BackwardStep& step, std::size_t segment, const Layer& layer) {
-    if (segment != checkpoint_segment_) close_segment();
-    checkpoint_segment_ = segment;
-    checkpoint_step_ = static_cast<std::size_t>(&step - program_.backward.data());
-    checkpoint_ = layer.checkpoint;
+  [[nodiscard]] std::size_t present_step() const { return program_.backward.size() - 1; }
+
+  /// Closes the open segment, and opens `segment` at the present step.
+  void open(std::size_t segment) {
+    close_segment();
+    open_segment_ = segment;
+    if (segment == kNone) return;
+    segment_begin_ = present_step();
+    program_.backward.back().recomputes = true;
   }
 
   void close_segment() {
-    if (checkpoint_segment_ == kNone) return;
-    program_.backward[checkpoint_step_].restored -= checkpoint_;
+    if (open_segment_ == kNone) return;
+    BackwardStep& first = program_.backward[segment_begin_];
+    first.restored -= checkpoint_;
     program_.kept += checkpoint_;
+    program_.backward[segment_end_].released = first.restored;
+  }
+
+  /// The first step of a segment recomputes all of it. The segment's first layer keeps its checkpoint, which need not be
+  /// recomputed. The walk meets that layer last, so the checkpoint noted last counts when the segment is closed.
+  void restore(const Layer& layer) {
+    BackwardStep& first = program_.backward[segment_begin_];
+    first.recompute += layer.forward;
+    first.restored += layer.stash;
+    first.workspace = std::max(first.workspace, layer.workspace);
+    checkpoint_ = layer.checkpoint;
+    segment_end_ = present_step();
   }
 
   StageProgram& program_;
+  const std::vector<GradientBucket>& buckets_;
   std::vector<Swap> swaps_;
   ActionsOf actions_;
   std::vector<std::size_t> item_of_;  ///< by swap: its position in `StageProgram::swapped`
+  std::size_t next_bucket_ = 0;
   std::size_t open_segment_ = kNone;  ///< the segment of the layer that was taken last
-  std::size_t checkpoint_segment_ = kNone;
-  std::size_t checkpoint_step_ = 0;
-  Bytes checkpoint_;  ///< of the earliest layer of `checkpoint_segment_` so far
+  std::size_t segment_begin_ = 0;     ///< its first step
+  std::size_t segment_end_ = 0;       ///< its last step so far
+  Bytes checkpoint_;                  ///< of its earliest layer so far
 };
 
 }  // namespace
@@ -119,9 +132,9 @@ Bytes StageProgram::backward_workspace() const {
   return largest;
 }
 
-StageProgram stage_program(const LayerGraph& graph, const Stage& stage) {
+StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets) {
   StageProgram program;
-  BackwardWalk walk(stage, program);
+  BackwardWalk walk(stage, buckets, program);
   const std::vector<LayerId> backward(stage.layers.rbegin(), stage.layers.rend());
   for (LayerId id : backward) {
     const Layer& layer = graph.layers[id];
@@ -142,6 +155,7 @@ StageProgram scaled(StageProgram program, double factor, const Share& share) {
     step.backward = step.backward * time;
     step.weight = step.weight * time;
     step.restored = share * step.restored;
+    step.released = share * step.released;
     step.workspace = share * step.workspace;
   }
   program.kept = share * program.kept;

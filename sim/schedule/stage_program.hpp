@@ -3,6 +3,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/replicas.hpp"
+#include "sim/schedule/gradient_buckets.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -19,9 +20,12 @@ struct BackwardStep {
   Seconds recompute;                 ///< the forward of these layers, run again
   Seconds backward;                  ///< both gradients
   Seconds weight;                    ///< the part of `backward` for the weight gradient
-  Bytes restored;                    ///< recomputed stash, held from the recompute's start to the backward's end
+  Bytes restored;                    ///< recomputed stash, held from the recompute's start
   Bytes workspace;                   ///< of the layer that needs most, while the step runs
   std::optional<std::size_t> needs;  ///< the part of `StageProgram::swapped` that has to be back before it starts
+  Bytes released;  ///< recomputed stash that is freed at its end: what it restored, or what an earlier step of its
+                   ///< segment did
+  std::optional<std::size_t> completes;  ///< the bucket of gradients that is complete at its end
   friend bool operator==(const BackwardStep&, const BackwardStep&) = default;
 
   [[nodiscard]] Seconds input() const { return backward - weight; }
@@ -52,9 +56,11 @@ struct StageProgram {
   [[nodiscard]] Bytes backward_workspace() const;
 };
 
-/// The program for one whole microbatch on the profile's device.
+/// The program for one whole microbatch on the profile's device. With `buckets`, those of the stage's layers, a step also
+/// ends where a bucket is complete.
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
-[[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage);
+[[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage,
+                                         const std::vector<GradientBucket>& buckets = {});
 
 /// The program of one replica: times are multiplied by `factor`, for its device, and by its share of each microbatch;
 /// bytes by its share.

@@ -161,7 +161,7 @@ TEST_CASE("changes: aborted work counts as busy, and its memory is given back at
   CHECK(run.picture == "F 0-1!, F 2-4, B 4-5!, B 6-8");
   const DeviceReport& device = run.report.devices[0];
   CHECK(device.busy == Seconds(6));
-  CHECK(device.time.bubble == Seconds(2));
+  CHECK(device.time.idle == Seconds(2));
   CHECK(device.memory.peak == Bytes(11));
   CHECK(device.memory.peak_at == Seconds(4));
   CHECK(device.in_flight_peak == 1);

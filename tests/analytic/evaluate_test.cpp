@@ -88,7 +88,7 @@ TEST_CASE("evaluate: a not-before time holds up a strict lane") {
   draft.compute("B", OpKind::Forward, a, 1);
   const Run run = both_ways(draft);
   CHECK(run.picture == "A 2-3, B 3-4");
-  CHECK(run.report.devices[0].time.bubble == Seconds(2));
+  CHECK(run.report.devices[0].time.idle == Seconds(2));
   check_windows(draft);
 }
 

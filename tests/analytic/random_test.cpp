@@ -324,7 +324,7 @@ TEST_CASE("random: the parts of every device's time add up to the iteration, see
     for (const DeviceReport& device : run.report.devices) {
       const TimeSplit& time = device.time;
       const Seconds sum =
-          time.compute + time.recompute + time.exposed_communication + time.all_reduce + time.update + time.bubble;
+          time.compute + time.recompute + time.exposed_communication + time.all_reduce + time.update + time.idle;
       CHECK(sum == run.report.iterations.back());
       CHECK(time.exposed_communication >= Seconds(0));
       busy += device.busy.value();

@@ -9,9 +9,15 @@ using namespace stagecraft::hand_made;
 
 namespace {
 
-TimeSplit split(double compute, double recompute, double exposed, double all_reduce, double update, double bubble) {
-  return {Seconds(compute),    Seconds(recompute), Seconds(exposed),
-          Seconds(all_reduce), Seconds(update),    Seconds(bubble)};
+TimeSplit split(double compute, double recompute, double exposed, double all_reduce, double update, double idle) {
+  TimeSplit split;
+  split.compute = Seconds(compute);
+  split.recompute = Seconds(recompute);
+  split.exposed_communication = Seconds(exposed);
+  split.all_reduce = Seconds(all_reduce);
+  split.update = Seconds(update);
+  split.idle = Seconds(idle);
+  return split;
 }
 
 OpId update(Draft& draft, const std::string& name, LaneId lane, double seconds, const std::vector<OpId>& after) {
@@ -57,8 +63,8 @@ TEST_CASE("report: 1F1B of two stages and two microbatches") {
 }
 
 TEST_CASE("report: idle time goes to the transfer, the all-reduce, or nobody") {
-  // gpu0: F 0-1, waits for the gradient (4-6 under way, it starts at 4), B 6-8, update after the all-reduce 8-11,
-  // 11-12. gpu1: waits for x 1-3 from its start at 1, F 3-4, then an all-reduce of its own 8-14 ends the iteration.
+  // gpu0: F 0-1, waits for the gradient (4-6 under way, it starts at 4), B 6-8, update after the all-reduce 8-14,
+  // 14-15. gpu1: waits for x 1-3 from its start at 1, F 3-4, then the all-reduce. Each sends, and receives, throughout.
   Draft draft{platform()};
   const LaneId a = draft.lane(0);
   const LaneId b = draft.lane(1);
@@ -69,21 +75,26 @@ TEST_CASE("report: idle time goes to the transfer, the all-reduce, or nobody") {
   const OpId r = draft.compute("R", OpKind::Recompute, a, 0.5, {f0});
   const OpId b0 = draft.compute("B0", OpKind::Backward, a, 2, {g, r});
   draft.last().closes = true;
-  const OpId ar = draft.transfer("ar", OpKind::AllReduce, draft.place(0), draft.place(1), 3, {b0});
-  draft.transfer("ar1", OpKind::AllReduce, draft.place(1), draft.place(0), 6, {b0});
-  update(draft, "U", a, 1, {ar});
+  Op mark;
+  mark.kind = OpKind::CollectiveBegin;
+  const OpId begin = draft.add("", mark, {b0});
+  const OpId ar = draft.transfer("ar", OpKind::AllReduce, draft.place(0), draft.place(1), 3, {begin});
+  const OpId ar1 = draft.transfer("ar1", OpKind::AllReduce, draft.place(1), draft.place(0), 6, {begin});
+  mark.kind = OpKind::CollectiveEnd;
+  const OpId end = draft.add("", mark, {ar, ar1});
+  update(draft, "U", a, 1, {end});
   const Run run = both_ways(draft);
-  CHECK(run.picture == "F0 0-1, x 1-3, R 1-1.5, F1 3-4, g 4-6, B0 6-8, ar 8-11, ar1 8-14, U 11-12");
-  CHECK(run.report.devices[0].time == split(3, 0.5, 2, 3, 1, 4.5));  // bubble: 1.5-4 and 12-14
-  CHECK(run.report.devices[1].time == split(1, 0, 2, 6, 0, 5));      // bubble: 0-1 and 4-8
+  CHECK(run.picture == "F0 0-1, x 1-3, R 1-1.5, F1 3-4, g 4-6, B0 6-8, ar 8-11, ar1 8-14, U 14-15");
+  CHECK(run.report.devices[0].time == split(3, 0.5, 2, 6, 1, 2.5));  // idle: 1.5-4
+  CHECK(run.report.devices[1].time == split(1, 0, 2, 6, 0, 6));      // idle: 0-1, 4-8 and 14-15
   CHECK(run.report.recompute_time == Seconds(0.5));
   CHECK(run.report.exposed_communication == Seconds(4));
-  // gpu0: own 0 to 12, idle 7.5; gpu1: 3 to 4. The largest idle time over the longest extent.
-  CHECK(run.report.span_bubble_ratio == doctest::Approx(7.5 / 12));
+  // gpu0: own 0 to 15, of which 4.5 busy; gpu1: 3 to 4. The largest time not busy over the longest extent.
+  CHECK(run.report.span_bubble_ratio == doctest::Approx(10.5 / 15));
   REQUIRE(run.report.links.size() == 2);
   CHECK(run.report.links[0].bytes == Bytes(5));  // gpu0->gpu1: x and ar
   CHECK(run.report.links[1].bytes == Bytes(8));
-  CHECK(run.report.links[1].utilisation == doctest::Approx(8.0 / 14));
+  CHECK(run.report.links[1].utilisation == doctest::Approx(8.0 / 15));
   CHECK(run.report.bottleneck->kind == Bottleneck::Kind::Link);
   check_windows(draft);
 }

@@ -64,6 +64,16 @@ TEST_CASE("topology: full interconnect, a link for each pair") {
   CHECK(way(half, 2, 1) == "gpu1<->gpu2 1");
 }
 
+TEST_CASE("topology: one device has no more of the node's NIC than its own link carries") {
+  const Platform wide = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150)));
+  CHECK(way(wide, 0, 3) == "gpu0.up node0.nic.up node1.nic.down gpu3.down 2002");
+  CHECK(smallest_pair_bandwidth(wide)->value() == 100);
+  const Platform narrow = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(100)));
+  CHECK(way(narrow, 0, 3) == "node0.nic.up node1.nic.down 2000");
+  const Platform own = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150, true)));
+  CHECK(way(own, 0, 3) == "gpu0.nic.up gpu3.nic.down 2000");
+}
+
 TEST_CASE("topology: ring interconnect, the shorter way round") {
   const Platform platform = built(nodes_of(1, 6, inside(RingNode{})));
   CHECK(platform.links.size() == 12);

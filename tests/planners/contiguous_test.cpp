@@ -81,7 +81,7 @@ bool fits_with(const Chain& chain, const std::vector<ChainStage>& stages, Ticks 
   for (std::size_t s = stages.size(); s-- > 0;) {
     join(chain.load(stages[s].begin, stages[s].end));
     if (chain.load(stages[s].begin, stages[s].end) > period) return false;
-    if (chain.memory(stages[s].begin, stages[s].end, group) > chain.capacity()) return false;
+    if (stage_memory(chain, stages[s].begin, stages[s].end, group) > chain.capacity()) return false;
     if (chain.cut_load(stages[s].begin) > period) return false;
     if (s > 0) join(chain.cut_load(stages[s].begin));
   }
@@ -105,11 +105,11 @@ Ticks least_by_trial(const Chain& chain) {
 /// The recurrence as it is written, without any table.
 Ticks claim_by_recursion(const Chain& chain, std::size_t k, std::int64_t n) {
   if (n == 1) {
-    return chain.memory(k, chain.size(), 1) <= chain.capacity() ? chain.load(k, chain.size()) : kNone;
+    return stage_memory(chain, k, chain.size(), 1) <= chain.capacity() ? chain.load(k, chain.size()) : kNone;
   }
   Ticks least = kNone;
   for (std::size_t j = k + 1; j < chain.size(); ++j) {
-    if (chain.memory(k, j, n) > chain.capacity()) continue;
+    if (stage_memory(chain, k, j, n) > chain.capacity()) continue;
     least = std::min(least, std::max({chain.load(k, j), chain.cut_load(j), claim_by_recursion(chain, j, n - 1)}));
   }
   return least;
@@ -232,10 +232,10 @@ TEST_CASE("contiguous: the least capacity is the least with which there is a cut
   for (unsigned seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     const Chain chain = random_problem(seed).chain();
-    Bytes least = chain.memory(0, chain.size(), 1);
+    Bytes least = stage_memory(chain, 0, chain.size(), 1);
     for_each_cut(chain, [&](const std::vector<ChainStage>& stages) {
       Bytes most;
-      for (const ChainStage& stage : stages) most = std::max(most, chain.memory(stage.begin, stage.end, 1));
+      for (const ChainStage& stage : stages) most = std::max(most, stage_memory(chain, stage.begin, stage.end, 1));
       least = std::min(least, most);
     });
     CHECK(least_capacity(chain) == least);

@@ -1,12 +1,10 @@
 #include "planners/dapple/placement.hpp"
 #include "planners/dapple/search.hpp"
-#include "planners/registry.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/pipeline_times.hpp"
-#include "tests/model/topologies.hpp"
-#include "tests/planners/fixtures.hpp"
+#include "tests/planners/dapple_cases.hpp"
 #include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +15,6 @@
 
 namespace stagecraft::dapple_test {
 
-using namespace stagecraft::testing;
 using dapple::Answer;
 using dapple::Block;
 using dapple::Latency;
@@ -30,44 +27,10 @@ using dapple::Used;
 
 namespace {
 
-const PlannerInfo& planner() { return find_planner("dapple"); }
-
-Plan plan_of(const PlanResult& result) {
-  REQUIRE(std::holds_alternative<Planned>(result));
-  return std::get<Planned>(result).plan;
-}
-
-Platform cluster(std::uint32_t nodes, std::uint32_t devices, double inside, double nic,
-                 Bytes memory = Bytes(1'000'000)) {
-  PlatformSpec spec;
-  spec.name = "cluster";
-  spec.device_kinds.push_back({"A", memory, 1.0, Bytes(0), std::nullopt});
-  spec.form = test::nodes_of(nodes, devices, Interconnect{SwitchedNode{}, test::link_of(inside)}, SwitchedNetwork{},
-                             NicSpec{test::link_of(nic), false});
-  return build_platform(spec);
-}
-
 std::vector<DeviceId> ids(const std::vector<std::uint32_t>& numbers) {
   std::vector<DeviceId> devices;
   for (std::uint32_t number : numbers) devices.emplace_back(number);
   return devices;
-}
-
-LayerGraph random_chain(std::mt19937& random, std::size_t layers) {
-  std::vector<double> times(layers);
-  for (double& time : times) time = static_cast<double>(1 + random() % 9);
-  LayerGraph graph = chain(times);
-  graph.microbatch_size = 8;
-  for (Layer& layer : graph.layers) {
-    layer.parameters = Bytes(static_cast<std::int64_t>(random() % 2000));
-    layer.output = Bytes(static_cast<std::int64_t>(random() % 300));
-  }
-  for (LayerEdge& edge : graph.edges) edge.bytes = graph.layers[edge.from].output;
-  return graph;
-}
-
-PlanRequest request_of(const LayerGraph& graph, const Platform& platform, std::int64_t microbatches) {
-  return {graph, platform, {"", {}}, microbatches, {}, parse_options(planner(), {})};
 }
 
 /// Every plan the three policies reach: each number of layers, then of devices, then each policy, until both are used
@@ -152,33 +115,70 @@ TEST_CASE("dapple: where the three policies take devices from") {
   CHECK(place(Policy::FreshFirst, nodes, both, 4) == ids({1, 2, 3, 5}));
 }
 
-TEST_CASE("dapple: the search against every plan that its policies reach, 400 random cases") {
-  std::mt19937 random(5);
+TEST_CASE("dapple: the search against every plan that its policies reach, 2000 random cases") {
+  std::mt19937 random(77);
   int equal = 0;
+  int far = 0;
   double worst = 1.0;
-  const int cases = random_cases(400);
+  const int cases = random_cases(2000);
   for (int round = 0; round < cases; ++round) {
     CAPTURE(round);
-    const LayerGraph graph = random_chain(random, 2 + random() % 5);
+    LayerGraph graph = random_chain(random, 2 + random() % 5);
+    if (random() % 2 != 0) {
+      for (Layer& layer : graph.layers)
+        layer.parameters = layer.parameters * static_cast<std::int64_t>(1 + random() % 8);
+    }
     const double inside = 100.0 + static_cast<double>(random() % 900);
-    const Platform platform = round % 2 == 0 ? cluster(2, 2, inside, 30) : cluster(2, 3, inside, 100);
-    const auto microbatches = static_cast<std::int64_t>(1 + random() % 12);
+    const auto shape = random() % 4;
+    const Platform platform = shape == 0   ? cluster(2, 2, inside, 30)
+                              : shape == 1 ? cluster(2, 3, inside, 100)
+                              : shape == 2 ? cluster(2 + random() % 4, 1, inside, inside)
+                                           : cluster(3, 2, inside, 50.0 + static_cast<double>(random() % 400));
+    const bool is_short = random() % 2 != 0;
+    const auto microbatches = static_cast<std::int64_t>(1 + random() % (is_short ? 4 : 24));
     const Problem problem = dapple::problem_of(request_of(graph, platform, microbatches));
     Exhaustive all{problem};
     std::vector<PlacedStage> none;
     all.from(0, Used(problem.devices(), false), none);
     const Answer answer = dapple::search(problem, {});
     CHECK(answer.cuts == problem.layers() - 1);
-    CHECK(answer.latency.total() >= all.best);
+    CHECK(answer.latency.total() >= all.best * (1 - 1e-12));
     CHECK(pipeline_latency(blocks_of(problem, answer.stages), microbatches).total() ==
           doctest::Approx(answer.latency.total()).epsilon(1e-12));
     equal += answer.latency.total() <= all.best * (1 + 1e-12) ? 1 : 0;
+    far += answer.latency.total() > all.best * 1.01 ? 1 : 0;
     worst = std::max(worst, answer.latency.total() / all.best);
   }
-  MESSAGE("the search finds the best of all plans in " << equal << " of " << cases << " cases; at worst it takes "
-                                                       << worst << " times as long");
-  CHECK(equal >= cases * 39 / 40);
+  MESSAGE("the search finds the best of all plans in " << equal << " of " << cases << " cases; in " << far
+                                                       << " it is more than 1 % longer, at worst " << worst
+                                                       << " times as long");
+  CHECK(equal >= cases * 98 / 100);
   CHECK(worst < 1.1);
+}
+
+// The layers left would all-reduce 2.5 GB over 10 GB/s if they were one stage, so a prefix with two stages looks no
+// better than one that divides its microbatches. One device a layer is best.
+TEST_CASE("dapple: a straight pipeline is found though its layers would synchronise slowly as one stage") {
+  LayerGraph graph = chain({1, 1, 1, 1});
+  graph.microbatch_size = 16;
+  const std::vector<double> forward{0.011, 0.020, 0.005, 0.014};
+  const std::vector<double> backward{0.026, 0.040, 0.040, 0.017};
+  const std::vector<std::int64_t> parameters{619039103, 395165935, 756825574, 744202961};
+  const std::vector<std::int64_t> output{38382065, 7163873, 1612632, 7856854};
+  for (std::size_t l = 0; l < 4; ++l) {
+    Layer& layer = graph.layers[LayerId(l)];
+    layer.forward = Seconds(forward[l]);
+    layer.backward = Seconds(backward[l]);
+    layer.parameters = Bytes(parameters[l]);
+    if (l < 3) graph.edges[l].bytes = Bytes(output[l]);
+  }
+  const Platform platform = cluster(4, 1, 8e9, 10e9, Bytes(1'000'000'000'000));
+  const Plan plan = plan_of(planner().plan(request_of(graph, platform, 2)));
+  CHECK(plan.stages.size() == 4);
+  // The second stage is the pivot: its second round takes 60 ms. Before it the forwards of two stages and the channel
+  // between them, 11 + 3.8382065 + 20 ms; after it the backwards of the same.
+  CHECK(plan.predicted.iteration_time->value() ==
+        doctest::Approx(0.011 + 0.020 + 0.060 + 0.040 + 0.026 + 2 * 0.0038382065));
 }
 
 TEST_CASE("dapple: times are those of the analytic network") {
@@ -228,25 +228,6 @@ TEST_CASE("dapple: warm-up A where communication is small, B where it is not, an
   const Plan plan = plan_of(run_planner(planner(), graph, flat_platform(4, 1000)));
   REQUIRE(plan.stages.size() == 4);
   CHECK(plan.stages[0].replication == Replication::Split);
-}
-
-TEST_CASE("dapple: with little memory policy A, then fewer microbatches in flight, then none at all") {
-  // Copies 400 B, buffers 20 B behind the first stage, a stash of 10 B for each in flight: 7 with policy B, 4 with A.
-  const LayerGraph graph = chain({1, 1, 1, 1});
-  const auto plan = [&](std::int64_t memory) {
-    return run_planner(planner(), graph, flat_platform(4, 40, Bytes(memory)));
-  };
-  CHECK(plan_of(plan(490)).schedule.name == "eager-1f1b");
-  CHECK(plan_of(plan(489)).schedule.name == "1f1b");
-  CHECK_FALSE(plan_of(plan(489)).stages[0].in_flight.has_value());
-  // The second stage has buffers on both sides and three in flight.
-  CHECK_FALSE(plan_of(plan(470)).stages[0].in_flight.has_value());
-  const PlanResult capped = plan(469);
-  CHECK(plan_of(capped).stages[0].in_flight == 2);
-  CHECK(std::get<Planned>(capped).notes.size() == 1);
-  const PlanResult none = plan(449);
-  REQUIRE(std::holds_alternative<Infeasible>(none));
-  CHECK(std::get<Infeasible>(none).smallest_memory == Bytes(450));
 }
 
 TEST_CASE("dapple: one device, more devices than layers, few samples, one microbatch, layers without cost") {
@@ -314,16 +295,6 @@ TEST_CASE("dapple: the slowest pair of two sets, with and without bandwidths tha
   double steps = 0.0;
   CHECK(plain.slowest_pair(ids({0}), ids({1, 11}), steps) == 100.0);
   CHECK(steps == 2.0);
-}
-
-TEST_CASE("dapple: the largest cap of a million microbatches that fits is found at once") {
-  // As above: copies 400 B, a stash of 10 B for each microbatch in flight of the first stage, of which 1e6 are tried.
-  const LayerGraph graph = chain({1, 1, 1, 1});
-  const Platform platform = flat_platform(4, 40, Bytes(5'000'420));
-  const ScheduleChoice list{"spp-pe", {{"pe_exec", Detail(std::string("list"))}}};
-  const Plan plan = plan_of(planner().plan({graph, platform, list, 1'000'000, {}, parse_options(planner(), {})}));
-  const std::int64_t cap = plan.stages.front().in_flight.value_or(0);
-  CHECK(cap == 499'998);  // the second stage has buffers of 40 B
 }
 
 TEST_CASE("dapple: what it does not plan for is refused") {

@@ -123,9 +123,9 @@ TEST_CASE("MadPipe Algorithm 1: M2 of the specification") {
   const Chain chain = madpipe_m2().chain();
   for (SpecialMemory memory : kBoth) {
     const madpipe::AllocationSearch search = madpipe::trace_search(chain, exact(memory));
-    REQUIRE(search.best);
-    CHECK(search.best->period() == 14 * kUnit);
-    CHECK(show(*search.best) == "{1}s {2,3,4}n {5}s");
+    REQUIRE_FALSE(search.found.empty());
+    CHECK(search.found.back().period() == 14 * kUnit);
+    CHECK(show(search.found.back()) == "{1}s {2,3,4}n {5}s");
     REQUIRE(search.steps.size() == 10);
     CHECK(search.steps[0].target == 12 * kUnit);
     CHECK(search.steps[0].bottleneck == 14 * kUnit);
@@ -286,9 +286,9 @@ TEST_CASE("MadPipe phase 1: layers that cost nothing") {
     AllocationSettings settings = exact();
     settings.exact_states = exact_states;
     const madpipe::AllocationSearch search = madpipe::trace_search(instance.chain(), settings);
-    REQUIRE(search.best);
-    CHECK(search.best->bottleneck == 0);
-    CHECK(search.best->period() == 1);  // the shortest period there is
+    REQUIRE_FALSE(search.found.empty());
+    CHECK(search.found.back().bottleneck == 0);
+    CHECK(search.found.back().period() == 1);  // the shortest period there is
   }
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("MadPipe phase 1: no memory") {
     AllocationSettings settings = exact();
     settings.exact_states = exact_states;
     const madpipe::AllocationSearch search = madpipe::trace_search(instance.chain(), settings);
-    CHECK_FALSE(search.best);
+    CHECK(search.found.empty());
     CHECK(search.steps.size() == 11);  // the upper end is tried, too
     CHECK(search.steps.back().target == 40 * kUnit);
     instance.parameters = {0, 0, 0, 0, 0};

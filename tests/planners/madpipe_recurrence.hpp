@@ -78,13 +78,13 @@ class NaiveRecurrence {
       const std::int64_t v = stack(V * delay_.range, U * delay_.steps);
       const std::int64_t g = std::max<std::int64_t>(1, ceil_div(v, target_ * delay_.steps));
       const std::int64_t behind = delay_.up(k > 1 ? stack(v, C * delay_.steps) : v);
-      const std::int64_t full = chain_.memory(k - 1, l, g).value();
+      const std::int64_t full = stage_memory(chain_, k - 1, l, g).value();
       if (p > 0 && full <= chain_.capacity().value()) {
         const State rest{k - 1, p - 1, t, m, behind};
         offer(best, {std::max({U, C, value(rest).least}), k, false, rest});
       }
       if (m * memory_.range + full * memory_.steps <= chain_.capacity().value() * memory_.steps) {
-        const std::int64_t charged = chain_.memory(k - 1, l, safe_ ? g : g - 1).value();
+        const std::int64_t charged = stage_memory(chain_, k - 1, l, safe_ ? g : g - 1).value();
         const State rest{k - 1, p, load_.up(t * load_.range + U * load_.steps),
                          memory_.up(m * memory_.range + charged * memory_.steps), behind};
         offer(best, {std::max({ceil_div(t * load_.range, load_.steps) + U, C, value(rest).least}), k, true, rest});

@@ -158,6 +158,24 @@ TEST_CASE("madpipe: never worse than contiguous on 60 random chains, and every p
   CHECK(better > 10);
 }
 
+TEST_CASE("madpipe: a pattern of an earlier allocation is taken where it is faster, and only there") {
+  int faster = 0;
+  for (unsigned seed = 1; seed <= 80; ++seed) {
+    CAPTURE(seed);
+    const MadPipeInstance instance = random_instance(seed, 4);
+    const PlanResult one = ask("madpipe", instance, {{"fallback", "false"}, {"candidates", "1"}});
+    const PlanResult more = ask("madpipe", instance, {{"fallback", "false"}, {"candidates", "4"}});
+    if (!std::holds_alternative<Planned>(one)) continue;
+    const Planned last = planned(one);
+    const Planned best = planned(more);
+    check_plan_of(instance, best);
+    CHECK(number(best, "achieved_period_s") <= number(last, "achieved_period_s"));
+    CHECK(detail(best, "dp_period_s") == detail(last, "dp_period_s"));
+    faster += number(best, "achieved_period_s") < number(last, "achieved_period_s") ? 1 : 0;
+  }
+  CHECK(faster > 0);
+}
+
 TEST_CASE("madpipe: one device, and more devices than layers") {
   MadPipeInstance instance = madpipe_m2();
   instance.devices = 1;

@@ -33,6 +33,17 @@ struct MemoryProblem {
   }
 };
 
+/// The buffers on either side of a cut of a chain, where only the tensor of the layer before it crosses.
+inline Bytes buffers_at(const Chain& chain, std::size_t cut) {
+  if (cut == 0 || cut == chain.size()) return Bytes(0);
+  return chain.buffers(chain.crossings().uses_of(cut - 1).at(0).bytes);
+}
+
+/// The memory of a stage of a chain.
+inline Bytes stage_memory(const Chain& chain, std::size_t begin, std::size_t end, std::int64_t in_flight) {
+  return chain.memory(begin, end, in_flight, buffers_at(chain, begin) + buffers_at(chain, end));
+}
+
 /// The numbers of one layer; the last one, `output`, is the size of the tensor that it passes on.
 struct LayerNumbers {
   double forward = 0.0;

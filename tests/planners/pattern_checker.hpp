@@ -2,6 +2,7 @@
 
 #include "planners/shared/chain.hpp"
 #include "sim/schedule/periodic.hpp"
+#include "tests/planners/memory_chains.hpp"
 
 #include <algorithm>
 #include <map>
@@ -123,8 +124,8 @@ class PatternChecker {
       for (std::size_t s = 0; s < stages_.size(); ++s) {
         if (stages_[s].device != device) continue;
         fixed += chain_.copies(stages_[s].begin, stages_[s].end);
-        if (s > 0 && has_cut(s - 1)) fixed += chain_.buffers(stages_[s].begin);
-        if (has_cut(s)) fixed += chain_.buffers(stages_[s].end);
+        if (s > 0 && has_cut(s - 1)) fixed += buffers_at(chain_, stages_[s].begin);
+        if (has_cut(s)) fixed += buffers_at(chain_, stages_[s].end);
         workspace = std::max(workspace, chain_.workspace(stages_[s].begin, stages_[s].end));
       }
       verdict_.peaks[device] = fixed + workspace + Bytes(most);

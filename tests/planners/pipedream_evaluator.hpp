@@ -19,6 +19,13 @@ struct JudgedStage {
   std::vector<JudgedStage> inner;
 };
 
+/// What a judge charges: as the authors' program, or with overlap and whole boundaries as the paper.
+struct JudgedCosts {
+  bool communication = true;
+  bool overlapped = false;
+  bool whole = false;
+};
+
 /// All layers that `layer` needs, itself not included.
 inline std::set<LayerId> ancestors(const LayerGraph& graph, LayerId layer) {
   std::set<LayerId> found;
@@ -53,8 +60,8 @@ inline double boundary_traffic(const LayerGraph& graph, const std::set<LayerId>&
 }
 
 /// The time of a pipeline at `level` whose first stage follows `done`; the layers judged are added to `done`.
-inline double judge(const LayerGraph& graph, const std::vector<Level>& levels, std::size_t level, bool communication,
-                    const std::vector<JudgedStage>& stages, std::set<LayerId>& done) {
+inline double judge(const LayerGraph& graph, const std::vector<Level>& levels, std::size_t level,
+                    const JudgedCosts& costs, const std::vector<JudgedStage>& stages, std::set<LayerId>& done) {
   const double bandwidth = levels[level].bandwidth.value();
   const double below = level == 0 ? 1.0 : levels[level - 1].count;
   double largest = 0.0;
@@ -70,23 +77,23 @@ inline double judge(const LayerGraph& graph, const std::vector<Level>& levels, s
     }
     if (level > 0) {
       std::set<LayerId> before = done;
-      time = judge(graph, levels, level - 1, communication, stage.inner, before);
+      time = judge(graph, levels, level - 1, costs, stage.inner, before);
     }
     done.insert(stage.layers.begin(), stage.layers.end());
-    const double sync = 4.0 * (q - 1.0) * parameters / (bandwidth * q);
-    largest = std::max(largest, (time + (s == 0 ? sync / below : sync)) / q);
-    if (!communication || s == 0) continue;
+    const double sync = 4.0 * (q - 1.0) * parameters / (bandwidth * q) / (s == 0 ? below : 1.0);
+    largest = std::max(largest, (costs.overlapped ? std::max(time, sync) : time + sync) / q);
+    if (!costs.communication || s == 0) continue;
     const bool ends = done.size() == graph.layers.size();
     const double output = ends ? 0.0 : boundary_traffic(graph, done);
-    largest = std::max(largest, 2.0 * std::max(input, output) / (bandwidth * q));
+    largest = std::max(largest, 2.0 * std::max(input, output) / (bandwidth * (costs.whole ? 1.0 : q)));
   }
   return largest;
 }
 
-inline double judge(const LayerGraph& graph, const std::vector<Level>& levels, bool communication,
+inline double judge(const LayerGraph& graph, const std::vector<Level>& levels, const JudgedCosts& costs,
                     const std::vector<JudgedStage>& stages) {
   std::set<LayerId> done;
-  return judge(graph, levels, levels.size() - 1, communication, stages, done);
+  return judge(graph, levels, levels.size() - 1, costs, stages, done);
 }
 
 inline std::vector<JudgedStage> to_judge(const pipedream::DownSets& states,

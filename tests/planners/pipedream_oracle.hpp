@@ -6,6 +6,7 @@
 #include "tests/planners/pipedream_evaluator.hpp"
 #include "tests/schedule/compiled.hpp"
 
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -178,14 +179,29 @@ inline void add_stages(const std::vector<JudgedStage>& judged, double outer, std
   }
 }
 
+/// What all stages do to need less memory.
+struct JudgedMemory {
+  bool recompute = false;
+  std::int64_t most_versions = 1000;
+  std::optional<std::int64_t> in_flight = std::nullopt;
+};
+
 /// Whether the shared ledger accepts the pipeline; which devices it has does not matter where all are alike.
 inline bool fits_ledger(const LayerGraph& graph, const Platform& platform, const std::vector<JudgedStage>& judged,
-                        const std::string& schedule, std::int64_t microbatches) {
+                        const std::string& schedule, std::int64_t microbatches, const JudgedMemory& memory = {}) {
   Plan plan;
   plan.schedule.name = schedule;
   plan.microbatches = microbatches;
   std::size_t devices = 0;
   add_stages(judged, 1.0, plan.stages, devices);
+  for (Stage& stage : plan.stages) {
+    if (memory.recompute) stage.memory = {Recompute{stage.layers}};
+    stage.in_flight = memory.in_flight;
+  }
+  const std::vector<std::int64_t> versions = testing::compiled(plan).weight_versions;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    plan.stages[s].weight_versions = std::min(versions[s], memory.most_versions);
+  }
   return !memory_overflow(platform, plan, ledger_peaks(graph, platform, plan, testing::compiled(plan))).has_value();
 }
 

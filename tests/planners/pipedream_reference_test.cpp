@@ -161,11 +161,11 @@ TEST_CASE("pipedream reference: every recorded value to 1e-9, states exactly, st
     worst = std::max(worst, relative_error(answer.period, expected));
 
     const auto stages = to_judge(problem.states, answer.segments);
-    CHECK(relative_error(judge(problem.graph, settings.levels, settings.communication, stages), expected) < 1e-9);
+    CHECK(relative_error(judge(problem.graph, settings.levels, {settings.communication}, stages), expected) < 1e-9);
     if (settings.use_fewer) continue;
     CHECK(members_used(stages) == settings.levels.back().count);
     const auto recorded = recorded_stages(record, problem.graph, settings);
-    CHECK(relative_error(judge(problem.graph, settings.levels, settings.communication, recorded), expected) < 1e-9);
+    CHECK(relative_error(judge(problem.graph, settings.levels, {settings.communication}, recorded), expected) < 1e-9);
   }
   if (!records.empty()) {
     CHECK(records.size() == 176);

@@ -64,6 +64,14 @@ TEST_CASE("pipedream-sync: one version of the weights where pipedream keeps seve
   CHECK(run < 30.5);
 }
 
+TEST_CASE("pipedream-sync: its claim synchronises once in an iteration, as the run does") {
+  // One layer of 3 s (forward and backward) and 100 B on two devices at 10 B/s. A microbatch takes 3 / 2 s with two
+  // replicas, and the synchronisation by PipeDream's formula 4 (2 - 1) · 100 / (10 · 2) = 20 s: 8 · 1.5 + 20 = 32 s.
+  const Planned found = std::get<Planned>(run_planner(planner(), chain({1}), flat_platform(2, 10.0)));
+  REQUIRE(found.plan.stages.size() == 1);
+  CHECK(found.plan.predicted.iteration_time->value() == doctest::Approx(32.0).epsilon(1e-12));
+}
+
 TEST_CASE("pipedream-sync: a schedule that never flushes is refused") {
   CHECK_THROWS_AS((void)run_with(planner(), "pipedream", chain({1}), flat_platform(2)), InputError);
 }

@@ -15,11 +15,13 @@ namespace stagecraft::pipedream_test {
 
 using namespace stagecraft::testing;
 using pipedream::Answer;
+using pipedream::BoundaryCost;
 using pipedream::DownSets;
 using pipedream::enumerate_down_sets;
 using pipedream::MemoryTest;
 using pipedream::optimize;
 using pipedream::Settings;
+using pipedream::Synchronisation;
 
 namespace {
 
@@ -40,6 +42,11 @@ double number(const Detail::Record& details, const std::string& name) {
   }
   FAIL("no detail " << name);
   return 0.0;
+}
+
+JudgedCosts judged_costs(const Settings& settings) {
+  return {settings.communication, settings.synchronisation == Synchronisation::Overlapped,
+          settings.boundary == BoundaryCost::Whole};
 }
 
 /// Whether the original's memory test accepts a flat list of stages.
@@ -123,25 +130,27 @@ TEST_CASE("pipedream: equals the best of all pipelines on 100 random graphs") {
     const auto members = static_cast<std::uint32_t>(1 + random() % 4);
     settings.levels = {level(members, 50.0 + random() % 400)};
     const MemoryTest test = pipedream::original_memory_test(Bytes(500 + random() % 1500));
-    for (unsigned variant = 0; variant < 16; ++variant) {
+    for (unsigned variant = 0; variant < 64; ++variant) {
       CAPTURE(seed);
       CAPTURE(variant);
       settings.communication = (variant & 1U) != 0;
       settings.straight = (variant & 2U) != 0;
       settings.use_fewer = (variant & 4U) != 0;
       settings.memory = (variant & 8U) != 0 && !settings.use_fewer ? &test : nullptr;
+      settings.synchronisation = (variant & 16U) != 0 ? Synchronisation::Overlapped : Synchronisation::Added;
+      settings.boundary = (variant & 32U) != 0 ? BoundaryCost::Whole : BoundaryCost::Divided;
       double best = kInfinity;
       for (const auto& stages : all_pipelines(graph, settings.levels, settings.use_fewer)) {
         if (settings.straight && !is_straight(stages)) continue;
         if (settings.memory != nullptr && !passes_original(graph, stages, members, test.capacity)) continue;
-        best = std::min(best, judge(graph, settings.levels, settings.communication, stages));
+        best = std::min(best, judge(graph, settings.levels, judged_costs(settings), stages));
       }
       const Answer answer = optimize(states, settings);
       CHECK((answer.period == kInfinity) == (best == kInfinity));
       if (best == kInfinity) continue;
       CHECK(answer.period == doctest::Approx(best).epsilon(1e-9));
       const auto stages = to_judge(states, answer.segments);
-      CHECK(judge(graph, settings.levels, settings.communication, stages) == doctest::Approx(best).epsilon(1e-9));
+      CHECK(judge(graph, settings.levels, judged_costs(settings), stages) == doctest::Approx(best).epsilon(1e-9));
     }
   }
 }
@@ -153,18 +162,20 @@ TEST_CASE("pipedream: equals the best of all two-level pipelines on 60 random gr
     const DownSets states = enumerate_down_sets(graph, 10000).value();
     Settings settings;
     settings.levels = {level(2, 300.0 + random() % 900), level(2 + random() % 2, 50.0 + random() % 300)};
-    for (const bool communication : {false, true}) {
+    for (unsigned variant = 0; variant < 8; ++variant) {
       CAPTURE(seed);
-      CAPTURE(communication);
-      settings.communication = communication;
+      CAPTURE(variant);
+      settings.communication = (variant & 1U) != 0;
+      settings.synchronisation = (variant & 2U) != 0 ? Synchronisation::Overlapped : Synchronisation::Added;
+      settings.boundary = (variant & 4U) != 0 ? BoundaryCost::Whole : BoundaryCost::Divided;
       double best = kInfinity;
       for (const auto& stages : all_pipelines(graph, settings.levels, false)) {
-        best = std::min(best, judge(graph, settings.levels, communication, stages));
+        best = std::min(best, judge(graph, settings.levels, judged_costs(settings), stages));
       }
       const Answer answer = optimize(states, settings);
       CHECK(answer.period == doctest::Approx(best).epsilon(1e-9));
       const auto stages = to_judge(states, answer.segments);
-      CHECK(judge(graph, settings.levels, communication, stages) == doctest::Approx(best).epsilon(1e-9));
+      CHECK(judge(graph, settings.levels, judged_costs(settings), stages) == doctest::Approx(best).epsilon(1e-9));
     }
   }
 }
@@ -184,7 +195,7 @@ TEST_CASE("pipedream: the ledger test gives the best pipeline that fits, on chai
     double best = kInfinity;
     double best_fitting = kInfinity;
     for (const auto& stages : all_pipelines(graph, levels(platform), false)) {
-      const double value = judge(graph, levels(platform), true, stages);
+      const double value = judge(graph, levels(platform), {}, stages);
       best = std::min(best, value);
       if (fits_ledger(graph, platform, stages, planner().default_schedule, 8)) {
         best_fitting = std::min(best_fitting, value);

@@ -15,13 +15,16 @@
 
 namespace stagecraft::test {
 
-/// Nodes of eight devices behind a switch, host memory and a NIC for each device.
+/// Nodes of eight devices behind a switch, host memory and a NIC for each device; all-reduces in one ring.
 inline Platform cluster_of_eights(std::uint32_t nodes, Network network = SwitchedNetwork{}) {
   const LinkSpec inside = link_of(450e9, 1e-6);
   NodeForm form =
       nodes_of(nodes, 8, Interconnect{SwitchedNode{}, inside}, std::move(network), NicSpec{link_of(50e9, 2e-6), true});
   form.node_kinds[NodeKindId(0)].host = HostSpec{Bytes(std::int64_t{1} << 42), link_of(50e9, 1e-6), 1};
-  return built(std::move(form));
+  PlatformSpec spec = built(std::move(form)).spec;
+  spec.collectives.rings = 1;
+  spec.collectives.algorithm = CollectiveSpec::Algorithm::Ring;
+  return build_platform(std::move(spec));
 }
 
 /// Leaf switches of sixteen nodes each, with half the bandwidth of their NICs upwards.

@@ -280,5 +280,22 @@ TEST_CASE("topology: a ring all-reduce over nodes takes its closed form") {
         in_order(8), 1, 2e-5);
 }
 
+// 16 nodes of 8 devices, each with a card of 50 GB/s, 450 GB/s inside: 10 GB in eight rings, each of which has a card
+// of its own in every node. The lower bound: 2 * 127/128 of an eighth over a card, and 254 steps of twice a NIC's
+// latency.
+TEST_CASE("topology: an all-reduce over nodes with a card for each device uses all cards") {
+  const auto time = [](std::optional<std::int64_t> rings) {
+    PlatformSpec spec = built(nodes_of(16, 8, Interconnect{SwitchedNode{}, giga(450, 2e-6)}, SwitchedNetwork{},
+                                       NicSpec{giga(50, 5e-6), true}))
+                            .spec;
+    spec.collectives.rings = rings;
+    if (rings) spec.collectives.algorithm = CollectiveSpec::Algorithm::Ring;
+    return all_reduce(build_platform(std::move(spec)), in_order(128), 10'000'000'000);
+  };
+  const double eighth = 2.0 * 127 / 128 * 10 / 8 / 50;
+  CHECK(time(std::nullopt) == near(eighth + 254 * 1e-5, 1e-6));
+  CHECK(time(1) == near(8 * eighth + 254 * 1e-5, 1e-6));
+}
+
 }  // namespace
 }  // namespace stagecraft::topologies_test

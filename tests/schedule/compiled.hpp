@@ -4,13 +4,32 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/schedule/chains.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <variant>
 
 namespace stagecraft::testing {
 
-/// The program of a plan whose schedule asks neither for times nor for memory, or brings its pattern.
-inline ScheduleProgram compiled(const Plan& plan) { return require_schedule(chain(1, 1, 2), pairwise(1), plan); }
+/// A chain with all layers of the plan, which take equal times.
+inline LayerGraph chain_of(const Plan& plan) {
+  std::size_t layers = 1;
+  for (const Stage& stage : plan.stages) {
+    for (LayerId layer : stage.layers) layers = std::max(layers, layer.value() + std::size_t{1});
+  }
+  return chain(layers, 1, 2);
+}
+/// A platform with all devices of the plan.
+inline Platform pairwise_of(const Plan& plan) {
+  std::size_t devices = 1;
+  for (const Stage& stage : plan.stages) {
+    for (DeviceId device : devices_of(stage)) devices = std::max(devices, device.value() + std::size_t{1});
+  }
+  return pairwise(devices);
+}
+
+/// The program of a plan whose schedule does not ask for memory, or brings its pattern.
+inline ScheduleProgram compiled(const Plan& plan) { return require_schedule(chain_of(plan), pairwise_of(plan), plan); }
 
 /// The plan with the pattern that its schedule runs.
 inline Plan with_pattern(const LayerGraph& graph, const Platform& platform, Plan plan) {
@@ -24,7 +43,7 @@ inline std::string refusal_of(const LayerGraph& graph, const Platform& platform,
   const auto* refusals = std::get_if<ScheduleRefusals>(&compilation);
   return refusals == nullptr ? "" : refusals->front().message;
 }
-inline std::string refusal_of(const Plan& plan) { return refusal_of(chain(1, 1, 2), pairwise(1), plan); }
+inline std::string refusal_of(const Plan& plan) { return refusal_of(chain_of(plan), pairwise_of(plan), plan); }
 
 inline std::int64_t least_length(const Plan& plan) { return least_microbatches(compiled(plan), Replicas(plan)); }
 

@@ -145,6 +145,10 @@ TEST_CASE("expressing: a backward in two halves, each with its own releases") {
   CHECK(result.report.devices[0].memory.peak == Bytes(14));
   CHECK(result.report.devices[0].memory.peak_at == Seconds(2.5));
   CHECK(result.report.devices[0].in_flight_peak == 2);
+  // Of 7 bytes 5.25 are kept until the weight half, that is 6 whole ones; 7 more come with the second forward.
+  CHECK(evaluated(chain(1, 1, 3, 0, 7), pairwise(1), plan, two).report.devices[0].memory.peak == Bytes(13));
+  plan.training.input_gradient_release = 0.9;  // of 10 bytes exactly 1 is kept
+  CHECK(evaluated(chain(1, 1, 3, 0, 10), pairwise(1), plan, two).report.devices[0].memory.peak == Bytes(11));
 }
 
 TEST_CASE("expressing: a replica without a microbatch still takes part in the all-reduce") {
@@ -216,6 +220,31 @@ TEST_CASE("expressing: an iteration ends with all backwards of a device that tak
   const Report report = evaluated(chain(2, 1, 2), pairwise(3), plan, schedule, {}, twice).report;
   CHECK(report.iterations == std::vector{Seconds(24), Seconds(24)});
   CHECK(report.devices[0].busy == Seconds(6));
+}
+
+TEST_CASE("expressing: update and all-reduce wait for the backward that ends last, in whatever order they are listed") {
+  // As above with parameters of 6 bytes, which an update at 3 B/s takes 2 s for. gpu0 has run both backwards at 24.
+  Plan plan = literal_plan({0, 1}, 2);
+  plan.stages[1].replicas = {DeviceId(1), DeviceId(2)};
+  Schedule schedule = orders({{forward(0, 0), forward(0, 1), backward(0, 0), backward(0, 1)},
+                              {forward(1, 0), lasting(backward(1, 0), 20)},
+                              {forward(1, 1), backward(1, 1)}});
+  schedule.devices[0].discipline = Discipline::Ready;
+  Platform platform = pairwise(4, 6);
+  platform.spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(3);
+  const LayerGraph graph = chain(2, 1, 2, 0, 0, 6);
+  CHECK(evaluated(graph, build_platform(platform.spec), plan, schedule).report.iterations.back() == Seconds(26));
+  // Both stages on two devices: gpu0 and gpu1 run microbatches 0 and 2, and gpu1 the backward of 2 first, from 3 to 5.
+  // So gpu0 ends with that of 0, at 27. A ring of two sends 6 bytes at 6 B/s, then comes the update.
+  plan = literal_plan({0, 1}, 4);
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(3)};
+  plan.stages[1].replicas = {DeviceId(1), DeviceId(2)};
+  schedule = orders({{forward(0, 0), forward(0, 2), backward(0, 0), backward(0, 2)},
+                     {forward(1, 0), forward(1, 2), backward(1, 2), lasting(backward(1, 0), 20)},
+                     {forward(1, 1), forward(1, 3), backward(1, 1), backward(1, 3)},
+                     {forward(0, 1), forward(0, 3), backward(0, 1), backward(0, 3)}});
+  schedule.devices[0].discipline = Discipline::Ready;
+  CHECK(evaluated(graph, build_platform(platform.spec), plan, schedule).report.iterations.back() == Seconds(30));
 }
 
 TEST_CASE("expressing: an order, or priorities, for each channel") {

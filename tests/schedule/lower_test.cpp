@@ -88,9 +88,9 @@ TEST_CASE("lower: the parts of each device's time add up to the iteration or the
                                         : report.iterations.back().value();
     for (const DeviceReport& device : report.devices) {
       const TimeSplit& time = device.time;
-      const double sum =
-          (time.compute + time.recompute + time.exposed_communication + time.all_reduce + time.update + time.bubble)
-              .value();
+      const double sum = (time.compute + time.recompute + time.exposed_communication + time.all_reduce +
+                          time.collective_wait + time.update + time.idle)
+                             .value();
       CHECK(sum == doctest::Approx(window).epsilon(1e-9));
     }
   }
@@ -136,7 +136,44 @@ TEST_CASE("lower: the ring all-reduce takes 2(n-1) latencies and 2(n-1)/n of the
   const Report report = evaluate_plan(chain(1, 1, 2, 0, 0, 3'000'000'000), pairwise(3, 1e9, 0.01), plan);
   CHECK(report.iterations.back().value() == doctest::Approx(3.0 + 4.0 + 0.04).epsilon(1e-12));
   for (const DeviceReport& device : report.devices) {
-    CHECK(device.time.all_reduce.value() == doctest::Approx(4.01).epsilon(1e-12));  // the flows, their latency included
+    CHECK(device.time.all_reduce.value() == doctest::Approx(4.04).epsilon(1e-12));  // with the latency of all steps
+    CHECK(device.time.collective_wait.value() == doctest::Approx(0.0));
+  }
+}
+
+TEST_CASE(
+    "lower: nobody has the result of a ring before its slowest edge is done, and waiting for it is no idle time") {
+  // Four replicas, f + b = 2 s, 1 MB of parameters. The edge gpu0 -> gpu1 has 1 MB/s and no latency, all others 100
+  // MB/s and 10 ms: after 5 steps of 10 ms, 1.5 MB cross it in 1.5 s, and the others in 15 ms after their last latency.
+  PlatformSpec spec = pairwise(4, 100e6, 0.01).spec;
+  std::get<ExplicitForm>(spec.form).links = {
+      {"", std::pair(DeviceId(0), DeviceId(1)), {BytesPerSecond(1e6), Seconds(0)}}};
+  Plan plan = straight(1, 4, "gpipe");
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3)};
+  for (const double update : {0.0, 0.4}) {
+    CAPTURE(update);
+    if (update > 0.0) spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(4e6 / update);
+    const Report report = evaluate_plan(chain(1, 1, 1, 0, 0, 1'000'000), build_platform(spec), plan);
+    CHECK(report.iterations.back().value() == doctest::Approx(3.55 + update).epsilon(1e-12));
+    for (const DeviceReport& device : report.devices) {
+      const bool at_slow_edge = device.device.value() < 2;
+      CHECK(device.time.compute.value() == doctest::Approx(2.0).epsilon(1e-12));
+      CHECK(device.time.all_reduce.value() == doctest::Approx(at_slow_edge ? 1.55 : 0.075).epsilon(1e-12));
+      CHECK(device.time.collective_wait.value() == doctest::Approx(at_slow_edge ? 0.0 : 1.475).epsilon(1e-12));
+      CHECK(device.time.update.value() == doctest::Approx(update).epsilon(1e-12));
+      CHECK(device.time.idle.value() == doctest::Approx(0.0));
+    }
+  }
+}
+
+TEST_CASE("lower: replicas without parameters exchange nothing") {
+  for (const char* schedule : {"gpipe", "pipedream"}) {
+    Plan plan = straight(1, 60, schedule);
+    plan.stages[0].replicas = {DeviceId(0), DeviceId(1)};
+    Timeline timeline;
+    const Report report = evaluate_plan(chain(1, 1, 2), pairwise(2, 1e9, 0.5), plan, {}, {}, collect_into(timeline));
+    CHECK(of_kind(timeline, OpKind::AllReduce).empty());
+    CHECK(report.end == Seconds(90));
   }
 }
 

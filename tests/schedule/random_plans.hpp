@@ -106,6 +106,7 @@ class RandomPlans {
       plan.stages.push_back(std::move(stage));
     }
     plan.microbatches = std::max(number(1, 24), least_length(plan));
+    if (chance(0.4)) plan.training.gradient_bucket = Bytes(number(0, 2000));
     return plan;
   }
 

@@ -2,6 +2,7 @@
 #include "sim/schedule/one_f_one_b.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace stagecraft {
@@ -31,10 +32,10 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
 /// A backward uses the weights of its forward. So a replica keeps the newest weights, and a copy for each update
 /// between the oldest forward in flight and now: one for each further microbatch in flight if every round has its
 /// update.
-Compilation compile_pipedream(const PlanContext& context, const Options& /*parameters*/) {
+Compilation compile_pipedream(const PlanContext& context, const Options& parameters) {
   ScheduleRefusals refusals = round_refusals(context);
   if (!refusals.empty()) return refusals;
-  ScheduleProgram program = one_f_one_b_program(context, false, 1);
+  ScheduleProgram program = one_f_one_b_program(context, false, parameters.count("depth"));
   const std::int64_t rounds = context.plan.rounds_per_update;
   for (StageId id : indices<StageId>(context.plan.stages.size())) {
     program.weight_versions[id.value()] = (program.in_flight[id.value()] - 1 + rounds - 1) / rounds + 1;
@@ -50,7 +51,7 @@ const ScheduleFamily family_pipedream{
         "asynchronous 1F1B with weight stashing: never flushed, an update after every backward (or round of replicas)",
     .source = "PipeDream (Narayanan et al., SOSP 2019)",
     .synchronous = false,
-    .parameters = {},
+    .parameters = {{"depth", std::int64_t{1}, "warm-up forwards, as a multiple of PipeDream's own", {}, 1, 1024}},
     .compile = compile_pipedream,
 };
 

@@ -1,9 +1,12 @@
 #include "sim/schedule/lowering/compute.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -12,14 +15,14 @@ constexpr std::int32_t kBeforeAll = std::numeric_limits<std::int32_t>::min();
 
 /// Seconds of one step of a backward, of both halves or of the input-gradient half. If the action gives a duration for
 /// the whole backward, the step gets its proportional part.
-Seconds step_seconds(const StageProgram& program, const BackwardStep& step, const Action& action) {
+Seconds step_seconds(const std::vector<BackwardStep>& steps, const BackwardStep& step, const Action& action) {
   const auto nominal = [&](const BackwardStep& of) {
     return action.kind == ActionKind::Backward ? of.backward : of.input();
   };
   if (action.duration < Seconds(0)) return nominal(step);
   Seconds sum;
-  for (const BackwardStep& other : program.backward) sum += nominal(other);
-  if (sum <= Seconds(0)) return action.duration / static_cast<double>(program.backward.size());
+  for (const BackwardStep& other : steps) sum += nominal(other);
+  if (sum <= Seconds(0)) return action.duration / static_cast<double>(steps.size());
   return action.duration * (nominal(step) / sum);
 }
 
@@ -73,17 +76,22 @@ OpId Compute::append(const Task& task, const Op& op) {
   return state_.append_computation(task.replica, op, task.action.priority, task.action.not_before);
 }
 
+/// Writes the backward that the forward waits for into `after`, if it waits for one; false if that has not been
+/// appended yet.
+bool Compute::take_awaited(const Task& task, OpId& after) {
+  if (task.action.after == kNoMicrobatch) return true;
+  auto& awaited = awaited_[task.replica.value()];
+  const auto found = awaited.find(state_.index(task.replica, task.action.after));
+  STAGECRAFT_CHECK(found != awaited.end(), "no two forwards wait for one backward");
+  after = found->second;
+  if (after.is_none()) return false;
+  awaited.erase(found);
+  return true;
+}
+
 bool Compute::lower_forward(const Task& task) {
-  if (!has_forward_inputs(task)) return false;
   OpId after;
-  if (task.action.after != kNoMicrobatch) {
-    auto& awaited = awaited_[task.replica.value()];
-    const auto found = awaited.find(state_.index(task.replica, task.action.after));
-    STAGECRAFT_CHECK(found != awaited.end(), "no two forwards wait for one backward");
-    after = found->second;
-    if (after.is_none()) return false;
-    awaited.erase(found);
-  }
+  if (!has_forward_inputs(task) || !take_awaited(task, after)) return false;
   parts_.delivery.about_to_use(task.replica, task.index, false);
   Op op = state_.computation(task.replica, OpKind::Forward, task.action.microbatch);
   op.seconds = seconds_or(task.action, task.program.forward);
@@ -116,25 +124,39 @@ void Compute::depend_on_copy_back(const Task& task, const BackwardStep& step) {
   if (!copy.is_none()) state_.writer.depend_on(copy);
 }
 
+/// Appends an operation that follows `before` at once, if there is one: nothing else may run between them.
+OpId Compute::append_next(const Task& task, const Op& op, OpId before) {
+  const OpId id = append(task, op);
+  if (!before.is_none() && state_.is_on_ready_lane(task.replica)) {
+    state_.writer.depend_on(before);
+    state_.writer.last().priority = kBeforeAll;
+  }
+  return id;
+}
+
+/// The steps of a backward. If weight gradients end with it that are exchanged next, they end where a bucket of them is
+/// complete.
+const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_weights) const {
+  const std::vector<BackwardStep>& in_buckets = state_.shape[task.replica].in_buckets;
+  const bool completes = ends_weights && !in_buckets.empty() && parts_.synchronise.may_complete_gradients(task.replica);
+  return completes ? in_buckets : task.program.backward;
+}
+
 /// Appends a backward step by step, from the last layer to the first, each step after its recompute if the plan has
-/// one. Returns the last operation; the caller may still add dependencies and memory changes to it.
-OpId Compute::append_steps(const Task& task) {
+/// one. Returns the last operation; the caller may still add dependencies and memory changes to it. Appends to
+/// `completes` what completes each bucket of gradients.
+OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
   const bool whole = task.action.kind == ActionKind::Backward;
-  const StageProgram& work = task.program;
+  const std::vector<BackwardStep>& steps = steps_of(task, whole);
   const PlaceId place = state_.shape[task.replica].place;
   OpId before = OpId::none();
   const auto append_one = [&](const Op& op, Bytes workspace) {
-    const OpId id = append(task, op);
-    if (before.is_none()) {
-      depend_on_backward_inputs(task);
-    } else if (state_.is_on_ready_lane(task.replica)) {
-      state_.writer.depend_on(before);
-      state_.writer.last().priority = kBeforeAll;  // nothing else may run between the steps of one backward
-    }
+    const bool is_first = before.is_none();
+    before = append_next(task, op, before);
+    if (is_first) depend_on_backward_inputs(task);
     state_.writer.hold_while_it_runs(place, workspace);
-    before = id;
   };
-  for (const BackwardStep& step : work.backward) {
+  for (const BackwardStep& step : steps) {
     if (step.recomputes) {
       Op recompute = state_.computation(task.replica, OpKind::Recompute, task.action.microbatch);
       recompute.seconds = step.recompute;
@@ -143,19 +165,18 @@ OpId Compute::append_steps(const Task& task) {
     }
     Op backward =
         state_.computation(task.replica, whole ? OpKind::Backward : OpKind::BackwardInput, task.action.microbatch);
-    backward.seconds = step_seconds(work, step, task.action);
-    backward.closes = whole && &step == &work.backward.back();
+    backward.seconds = step_seconds(steps, step, task.action);
+    backward.closes = whole && &step == &steps.back();
     append_one(backward, step.workspace);
     depend_on_copy_back(task, step);
-    if (whole) state_.writer.free(place, MemoryCategory::Workspace, step.restored);
+    if (whole) state_.writer.free(place, MemoryCategory::Workspace, step.released);
+    if (step.completes) completes.push_back(before);
   }
   return before;
 }
 
-/// The part of the stash that a split backward frees at the end of its input-gradient half; the weight-gradient half
-/// frees the rest.
 Bytes Compute::early_stash(const Task& task) const {
-  return scale_up(task.program.stash(), state_.shape.plan().training.input_gradient_release);
+  return stash_freed_early(task.program, state_.shape.plan().training);
 }
 
 bool Compute::lower_backward(const Task& task, std::size_t position) {
@@ -163,11 +184,12 @@ bool Compute::lower_backward(const Task& task, std::size_t position) {
   if (parts_.swapping.is_active()) parts_.swapping.before_backward(task.replica, position);
   parts_.delivery.about_to_use(task.replica, task.index, true);
   parts_.synchronise.step_before_backward(task.replica);
-  const OpId id = append_steps(task);
+  std::vector<OpId> completes;
+  const OpId id = append_steps(task, completes);
   const PlaceId place = state_.shape[task.replica].place;
   if (task.action.kind == ActionKind::Backward) {
     state_.writer.free(place, MemoryCategory::Stash, task.program.stash());
-    finish_backward(task, id);
+    finish_backward(task, id, std::move(completes));
     return true;
   }
   state_.writer.free(place, MemoryCategory::Stash, early_stash(task));
@@ -176,37 +198,50 @@ bool Compute::lower_backward(const Task& task, std::size_t position) {
   return true;
 }
 
-void Compute::finish_backward(const Task& task, OpId op) {
+void Compute::finish_backward(const Task& task, OpId op, std::vector<OpId> completes) {
   MicrobatchBoard& board = task.board;
   const bool is_split = !board.at(task.index).input.is_none();
   if (!is_split) parts_.delivery.send(task.replica, task.action.microbatch, op, true);
   board.finish(task.index);
   auto& awaited = awaited_[task.replica.value()];
   if (const auto found = awaited.find(task.index); found != awaited.end()) found->second = op;
-  ended_ = EndedBackward{task.replica, task.action.microbatch, op};
+  ended_ = EndedBackward{task.replica, task.action.microbatch, op, std::move(completes)};
 }
 
+/// Appends one operation for the weight gradients of all steps, or one for each bucket of them. The input-gradient half
+/// has kept the restored stash of every step, so all of it is freed at the end.
 bool Compute::lower_backward_weight(const Task& task) {
   const OpId input = task.board.at(task.index).input;
   if (input.is_none()) return false;
+  const std::vector<BackwardStep>& steps = steps_of(task, true);
+  Seconds all;
+  for (const BackwardStep& step : steps) all += step.weight;
   Op op = state_.computation(task.replica, OpKind::BackwardWeight, task.action.microbatch);
   Bytes restored;
   Bytes workspace;
-  // One operation for the weight gradients of all steps. The input-gradient half has kept the restored stash of every
-  // step, so all of it is freed here.
-  for (const BackwardStep& step : task.program.backward) {
+  OpId before = OpId::none();
+  std::vector<OpId> completes;
+  for (const BackwardStep& step : steps) {
     op.seconds += step.weight;
     restored += step.restored;
     workspace = std::max(workspace, step.workspace);
+    op.closes = &step == &steps.back();
+    if (!step.completes && !op.closes) continue;
+    if (task.action.duration >= Seconds(0)) {
+      op.seconds = all > Seconds(0) ? task.action.duration * (op.seconds / all)
+                                    : (op.closes ? task.action.duration : Seconds(0));
+    }
+    const bool is_first = before.is_none();
+    before = append_next(task, op, before);
+    if (is_first) state_.writer.depend_on(input);
+    state_.writer.hold_while_it_runs(op.from, workspace);
+    if (step.completes) completes.push_back(before);
+    op.seconds = Seconds(0);
+    workspace = Bytes(0);
   }
-  op.seconds = seconds_or(task.action, op.seconds);
-  op.closes = true;
-  const OpId id = append(task, op);
-  state_.writer.depend_on(input);
-  state_.writer.hold_while_it_runs(op.from, workspace);
   state_.writer.free(op.from, MemoryCategory::Workspace, restored);
   state_.writer.free(op.from, MemoryCategory::Stash, task.program.stash() - early_stash(task));
-  finish_backward(task, id);
+  finish_backward(task, before, std::move(completes));
   return true;
 }
 
@@ -217,7 +252,8 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   const Task& back = first_is_forward ? second : first;
   STAGECRAFT_CHECK(forth.action.kind == ActionKind::Forward && back.action.kind == ActionKind::Backward,
                    "a joined pair of actions is a forward and a backward");
-  if (!has_forward_inputs(forth) || !has_backward_inputs(back)) return false;
+  OpId after;
+  if (!has_forward_inputs(forth) || !has_backward_inputs(back) || !take_awaited(forth, after)) return false;
   parts_.delivery.about_to_use(forth.replica, forth.index, false);
   parts_.delivery.about_to_use(back.replica, back.index, true);
   if (parts_.swapping.is_active()) parts_.swapping.before_backward(back.replica, back_position);
@@ -229,6 +265,7 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   state_.writer.depend_on(forth.board.forward_inputs(forth.index));
   state_.writer.depend_on(board.at(back.index).forward);
   state_.writer.depend_on(board.backward_inputs(back.index));
+  if (!after.is_none()) state_.writer.depend_on(after);
   for (const BackwardStep& step : back.program.backward) depend_on_copy_back(back, step);
   state_.writer.take(op.from, MemoryCategory::Stash, forth.program.stash());
   Bytes workspace = forth.program.workspace;  // both run at once
@@ -236,7 +273,7 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   state_.writer.hold_while_it_runs(op.from, workspace);
   state_.writer.free(op.from, MemoryCategory::Stash, back.program.stash());
   finish_forward(forth, id);
-  finish_backward(back, id);
+  finish_backward(back, id, {});
   return true;
 }
 

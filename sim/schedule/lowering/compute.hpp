@@ -21,13 +21,6 @@ struct LoweringParts {
   Synchronise& synchronise;
 };
 
-/// A microbatch's backward that has been appended completely.
-struct EndedBackward {
-  ReplicaId replica;
-  std::uint32_t microbatch = 0;  ///< as the orders count it
-  OpId op;
-};
-
 /// Turns the actions of device orders into computations, following the replica's `StageProgram` step by step.
 class Compute {
  public:
@@ -59,6 +52,7 @@ class Compute {
   }
   [[nodiscard]] static bool has_forward_inputs(const Task& task);
   [[nodiscard]] bool has_backward_inputs(const Task& task) const;
+  [[nodiscard]] bool take_awaited(const Task& task, OpId& after);
   [[nodiscard]] bool lower_forward(const Task& task);
   [[nodiscard]] bool lower_backward(const Task& task, std::size_t position);
   [[nodiscard]] bool lower_backward_weight(const Task& task);
@@ -66,11 +60,13 @@ class Compute {
   [[nodiscard]] bool lower_mark(const Task& task);
 
   OpId append(const Task& task, const Op& op);
-  OpId append_steps(const Task& task);
+  OpId append_next(const Task& task, const Op& op, OpId before);
+  [[nodiscard]] const std::vector<BackwardStep>& steps_of(const Task& task, bool ends_weights) const;
+  OpId append_steps(const Task& task, std::vector<OpId>& completes);
   void depend_on_backward_inputs(const Task& task);
   void depend_on_copy_back(const Task& task, const BackwardStep& step);
   void finish_forward(const Task& task, OpId op);
-  void finish_backward(const Task& task, OpId op);
+  void finish_backward(const Task& task, OpId op, std::vector<OpId> completes);
   [[nodiscard]] Bytes early_stash(const Task& task) const;
 
   LoweringState& state_;

@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace stagecraft {
 namespace {
@@ -11,6 +12,12 @@ namespace {
 constexpr std::size_t kLookAhead = 8;
 
 }  // namespace
+
+Orders::Orders(LoweringState& state) : state_(state), devices_(state.lanes.size()), visited_(state.lanes.size()) {
+  std::iota(visited_.begin(), visited_.end(), std::size_t{0});
+  std::ranges::sort(visited_, {},
+                    [&](std::size_t device) { return state_.replicas().on(state_.lanes.device(device)).front(); });
+}
 
 void Orders::take(const Schedule& schedule) {
   for (const DeviceOrder& order : schedule.devices) {

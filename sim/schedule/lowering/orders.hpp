@@ -16,7 +16,7 @@ namespace stagecraft {
 class Orders {
  public:
   /// `state` must outlive it.
-  explicit Orders(LoweringState& state) : state_(state), devices_(state.lanes.size()) {}
+  explicit Orders(LoweringState& state);
 
   /// Appends the devices' next actions to what they have left.
   void take(const Schedule& schedule);
@@ -28,11 +28,12 @@ class Orders {
   /// action.
   ///
   /// Rounds of one action for each device keep all devices at about the same point of the run, so that a window holds
-  /// operations that run at about the same time.
+  /// operations that run at about the same time. Devices are visited in the order of their first replicas, so earlier
+  /// turns get smaller operation numbers, which decide between transfers that are ready at the same time.
   template <class Lower>
   [[nodiscard]] bool run_round(const Lower& lower) {
     bool progressed = false;
-    for (std::size_t device = 0; device < devices_.size(); ++device) progressed |= step(device, lower);
+    for (std::size_t device : visited_) progressed |= step(device, lower);
     return progressed;
   }
 
@@ -83,6 +84,7 @@ class Orders {
 
   LoweringState& state_;
   std::vector<Queue> devices_;
+  std::vector<std::size_t> visited_;  ///< all devices, by their first replicas
   std::int64_t first_untouched_ = 0;
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
 };

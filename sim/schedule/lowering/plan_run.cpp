@@ -1,5 +1,7 @@
 #include "sim/schedule/lowering/plan_run.hpp"
 
+#include "sim/schedule/keep_caps.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -34,7 +36,9 @@ PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask tas
 Schedule PlanRun::next_segment() {
   if (task_.literal) {
     segment_begin_ = end_;
-    return *task_.literal;
+    Schedule orders = *task_.literal;
+    keep_caps(shape_.plan(), orders);
+    return orders;
   }
   std::int64_t length = kLeastSegment;
   for (ReplicaId id : shape_.replicas().all()) {
@@ -68,7 +72,7 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
     if (!task_.program.synchronous) {
       marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, shape_.runners_of_a_microbatch());
     }
-    synchronise_.note_backward(ended->replica, ended->microbatch, ended->op, !has_segments());
+    synchronise_.note_backward(*ended, !has_segments());
   }
   return true;
 }

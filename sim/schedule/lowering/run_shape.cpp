@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace stagecraft {
@@ -17,12 +18,22 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
       network_(network),
       boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)) {
   for (StageId stage : indices<StageId>(plan_.stages.size())) {
-    const StageProgram whole = stage_program(graph, plan_.stages[stage.value()]);
+    const Stage& planned = plan_.stages[stage.value()];
+    const StageProgram whole = stage_program(graph, planned);
+    const bool is_alone = replicas_.rings()[replicas_.ring_of(stage)].size() == 1;
+    buckets_.push_back(is_alone ? std::vector<GradientBucket>{}
+                                : gradient_buckets(graph, planned.layers, plan_.training.bucket()));
+    std::optional<StageProgram> in_buckets;
+    if (plan_.training.bucket() > Bytes(0) && !buckets_.back().empty()) {
+      in_buckets = stage_program(graph, planned, buckets_.back());
+    }
     for (ReplicaId id : replicas_.of(stage)) {
       const Replica& replica = replicas_[id];
       WorkerShape worker;
       worker.place = platform.place(replica.device);
-      worker.program = scaled(whole, require_time_factor(platform, graph.device_kind, replica.device), replica.share);
+      const double factor = require_time_factor(platform, graph.device_kind, replica.device);
+      worker.program = scaled(whole, factor, replica.share);
+      if (in_buckets) worker.in_buckets = scaled(*in_buckets, factor, replica.share).backward;
       worker.update = update_time(platform.kind(replica.device), plan_.training, whole.parameters);
       worker.count = replicas_.count(id, plan_.microbatches);
       workers_.push_back(std::move(worker));

@@ -26,6 +26,8 @@ struct Target {
 struct WorkerShape {
   PlaceId place;
   StageProgram program;    ///< scaled to the device and the share
+  /// The backward again, with steps that complete the buckets of gradients; empty where all are exchanged at once.
+  std::vector<BackwardStep> in_buckets;
   Seconds update;          ///< the optimizer's step
   std::int64_t count = 0;  ///< microbatches per iteration, or of the run
   std::vector<Target> forward_targets;
@@ -52,6 +54,8 @@ class RunShape {
   [[nodiscard]] const Replicas& replicas() const { return replicas_; }
   [[nodiscard]] bool is_analytic() const { return network_ == NetworkModel::Analytic; }
   [[nodiscard]] const std::vector<Boundary>& boundaries() const { return boundaries_; }
+  /// The buckets in which the stage's gradients are exchanged with other replicas.
+  [[nodiscard]] const std::vector<GradientBucket>& buckets(StageId stage) const { return buckets_[stage.value()]; }
   [[nodiscard]] const WorkerShape& operator[](ReplicaId replica) const { return workers_[replica]; }
 
   /// Number of transfers that carry one microbatch over the boundary in one direction.
@@ -83,6 +87,7 @@ class RunShape {
   const Replicas& replicas_;
   NetworkModel network_;
   std::vector<Boundary> boundaries_;
+  std::vector<std::vector<GradientBucket>> buckets_;  ///< by stage
   IndexVector<ReplicaId, WorkerShape> workers_;
   IndexVector<ReplicaId, std::size_t> device_index_;
   std::vector<std::vector<ReplicaId>> on_device_;

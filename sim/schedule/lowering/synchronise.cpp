@@ -1,10 +1,7 @@
 #include "sim/schedule/lowering/synchronise.hpp"
 
-#include "sim/base/error.hpp"
-#include "sim/schedule/pipeline_times.hpp"
-
 #include <algorithm>
-#include <set>
+#include <utility>
 
 namespace stagecraft {
 
@@ -12,17 +9,8 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous)
     : state_(state), synchronous_(synchronous), rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
   for (const std::vector<ReplicaId>& members : state.replicas().rings()) {
-    Ring ring;
-    ring.members = members;
-    ring.parameters = state.shape[members.front()].program.parameters;
-    if (state.shape.is_analytic()) {
-      std::set<DeviceId> devices;
-      for (ReplicaId member : members) devices.insert(state.replicas()[member].device);
-      const auto slowest = smallest_bandwidth_among(state.shape.platform(), {devices.begin(), devices.end()});
-      const auto count = static_cast<std::int64_t>(members.size());
-      if (slowest) ring.analytic = ring_bytes(ring.parameters, count) / *slowest;
-    }
-    rings_.push_back(std::move(ring));
+    const auto number = static_cast<std::uint16_t>(rings_.size());
+    rings_.push_back({RingAllReduce(state, {members, state.shape.buckets(stage_of(members.front())), number}), 0, {}});
   }
 }
 
@@ -37,7 +25,7 @@ void Synchronise::take(const Schedule& schedule) {
 }
 
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
-  if (synchronous_ || ring_of(replica).members.size() == 1) return true;
+  if (synchronous_ || ring_of(replica).all_reduce.buckets() == 0) return true;
   return workers_[replica].synchronised_rounds >= index / rounds_per_update_ * rounds_per_update_;
 }
 
@@ -52,102 +40,82 @@ void Synchronise::step_before_backward(ReplicaId replica) {
   if (!synchronised.empty() && has_update(replica)) append_update(replica, synchronised);
 }
 
-void Synchronise::note_backward(ReplicaId replica, std::uint32_t microbatch, OpId op, bool is_last_segment) {
-  Worker& worker = workers_[replica];
-  Ring& ring = ring_of(replica);
-  note_last(replica, op);
+bool Synchronise::may_complete_gradients(ReplicaId replica) const {
+  if (state_.is_on_ready_lane(replica)) return true;
+  const std::int64_t backwards = workers_[replica].backwards + 1;
+  return synchronous_ ? backwards == state_.shape[replica].count : updates_after(backwards);
+}
+
+void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment) {
+  Worker& worker = workers_[ended.replica];
+  Ring& ring = ring_of(ended.replica);
+  note_last(ended, ring.all_reduce.buckets());
   ++worker.backwards;
   if (!synchronous_) {
     if (!updates_after(worker.backwards)) return;
-    if (ring.members.size() > 1) {
-      note_round(ring, state_.replicas().local(replica, microbatch), op);
-    } else if (has_update(replica)) {
-      append_update(replica, {});
+    if (ring.all_reduce.buckets() > 0) {
+      note_round(ring, state_.replicas().local(ended.replica, ended.microbatch), ended);
+    } else if (has_update(ended.replica)) {
+      append_update(ended.replica, {});
     }
     return;
   }
   if (worker.backwards < worker.due || !is_last_segment) return;
-  if (++ring.arrived == ring.members.size()) reduce_iteration(ring);
+  if (++ring.arrived == ring.all_reduce.members().size()) reduce_iteration(ring);
 }
 
-void Synchronise::note_last(ReplicaId replica, OpId backward) {
-  std::vector<OpId>& last = workers_[replica].last_backwards;
-  if (!synchronous_ || !state_.is_on_ready_lane(replica)) last.clear();
-  last.push_back(backward);
+/// Makes each bucket wait for what completes it in the backward.
+void Synchronise::complete(const EndedBackward& ended, ByBucket& buckets) {
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    buckets[k].push_back(ended.completes.empty() ? ended.op : ended.completes[k]);
+  }
+}
+
+void Synchronise::note_last(const EndedBackward& ended, std::size_t buckets) {
+  Worker& worker = workers_[ended.replica];
+  if (!synchronous_ || !state_.is_on_ready_lane(ended.replica)) worker.last_backwards.clear();
+  worker.last_backwards.push_back(ended.op);
+  if (!synchronous_ || !may_complete_gradients(ended.replica)) return;
+  worker.completed.resize(buckets);
+  complete(ended, worker.completed);
 }
 
 /// Appends the all-reduce of a flushed iteration, after the last backward of every replica that had one.
 void Synchronise::reduce_iteration(Ring& ring) {
-  std::vector<OpId> after;
-  for (ReplicaId member : ring.members) {
-    const std::vector<OpId>& last = workers_[member].last_backwards;
-    after.insert(after.end(), last.begin(), last.end());
+  ByBucket completed(ring.all_reduce.buckets());
+  for (ReplicaId member : ring.all_reduce.members()) {
+    const ByBucket& own = workers_[member].completed;
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      completed[k].insert(completed[k].end(), own[k].begin(), own[k].end());
+    }
   }
-  ring.arrived = ring.members.size();
-  if (ring.members.size() > 1) all_reduce(ring, after);
+  ring.arrived = ring.all_reduce.members().size();
+  all_reduce(ring, std::move(completed), state_.number(0));
 }
 
 /// Asynchronous: collects the backwards of a round before an update, and appends the all-reduce when every member has
 /// had its own.
-void Synchronise::note_round(Ring& ring, std::int64_t round, OpId op) {
-  std::vector<OpId>& ops = ring.rounds[round];
-  ops.push_back(op);
-  if (ops.size() < ring.members.size()) return;
-  const std::vector<OpId> after = std::move(ops);
-  ring.rounds.erase(round);
-  all_reduce(ring, after);
-  for (ReplicaId member : ring.members) workers_[member].synchronised_rounds += rounds_per_update_;
+void Synchronise::note_round(Ring& ring, std::int64_t number, const EndedBackward& ended) {
+  Round& round = ring.rounds[number];
+  round.completed.resize(ring.all_reduce.buckets());
+  complete(ended, round.completed);
+  const std::vector<ReplicaId>& members = ring.all_reduce.members();
+  if (++round.arrived < members.size()) return;
+  ByBucket completed = std::move(round.completed);
+  ring.rounds.erase(number);
+  all_reduce(ring, std::move(completed), state_.number(number * state_.replicas()[members.front()].turns));
+  for (ReplicaId member : members) workers_[member].synchronised_rounds += rounds_per_update_;
 }
 
-/// The largest latency between neighbours in the ring; 0 on the analytic network.
-Seconds Synchronise::latency_of(const Ring& ring) const {
-  Seconds latency;
-  Route route;
-  for (std::size_t i = 0; i < ring.members.size(); ++i) {
-    const ReplicaId from = ring.members[i];
-    const ReplicaId to = ring.members[(i + 1) % ring.members.size()];
-    const PlaceId start = state_.shape[from].place;
-    const PlaceId end = state_.shape[to].place;
-    if (state_.shape.is_analytic() || start == end) continue;
-    STAGECRAFT_CHECK(find_route(state_.shape.platform(), start, end, route), "replicas of a sound plan are connected");
-    latency = std::max(latency, route.latency);
+/// Appends the all-reduces of all buckets, one after the other.
+void Synchronise::all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch) {
+  OpId end;
+  for (std::size_t k = 0; k < completed.size(); ++k) {
+    if (k > 0) completed[k].push_back(end);
+    end = ring.all_reduce.append(k, completed[k], first_microbatch);
   }
-  return latency;
-}
-
-/// Appends a ring all-reduce over n members. It has 2 (n - 1) steps, in which 2 (n - 1) / n of the parameters cross
-/// each connection between neighbours. All steps are modelled by one flow for each pair of neighbours. A flow brings
-/// the latency of one step itself, so a delay before the flows stands for the latency of the other 2 (n - 1) - 1 steps.
-/// On the analytic network the bytes are the same, at the bandwidth of the slowest pair and without latency.
-void Synchronise::all_reduce(Ring& ring, const std::vector<OpId>& after) {
-  const std::size_t count = ring.members.size();
-  const auto n = static_cast<std::int64_t>(count);
-  const Seconds latency = latency_of(ring);
-  std::vector<OpId> start = after;
-  if (latency > Seconds(0)) {
-    Op delay;
-    delay.kind = OpKind::Delay;
-    delay.stage = state_.run_stage(stage_of(ring.members.front()));
-    delay.seconds = latency * static_cast<double>(2 * (n - 1) - 1);
-    start = {state_.writer.append(delay)};
-    state_.writer.depend_on(after);
-  }
-  std::vector<OpId> flows;
-  for (std::size_t i = 0; i < count; ++i) {
-    Op flow;
-    flow.kind = OpKind::AllReduce;
-    flow.stage = state_.run_stage(stage_of(ring.members[i]));
-    flow.from = state_.shape[ring.members[i]].place;
-    flow.to = state_.shape[ring.members[(i + 1) % count]].place;
-    flow.bytes = ring_bytes(ring.parameters, n);
-    flow.literal = state_.shape.is_analytic();
-    flow.seconds = ring.analytic;
-    flows.push_back(state_.writer.append(flow));
-    state_.writer.depend_on(start);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    workers_[ring.members[i]].synchronised = {flows[i], flows[(i + count - 1) % count]};  // sent and received
-  }
+  if (end.is_none()) return;
+  for (ReplicaId member : ring.all_reduce.members()) workers_[member].synchronised = {end};
 }
 
 void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& after) {
@@ -162,7 +130,7 @@ void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& afte
 
 void Synchronise::end_iteration() {
   for (Ring& ring : rings_) {  // a replica without a microbatch has had no backward, so it has not arrived
-    if (ring.arrived < ring.members.size()) reduce_iteration(ring);
+    if (ring.arrived < ring.all_reduce.members().size()) reduce_iteration(ring);
   }
   for (ReplicaId id : state_.replicas().all()) {
     if (has_update(id)) append_update(id, workers_[id].synchronised);
@@ -171,6 +139,7 @@ void Synchronise::end_iteration() {
   for (Worker& worker : workers_) {
     worker.backwards = worker.due = 0;
     worker.last_backwards.clear();
+    worker.completed.clear();
     worker.synchronised.clear();
   }
   for (Ring& ring : rings_) ring.arrived = 0;
@@ -199,7 +168,7 @@ void Synchronise::append_barrier() {
 /// the end of the iteration.)
 bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
   const Ring& ring = ring_of(replica);
-  const bool is_reduced = !synchronous_ || ring.arrived == ring.members.size();
+  const bool is_reduced = !synchronous_ || ring.arrived == ring.all_reduce.members().size();
   return !has_update(replica) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
 }
 
@@ -213,13 +182,17 @@ std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {
 
 OpId Synchronise::oldest() const {
   OpId oldest = OpId::none();
+  const auto hold = [&](const std::vector<OpId>& ops) {
+    for (OpId op : ops) oldest = std::min(oldest, op);
+  };
   for (const Worker& worker : workers_) {
-    for (OpId op : worker.last_backwards) oldest = std::min(oldest, op);
-    for (OpId op : worker.synchronised) oldest = std::min(oldest, op);
+    hold(worker.last_backwards);
+    hold(worker.synchronised);
+    for (const std::vector<OpId>& ops : worker.completed) hold(ops);
   }
   for (const Ring& ring : rings_) {
-    for (const auto& [round, ops] : ring.rounds) {
-      for (OpId op : ops) oldest = std::min(oldest, op);
+    for (const auto& [number, round] : ring.rounds) {
+      for (const std::vector<OpId>& ops : round.completed) hold(ops);
     }
   }
   return oldest;

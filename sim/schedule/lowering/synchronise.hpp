@@ -2,6 +2,7 @@
 
 #include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
+#include "sim/schedule/lowering/ring_all_reduce.hpp"
 
 #include <cstdint>
 #include <map>
@@ -9,11 +10,20 @@
 
 namespace stagecraft {
 
+/// A microbatch's backward that has been appended completely.
+struct EndedBackward {
+  ReplicaId replica;
+  std::uint32_t microbatch = 0;  ///< as the orders count it
+  OpId op;
+  std::vector<OpId> completes;  ///< by bucket of gradients: what completes it; empty: `op` completes all
+};
+
 /// All-reduces and optimizer steps. A synchronous schedule has them once an iteration, after the last backward of every
 /// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch,
 /// or after as many rounds as the plan says (`Plan::rounds_per_update`).
 ///
-/// A *ring* is the replicas that hold the same layers (`Replicas::rings`); they sum up their gradients.
+/// A *ring* is the replicas that hold the same layers (`Replicas::rings`); they sum up their gradients. A ring with
+/// nothing to exchange has no all-reduce.
 class Synchronise {
  public:
   /// `state` must outlive it.
@@ -24,13 +34,15 @@ class Synchronise {
   /// Whether a backward may be lowered. Asynchronous replicas wait until the all-reduce that follows an earlier round
   /// is appended, because this backward depends on it.
   [[nodiscard]] bool can_run_backward(ReplicaId replica, std::int64_t index) const;
-  /// The flows of the previous round's all-reduce, if it has one, that the first operation of a backward waits for.
+  /// The end of the previous round's all-reduce, if it has one, which the first operation of a backward waits for.
   [[nodiscard]] const std::vector<OpId>& before_backward(ReplicaId replica) const;
   /// Appends the optimizer's step of the previous round, if it has one, before the backward.
   void step_before_backward(ReplicaId replica);
-  /// The microbatch's backward has been appended and ends with `op`. `is_last_segment`: all orders of the iteration are
-  /// known.
-  void note_backward(ReplicaId replica, std::uint32_t microbatch, OpId op, bool is_last_segment);
+  /// Whether the replica's next backward may be the last before an exchange of its gradients: the last of an iteration
+  /// (on a ready lane, which runs them in another order, any of them), or that of a round before an update.
+  [[nodiscard]] bool may_complete_gradients(ReplicaId replica) const;
+  /// A backward has been appended. `is_last_segment`: all orders of the iteration are known.
+  void note_backward(const EndedBackward& ended, bool is_last_segment);
 
   /// Appends the flush: the remaining all-reduces, then the optimizer's steps, then a barrier that holds every device.
   void end_iteration();
@@ -41,22 +53,26 @@ class Synchronise {
   [[nodiscard]] OpId oldest() const;
 
  private:
+  using ByBucket = std::vector<std::vector<OpId>>;  ///< by bucket of gradients: what it waits for
   struct Worker {
     std::int64_t backwards = 0;  ///< appended so far, in this iteration or in an asynchronous run
     std::int64_t due = 0;        ///< backwards among the actions that are known so far, likewise
     /// What ends no earlier than any backward appended so far: the last one, and all of an iteration on a ready lane,
     /// which may run them in another order.
     std::vector<OpId> last_backwards;
-    std::vector<OpId> synchronised;        ///< the flows of the last all-reduce to and from this replica
+    ByBucket completed;                    ///< synchronous: by the backwards of `last_backwards`
+    std::vector<OpId> synchronised;        ///< the end of the last all-reduce
     std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose gradients are in an appended all-reduce
     std::uint32_t updates = 0;             ///< optimizer steps so far
   };
+  struct Round {
+    std::size_t arrived = 0;  ///< members whose backward has been appended
+    ByBucket completed;
+  };
   struct Ring {
-    std::vector<ReplicaId> members;
-    Bytes parameters;
-    Seconds analytic;                                  ///< time of an all-reduce on the analytic network
-    std::size_t arrived = 0;                           ///< members whose iteration's backwards have all been appended
-    std::map<std::int64_t, std::vector<OpId>> rounds;  ///< asynchronous: backwards of a round so far
+    RingAllReduce all_reduce;
+    std::size_t arrived = 0;               ///< members whose iteration's backwards have all been appended
+    std::map<std::int64_t, Round> rounds;  ///< asynchronous: those that some members have had
   };
 
   [[nodiscard]] bool has_update(ReplicaId replica) const { return state_.shape[replica].update > Seconds(0); }
@@ -67,11 +83,11 @@ class Synchronise {
   /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
   [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
-  void note_last(ReplicaId replica, OpId backward);
-  void note_round(Ring& ring, std::int64_t round, OpId op);
+  static void complete(const EndedBackward& ended, ByBucket& buckets);
+  void note_last(const EndedBackward& ended, std::size_t buckets);
+  void note_round(Ring& ring, std::int64_t number, const EndedBackward& ended);
   void reduce_iteration(Ring& ring);
-  void all_reduce(Ring& ring, const std::vector<OpId>& after);
-  [[nodiscard]] Seconds latency_of(const Ring& ring) const;
+  void all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch);
   void append_update(ReplicaId replica, const std::vector<OpId>& after);
   void append_barrier();
 

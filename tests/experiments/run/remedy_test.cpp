@@ -6,6 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <string>
+
 namespace stagecraft {
 namespace {
 
@@ -87,6 +90,46 @@ TEST_CASE("remedies: the plan fits when it is changed so, and not by one less") 
   Plan recomputed = lacking.plan;
   recomputed.stages[0].memory = {Recompute{{LayerId(0)}}, Recompute{{LayerId(1)}}};
   CHECK_FALSE(lacks(recomputed, lacking.inputs.platform));
+}
+
+// The three plans are changed here by hand. Stage 0 alone lacks memory.
+TEST_CASE("remedies: each change is tried, and the fastest is named first") {
+  const Case lacking(Bytes(1000));
+  const auto rate = [&](const LayerGraph& graph, const Plan& plan) {
+    return 4.0 * static_cast<double>(plan.microbatch_size) /
+           evaluate_plan(graph, lacking.inputs.platform, plan).iterations.back().value();
+  };
+  std::map<Change, double> rates{{Change::Memory, rate(lacking.graph, lacking.plan)}};
+  Plan plan = lacking.plan;
+  plan.stages[0].in_flight = 1;
+  rates[Change::InFlight] = rate(lacking.graph, plan);
+  plan = lacking.plan;
+  plan.stages[0].memory = {Recompute{{LayerId(0)}}, Recompute{{LayerId(1)}}};
+  rates[Change::RecomputeLayers] = rate(lacking.graph, plan);
+  plan.stages[0].memory = {Recompute{{LayerId(0), LayerId(1)}}};
+  rates[Change::RecomputeStages] = rate(lacking.graph, plan);
+  plan = lacking.plan;
+  plan.microbatch_size = 6;
+  rates[Change::MicrobatchSize] = rate(profile_at(lacking.inputs.model, 6, [](const std::string&) {}), plan);
+
+  const Remedies remedies = lacking.remedies();
+  REQUIRE(remedies.tried.size() == rates.size());
+  for (std::size_t i = 0; i < remedies.tried.size(); ++i) {
+    const TriedChange& tried = remedies.tried[i];
+    CHECK(tried.throughput == doctest::Approx(rates.at(tried.change)).epsilon(1e-12));
+    if (i > 0) CHECK(*tried.throughput <= *remedies.tried[i - 1].throughput);
+  }
+  CHECK(remedies.tried.front().change == Change::Memory);
+  // One microbatch at a time takes both stages 4 · 12 s; recomputing costs stage 0 two seconds of each eight.
+  CHECK(remedies.tried.back().change == Change::InFlight);
+}
+
+TEST_CASE("remedies: the plans of a long run are not tried") {
+  Case lacking(Bytes(1000));
+  lacking.plan.microbatches = 300'000;
+  const Remedies remedies = lacking.remedies();
+  REQUIRE(remedies.tried.size() == 5);
+  for (const TriedChange& tried : remedies.tried) CHECK_FALSE(tried.throughput.has_value());
 }
 
 TEST_CASE("largest_between: the last number that holds") {

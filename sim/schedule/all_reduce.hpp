@@ -1,0 +1,70 @@
+#pragma once
+
+#include "sim/model/platform.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace stagecraft {
+
+/// What one member of an all-reduce sends to another: `part` of `of` of the bytes.
+struct AllReduceFlow {
+  DeviceId from;
+  DeviceId to;
+  std::int64_t part = 0;
+  std::int64_t of = 1;
+  friend bool operator==(const AllReduceFlow&, const AllReduceFlow&) = default;
+};
+
+/// Flows that run at the same time, and that all end before the next phase begins.
+struct AllReducePhase {
+  std::int64_t steps = 0;  ///< each takes the latency of its slowest hop
+  std::vector<AllReduceFlow> flows;
+  friend bool operator==(const AllReducePhase&, const AllReducePhase&) = default;
+};
+
+/// How an all-reduce runs.
+///
+/// In a *ring* of n members there are 2 (n - 1) steps, in which 2 (n - 1) / n of the bytes cross each connection
+/// between neighbours. Members on several nodes with a card for each device form several rings, each with its share of
+/// the bytes: the order inside each node is rotated, so that every ring enters and leaves the node over cards of its
+/// own.
+///
+/// *Hierarchical*: the members of each node first divide the sum among themselves (reduce-scatter), then those with the
+/// same part form a ring across the nodes, then the members of each node exchange their parts (all-gather).
+/// **Source** P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009.
+struct AllReduce {
+  std::vector<AllReducePhase> phases;
+  friend bool operator==(const AllReduce&, const AllReduce&) = default;
+};
+
+/// The all-reduce of `bytes` among the members, whose order is that of the ring, with the platform's `collectives`.
+/// Automatic: the faster one, where the flows of a phase share their links. A ring that enters a node twice stays one
+/// ring, and only nodes with equally many members, at least two, are reduced hierarchically.
+/// **Requires** at least two members whose neighbours are connected.
+[[nodiscard]] AllReduce all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
+
+/// The bytes of a flow on its links: its part of [begin, end) of the gradients, rounded up over the whole, divided by
+/// the platform's efficiency.
+[[nodiscard]] Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end);
+
+/// The latency of all steps of a phase but one, which its flows bring themselves.
+[[nodiscard]] Seconds latency_before(const Platform& platform, const AllReducePhase& phase);
+
+/// In how many rings the members exchange.
+[[nodiscard]] std::int64_t rings_of(const Platform& platform, const std::vector<DeviceId>& members);
+
+/// The time of an all-reduce of `bytes` by the platform's table of bandwidths; none without one. Between two sizes the
+/// bandwidth is interpolated, outside the table it is that of the nearest size.
+[[nodiscard]] std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_t members, Bytes bytes);
+
+/// The time of the all-reduce if every flow were alone on its links, without latencies.
+[[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
+
+/// The time of an all-reduce on the analytic network: each of its rings has the bandwidth of the slowest pair of
+/// members. Between neighbours `flow` cross, of `bytes` of gradients.
+[[nodiscard]] Seconds analytic_all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes,
+                                          Bytes flow, BytesPerSecond slowest_pair);
+
+}  // namespace stagecraft

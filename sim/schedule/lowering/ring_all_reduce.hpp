@@ -1,0 +1,54 @@
+#pragma once
+
+#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/lowering/lowering_state.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace stagecraft {
+
+/// The replicas that sum up their gradients, in the order of the ring.
+struct AllReduceRing {
+  std::vector<ReplicaId> members;
+  std::vector<GradientBucket> buckets;
+  std::uint16_t number = 0;  ///< among the plan's rings
+};
+
+/// Lowers the all-reduces of one ring of replicas.
+///
+/// All steps of a phase are modelled by one flow for each connection. A flow brings the latency of one step itself, so
+/// the mark at the begin of the phase takes that of the others. The last chunk of every member crosses every
+/// connection, so nobody has the result before the mark at the end, which waits for all flows.
+///
+/// On the analytic network, and with a table of measured bandwidths, a formula gives the time, and no link is used.
+class RingAllReduce {
+ public:
+  /// `state` must outlive it.
+  RingAllReduce(LoweringState& state, AllReduceRing ring);
+
+  [[nodiscard]] const std::vector<ReplicaId>& members() const { return ring_.members; }
+  /// 0 if there is nothing to exchange: for a replica alone, and without parameters.
+  [[nodiscard]] std::size_t buckets() const { return exchanges_.size(); }
+  /// Appends the all-reduce of a bucket, which begins after the operations `after`. Returns the mark at its end.
+  OpId append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch);
+
+ private:
+  struct Phase {
+    Seconds latency;  ///< of all steps but one
+    std::vector<Op> flows;
+  };
+  /// The phases of one bucket's all-reduce.
+  using Exchange = std::vector<Phase>;
+
+  [[nodiscard]] Op op(OpKind kind) const;
+  [[nodiscard]] Exchange by_formula(Seconds seconds) const;
+  [[nodiscard]] Exchange over_links(const std::vector<DeviceId>& devices, Bytes begin, Bytes end) const;
+
+  LoweringState& state_;
+  AllReduceRing ring_;
+  std::vector<Exchange> exchanges_;  ///< by bucket
+};
+
+}  // namespace stagecraft

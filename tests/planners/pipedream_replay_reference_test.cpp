@@ -1,0 +1,109 @@
+#include "planners/registry.hpp"
+#include "planners/shared/least_memory.hpp"
+#include "sim/io/import_pipedream.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/replay/replay_plan.hpp"
+#include "sim/workload/build_model.hpp"
+#include "sim/workload/catalogue.hpp"
+#include "tests/paths.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// PipeDream's plans in the paper's form, replayed against data parallelism that updates as often: one microbatch on
+/// each device between two updates.
+namespace stagecraft::pipedream_replay_reference_test {
+namespace {
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+const Options kPaper = {{"levels", "flat"}, {"synchronisation", "overlapped"}, {"boundary", "whole"}};
+const std::string kKind = "V100-SXM2-16GB";
+
+Platform shipped_platform(const std::string& name) {
+  return build_platform(read_platform_file(std::string(STAGECRAFT_SOURCE_DIR) + "/platforms/" + name + ".yaml"));
+}
+
+LayerGraph blocks(const std::string& net) {
+  return build_model(find_architecture(net).value(), find_device(kKind).value(), 64, Granularity::Block).profiles.at(0);
+}
+
+Plan plan_of(const std::string& planner, const LayerGraph& graph, const Platform& platform, std::int64_t microbatches,
+             const Options& options) {
+  const PlannerInfo& info = find_planner(planner);
+  const PlanResult result =
+      info.plan({graph, platform, {info.default_schedule, {}}, microbatches, {}, parse_options(info, options)});
+  REQUIRE(std::holds_alternative<Planned>(result));
+  return std::get<Planned>(result).plan;
+}
+
+std::vector<std::size_t> configuration(const Plan& plan) {
+  std::vector<std::size_t> replicas;
+  for (const Stage& stage : plan.stages) replicas.push_back(stage.replicas.size());
+  return replicas;
+}
+
+/// Microbatches per second.
+double pipedream_rate(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return 1.0 / replay_plan(graph, platform, plan).report.period->value();
+}
+
+double parallel_rate(const LayerGraph& graph, const Platform& platform) {
+  const Plan plan = plan_of("data-parallel", graph, platform, 16, {});
+  return 16.0 / replay_plan(graph, platform, plan).report.iterations.back().value();
+}
+
+}  // namespace
+
+TEST_CASE("pipedream replay reference: VGG-16 by block is 15-1, above 3x on cluster A and about 2x on B") {
+  const LayerGraph graph = blocks("vgg16");
+  for (const auto& [platform_name, least] :
+       {std::pair<std::string, double>{"pipedream-cluster-a", 3.0}, {"p3.16xlarge-x2", 1.9}}) {
+    CAPTURE(platform_name);
+    const Platform platform = shipped_platform(platform_name);
+    const Plan plan = plan_of("pipedream", graph, platform, 960, kPaper);
+    CHECK(configuration(plan) == std::vector<std::size_t>{15, 1});
+    CHECK(graph.layers[plan.stages[1].layers.front()].name == "fc6");
+    const double gain = pipedream_rate(graph, platform, plan) / parallel_rate(graph, platform);
+    MESSAGE(platform_name << ": " << gain);
+    CHECK(gain > least);
+  }
+}
+
+TEST_CASE("pipedream replay reference: ResNet-50 by block is data parallelism on both clusters") {
+  const LayerGraph graph = blocks("resnet50");
+  for (const char* platform_name : {"pipedream-cluster-a", "p3.16xlarge-x2"}) {
+    CAPTURE(platform_name);
+    const Plan plan = plan_of("pipedream", graph, shipped_platform(platform_name), 400, kPaper);
+    CHECK(configuration(plan) == std::vector<std::size_t>{16});
+  }
+}
+
+TEST_CASE("pipedream replay reference: VGG-16 as published gains 3x on cluster A and 2x on B") {
+  const std::filesystem::path path =
+      std::filesystem::path(STAGECRAFT_SHARED_DIR) / "profiles/pipedream/vgg16.graph.txt";
+  if (!std::filesystem::exists(path)) {
+    MESSAGE("skipped: no profile at " << path.string());
+    return;
+  }
+  const Model model = import_pipedream(read_text_file(path.string()), path.string(), 128, kKind);
+  const LayerGraph graph = at_microbatch_size(model, 64).graph;
+  for (const auto& [platform_name, expected] :
+       {std::pair<std::string, double>{"pipedream-cluster-a", 3.09}, {"p3.16xlarge-x2", 1.98}}) {
+    CAPTURE(platform_name);
+    const Platform platform = shipped_platform(platform_name);
+    const Plan plan = plan_of("pipedream", graph, platform, 960, kPaper);
+    CHECK(configuration(plan) == std::vector<std::size_t>{15, 1});
+    const double gain = pipedream_rate(graph, platform, plan) / parallel_rate(graph, platform);
+    MESSAGE(platform_name << ": " << gain);
+    CHECK(gain == doctest::Approx(expected).epsilon(0.05));
+  }
+}
+
+}  // namespace stagecraft::pipedream_replay_reference_test

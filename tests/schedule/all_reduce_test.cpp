@@ -1,0 +1,124 @@
+#include "sim/schedule/all_reduce.hpp"
+
+#include "sim/analytic/evaluate_plan.hpp"
+#include "tests/model/topologies.hpp"
+#include "tests/schedule/chains.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+namespace stagecraft::all_reduce_test {
+namespace {
+
+using Algorithm = CollectiveSpec::Algorithm;
+
+/// Nodes behind a switch of 8 GB/s inside, and NICs of 1 GB/s: one for each device, or one for the node.
+Platform cluster(std::uint32_t nodes, std::uint32_t devices, CollectiveSpec collectives = {}, bool card_each = true,
+                 double latency = 0.0) {
+  const Interconnect inside{SwitchedNode{}, test::link_of(8e9, latency)};
+  PlatformSpec spec = test::built(test::nodes_of(nodes, devices, inside, SwitchedNetwork{},
+                                                 NicSpec{test::link_of(1e9, latency), card_each}))
+                          .spec;
+  spec.collectives = std::move(collectives);
+  return build_platform(std::move(spec));
+}
+
+std::vector<DeviceId> devices_of(const Platform& platform) {
+  std::vector<DeviceId> devices;
+  for (DeviceId device : indices(platform.devices)) devices.push_back(device);
+  return devices;
+}
+
+/// How many flows leave each device for another node.
+std::map<DeviceId, int> departures(const Platform& platform, const AllReduce& all_reduce) {
+  std::map<DeviceId, int> counts;
+  for (const AllReducePhase& phase : all_reduce.phases) {
+    for (const AllReduceFlow& flow : phase.flows) {
+      if (platform.devices[flow.from].node != platform.devices[flow.to].node) ++counts[flow.from];
+    }
+  }
+  return counts;
+}
+
+/// The time of an iteration that computes nothing but the all-reduce of a stage on all devices.
+double iteration(const Platform& platform, std::int64_t parameters) {
+  LayerGraph graph = testing::chain(1, 0, 0, 0, 0, parameters);
+  graph.device_kind = "A";
+  Plan plan = testing::straight(1, static_cast<std::int64_t>(platform.devices.size()), "gpipe");
+  plan.stages[0].replicas = groups_of_one(devices_of(platform));
+  return evaluate_plan(graph, platform, plan).iterations.back().value();
+}
+
+TEST_CASE("all-reduce: as many rings as cards, and each leaves a node over a card of its own") {
+  const Platform platform = cluster(3, 4, {.algorithm = Algorithm::Ring});
+  const AllReduce rings = all_reduce(platform, devices_of(platform), Bytes(1));
+  REQUIRE(rings.phases.size() == 1);
+  CHECK(rings.phases[0].steps == 22);
+  CHECK(rings.phases[0].flows.size() == 4 * 12);
+  const std::map<DeviceId, int> leaving = departures(platform, rings);
+  CHECK(leaving.size() == 12);
+  for (const auto& [device, count] : leaving) CHECK(count == 1);
+  for (const AllReduceFlow& flow : rings.phases[0].flows) CHECK(flow.part * 48 == flow.of * 22);
+  // One card for the node, or one ring wanted: today's ring.
+  const Platform narrow = cluster(3, 4, {}, false);
+  CHECK(all_reduce(narrow, devices_of(narrow), Bytes(1)).phases[0].flows.size() == 12);
+  const Platform single = cluster(3, 4, {.algorithm = Algorithm::Ring, .rings = 1});
+  CHECK(departures(single, all_reduce(single, devices_of(single), Bytes(1))).size() == 3);
+}
+
+TEST_CASE("all-reduce: rings with cards of their own take the bandwidth of all cards") {
+  // 16 members on 4 nodes of 4: 2 * 15/16 of 8 GB over four cards of 1 GB/s, after 29 steps and with the 30th.
+  const Platform platform = cluster(4, 4, {.algorithm = Algorithm::Ring}, true, 1e-3);
+  const double latency = 2e-3;  // over two NICs
+  CHECK(iteration(platform, 8'000'000'000) == doctest::Approx(30 * latency + 2 * 15.0 / 16 * 8 / 4).epsilon(1e-9));
+}
+
+TEST_CASE("all-reduce: hierarchical takes its three phases, and automatic the faster of both") {
+  // 4 nodes of 4: reduce-scatter of 3/4 of V at 8 GB/s in 3 steps, rings of 2 * 3/4 of V/4 at 1 GB/s in 6, all-gather.
+  // One step inside crosses two links of 1 ms, one between nodes two NICs.
+  const auto hierarchical = [](double gigabytes) {
+    return 2 * (3 * 2e-3 + 0.75 * gigabytes / 8) + 6 * 2e-3 + 1.5 * gigabytes / 4;
+  };
+  const auto ring = [](double gigabytes) { return 30 * 2e-3 + 2 * 15.0 / 16 * gigabytes / 4; };
+  const auto time = [](Algorithm algorithm, std::int64_t bytes) {
+    return iteration(cluster(4, 4, {.algorithm = algorithm}, true, 1e-3), bytes);
+  };
+  for (const std::int64_t bytes : {16'000'000LL, 800'000'000LL, 8'000'000'000LL}) {
+    CAPTURE(bytes);
+    const double gigabytes = static_cast<double>(bytes) / 1e9;
+    CHECK(time(Algorithm::Hierarchical, bytes) == doctest::Approx(hierarchical(gigabytes)).epsilon(1e-9));
+    CHECK(time(Algorithm::Ring, bytes) == doctest::Approx(ring(gigabytes)).epsilon(1e-9));
+    CHECK(time(Algorithm::Auto, bytes) ==
+          doctest::Approx(std::min(ring(gigabytes), hierarchical(gigabytes))).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("all-reduce: a ring that enters a node twice, and nodes of other sizes, stay one ring") {
+  const Platform platform = cluster(2, 2);
+  const std::vector<DeviceId> zigzag = {DeviceId(0), DeviceId(2), DeviceId(1), DeviceId(3)};
+  const AllReduce twice = all_reduce(platform, zigzag, Bytes(1));
+  REQUIRE(twice.phases.size() == 1);
+  CHECK(twice.phases[0].flows.size() == 4);
+  const AllReduce uneven = all_reduce(platform, {DeviceId(0), DeviceId(1), DeviceId(2)}, Bytes(1));
+  REQUIRE(uneven.phases.size() == 1);
+  CHECK(uneven.phases[0].flows.size() == 3);
+}
+
+TEST_CASE("all-reduce: efficiency takes its part of the bandwidth, and a table gives the whole time") {
+  const double whole = iteration(cluster(2, 1), 1'000'000'000);
+  CHECK(whole == doctest::Approx(1.0).epsilon(1e-9));
+  CHECK(iteration(cluster(2, 1, {.efficiency = 0.5}), 1'000'000'000) == doctest::Approx(2.0).epsilon(1e-9));
+  // Between 1 and 3 GB the bandwidth goes from 2 to 4 GB/s, so it is 3 GB/s at 2 GB; outside, the ends hold.
+  CollectiveSpec measured;
+  measured.table = {{Bytes(1'000'000'000), BytesPerSecond(2e9)}, {Bytes(3'000'000'000), BytesPerSecond(4e9)}};
+  const Platform platform = cluster(4, 1, measured);
+  const double steps = 2 * 3.0 / 4;
+  CHECK(iteration(platform, 2'000'000'000) == doctest::Approx(steps * 2 / 3).epsilon(1e-9));
+  CHECK(iteration(platform, 500'000'000) == doctest::Approx(steps * 0.5 / 2).epsilon(1e-9));
+  CHECK(iteration(platform, 6'000'000'000) == doctest::Approx(steps * 6 / 4).epsilon(1e-9));
+}
+
+}  // namespace
+}  // namespace stagecraft::all_reduce_test
