@@ -69,14 +69,10 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   Plan& plan = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
   choices.run_length = read_run_length(options.length);
-  const auto refuse_violations = [&] {
-    refuse_findings(options.plan, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
-                    "stagecraft check lists every violation");
-  };
-  refuse_violations();
+  refuse_findings(options.plan, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
+                  "stagecraft check lists every violation");
   if (const auto samples = read_samples_per_update(options.length)) {
     set_samples_per_update(input.graph, inputs.platform, plan, *samples);
-    refuse_violations();  // a plan that updates more rarely may need a longer run
   }
   if (choices.literal) {
     refuse_findings(*options.schedule_file, "the orders do not fit the plan",

@@ -37,6 +37,8 @@ class PlanRunner {
       const bool is_given = choices_.run_length && !program_.synchronous;
       length_.microbatches = is_given ? *choices_.run_length : plan.microbatches;
     }
+    const auto problem = size_problem(graph, with_length(plan, length_), choices_.iterations);
+    if (problem) throw InputError(*problem);
   }
 
   [[nodiscard]] const ScheduleProgram& program() const { return program_; }
@@ -127,7 +129,6 @@ std::int64_t Simulation::missed_events() const {
 
 Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                          const SimulationChoices& choices, const Settings& settings) {
-  if (const auto problem = size_problem(graph, plan, choices.iterations)) throw InputError(*problem);
   using Clock = std::chrono::steady_clock;
   Simulation simulation;
   simulation.choices = choices;

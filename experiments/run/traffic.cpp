@@ -2,7 +2,9 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/convergence.hpp"
 #include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -58,11 +60,19 @@ Traffic TrafficFold::finish() const {
 }
 
 TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  TrafficFold fold(platform, plan, 1);
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  RunLength whole = first_length(program);
   TrafficEvaluation evaluation;
-  evaluation.report =
-      evaluate_plan(graph, platform, plan, {}, {}, [&](const Span& span, const Op& op, auto) { fold.add(span, op); });
-  evaluation.traffic = fold.finish();
+  evaluation.report = run_until_converged(program, whole, [&](const RunLength& length) {
+    const Plan run = with_length(plan, length);
+    TrafficFold fold(platform, run, 1);
+    LowerOptions options;
+    options.head = length.head;
+    Report report = evaluate_plan(graph, platform, run, options, {},
+                                  [&](const Span& span, const Op& op, auto) { fold.add(span, op); });
+    evaluation.traffic = fold.finish();
+    return report;
+  });
   return evaluation;
 }
 

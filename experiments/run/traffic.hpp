@@ -76,7 +76,7 @@ class TrafficFold {
   std::unordered_map<Pair, double, PairHash> sums_;  ///< bytes of the transfers that count; exact up to 2^53
 };
 
-/// A plan's evaluation, with its traffic.
+/// A plan's evaluation, with its traffic. An asynchronous run is extended until its period has converged.
 struct TrafficEvaluation {
   Report report;
   Traffic traffic;

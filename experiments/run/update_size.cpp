@@ -2,9 +2,12 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/updates.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -31,13 +34,17 @@ void set_samples_per_update(const LayerGraph& graph, const Platform& platform, P
   Plan changed = plan;
   changed.rounds_per_update = 1;
   const ScheduleProgram program = require_schedule(graph, platform, changed);
+  bool is_same = true;
   if (program.synchronous) {
     changed.microbatches = microbatches_of_update(samples, plan.microbatch_size);
+    is_same = changed.microbatches == plan.microbatches;
   } else {
-    changed.rounds_per_update =
-        whole_parts(samples, largest(stage_updates(program)).samples, "a round of the plan's replicas");
+    const std::int64_t of_round = largest(stage_updates(program)).samples;
+    changed.rounds_per_update = whole_parts(samples, of_round, "a round of the plan's replicas");
+    const ScheduleProgram slower = require_schedule(graph, platform, changed);
+    changed.microbatches = std::max(plan.microbatches, least_microbatches(slower, slower.kept->replicas));
+    is_same = changed.rounds_per_update == plan.rounds_per_update;
   }
-  const bool is_same = changed.microbatches == plan.microbatches && changed.rounds_per_update == plan.rounds_per_update;
   if (!is_same) changed.predicted = {};
   plan = std::move(changed);
 }

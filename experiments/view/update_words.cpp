@@ -18,15 +18,17 @@ std::string range_text(std::int64_t least, std::int64_t most) {
 std::string updates_text(const std::vector<StageUpdates>& updates) {
   const auto [least, most] = std::ranges::minmax(updates, {}, &StageUpdates::samples);
   const auto [freshest, stalest] = std::ranges::minmax(updates, {}, &StageUpdates::staleness);
-  return "updates: " + range_text(least.samples, most.samples) + " samples, staleness " +
-         range_text(freshest.staleness, stalest.staleness) + "\n";
+  const std::string staleness = range_text(freshest.staleness, stalest.staleness);
+  return "updates: " + range_text(least.samples, most.samples) + " samples" +
+         (staleness == "0" ? "" : ", staleness " + staleness) + "\n";
 }
 
 std::string drift_text(const Report& report) {
+  constexpr double kNothing = 1e-6;
   if (!report.drift) return "the run is too short to compare two windows";
-  const std::string amount = short_number(100.0 * std::abs(*report.drift)) + " %";
-  return "a microbatch takes " + amount + (*report.drift < 0.0 ? " less" : " more") +
-         " in the second half of the measured part than in the first";
+  if (std::abs(*report.drift) < kNothing) return "a microbatch takes as long in both halves of the measured part";
+  return "a microbatch takes " + short_number(100.0 * std::abs(*report.drift)) + " % " +
+         (*report.drift < 0.0 ? "less" : "more") + " in the second half of the measured part than in the first";
 }
 
 std::string different_updates_text(std::vector<std::int64_t> samples) {
