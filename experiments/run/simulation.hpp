@@ -10,9 +10,11 @@
 #include "sim/model/timeline.hpp"
 #include "sim/schedule/network_model.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
@@ -29,7 +31,8 @@ struct SimulationChoices {
   bool traffic = false;             ///< whether to sum up the traffic between places
   std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
   Events events;                    ///< changes during the run, for either engine
-  std::string events_hash;          ///< SHA-256 of the events file; empty: none
+  Events listed_events;     ///< as the file lists them, where one may change several links; to tell which never happen
+  std::string events_hash;  ///< SHA-256 of the events file; empty: none
   /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,
   /// because JSON shows it as a signed number.
   std::optional<std::uint64_t> noise_seed;
@@ -54,8 +57,8 @@ struct Simulation {
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
   /// Microbatches in all iterations.
   [[nodiscard]] std::int64_t microbatches(const Plan& plan) const;
-  /// The number of events that would happen after the end of the run.
-  [[nodiscard]] std::int64_t missed_events(const Plan& plan) const;
+  /// The positions in the file, from 0, of the events that would happen only after the end of the run.
+  [[nodiscard]] std::vector<std::size_t> missed_events(const Plan& plan) const;
 };
 
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.

@@ -3,6 +3,7 @@
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/table.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -15,6 +16,10 @@ namespace {
 constexpr std::size_t kFigures = 9;  // columns of a row before its timing and outcome
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
+
+bool has_even_stages(const ComparisonRow& row) {
+  return row.simulation && configuration_text(*row.plan()).find('x') != std::string::npos;
+}
 
 /// `peak / capacity` of the device with the highest share of its memory in use.
 std::string fullest_memory(const Report& report) {
@@ -90,7 +95,7 @@ std::string one_text(const Comparison& comparison, bool timings) {
     notes += note(row, comparison.inputs.platform);
   }
   return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name +
-         ", microbatches of " + std::to_string(comparison.microbatch_size) + " samples\n" + to_text(table) + notes;
+         ", microbatches of " + counted(comparison.microbatch_size, "sample") + "\n" + to_text(table) + notes;
 }
 
 Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings) {
@@ -120,11 +125,14 @@ std::string ComparisonRow::outcome() const {
 std::string comparison_text(const std::vector<Comparison>& comparisons, bool timings) {
   std::string text;
   bool any_asynchronous = false;
+  bool any_even = false;
   for (const Comparison& comparison : comparisons) {
     text += (text.empty() ? "" : "\n") + one_text(comparison, timings);
+    any_even = any_even || std::ranges::any_of(comparison.rows, &has_even_stages);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
   text += "\nTimes are for one iteration; samples/s can be compared between all rows.\n";
+  if (any_even) text += "replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each\n";
   if (any_asynchronous) {
     text += "* asynchronous: no flush between iterations, weights are older; times are for one microbatch\n";
   }

@@ -2,6 +2,7 @@
 
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/table.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 
@@ -81,7 +82,7 @@ std::string remedies_text(const Remedies& remedies) {
   const auto add = [&](const std::string& remedy) { text += "\n    - " + remedy; };
   if (remedies.memory) add("at least " + format_human_bytes(*remedies.memory) + " on every device");
   if (remedies.microbatch_size) {
-    add("microbatches of " + std::to_string(*remedies.microbatch_size) + " samples");
+    add("microbatches of " + counted(*remedies.microbatch_size, "sample"));
   }
   std::string caps;
   for (const auto& [stage, cap] : remedies.in_flight) {

@@ -1,5 +1,6 @@
 #include "sim/schedule/measured_part.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ MeasuredPart measured_part(const ScheduleProgram& program, const Replicas& repli
   part.stride = replicas.round();
   if (microbatches < least) {
     throw InputError(
-        "an asynchronous run of " + std::to_string(microbatches) + " microbatches is too short to find its period", {},
+        "an asynchronous run of " + counted(microbatches, "microbatch") + " is too short to find its period", {},
         "this plan needs at least " + std::to_string(least) + " microbatches");
   }
   const std::int64_t discarded = (least - 1 - part.stride) / 2;
