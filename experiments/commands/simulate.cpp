@@ -79,9 +79,11 @@ std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
 }
 
 std::string json_of(const Simulation& simulation, const Plan& plan, const Platform& platform,
-                    const Explanation& explanation, const Settings& settings) {
+                    const Explanation& explanation, const std::optional<TimeRange>& window, const Settings& settings) {
   Detail::Record record = simulation_record(simulation, plan, platform, explanation, settings.timings);
-  if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(simulation.timeline, platform));
+  const Timeline& whole = simulation.timeline;
+  const Timeline part = window ? part_of(whole, *window) : Timeline();
+  if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(window ? part : whole, platform));
   return to_json(std::move(record));
 }
 
@@ -109,17 +111,17 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   const std::string remark = prediction_remark(plan, program.synchronous);
   if (!remark.empty()) settings.say(remark);
   plan.pattern = program.pattern;
-  Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
-  if (window) simulation.timeline = part_of(simulation.timeline, *window);
+  const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
   const Explanation explanation = explain(inputs, input.graph, plan, simulation);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (choices.timeline) {
     text +=
         "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers, window});
   }
-  return {.text = std::move(text),
-          .json = settings.json ? json_of(simulation, plan, inputs.platform, explanation, settings) : std::string(),
-          .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
+  return {
+      .text = std::move(text),
+      .json = settings.json ? json_of(simulation, plan, inputs.platform, explanation, window, settings) : std::string(),
+      .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }
 
 VerbAction configure_simulate(CLI::App& command) {

@@ -100,12 +100,11 @@ Picture take(const Timeline& timeline, const std::optional<TimeRange>& window) {
     picture.axis_begin = window->begin;
   }
   for (const TimelineEntry& entry : timeline) {
-    if (entry.end <= picture.begin || entry.start >= picture.end || entry.end <= entry.start ||
-        sign_of(entry.kind) == nullptr)
-      continue;
-    (is_compute(entry.kind) ? picture.computations : picture.transfers).push_back(entry);
+    if (entry.end <= entry.start || sign_of(entry.kind) == nullptr) continue;
+    const bool is_drawn = entry.end > picture.begin && entry.start < picture.end;
+    if (is_drawn) (is_compute(entry.kind) ? picture.computations : picture.transfers).push_back(entry);
     if (!is_compute(entry.kind)) continue;
-    std::vector<StageId>& stages = picture.stages[entry.from];
+    std::vector<StageId>& stages = picture.stages[entry.from];  // also of a device that is idle in this part of the run
     if (!entry.stage.is_none() && std::ranges::find(stages, entry.stage) == stages.end()) stages.push_back(entry.stage);
   }
   for (auto& [place, stages] : picture.stages) {
@@ -219,11 +218,14 @@ std::vector<TimelineRow> transfer_rows(Picture& picture, const Platform& platfor
   return rows;
 }
 
-/// The time axis: every kTickDistance columns the time at that column.
+/// The time axis: every kTickDistance columns the time at that column. If it begins later than 0, the further times are
+/// counted from there: `|2 s    |+40 ms`.
 std::string axis(const Scale& scale, Seconds begin) {
   std::string line;
   for (std::size_t column = 0; column < scale.columns; column += kTickDistance) {
-    const std::string time = format_human_seconds(begin + scale.column * static_cast<double>(column));
+    const Seconds since = scale.column * static_cast<double>(column);
+    const bool is_later = begin > Seconds(0) && column > 0;
+    const std::string time = (is_later ? "+" : "") + format_human_seconds(is_later ? since : begin + since);
     if (column + time.size() + 1 > scale.columns && column > 0) break;
     line.resize(column, ' ');
     line += '|' + time;

@@ -69,6 +69,11 @@ TEST_CASE("ascii timeline: of a window the part is drawn that lies in it, with t
       picture.starts_with("gpu0 F1----............B0----\n"
                           "gpu1 F0----B0----------F1----\n"
                           "     |1 s"));
+  // gpu0 waits from 2 to 4; its row is there, and times after the first are counted from it.
+  const std::string wide =
+      drawn(chain(2, 1, 2), pairwise(2), straight(2, 64, "1f1b"), {65, false, TimeRange{Seconds(2.5), Seconds(3.5)}});
+  CHECK(wide.starts_with("gpu0 " + std::string(60, '.') + "\ngpu1 B0" + std::string(58, '-') + "\n"));
+  CHECK(wide.find("|2.5 s              |+333 ms            |+667 ms") != std::string::npos);
   CHECK(drawn(chain(1, 1, 2), pairwise(1), straight(1, 1, "1f1b"), {30, false, TimeRange{Seconds(5), Seconds(6)}}) ==
         "there is nothing to draw: no computation takes any time in this part of the run\n");
 }
