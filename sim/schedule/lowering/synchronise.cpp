@@ -40,7 +40,7 @@ void Synchronise::step_before_backward(ReplicaId replica) {
 
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
   if (!synchronous_ || state_.is_on_ready_lane(replica)) return true;
-  return workers_[replica].backwards + 1 == state_.shape[replica].count;
+  return workers_[replica].backwards + 1 == workers_[replica].due;
 }
 
 void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment) {
@@ -69,7 +69,10 @@ void Synchronise::complete(const EndedBackward& ended, ByBucket& buckets) {
 
 void Synchronise::note_last(const EndedBackward& ended, std::size_t buckets) {
   Worker& worker = workers_[ended.replica];
-  if (!synchronous_ || !state_.is_on_ready_lane(ended.replica)) worker.last_backwards.clear();
+  if (!synchronous_ || !state_.is_on_ready_lane(ended.replica)) {
+    worker.last_backwards.clear();
+    worker.completed.clear();
+  }
   worker.last_backwards.push_back(ended.op);
   if (!synchronous_ || !may_complete_gradients(ended.replica)) return;
   worker.completed.resize(buckets);
