@@ -1,5 +1,6 @@
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
   const bool is_split = request.options.word("replication") == "split";
   if (is_split && request.graph.microbatch_size < replicas) {
-    return Infeasible{"a microbatch of " + std::to_string(request.graph.microbatch_size) +
-                          " samples cannot be divided among " + std::to_string(replicas) + " devices",
+    return Infeasible{"a microbatch of " + counted(request.graph.microbatch_size, "sample") +
+                          " cannot be divided among " + counted(replicas, "device"),
                       {},
                       {},
                       Bytes(0),

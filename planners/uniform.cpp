@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/balanced_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
@@ -17,11 +18,11 @@ namespace {
                                 std::size_t possible) {
   const std::string found = std::to_string(request.platform.devices.size());
   if (require_family(request.schedule.name).placement == straight_placement) {
-    throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages of " + std::to_string(replicas) +
-                     " replicas need " + std::to_string(wanted * replicas) + " devices, the platform has " + found);
+    throw InputError("planner 'uniform': " + counted(wanted, "stage") + " of " + counted(replicas, "replica") +
+                     " need " + counted(wanted * replicas, "device") + ", the platform has " + found);
   }
   throw InputError("planner 'uniform': schedule " + quote(schedule_text(request.schedule)) + " cannot place " +
-                       std::to_string(wanted) + " stages on " + found + " devices" +
+                       counted(wanted, "stage") + " on " + counted(request.platform.devices.size(), "device") +
                        (replicas > 1 ? ", with " + std::to_string(replicas) + " replicas each" : ""),
                    {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
 }
@@ -40,8 +41,8 @@ Placement place(const PlanRequest& request, std::size_t replicas) {
   if (wanted != 0 && pipeline_stages(placement) != wanted)
     refuse_stages(request, wanted, replicas, pipeline_stages(placement));
   if (wanted > layer_count) {
-    throw InputError("planner 'uniform': " + std::to_string(wanted) + " stages, but the model has only " +
-                     std::to_string(layer_count) + " layers");
+    throw InputError("planner 'uniform': " + counted(wanted, "stage") + ", but the model has only " +
+                     counted(layer_count, "layer"));
   }
   if (placement.empty()) {
     throw InputError("planner 'uniform': schedule " + quote(request.schedule.name) +

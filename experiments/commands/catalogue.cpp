@@ -5,6 +5,7 @@
 #include "experiments/study/study_file.hpp"
 #include "experiments/view/table.hpp"
 #include "planners/registry.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -118,7 +119,7 @@ std::vector<CatalogueEntry> study_entries() {
   for (const ShippedFile& file : shipped_files("experiments/studies")) {
     const Study study = parse_study(read_text_file(file.path), file.path);
     const auto cells = static_cast<std::int64_t>(expand(study).cells.size());
-    entries.push_back({file.name, std::to_string(cells) + " cells", {}, {}, {}});
+    entries.push_back({file.name, counted(cells, "cell"), {}, {}, {}});
     entries.back().facts = {{"cells", cells}, {"file", file.path}};
   }
   return entries;

@@ -4,9 +4,11 @@
 #include "experiments/run/judge.hpp"
 #include "experiments/run/plan_input.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/schedule_file.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <memory>
 #include <optional>
@@ -34,8 +36,7 @@ Answer answer(const std::string& path, const std::vector<Finding>& findings) {
     violations.emplace_back(finding_record(finding));
     text += finding.rule + ": " + finding.message + "\n";
   }
-  const std::string count = std::to_string(findings.size()) + (findings.size() == 1 ? " violation" : " violations");
-  text += path + ": " + (is_fine ? "breaks no rule and fits in memory" : count) + "\n";
+  text += path + ": " + (is_fine ? "breaks no rule and fits in memory" : counted(findings.size(), "violation")) + "\n";
   Detail::Record record{{"outcome", is_fine ? "ok" : "violations"}, {"violations", std::move(violations)}};
   return {.text = text, .json = to_json(std::move(record)), .code = is_fine ? ExitCode::Done : ExitCode::No};
 }
@@ -45,6 +46,7 @@ std::optional<Schedule> literal_orders(const CheckOptions& options, const Platfo
   if (!options.schedule_file) return std::nullopt;
   plan.schedule = {"literal", {}};
   plan.rounds_per_update = 1;
+  plan.predicted = {};  // it was predicted for another schedule
   return read_schedule_file(*options.schedule_file, platform);
 }
 
@@ -61,6 +63,8 @@ std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, Pl
     settings.say("memory is not checked, because the plan cannot be run");
     return findings;
   }
+  const std::string remark = prediction_remark(plan, require_family(plan.schedule.name).synchronous);
+  if (!remark.empty()) settings.say(remark);
   CapCount in_flight(plan);
   const auto watch = [&](const Span& span, const Op& op, auto) { in_flight.add(span, op); };
   const Report report = evaluate_plan(input.graph, inputs.platform, plan, lower_options, {}, watch);
@@ -71,7 +75,7 @@ std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, Pl
 }
 
 Answer answer_check(const CheckOptions& options, const Settings& settings) {
-  const Inputs inputs = load_inputs(options.inputs);
+  const Inputs inputs = load_inputs(options.inputs, settings);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   return answer(options.plan, judge(options, inputs, input, settings));
 }

@@ -1,5 +1,6 @@
 #include "experiments/commands/collection.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
@@ -30,14 +31,15 @@ std::string counts_text(const Counts& counts) {
 
 std::string missing_text(const std::vector<std::size_t>& missing) {
   if (missing.empty()) return {};
-  return std::to_string(missing.size()) + (missing.size() == 1 ? " cell has" : " cells have") +
+  return counted(missing.size(), "cell") + (missing.size() == 1 ? " has" : " have") +
          " no row yet: " + ranges_text(missing) +
          "\n  collect their shards too, or run the study again with --resume\n";
 }
 
 std::string answer_text(const Results& results, const Counts& counts, const std::vector<std::string>& files) {
   std::string text = "study " + quote(results.manifest.study) + ": " + std::to_string(results.rows.size()) + " of " +
-                     std::to_string(results.manifest.cells.size()) + " cells have rows" + counts_text(counts) + '\n' +
+                     counted(results.manifest.cells.size(), "cell") +
+                     (results.rows.size() == 1 ? " has a row" : " have rows") + counts_text(counts) + '\n' +
                      missing_text(missing_cells(results));
   for (const std::string& file : files) text += "written: " + file + '\n';
   return text;

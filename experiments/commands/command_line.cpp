@@ -77,7 +77,11 @@ std::vector<std::string> option_names(const CLI::App& app) {
     const std::vector<std::string> known = option_names(verb == nullptr ? app : *verb);
     throw InputError("unknown option " + quote(name), {}, suggest_name(name, known));
   }
-  if (verb == nullptr) throw InputError("unknown command " + quote(argument), {}, suggest_name(argument, verb_names()));
+  if (verb == nullptr) {
+    const bool wants_help = argument == "help";
+    throw InputError("unknown command " + quote(argument), {},
+                     wants_help ? "see stagecraft --help" : suggest_name(argument, verb_names()));
+  }
   throw InputError("unexpected argument " + quote(argument), {}, "see stagecraft " + verb->get_name() + " --help");
 }
 

@@ -166,6 +166,7 @@ Answer answer_compare(const CompareOptions& options, const Settings& settings) {
   std::vector<Comparison> comparisons;
   for (const std::string& model : options.models) {
     comparisons.push_back(compare_all(model, options, choices, settings));
+    if (comparisons.size() == 1) tell_remarks(comparisons.front().inputs.remarks, settings);
   }
   if (count_rows(comparisons, "refused") == comparisons.size() * choices.planners.size()) {
     refuse_all(comparisons);

@@ -1,4 +1,5 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
@@ -9,11 +10,13 @@
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
+#include "sim/io/file_remarks.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_node.hpp"
+#include "sim/io/yaml_values.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -49,16 +52,23 @@ std::string find_described(const std::string& name) {
     }
   }
   if (is_there) throw InputError("expected a file, found a directory", {name, 0, 0, ""});
+  std::string hint;
+  if (const auto nearest = nearest_file(name)) hint = "did you mean " + quote(*nearest) + "?";
+  if (hint.empty() && !nearest_name(name, known)) hint = suggest_network(name);
   throw InputError("no file, no shipped model and no shipped platform is called " + quote(name), {},
-                   suggest_shipped(name, known));
+                   hint.empty() ? suggest_shipped(name, known) : hint);
 }
 
 /// The format that the file's schema names: `model` for `stagecraft/model/1`.
 std::string format_of(const DescribedSource& source) {
-  const YamlNode schema = parse_yaml(source.text, source.path).at("schema");
+  const YamlNode root = parse_yaml(source.text, source.path);
+  const YamlNode schema = root.at("schema");
   const std::string& text = schema.text();
   for (const char* format : {"model", "platform", "plan", "architecture", "device"}) {
-    if (text == "stagecraft/" + std::string(format) + "/1") return format;
+    const std::string prefix = "stagecraft/" + std::string(format) + "/";
+    if (!text.starts_with(prefix)) continue;
+    check_schema(root, prefix + "1");
+    return format;
   }
   schema.fail("only models, platforms, plans, architectures and devices are described, found the schema " +
               quote(text));
@@ -84,6 +94,7 @@ Description describe_plan_source(const DescribedSource& source, const DescribeOp
   const std::string model = input_name(options.model, header.model, InputKind::Model, source.path);
   const std::string platform = input_name(options.platform, header.platform, InputKind::Platform, source.path);
   const Inputs inputs = load_inputs(model, platform, read_speed_options(options.speeds));
+  tell_remarks(inputs.remarks, settings);
   const PlanInput input = parse_plan_input(source.text, source.path, inputs, settings.say);
   refuse_findings(source.path, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
@@ -112,6 +123,7 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
   const std::string format = format_of(source);
   if (format == "plan") return describe_plan_source(source, options, settings);
   refuse_plan_options(options, format);
+  if (format == "platform" || format == "device") tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(parse_model(source.text, source.path));
   if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
   if (format == "architecture") return describe_architecture(parse_architecture(source.text, source.path));

@@ -1,5 +1,6 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/model_answer.hpp"
+#include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
@@ -8,6 +9,8 @@
 #include "sim/base/text.hpp"
 #include "sim/io/architecture_file.hpp"
 #include "sim/io/device_file.hpp"
+#include "sim/io/file_remarks.hpp"
+#include "sim/io/text_file.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/image_draft.hpp"
@@ -55,9 +58,14 @@ Architecture load_architecture(const std::string& name) {
                    suggest_name(name, names_of(known_architectures())));
 }
 
-DeviceDescription load_device(const std::string& name) {
+DeviceDescription load_device(const std::string& name, const Settings& settings) {
   if (auto known = find_device(name)) return *std::move(known);
-  if (is_file(name)) return read_device_file(name);
+  if (is_file(name)) {
+    const std::string text = read_text_file(name);
+    DeviceDescription device = parse_device(text, name);
+    tell_remarks(file_remarks(text, name), settings);
+    return device;
+  }
   throw InputError("no file and no known device is called " + quote(name), {"", 0, 0, "--device"},
                    suggest_name(name, names_of(known_devices())));
 }
@@ -79,13 +87,13 @@ VerbAction configure_model(CLI::App& command) {
   add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
   add_option(command, "-o,--output", options->output,
              "write the model to this file, as JSON if its name ends in .json");
-  return [options](const Settings&) {
+  return [options](const Settings& settings) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
     const Granularity granularity = read_granularity(options->granularity);
     refuse_overwriting(options->output, {options->architecture, options->device});
     const Architecture architecture = options->image ? load_architecture_at(options->architecture, *options->image)
                                                      : load_architecture(options->architecture);
-    const DeviceDescription device = load_device(options->device);
+    const DeviceDescription device = load_device(options->device, settings);
     const Model model = build_model(architecture, device, size, granularity);
     return model_answer(model, options->output);
   };

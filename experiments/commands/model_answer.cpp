@@ -1,6 +1,7 @@
 #include "experiments/commands/model_answer.hpp"
 
 #include "experiments/run/written_file.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
@@ -29,9 +30,9 @@ Answer model_answer(const Model& model, const std::optional<std::string>& output
                               {"forward_s", sums.forward.value()},
                               {"backward_s", sums.backward.value()},
                               {"parameters_bytes", sums.parameters.value()}};
-  return {.text = *output + ": " + graph.name + " on " + graph.device_kind + ", " + std::to_string(layers) +
-                  " layers, " + format_human_bytes(sums.parameters) + " of parameters; a microbatch of " +
-                  std::to_string(graph.microbatch_size) + " samples takes " + format_human_seconds(sums.forward) +
+  return {.text = *output + ": " + graph.name + " on " + graph.device_kind + ", " + counted(layers, "layer") + ", " +
+                  format_human_bytes(sums.parameters) + " of parameters; a microbatch of " +
+                  counted(graph.microbatch_size, "sample") + " takes " + format_human_seconds(sums.forward) +
                   " forward and " + format_human_seconds(sums.backward) + " backward\n",
           .json = to_json(record)};
 }

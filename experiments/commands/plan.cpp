@@ -35,7 +35,7 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   PlanningChoices choices = read_planning_choices(options.planning);
   choices.options = read_assignments("--set", options.set);
   refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
-  const Inputs inputs = load_inputs(options.inputs);
+  const Inputs inputs = load_inputs(options.inputs, settings);
   const Planning planning = make_plan(*planner, inputs, choices, settings.say);
   const Planned* planned = planning.planned();
   Report evaluated;
@@ -45,6 +45,9 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   }
   if (planned != nullptr && options.output) {
     write_file_atomically(*options.output, plan_file_text(planning, inputs.platform, *options.output));
+  }
+  if (planned == nullptr && options.output) {
+    settings.say("note: " + *options.output + " is not written, because there is no plan");
   }
   return {.text = planning_text(planning, evaluated, inputs.platform, settings.timings),
           .json = to_json(planning_record(planning, evaluated.figures(), inputs.platform, settings.timings)),

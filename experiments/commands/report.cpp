@@ -8,6 +8,7 @@
 #include "experiments/study_report/study_report.hpp"
 #include "experiments/study_report/summary.hpp"
 #include "experiments/view/document.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
@@ -78,7 +79,7 @@ Answer answer_report(const ReportOptions& options, const Settings& settings) {
   if (options.output) {
     write_file_atomically(*options.output, answer.text);
     answer.text = one_line(*options.output) + ": the report of " + std::to_string(summary.rows) + " of " +
-                  std::to_string(summary.cells) + " cells\n";
+                  counted(summary.cells, "cell") + "\n";
   }
   return answer;
 }

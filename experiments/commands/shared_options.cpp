@@ -17,8 +17,14 @@ void add_input_options(CLI::App& command, InputOptions& options) {
   add_platform_options(command, options.platform);
 }
 
-Inputs load_inputs(const InputOptions& options) {
-  return load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds));
+Inputs load_inputs(const InputOptions& options, const Settings& settings) {
+  Inputs inputs = load_inputs(options.model, options.platform.platform, read_speed_options(options.platform.speeds));
+  tell_remarks(inputs.remarks, settings);
+  return inputs;
+}
+
+void tell_remarks(const std::vector<std::string>& remarks, const Settings& settings) {
+  for (const std::string& remark : remarks) settings.say("note: " + remark);
 }
 
 void add_length_options(CLI::App& command, LengthOptions& options) {

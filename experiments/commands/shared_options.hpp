@@ -3,6 +3,7 @@
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/settings.hpp"
 #include "experiments/run/simulation.hpp"
 
 #include <optional>
@@ -29,7 +30,9 @@ struct InputOptions {
   PlatformOptions platform;
 };
 void add_input_options(CLI::App& command, InputOptions& options);
-[[nodiscard]] Inputs load_inputs(const InputOptions& options);
+/// Loads the files, and shows the user the remarks on them.
+[[nodiscard]] Inputs load_inputs(const InputOptions& options, const Settings& settings);
+void tell_remarks(const std::vector<std::string>& remarks, const Settings& settings);
 
 /// How many samples an update has, and how long an asynchronous run is.
 struct LengthOptions {

@@ -10,6 +10,7 @@
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/simulation_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/schedule_file.hpp"
@@ -17,8 +18,13 @@
 #include "sim/io/text_file.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <variant>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -33,6 +39,7 @@ struct SimulateOptions {
   std::optional<std::string> noise_seed;
   bool timeline = false;
   bool transfers = false;
+  std::optional<std::string> window;
 };
 
 /// Reads the orders of a schedule file, which replace the plan's own schedule.
@@ -43,28 +50,52 @@ Schedule take_orders(const std::string& path, const Platform& platform, Plan& pl
   return read_schedule_file(path, platform);
 }
 
-void take_events(const SimulateOptions& options, const Platform& platform, SimulationChoices& choices) {
+void take_events(const SimulateOptions& options, const Platform& platform, SimulationChoices& choices,
+                 const std::function<void(const std::string&)>& say) {
   const auto seed = read_count_option("--noise-seed", options.noise_seed, 0, std::numeric_limits<std::int64_t>::max());
   if (seed) choices.noise_seed = static_cast<std::uint64_t>(*seed);
   if (seed && !options.events) throw InputError("--noise-seed needs the noise of an --events file");
   if (!options.events) return;
   const std::string text = read_text_file(*options.events);
-  choices.events = resolve_events(parse_events(text, *options.events), platform);
+  const std::vector<NamedEvent> named = parse_events(text, *options.events);
+  choices.events = resolve_events(named, platform);
   choices.events_hash = sha256(text);
+  std::ranges::transform(named, std::back_inserter(choices.listed_events), &NamedEvent::event);
+  const auto is_noise = [](const Event& event) { return std::holds_alternative<Jitter>(event.change); };
+  if (seed && std::ranges::none_of(choices.events, is_noise)) {
+    say("warning: --noise-seed changes nothing, because the events have no noise (no event with the key 'jitter')");
+  }
+}
+
+/// `FROM..TO`, two times with their units. None if the option is not given.
+std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const InputPlace place{"", 0, 0, "--timeline-window"};
+  const std::size_t dots = text->find("..");
+  const Parsed<Seconds> from = parse_seconds(text->substr(0, dots));
+  const Parsed<Seconds> to = parse_seconds(dots == std::string::npos ? "" : text->substr(dots + 2));
+  if (!from || !to || *from.value >= *to.value) {
+    throw InputError("expected two times FROM..TO in ascending order, such as '1.5 s..2 s', found " + quote(*text),
+                     place);
+  }
+  return TimeRange{*from.value, *to.value};
 }
 
 std::string json_of(const Simulation& simulation, const Plan& plan, const Platform& platform,
-                    const Explanation& explanation, const Settings& settings) {
+                    const Explanation& explanation, const std::optional<TimeRange>& window, const Settings& settings) {
   Detail::Record record = simulation_record(simulation, plan, platform, explanation, settings.timings);
-  if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(simulation.timeline, platform));
+  const Timeline& whole = simulation.timeline;
+  const Timeline part = window ? part_of(whole, *window) : Timeline();
+  if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(window ? part : whole, platform));
   return to_json(std::move(record));
 }
 
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
-  choices.timeline = options.timeline || options.transfers;
-  const Inputs inputs = load_inputs(options.inputs);
-  take_events(options, inputs.platform, choices);
+  const std::optional<TimeRange> window = read_window(options.window);
+  choices.timeline = options.timeline || options.transfers || window;
+  const Inputs inputs = load_inputs(options.inputs, settings);
+  take_events(options, inputs.platform, choices, settings.say);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   Plan& plan = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
@@ -84,16 +115,20 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
     throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
                      "--run-length gives the length of an asynchronous run");
   }
+  const std::string remark = prediction_remark(plan, program.synchronous);
+  if (!remark.empty()) settings.say(remark);
   plan.pattern = program.pattern;
   const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
   const Explanation explanation = explain(inputs, input.graph, plan, simulation);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (choices.timeline) {
-    text += "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers});
+    text +=
+        "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers, window});
   }
-  return {.text = std::move(text),
-          .json = settings.json ? json_of(simulation, plan, inputs.platform, explanation, settings) : std::string(),
-          .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
+  return {
+      .text = std::move(text),
+      .json = settings.json ? json_of(simulation, plan, inputs.platform, explanation, window, settings) : std::string(),
+      .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }
 
 VerbAction configure_simulate(CLI::App& command) {
@@ -111,6 +146,8 @@ VerbAction configure_simulate(CLI::App& command) {
   add_flag(command, "--timeline", options->timeline,
            "draw the last iteration if it is small enough; with --json, list every operation of the run");
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");
+  add_option(command, "--timeline-window", options->window,
+             "FROM..TO, such as '1.5 s..2 s': like --timeline, for this part of the run");
   return [options](const Settings& settings) { return answer_simulate(*options, settings); };
 }
 

@@ -6,6 +6,7 @@
 #include "experiments/study/local_executor.hpp"
 #include "experiments/study/slurm_study.hpp"
 #include "experiments/study/study_folder.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
@@ -56,7 +57,7 @@ Answer answer_worker(const WorkerOptions& options, const Settings&) {
       "SLURM_CPUS_PER_TASK", variable("SLURM_CPUS_PER_TASK").value_or("1"), 1, study_limits::kMostWorkers));
   choices.shard_prefix = shard_prefix();
   static_cast<void>(run_locally(options.folder, manifest, missing, choices));
-  return {.text = std::to_string(missing.size()) + " cells\n",
+  return {.text = counted(missing.size(), "cell") + "\n",
           .json = "{\"cells\": " + std::to_string(missing.size()) + "}"};
 }
 

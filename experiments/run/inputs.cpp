@@ -1,8 +1,10 @@
 #include "experiments/run/inputs.hpp"
 
 #include "experiments/run/limits.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/file_remarks.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/sha256.hpp"
@@ -53,17 +55,30 @@ void check_speeds(const std::map<std::string, double>& speeds, const PlatformSpe
   }
 }
 
-/// The file in the same folder whose name is nearest, or else the shipped file that may be meant.
-std::string suggest_path(const fs::path& path, const std::vector<std::string>& shipped) {
-  std::vector<std::string> beside;
-  std::error_code problem;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, problem)) {
-    if (entry.path().extension() == path.extension()) beside.push_back(entry.path().filename().string());
+/// A hint if the name is that of a shipped file of another kind, or a list of names; else empty.
+std::string suggest_other_use(const std::string& name, InputKind kind, const std::vector<std::string>& shipped) {
+  for (const InputKind other : {InputKind::Model, InputKind::Platform, InputKind::Study}) {
+    const auto [word, folder] = shipped_as(other);
+    const auto has_name = [&](const ShippedFile& file) { return file.name == name; };
+    if (other == kind || std::ranges::none_of(shipped_files(folder), has_name)) continue;
+    return std::string("it is a shipped ") + word;
   }
-  const std::optional<std::string> nearest = nearest_name(path.filename().string(), beside);
-  return nearest ? "did you mean " + quote((path.parent_path() / *nearest).string()) + "?"
-                 : suggest_name(path.stem().string(), shipped);
+  const bool is_list = std::ranges::find(shipped, name.substr(0, name.find(','))) != shipped.end();
+  return is_list && kind == InputKind::Model
+             ? "several models are compared with an option for each: --model A --model B"
+             : "";
+}
+
+/// The hint for a name or path of which there is no file: a file beside it, else a shipped file, else a network.
+std::string suggest_input(const std::string& name, const std::string& path, InputKind kind,
+                          const std::vector<std::string>& shipped) {
+  if (const auto nearest = nearest_file(path)) return "did you mean " + quote(*nearest) + "?";
+  if (const std::string other = suggest_other_use(name, kind, shipped); !other.empty()) return other;
+  const std::string stem = looks_like_path(name) ? fs::path(name).stem().string() : name;
+  const bool is_alike = nearest_name(stem, shipped).has_value();
+  const bool is_network = kind == InputKind::Model && !shipped.empty();
+  const std::string network = is_network && (!is_alike || find_architecture(stem)) ? suggest_network(stem) : "";
+  return network.empty() ? suggest_shipped(stem, shipped) : network;
 }
 
 struct InputFile {
@@ -88,7 +103,7 @@ void check_growth(const Model& model, std::int64_t microbatch_size) {
     for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
     const double growth = static_cast<double>(microbatch_size) / static_cast<double>(graph.microbatch_size);
     if (bytes * growth <= run_limits::kMostModelBytes) continue;
-    throw InputError("with microbatches of " + std::to_string(microbatch_size) + " samples the sizes of the model " +
+    throw InputError("with microbatches of " + counted(microbatch_size, "sample") + " the sizes of the model " +
                          quote(graph.name) + " exceed 1 PiB",
                      {}, "choose a smaller --microbatch-size");
   }
@@ -109,11 +124,21 @@ std::string find_input(const std::string& name, InputKind kind, const std::strin
   if (is_there) throw InputError("expected a file, found a directory", {path, 0, 0, ""});
   std::vector<std::string> names;
   for (const ShippedFile& file : shipped) names.push_back(file.name);
-  if (looks_like_path(name)) throw InputError("no such file", {path, 0, 0, ""}, suggest_path(path, names));
-  const bool is_network = !names.empty() && kind == InputKind::Model && find_architecture(name).has_value();
-  throw InputError(std::string("no file and no shipped ") + word + " is called " + quote(name), {},
-                   is_network ? "it is a known network: 'stagecraft model " + name + "' writes a model file of it"
-                              : suggest_shipped(name, names));
+  const std::string hint = suggest_input(name, path, kind, names);
+  if (looks_like_path(name)) throw InputError("no such file", {path, 0, 0, ""}, hint);
+  throw InputError(std::string("no file and no shipped ") + word + " is called " + quote(name), {}, hint);
+}
+
+std::string suggest_network(const std::string& name) {
+  const auto command = [](const std::string& network) {
+    return "'stagecraft model " + network + " --device KIND --microbatch-size B -o " + network +
+           ".yaml' writes a model file of it";
+  };
+  if (find_architecture(name)) return "it is a known network: " + command(name);
+  std::vector<std::string> networks;
+  for (const WorkloadInfo& network : known_architectures()) networks.push_back(network.name);
+  const std::optional<std::string> nearest = nearest_name(name, networks);
+  return nearest ? "did you mean the network " + quote(*nearest) + "? " + command(*nearest) : "";
 }
 
 std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known) {
@@ -140,6 +165,7 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   inputs.model = parse_model(model_file.text, model_file.path);
   inputs.model_hash = sha256(model_file.text);
   PlatformSpec spec = parse_platform(platform_file.text, platform_file.path);
+  inputs.remarks = file_remarks(platform_file.text, platform_file.path);
   inputs.platform_hash = sha256(platform_file.text);
   check_speeds(speeds, spec, inputs.model);
   spec.speeds = speeds;
@@ -163,7 +189,7 @@ LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch
   check_growth(model, *microbatch_size);
   ScaledProfile scaled = at_microbatch_size(model, *microbatch_size);
   if (scaled.extrapolated) {
-    say("warning: " + std::to_string(*microbatch_size) + " samples per microbatch lie outside the sizes for which " +
+    say("warning: microbatches of " + counted(*microbatch_size, "sample") + " lie outside the sizes for which " +
         quote(scaled.graph.name) + " was measured (" + std::to_string(model.profiles.front().microbatch_size) + " to " +
         std::to_string(model.profiles.back().microbatch_size) + "); times and sizes are extrapolated");
   }

@@ -22,6 +22,9 @@ struct ShippedFile {
 /// in the folder that the environment variable STAGECRAFT_DATA names, or else in the source tree of the program.
 [[nodiscard]] std::vector<ShippedFile> shipped_files(const std::string& folder);
 
+/// A hint for an unknown name that is, or nearly is, the name of a network that `stagecraft model` knows; else empty.
+[[nodiscard]] std::string suggest_network(const std::string& name);
+
 /// A hint for an unknown `name`: the shipped names, or to set STAGECRAFT_DATA if there are no shipped files.
 [[nodiscard]] std::string suggest_shipped(const std::string& name, const std::vector<std::string>& known);
 
@@ -31,6 +34,7 @@ struct Inputs {
   Platform platform;
   std::string model_hash;  ///< SHA-256 of the files
   std::string platform_hash;
+  std::vector<std::string> remarks;  ///< on the platform file (`file_remarks`)
 };
 
 /// Each name is a path, or else the name of a shipped file. `speeds` are relative speeds of device kinds that the user

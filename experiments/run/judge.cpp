@@ -1,10 +1,12 @@
 #include "experiments/run/judge.hpp"
 
 #include "experiments/run/limits.hpp"
+#include "experiments/run/simulation.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/check_schedule.hpp"
+#include "sim/schedule/lower.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -69,6 +71,20 @@ void judge_schedule(const LayerGraph& graph, const Platform& platform, const Pla
   }
 }
 
+/// Adds a finding if the orders deadlock, which only carrying them out can tell.
+void judge_progress(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Schedule& orders,
+                    std::vector<Finding>& findings) {
+  LowerOptions options;
+  options.literal = orders;
+  try {
+    const LoweredRun run = lower(graph, platform, plan, options);
+    while (run.source.next({})) {
+    }
+  } catch (const InputError& error) {
+    findings.push_back({"schedule", std::nullopt, error.message()});
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& plan, std::int64_t iterations) {
@@ -113,7 +129,16 @@ std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platf
   for (const std::string& sentence : check_schedule(graph, platform, plan, orders)) {
     findings.push_back({"schedule", std::nullopt, sentence});
   }
+  if (findings.empty()) judge_progress(graph, platform, plan, orders, findings);
   return findings;
+}
+
+std::string prediction_remark(const Plan& plan, bool synchronous) {
+  const Figures& predicted = plan.predicted;
+  if (headline(predicted) == std::nullopt || (synchronous ? predicted.iteration_time : predicted.period)) return "";
+  return "warning: the plan predicts " + std::string(synchronous ? "a period" : "an iteration time") +
+         ", which is compared with nothing, because a run of the schedule " + quote(plan.schedule.name) + " has " +
+         (synchronous ? "an iteration time" : "a period");
 }
 
 void refuse_findings(const std::string& path, const std::string& what, const std::vector<Finding>& findings,

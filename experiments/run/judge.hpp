@@ -31,9 +31,13 @@ struct Finding {
 [[nodiscard]] std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform,
                                               const PlanReading& reading);
 
-/// All reasons why literal orders do not fit the plan. **Requires** a plan without findings.
+/// All reasons why literal orders do not fit the plan, and whether they deadlock. **Requires** a plan without findings.
 [[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                                 const Schedule& orders);
+
+/// A warning if the plan predicts an iteration time where its schedule has a period, or the other way round; else
+/// empty.
+[[nodiscard]] std::string prediction_remark(const Plan& plan, bool synchronous);
 
 /// **Throws** InputError for the file `path` if there are findings. The message consists of `what`, the first finding
 /// and the number of the others.

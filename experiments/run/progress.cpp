@@ -1,5 +1,7 @@
 #include "experiments/run/progress.hpp"
 
+#include "sim/base/counted.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -35,7 +37,7 @@ void StudyProgressLine::show(std::size_t done, std::size_t total, std::size_t fa
   if (!is_shown_ || (has_shown_ && now - last_ < std::chrono::milliseconds(100))) return;
   has_shown_ = true;
   last_ = now;
-  std::string text = std::to_string(done) + " of " + std::to_string(total) + " cells";
+  std::string text = std::to_string(done) + " of " + counted(total, "cell");
   if (failed > 0) text += ", " + std::to_string(failed) + " failed";
   if (done > 0 && done < total) {
     const double spent = std::chrono::duration<double>(now - start_).count();

@@ -8,7 +8,9 @@
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -112,9 +114,9 @@ Plan recomputed(Plan plan, const std::vector<StageId>& stages, bool by_layer) {
 /// Evaluates plans with changes, as long as they are not too large.
 class Trial {
  public:
-  Trial(const Platform& platform, const Plan& plan, const LowerOptions& options)
+  Trial(const Platform& platform, const Plan& plan, LowerOptions options)
       : platform_(platform),
-        options_(options),
+        options_(std::move(options)),
         is_short_(2 * plan.microbatches * std::ssize(plan.stages) <= kMostTriedComputations) {
     options_.iterations = 1;
   }

@@ -121,10 +121,14 @@ std::optional<double> Simulation::prediction_error(const Figures& predicted) con
   return (*claim - *found) / *found;
 }
 
-std::int64_t Simulation::missed_events() const {
-  return std::ranges::count_if(choices.events, [&](const Event& event) {
-    return event.at_microbatch ? *event.at_microbatch >= microbatches() : event.at >= report.end;
-  });
+std::vector<std::size_t> Simulation::missed_events() const {
+  std::vector<std::size_t> missed;
+  for (std::size_t i = 0; i < choices.listed_events.size(); ++i) {
+    const Event& event = choices.listed_events[i];
+    const bool happens = event.at_microbatch ? *event.at_microbatch < microbatches() : event.at < report.end;
+    if (!happens) missed.push_back(i);
+  }
+  return missed;
 }
 
 Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,

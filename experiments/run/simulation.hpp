@@ -13,6 +13,7 @@
 #include "sim/schedule/network_model.hpp"
 #include "sim/schedule/updates.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ struct SimulationChoices {
   /// is extended until its period has converged, unless there are events.
   std::optional<std::int64_t> run_length;
   Events events;            ///< changes during the run, for either engine
+  Events listed_events;     ///< as the file lists them, where one may change several links; to tell which never happen
   std::string events_hash;  ///< SHA-256 of the events file; empty: none
   /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,
   /// because JSON shows it as a signed number.
@@ -60,8 +62,8 @@ struct Simulation {
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
   /// Microbatches in all iterations.
   [[nodiscard]] std::int64_t microbatches() const { return length.microbatches * choices.iterations; }
-  /// The number of events that would happen after the end of the run.
-  [[nodiscard]] std::int64_t missed_events() const;
+  /// The positions in the file, from 0, of the events that would happen only after the end of the run.
+  [[nodiscard]] std::vector<std::size_t> missed_events() const;
 };
 
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.

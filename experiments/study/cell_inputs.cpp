@@ -62,7 +62,7 @@ HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& ce
 Inputs load_inputs(const Manifest& manifest, const CellSpec& cell) {
   HashedInput<Model> model = load_model(manifest, cell);
   HashedInput<Platform> platform = load_platform(manifest, cell);
-  return {std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash)};
+  return {std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash), {}};
 }
 
 std::string model_key(const CellSpec& cell) { return input_key(cell.model, cell.model_values); }

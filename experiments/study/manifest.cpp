@@ -2,6 +2,7 @@
 
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -131,7 +132,7 @@ std::optional<std::string> difference(const Manifest& theirs, const Manifest& ou
   if (theirs.limits != ours.limits) return "the limits of a cell differ";
   if (theirs.baseline != ours.baseline) return "the baseline differs";
   if (theirs.cells.size() != ours.cells.size()) {
-    return "one has " + std::to_string(theirs.cells.size()) + " cells, the other " + std::to_string(ours.cells.size());
+    return "one has " + counted(theirs.cells.size(), "cell") + ", the other " + std::to_string(ours.cells.size());
   }
   for (std::size_t i = 0; i < ours.cells.size(); ++i) {
     if (theirs.cells[i] == ours.cells[i]) continue;

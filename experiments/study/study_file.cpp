@@ -4,6 +4,7 @@
 #include "experiments/study/cell_keys.hpp"
 #include "experiments/study/limits.hpp"
 #include "experiments/study/table_file.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/yaml_values.hpp"
@@ -47,7 +48,7 @@ Axis read_zip(const YamlNode& node) {
     const Axis column = read_axis(key, values);
     if (axis.empty()) axis.resize(column.size());
     if (axis.size() != column.size()) {
-      values.fail("expected " + std::to_string(axis.size()) + " values, as many as the keys before have, found " +
+      values.fail("expected " + counted(axis.size(), "value") + ", as many as the keys before have, found " +
                   std::to_string(column.size()));
     }
     for (std::size_t i = 0; i < column.size(); ++i) {

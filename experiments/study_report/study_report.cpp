@@ -2,6 +2,7 @@
 
 #include "experiments/study_report/study_words.hpp"
 #include "experiments/study_report/table_section.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/text.hpp"
 
@@ -133,7 +134,7 @@ Section group_section(const StudySummary& summary, const StudyGroup& group, cons
 Section only_planner_section(const StudySummary& summary, Columns columns) {
   columns.schedule = std::ranges::find(summary.differing, "schedule") == summary.differing.end();
   Section section;
-  section.heading = plural(summary.groups.size(), "group");
+  section.heading = counted(summary.groups.size(), "group");
   Table& table = section.table.emplace(Table{{}, {}, summary.differing.size() + (columns.schedule ? 2 : 1), true});
   for (const std::string& key : summary.differing) table.header.push_back(short_key(key, summary.differing));
   append(table.header, figure_header(columns));
@@ -167,7 +168,7 @@ std::vector<std::string> overall_cells(const StudySummary& summary, const Overal
 
 Section overall_section(const StudySummary& summary) {
   Section section;
-  section.heading = "Overall, " + plural(summary.groups.size(), "group");
+  section.heading = "Overall, " + counted(summary.groups.size(), "group");
   Table& table = section.table.emplace(Table{{"planner"}, {}, 1});
   if (summary.baseline) table.header.insert(table.header.end(), {"speed-up", "lowest", "highest", "compared"});
   table.header.insert(table.header.end(), {"best", "ok", "infeasible", "out of memory", "failed", "not run"});
@@ -209,7 +210,7 @@ bool any_asynchronous(const StudySummary& summary) {
 Section heading_section(const StudySummary& summary) {
   Section section;
   section.sentences.push_back(
-      fmt::format("{} of {}: {}", summary.rows, plural(summary.cells, "cell"), counts_text(summary.counts)));
+      fmt::format("{} of {}: {}", summary.rows, counted(summary.cells, "cell"), counts_text(summary.counts)));
   if (!summary.constant.empty()) section.sentences.push_back("In all cells: " + keys_text(summary.constant));
   for (std::string& sentence : meaning_of_figures(summary)) section.sentences.push_back(std::move(sentence));
   if (find_columns(summary).updates) section.sentences.emplace_back("update: samples per update.");

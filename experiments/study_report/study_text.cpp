@@ -1,6 +1,7 @@
 #include "experiments/study_report/study_text.hpp"
 
 #include "experiments/study/slurm.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
@@ -13,10 +14,6 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kShownCells = 10;
-
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 /// Each key with its different values, in order of first appearance.
 std::vector<std::pair<std::string, Detail::List>> values_by_key(const Manifest& manifest) {

@@ -48,10 +48,6 @@ std::string status_text(CellStatus status) {
   return text;
 }
 
-std::string plural(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 std::string counts_text(const CellCounts& counts) {
   std::string text;
   for (const auto& [status, count] : counts.ended) {

@@ -22,9 +22,6 @@ namespace stagecraft {
 /// `out of memory`.
 [[nodiscard]] std::string status_text(CellStatus status);
 
-/// `1 group`, `2 groups`.
-[[nodiscard]] std::string plural(std::size_t count, const std::string& noun);
-
 /// `22 ok, 2 infeasible`.
 [[nodiscard]] std::string counts_text(const CellCounts& counts);
 

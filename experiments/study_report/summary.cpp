@@ -223,7 +223,7 @@ std::vector<std::string> find_notes(const StudySummary& summary, const Pairing& 
         group.lines, [](const StudyLine& line) { return line.throughput.has_value() && !line.speed_up; }));
   }
   if (unpaired > 0 && baselines.fits_any) {
-    notes.push_back(std::to_string(unpaired) + (unpaired == 1 ? " line has" : " lines have") +
+    notes.push_back(counted(unpaired, "line") + (unpaired == 1 ? " has" : " have") +
                     " no speed-up, because the baseline is missing or has no figures there");
   }
   return notes;

@@ -1,5 +1,6 @@
 #include "experiments/view/ascii_timeline.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 
 #include <sys/ioctl.h>
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -69,6 +71,7 @@ struct Picture {
   std::vector<TimelineEntry> transfers;
   Seconds begin;
   Seconds end;
+  Seconds axis_begin;                              ///< the time that the axis shows at `begin`
   std::map<PlaceId, std::vector<StageId>> stages;  ///< for each device that computes, its stages in ascending order
   bool names_stages = false;                       ///< whether some device has several stages, so labels name them
   std::set<OpKind> drawn;
@@ -88,14 +91,20 @@ void find_extent(const Timeline& timeline, Picture& picture) {
   if (barriers.size() > 1 && barriers.back() >= picture.end) picture.begin = barriers[barriers.size() - 2];
 }
 
-Picture take(const Timeline& timeline) {
+Picture take(const Timeline& timeline, const std::optional<TimeRange>& window) {
   Picture picture;
   find_extent(timeline, picture);
+  if (window) {
+    picture.begin = window->begin;
+    picture.end = window->end;
+    picture.axis_begin = window->begin;
+  }
   for (const TimelineEntry& entry : timeline) {
-    if (entry.end <= picture.begin || entry.end <= entry.start || sign_of(entry.kind) == nullptr) continue;
-    (is_compute(entry.kind) ? picture.computations : picture.transfers).push_back(entry);
+    if (entry.end <= entry.start || sign_of(entry.kind) == nullptr) continue;
+    const bool is_drawn = entry.end > picture.begin && entry.start < picture.end;
+    if (is_drawn) (is_compute(entry.kind) ? picture.computations : picture.transfers).push_back(entry);
     if (!is_compute(entry.kind)) continue;
-    std::vector<StageId>& stages = picture.stages[entry.from];
+    std::vector<StageId>& stages = picture.stages[entry.from];  // also of a device that is idle in this part of the run
     if (!entry.stage.is_none() && std::ranges::find(stages, entry.stage) == stages.end()) stages.push_back(entry.stage);
   }
   for (auto& [place, stages] : picture.stages) {
@@ -209,11 +218,14 @@ std::vector<TimelineRow> transfer_rows(Picture& picture, const Platform& platfor
   return rows;
 }
 
-/// The time axis: every kTickDistance columns the time at that column.
-std::string axis(const Scale& scale) {
+/// The time axis: every kTickDistance columns the time at that column. If it begins later than 0, the further times are
+/// counted from there: `|2 s    |+40 ms`.
+std::string axis(const Scale& scale, Seconds begin) {
   std::string line;
   for (std::size_t column = 0; column < scale.columns; column += kTickDistance) {
-    const std::string time = format_human_seconds(scale.column * static_cast<double>(column));
+    const Seconds since = scale.column * static_cast<double>(column);
+    const bool is_later = begin > Seconds(0) && column > 0;
+    const std::string time = (is_later ? "+" : "") + format_human_seconds(is_later ? since : begin + since);
     if (column + time.size() + 1 > scale.columns && column > 0) break;
     line.resize(column, ' ');
     line += '|' + time;
@@ -230,18 +242,18 @@ std::string legend(const Picture& picture, const Scale& scale) {
   if (picture.names_stages) text += ", a, b, ...: stages of the device";
   text += ", . idle; a column is " + format_human_seconds(scale.column) + "\n";
   if (picture.left_out > 0) {
-    text += std::to_string(picture.left_out) + " computations shorter than a column are not drawn\n";
+    text += counted(picture.left_out, "computation") + " shorter than a column: not drawn\n";
   }
   return text;
 }
 
-std::string lines(const std::vector<TimelineRow>& rows, const Scale& scale) {
+std::string lines(const std::vector<TimelineRow>& rows, const Scale& scale, Seconds axis_begin) {
   std::size_t width = 0;
   for (const TimelineRow& row : rows) width = std::max(width, row.name.size());
   std::string text;
   for (const TimelineRow& row : rows)
     text += row.name + std::string(width - row.name.size() + 1, ' ') + row.cells + "\n";
-  return text + std::string(width + 1, ' ') + axis(scale) + "\n";
+  return text + std::string(width + 1, ' ') + axis(scale, axis_begin) + "\n";
 }
 
 std::size_t name_width(const Picture& picture, const Platform& platform, bool transfers) {
@@ -265,25 +277,34 @@ std::size_t most_computations(const Picture& picture) {
 }  // namespace
 
 std::string ascii_timeline(const Timeline& timeline, const Platform& platform, const PictureOptions& options) {
-  Picture picture = take(timeline);
-  if (picture.computations.empty()) return "there is nothing to draw: no computation takes any time\n";
+  Picture picture = take(timeline, options.window);
+  if (picture.computations.empty()) {
+    return std::string("there is nothing to draw: no computation takes any time") +
+           (options.window ? " in this part of the run\n" : "\n");
+  }
   if (picture.stages.size() > kMostTimelineRows) {
-    return "too large to draw: " + std::to_string(picture.stages.size()) + " devices; at most " +
+    return "too large to draw: " + counted(picture.stages.size(), "device") + "; at most " +
            std::to_string(kMostTimelineRows) + " can be drawn\n";
   }
   const std::size_t names = name_width(picture, platform, options.transfers) + 1;
   const std::size_t cells = std::max(options.columns, names + kLeastCells) - names;
   const std::size_t most = most_computations(picture);
   if (most * kColumnsPerComputation > cells) {
-    return "too large to draw: a device runs " + std::to_string(most) + " computations, and " +
-           std::to_string(options.columns) + " columns are enough for " +
-           std::to_string(cells / kColumnsPerComputation) +
-           "; use fewer microbatches, or a wider terminal or COLUMNS\n";
+    return "too large to draw: a device runs " + counted(most, "computation") + ", and " +
+           counted(options.columns, "column") + " are enough for " + std::to_string(cells / kColumnsPerComputation) +
+           "; draw a part with --timeline-window FROM..TO, or use fewer microbatches, a wider terminal or COLUMNS\n";
   }
   const Scale scale = choose_scale(picture, cells);
   std::vector<TimelineRow> rows = device_rows(picture, platform, scale);
   if (options.transfers) std::ranges::move(transfer_rows(picture, platform, scale), std::back_inserter(rows));
-  return lines(rows, scale) + legend(picture, scale);
+  return lines(rows, scale, picture.axis_begin) + legend(picture, scale);
+}
+
+Timeline part_of(const Timeline& timeline, const TimeRange& range) {
+  Timeline part;
+  std::ranges::copy_if(timeline, std::back_inserter(part),
+                       [&](const TimelineEntry& entry) { return entry.start < range.end && entry.end >= range.begin; });
+  return part;
 }
 
 std::size_t terminal_columns() {

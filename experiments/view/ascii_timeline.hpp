@@ -4,18 +4,30 @@
 #include "sim/model/timeline.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace stagecraft {
 
+/// A part of a run.
+struct TimeRange {
+  Seconds begin;
+  Seconds end;
+};
+
+/// The operations that run at some time within the range.
+[[nodiscard]] Timeline part_of(const Timeline& timeline, const TimeRange& range);
+
 struct PictureOptions {
-  std::size_t columns = 100;  ///< the longest line
-  bool transfers = false;     ///< whether to draw rows for transfers, too
+  std::size_t columns = 100;        ///< the longest line
+  bool transfers = false;           ///< whether to draw rows for transfers, too
+  std::optional<TimeRange> window;  ///< the part of the run to draw; otherwise the last iteration
 };
 
 /// A run drawn in characters: a row for each device that computes, with time from left to right. A computation is its
-/// letter and its microbatch (`F3`, `B0`), filled with dashes to its length; idle time is dots. Of several iterations
-/// the last one is drawn. Computations shorter than a column are left out and counted below the picture.
+/// letter and its microbatch (`F3`, `B0`), filled with dashes to its length; idle time is dots. Without a window, of
+/// several iterations the last one is drawn. Computations shorter than a column are left out and counted below the
+/// picture.
 ///
 /// **Returns** a sentence instead if the run is too large to draw: if it has too many devices, or if a device runs more
 /// than one computation for every two columns.

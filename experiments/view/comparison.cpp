@@ -4,6 +4,7 @@
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -17,6 +18,10 @@ namespace {
 constexpr std::size_t kFigures = 12;  // columns of a row before its timing and outcome
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
+
+bool has_even_stages(const ComparisonRow& row) {
+  return row.simulation && configuration_text(*row.plan()).find('x') != std::string::npos;
+}
 
 /// The highest share of a device's memory that is in use.
 std::string fullest_memory(const Report& report) {
@@ -91,7 +96,7 @@ std::string one_text(const Comparison& comparison, bool timings) {
     if (row.simulation) updates.push_back(largest(row.simulation->updates).samples);
   }
   return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name +
-         ", microbatches of " + std::to_string(comparison.microbatch_size) + " samples\n" +
+         ", microbatches of " + counted(comparison.microbatch_size, "sample") + "\n" +
          different_updates_text(std::move(updates)) + to_text(table) + notes;
 }
 
@@ -122,14 +127,17 @@ std::string ComparisonRow::outcome() const {
 std::string comparison_text(const std::vector<Comparison>& comparisons, bool timings) {
   std::string text;
   bool any_asynchronous = false;
+  bool any_even = false;
   for (const Comparison& comparison : comparisons) {
     text += (text.empty() ? "" : "\n") + one_text(comparison, timings);
+    any_even = any_even || std::ranges::any_of(comparison.rows, &has_even_stages);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
   text +=
       "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run; update: samples "
       "per "
       "update\nTimes are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
+  if (any_even) text += "replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each\n";
   if (any_asynchronous) {
     text += "* asynchronous: no flush between iterations, weights are older; times are for one microbatch\n";
   }

@@ -1,5 +1,6 @@
 #include "experiments/view/description.hpp"
 #include "experiments/view/table.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
 
@@ -136,8 +137,8 @@ Description describe_model(const Model& model) {
   for (const LayerGraph& profile : model.profiles) sizes.emplace_back(profile.microbatch_size);
   const bool chain = is_chain(graph, order);
   const std::string head = "model " + graph.name + ": a " + (chain ? "chain" : "graph") + " of " +
-                           std::to_string(graph.layers.size()) + " layers and " + std::to_string(graph.edges.size()) +
-                           " edges, timed on " + graph.device_kind + "\nmicrobatch sizes: " + sizes_text(model) +
+                           counted(graph.layers.size(), "layer") + " and " + counted(graph.edges.size(), "edge") +
+                           ", timed on " + graph.device_kind + "\nmicrobatch sizes: " + sizes_text(model) +
                            (model.profiles.size() > 1 ? " (the figures below are those of the first)" : "") +
                            "\nsource: " + graph.source + "\n";
   const std::string whole = "a microbatch: " + format_human_seconds(sums.forward) + " forward, " +

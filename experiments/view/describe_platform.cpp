@@ -2,6 +2,7 @@
 #include "experiments/view/platform_words.hpp"
 #include "experiments/view/table.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
@@ -223,8 +224,7 @@ std::string nodes_text(const Platform& platform) {
   std::string text;
   for (const auto& [id, count] : counts) {
     const NodeKind& kind = form->node_kinds[id];
-    text += std::to_string(count) + (count == 1 ? " node" : " nodes") + " of kind " + kind.name + ":\n" +
-            node_kind_words(platform.spec, kind) + "\n";
+    text += counted(count, "node") + " of kind " + kind.name + ":\n" + node_kind_words(platform.spec, kind) + "\n";
   }
   if (platform.nodes.size() > 1) text += "network: " + network_words(platform) + "\n";
   return text;
@@ -246,7 +246,7 @@ std::string bisection_text(const Platform& platform, const std::optional<Bisecti
 
 std::string never_full_text(const Platform& platform) {
   const auto count = std::ranges::count_if(platform.links.items(), is_never_full);
-  return count == 0 ? "" : "never the bottleneck: " + std::to_string(count) + " links\n";
+  return count == 0 ? "" : "never the bottleneck: " + counted(count, "link") + "\n";
 }
 
 /// How an all-reduce over all devices runs, unless it is one plain ring.
@@ -271,9 +271,8 @@ std::string collectives_text(const Platform& platform) {
 std::string head_text(const Platform& platform) {
   const std::size_t nodes = platform.nodes.size();
   const std::size_t devices = platform.devices.size();
-  return "platform " + platform.spec.name + ": " + std::to_string(devices) + (devices == 1 ? " device" : " devices") +
-         (nodes == 0 ? "" : " on " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes")) + ", " +
-         std::to_string(platform.links.size()) + " links\n";
+  return "platform " + platform.spec.name + ": " + counted(devices, "device") +
+         (nodes == 0 ? "" : " on " + counted(nodes, "node")) + ", " + counted(platform.links.size(), "link") + "\n";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "experiments/view/description.hpp"
 #include "experiments/view/table.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 
 #include <set>
@@ -28,12 +29,12 @@ Description describe_architecture(const Architecture& network) {
   const std::size_t layers = distinct(network, &Operator::layer);
   const std::size_t blocks = distinct(network, &Operator::block);
   const double flops = forward_flops(network).value();
-  std::string text = "architecture " + network.name + ": " + std::to_string(network.operators.size()) +
-                     " operators in " + std::to_string(layers) + " layers and " + std::to_string(blocks) + " blocks\n";
+  std::string text = "architecture " + network.name + ": " + counted(network.operators.size(), "operator") + " in " +
+                     counted(layers, "layer") + " and " + counted(blocks, "block") + "\n";
   if (!network.summary.empty()) text += network.summary + "\n";
-  text += "source: " + network.source + "\n" + std::to_string(parameter_count(network)) + " parameters";
+  text += "source: " + network.source + "\n" + counted(parameter_count(network), "parameter");
   if (const std::int64_t tied = tied_parameter_count(network); tied > 0) {
-    text += " and " + std::to_string(tied) + " tied copies";
+    text += " and " + counted(tied, "tied copy");
   }
   text += "; per sample: " + short_number(flops / kGiga) + " Gflop in the forward pass, " +
           format_human_bytes(Bytes(network.input_bytes)) + " of input\n";

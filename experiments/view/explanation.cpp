@@ -2,6 +2,7 @@
 
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/table.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 
@@ -87,7 +88,7 @@ std::string caps_text(const Remedies& remedies) {
 std::string change_text(const Remedies& remedies, Change change) {
   switch (change) {
     case Change::Memory: return "at least " + format_human_bytes(*remedies.memory) + " on every device";
-    case Change::MicrobatchSize: return "microbatches of " + std::to_string(*remedies.microbatch_size) + " samples";
+    case Change::MicrobatchSize: return "microbatches of " + counted(*remedies.microbatch_size, "sample");
     case Change::InFlight: return "fewer microbatches in flight (in_flight): " + caps_text(remedies);
     case Change::RecomputeLayers: return "recomputation of each single layer, in the stages that lack memory";
     case Change::RecomputeStages: break;

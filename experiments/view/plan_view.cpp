@@ -5,6 +5,7 @@
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
@@ -128,7 +129,7 @@ std::string remedy_text(const Planning& planning) {
     text = "at least " + format_human_bytes(*infeasible.smallest_memory) + " on every device";
   if (planning.largest_microbatch_size) {
     text += (text.empty() ? "" : ", or ") + std::string("microbatches of ") +
-            std::to_string(*planning.largest_microbatch_size) + " instead of " + std::to_string(size) + " samples";
+            std::to_string(*planning.largest_microbatch_size) + " instead of " + counted(size, "sample");
   } else if (!text.empty() && !infeasible.is_costly && size > 1) {
     text += "; no smaller microbatch size fits";
   }
@@ -183,8 +184,8 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const P
   const ScheduleProgram program = require_schedule(graph, platform, plan);
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
-                     std::to_string(plan.microbatches) + " microbatches of " + std::to_string(plan.microbatch_size) +
-                     " samples\n" + updates_text(stage_updates(program)) + "\n" +
+                     counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
+                     "\n" + updates_text(stage_updates(program)) + "\n" +
                      stage_table(graph, platform, program, evaluated) + "\n" +
                      figures_text("predicted by the planner", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());

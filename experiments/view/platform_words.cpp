@@ -1,17 +1,12 @@
 #include "experiments/view/platform_words.hpp"
 
 #include "experiments/view/table.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/interconnect.hpp"
 
 namespace stagecraft {
 namespace {
-
-std::string counted(std::uint64_t count, const std::string& noun) {
-  const bool is_plain = count == 1;
-  const std::string plural = noun.ends_with("ch") ? noun + "es" : noun + "s";
-  return std::to_string(count) + " " + (is_plain ? noun : plural);
-}
 
 /// `25 GBps (half duplex)`.
 std::string link_words(const LinkSpec& link) {

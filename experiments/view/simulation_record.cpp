@@ -129,12 +129,17 @@ Detail::List seconds_list(const std::vector<Seconds>& values) {
   return list;
 }
 
-/// The events file of the run; null without one.
-Detail events_record(const SimulationChoices& choices) {
+/// The events file of the run, and the positions in it of the events that never happen; null without one.
+Detail events_record(const Simulation& simulation, const Plan& plan) {
+  const SimulationChoices& choices = simulation.choices;
   if (choices.events_hash.empty()) return {};
   const auto& seed = choices.noise_seed;
+  Detail::List missed;
+  for (std::size_t i : simulation.missed_events()) missed.emplace_back(static_cast<std::int64_t>(i));
   return Detail::Record{{"sha256", choices.events_hash},
-                        {"noise_seed", seed ? Detail(static_cast<std::int64_t>(*seed)) : Detail()}};
+                        {"noise_seed", seed ? Detail(static_cast<std::int64_t>(*seed)) : Detail()},
+                        {"count", static_cast<std::int64_t>(choices.listed_events.size())},
+                        {"never_happen", std::move(missed)}};
 }
 
 Detail place_or_null(const Platform& platform, PlaceId place) {
@@ -171,7 +176,7 @@ Detail::Record simulation_record(const Simulation& simulation, const Plan& plan,
                         {"engine", to_string(simulation.choices.engine)},
                         {"network", to_string(simulation.choices.network)},
                         {"schedule", plan.schedule.name},
-                        {"events", events_record(simulation.choices)},
+                        {"events", events_record(simulation, plan)},
                         figure(FigureId::IterationTime),
                         {"iterations_s", seconds_list(report.iterations)},
                         figure(FigureId::Load),

@@ -2,6 +2,7 @@
 
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -12,6 +13,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kShownIterations = 8;
+constexpr std::size_t kShownEvents = 3;
 
 /// The largest peak memory of a device, without the device's name.
 std::string largest_peak_text(const Figures& figures) {
@@ -20,12 +22,18 @@ std::string largest_peak_text(const Figures& figures) {
   return figures.peak_memory.empty() ? "-" : format_human_bytes(largest);
 }
 
+/// `at 10 s`, or `at microbatch 200`.
+std::string moment_text(const Event& event) {
+  return "at " +
+         (event.at_microbatch ? "microbatch " + std::to_string(*event.at_microbatch) : format_human_seconds(event.at));
+}
+
 std::string headline_text(const Simulation& simulation, const Plan& plan) {
   const Report& report = simulation.report;
   const std::string time = report.period ? "period per microbatch " + format_human_seconds(*report.period)
                                          : "iteration time " + time_or_dash(headline(report.figures()));
-  return schedule_text(plan.schedule) + ", " + std::to_string(simulation.length.microbatches) + " microbatches of " +
-         std::to_string(plan.microbatch_size) + " samples: " + time + ", " + short_number(report.throughput) +
+  return schedule_text(plan.schedule) + ", " + counted(simulation.length.microbatches, "microbatch") + " of " +
+         counted(plan.microbatch_size, "sample") + ": " + time + ", " + short_number(report.throughput) +
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }
 
@@ -36,16 +44,22 @@ std::string convergence_text(const Report& report) {
   return "the period has not converged: " + drift_text(report) + "\n";
 }
 
-/// `events: 3, of which 1 never happens: the run ends after 8 microbatches, at 1.9 s`; nothing without events.
+/// `events: 3, of which 1 never happens (at 10 s): the run ends after 8 microbatches, at 1.9 s`; nothing without
+/// events.
 std::string events_text(const Simulation& simulation) {
-  const Events& events = simulation.choices.events;
+  const Events& events = simulation.choices.listed_events;
   if (events.empty()) return "";
-  const std::int64_t missed = simulation.missed_events();
+  const std::vector<std::size_t> missed = simulation.missed_events();
   std::string text = "events: " + std::to_string(events.size());
-  if (missed > 0) {
-    text += ", of which " + std::to_string(missed) + (missed == 1 ? " never happens" : " never happen") +
-            ": the run ends after " + std::to_string(simulation.microbatches()) + " microbatches, at " +
-            format_human_seconds(simulation.report.end);
+  if (!missed.empty()) {
+    std::string times;
+    for (std::size_t i = 0; i < std::min(missed.size(), kShownEvents); ++i) {
+      times += (i == 0 ? "" : ", ") + moment_text(events[missed[i]]);
+    }
+    if (missed.size() > kShownEvents) times += ", ...";
+    text += ", of which " + std::to_string(missed.size()) +
+            (missed.size() == 1 ? " never happens (" : " never happen (") + times + ")" + ": the run ends after " +
+            counted(simulation.microbatches(), "microbatch") + ", at " + format_human_seconds(simulation.report.end);
   }
   return text + "\n";
 }
@@ -95,8 +109,8 @@ std::string stages_text(const std::vector<StageId>& stages) {
 }
 
 std::string device_table(const Report& report, const Platform& platform) {
-  Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "waits for it", "update", "idle",
-               "in flight", "peak memory", "usable"},
+  Table table{{"device", "stages", "compute", "recompute", "exposed comm.", "all-reduce", "waits for it", "update",
+               "idle", "in flight", "peak memory", "usable"},
               {}};
   for (const DeviceReport& device : report.devices) {
     const TimeSplit& time = device.time;
@@ -104,11 +118,11 @@ std::string device_table(const Report& report, const Platform& platform) {
                           time.collective_wait + time.update + time.idle;
     const auto share = [&](Seconds part) { return whole > Seconds(0) ? percent(part / whole) : "-"; };
     const bool fits = device.memory.peak <= device.memory.capacity;
-    table.rows.push_back({platform.devices[device.device].name, stages_text(device.stages), share(time.compute),
-                          share(time.recompute), share(time.exposed_communication), share(time.all_reduce),
-                          share(time.collective_wait), share(time.update), share(time.idle), std::to_string(device.in_flight_peak),
-                          format_human_bytes(device.memory.peak) + (fits ? "" : "!"),
-                          format_human_bytes(device.memory.capacity)});
+    table.rows.push_back(
+        {platform.devices[device.device].name, stages_text(device.stages), share(time.compute), share(time.recompute),
+         share(time.exposed_communication), share(time.all_reduce), share(time.collective_wait), share(time.update),
+         share(time.idle), std::to_string(device.in_flight_peak),
+         format_human_bytes(device.memory.peak) + (fits ? "" : "!"), format_human_bytes(device.memory.capacity)});
   }
   return to_text(table);
 }
@@ -123,7 +137,7 @@ std::string simulation_text(const Simulation& simulation, const Plan& plan, cons
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, plan, platform, explanation) + "\n" + comparison_text(simulation, plan);
   if (timings) {
-    text += "\n" + std::to_string(report.operations) + " operations, " + to_string(simulation.choices.engine) + " in " +
+    text += "\n" + counted(report.operations, "operation") + ", " + to_string(simulation.choices.engine) + " in " +
             format_human_seconds(simulation.wall_time) + "\n";
   }
   return text;

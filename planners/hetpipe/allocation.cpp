@@ -1,6 +1,7 @@
 #include "planners/hetpipe/allocation.hpp"
 
 #include "planners/shared/cost_model.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ std::size_t node_size(const std::vector<Node>& nodes, const std::string& allocat
 }
 
 [[noreturn]] void refuse_size(std::size_t size, const std::string& what) {
-  throw InputError("planner 'hetpipe': virtual workers of " + std::to_string(size) + " devices (option worker_size) " +
+  throw InputError("planner 'hetpipe': virtual workers of " + counted(size, "device") + " (option worker_size) " +
                    what);
 }
 
@@ -54,8 +55,8 @@ std::vector<Worker> of_all_nodes(const std::vector<Node>& nodes, std::size_t siz
   const std::size_t each = node_size(nodes, "equal");
   if (size == 0) size = nodes.size();
   if (size % nodes.size() != 0 || each % (size / nodes.size()) != 0) {
-    refuse_size(size, "cannot take the same number of devices from each of " + std::to_string(nodes.size()) +
-                          " nodes with " + std::to_string(each) + " devices");
+    refuse_size(size, "cannot take the same number of devices from each of " + counted(nodes.size(), "node") +
+                          " with " + counted(each, "device"));
   }
   std::vector<Worker> workers;
   distribute(nodes, size / nodes.size(), workers);
@@ -77,8 +78,7 @@ std::vector<Worker> of_two_nodes(const LayerGraph& graph, const Platform& platfo
   }
   if (size == 0) size = each % 2 == 0 ? each : 2 * each;
   if (size % 2 != 0 || each % (size / 2) != 0) {
-    refuse_size(size,
-                "cannot take half of their devices from each of two nodes with " + std::to_string(each) + " devices");
+    refuse_size(size, "cannot take half of their devices from each of two nodes with " + counted(each, "device"));
   }
   sort_by_speed(graph, platform, nodes);
   std::vector<Worker> workers;

@@ -84,6 +84,14 @@ std::int64_t TurnCosts::total(const Turns& turns) const {
   return sum;
 }
 
+std::int64_t TurnCosts::least() const {
+  std::int64_t sum = 0;
+  for (const Exchange& exchange : exchanges_) {
+    sum += exchange.weight * static_cast<std::int64_t>(parts(exchange)) * std::ranges::min(exchange.prices);
+  }
+  return sum;
+}
+
 std::vector<std::int64_t> TurnCosts::costs(std::size_t stage, const Turns& turns,
                                            const std::vector<char>& counts) const {
   std::vector<std::int64_t> sum(replicas(stage) * replicas(stage));

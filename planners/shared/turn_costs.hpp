@@ -37,6 +37,8 @@ class TurnCosts {
   [[nodiscard]] const std::vector<Exchange>& exchanges() const { return exchanges_; }
   [[nodiscard]] std::size_t replicas(std::size_t stage) const;
   [[nodiscard]] std::int64_t total(const Turns& turns) const;
+  /// No order costs less: as if all replicas exchanged over the cheapest pair.
+  [[nodiscard]] std::int64_t least() const;
   /// The cost of each replica of the stage at each turn, of all exchanges with stages for which `counts` is set.
   /// **Shape** entry turn * replicas + position in the plan's own order.
   [[nodiscard]] std::vector<std::int64_t> costs(std::size_t stage, const Turns& turns,

@@ -116,8 +116,8 @@ class TurnSearch {
   [[nodiscard]] std::optional<Turns> run() const {
     std::optional<Turns> best;
     std::int64_t least = costs_.total(planned_);
-    if (least == 0) return best;
-    for (Turns turns : {grown(planned_), grown(dealt()), grown(by_device_), planned_}) {
+    for (int attempt = 0; attempt < kAttempts && least > costs_.least(); ++attempt) {
+      Turns turns = first_orders(attempt);
       improve(turns);
       const std::int64_t total = costs_.total(turns);
       if (total >= least) continue;
@@ -128,6 +128,16 @@ class TurnSearch {
   }
 
  private:
+  static constexpr int kAttempts = 4;
+  [[nodiscard]] Turns first_orders(int attempt) const {
+    switch (attempt) {
+      case 0: return grown(planned_);
+      case 1: return grown(dealt());
+      case 2: return grown(by_device_);
+      default: return planned_;
+    }
+  }
+
   /// The first devices of all nodes, then the second ones, and so on.
   [[nodiscard]] Turns dealt() const {
     Turns turns = by_device_;

@@ -5,6 +5,7 @@
 #include "planners/spp/candidates.hpp"
 #include "planners/spp/device_order.hpp"
 #include "planners/spp/partition.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
@@ -170,15 +171,15 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
   lowest.plan = lowest_plan(request, *least);
   const PlanResult result = judged(request, {lowest.plan, {}});
   Infeasible none = std::get<Infeasible>(result);
-  none.reason = "no number of stages fits; with " + std::to_string(lowest.plan.stages.size()) +
-                " stages and as few microbatches in flight as the schedule allows, " + none.reason;
+  none.reason = "no number of stages fits; with " + counted(lowest.plan.stages.size(), "stage") +
+                " and as few microbatches in flight as the schedule allows, " + none.reason;
   return none;
 }
 
 Infeasible no_way_to_use_all(const PlanRequest& request) {
-  return {"stages of " + std::to_string(request.graph.layers.size()) + " layers cannot use all " +
-              std::to_string(request.platform.devices.size()) + " devices, because a microbatch has " +
-              std::to_string(request.graph.microbatch_size) + " samples and a stage has no more replicas than that",
+  return {"stages of " + counted(request.graph.layers.size(), "layer") + " cannot use all " +
+              counted(request.platform.devices.size(), "device") + ", because a microbatch has " +
+              counted(request.graph.microbatch_size, "sample") + " and a stage has no more replicas than that",
           {},
           {},
           Bytes(0),
@@ -225,6 +226,7 @@ const PlannerInfo spp_planner{
           "rdo: recursive minimum cuts; identity: the order of the platform",
           {"rdo", "identity"}}},
     .plan = spp::plan_spp,
+    .orders_turns = true,
 };
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include "sim/analytic/transfer_cost.hpp"
 #include "sim/base/error.hpp"
 #include "sim/engine/executor.hpp"
+#include "sim/model/timeline.hpp"
 
 #include <algorithm>
 #include <map>
@@ -55,13 +56,16 @@ class HeapClock final : public Clock {
     }
   }
 
-  /// Runs until nothing is left to happen.
+  /// Runs until nothing is left to happen. Where operations compete, dates that differ by rounding are one instant: all
+  /// that happens at them has happened before the next operation is chosen.
   void run(Executor& executor) {
     executor.begin();
     while (!heap_.empty()) {
-      now_ = heap_.top().at;
-      while (!heap_.empty() && heap_.top().at == now_) {
+      const Seconds first = heap_.top().at;
+      const Seconds last = executor.is_contested() ? first + date_noise(first) : first;
+      while (!heap_.empty() && heap_.top().at <= last) {
         const Instant instant = heap_.top();
+        now_ = instant.at;
         heap_.pop();
         happen(instant, executor);
       }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -107,6 +108,22 @@ std::size_t append_shown(std::string& into, std::string_view text, std::size_t a
   return at + 1;
 }
 
+/// `'a', 'b' or 'c'`: the known names that begin with `name`, letter case apart; empty if there are none or too many.
+std::string longer_names(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kMost = 5;
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  std::vector<std::string> longer;
+  for (const std::string& each : known) {
+    if (!name.empty() && std::ranges::equal(name, each.substr(0, name.size()), same)) longer.push_back(quote(each));
+  }
+  std::string text;
+  if (longer.size() > kMost) return text;
+  for (std::size_t i = 0; i < longer.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == longer.size() ? " or " : ", ") + longer[i];
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string format_number(double value) {
@@ -198,7 +215,9 @@ std::string suggest_name(std::string_view name, const std::vector<std::string>& 
   if (known.empty()) return "none is known";
   constexpr std::size_t kListed = 20;
   std::string result;
-  if (const auto nearest = nearest_name(name, known)) result = "did you mean " + quote(*nearest) + "? ";
+  const auto nearest = nearest_name(name, known);
+  const std::string meant = nearest ? quote(*nearest) : longer_names(name, known);
+  if (!meant.empty()) result = "did you mean " + meant + "? ";
   result += "known: ";
   for (std::size_t i = 0; i < std::min(known.size(), kListed); ++i) result += (i > 0 ? ", " : "") + known[i];
   if (known.size() > kListed) result += ", and " + std::to_string(known.size() - kListed) + " more";

@@ -1,8 +1,10 @@
 #include "sim/io/text_file.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/utf8.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -19,6 +22,13 @@ constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 bool is_forbidden_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7F;
+}
+
+/// Refuses a file that cannot be opened. `error` is the system's number of the reason.
+[[noreturn]] void fail_open(const std::string& path, int error) {
+  const std::optional<std::string> nearest = error == ENOENT ? nearest_file(path) : std::nullopt;
+  throw InputError(std::string("cannot be read: ") + std::strerror(error), {path, 0, 0, ""},
+                   nearest ? "did you mean " + quote(*nearest) + "?" : "");
 }
 
 [[noreturn]] void fail_byte(std::string_view text, std::size_t at, const std::string& file_name) {
@@ -51,7 +61,7 @@ std::string read_bytes_file(const std::string& path) {
   }
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw InputError(std::string("cannot be read: ") + std::strerror(errno), {path, 0, 0, ""});
+  if (!stream) fail_open(path, errno);
   std::string content;
   std::array<char, 1 << 16> buffer{};
   while (stream.read(buffer.data(), buffer.size()) || stream.gcount() > 0) {
@@ -74,6 +84,26 @@ void write_text_file(const std::string& path, std::string_view content) {
   stream.write(content.data(), static_cast<std::streamsize>(content.size()));
   stream.close();
   if (!stream) throw InputError(std::string("cannot be written: ") + std::strerror(errno), {path, 0, 0, ""});
+}
+
+std::optional<std::string> nearest_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  for (const char* extension : {".yaml", ".json"}) {
+    if (fs::is_regular_file(path + extension, problem)) return path + extension;
+  }
+  const fs::path wanted(path);
+  std::vector<std::string> beside;
+  const fs::path folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, problem)) {
+    if (entry.path().extension() == wanted.extension() && !entry.is_directory(problem)) {
+      beside.push_back(entry.path().filename().string());
+    }
+  }
+  std::ranges::sort(beside);
+  const std::optional<std::string> nearest = nearest_name(wanted.filename().string(), beside);
+  if (!nearest) return std::nullopt;
+  return (wanted.parent_path() / *nearest).string();
 }
 
 std::string file_stem(const std::string& path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ void write_text_file(const std::string& path, std::string_view content);
 
 /// **Throws** InputError naming the first place that is neither printable UTF-8 nor white space.
 void check_text(std::string_view text, const std::string& file_name);
+
+/// The file beside `path` that may be meant where there is none of that name: the same name with `.yaml` or `.json`, or
+/// the nearest name with the same extension.
+[[nodiscard]] std::optional<std::string> nearest_file(const std::string& path);
 
 /// The last part of the path up to its first point: `traces/vgg16.graph.txt` becomes `vgg16`.
 [[nodiscard]] std::string file_stem(const std::string& path);

@@ -114,11 +114,15 @@ void check_schema(const YamlNode& root, std::string_view schema) {
   const YamlNode node = root.at("schema");
   if (node.kind() == YamlKind::Text && node.text() == schema) return;
   const std::string format(schema.substr(0, schema.rfind('/') + 1));
-  const bool is_other_version = node.kind() == YamlKind::Text && node.text().starts_with(format);
-  node.fail_expected("the schema '" + std::string(schema) + "'",
-                     is_other_version ? "this program reads version " + std::string(schema.substr(format.size())) +
-                                            " of the format only"
-                                      : "");
+  std::string hint;
+  if (node.kind() == YamlKind::Text && node.text().starts_with(format)) {
+    const std::string name = format.substr(format.find('/') + 1, format.size() - format.find('/') - 2);
+    hint = "the file is of version " + quote(node.text().substr(format.size())) +
+           " of the format, and this program reads version " + std::string(schema.substr(format.size())) +
+           " only: use a program that reads the other version, or write the file as 'stagecraft schema " + name +
+           "' describes";
+  }
+  node.fail_expected("the schema '" + std::string(schema) + "'", hint);
 }
 
 }  // namespace stagecraft

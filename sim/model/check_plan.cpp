@@ -1,5 +1,6 @@
 #include "sim/model/check_plan.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/model/plan.hpp"
 
 #include <algorithm>
@@ -112,7 +113,7 @@ class Judge {
     const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     if (stage.replication == Replication::Split && replicas > plan_.microbatch_size) {
       add(Rule::Replication, id(s),
-          called(s) + " divides microbatches of " + std::to_string(plan_.microbatch_size) + " samples over " +
+          called(s) + " divides microbatches of " + counted(plan_.microbatch_size, "sample") + " over " +
               std::to_string(replicas) + " replicas");
     }
   }

@@ -16,7 +16,7 @@ struct Training {
   double input_gradient_release = 0.0;  ///< part of the stash that a split backward frees after its input-gradient half
   /// The size of the buckets in which replicas exchange gradients while the last backward of an update still runs. 0 or
   /// absent: all at once after it. In a request, absent leaves the choice to the planner.
-  std::optional<Bytes> gradient_bucket;
+  std::optional<Bytes> gradient_bucket = std::nullopt;
   friend bool operator==(const Training&, const Training&) = default;
 
   [[nodiscard]] Bytes bucket() const { return gradient_bucket.value_or(Bytes(0)); }

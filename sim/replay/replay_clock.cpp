@@ -69,14 +69,21 @@ void ReplayClock::on_settled() {
   happen_until(agenda_.now());
 }
 
-/// Handles all dates up to `end`, one after the other, and later ones as long as the network is empty. When an alarm
+/// Handles all dates up to `end`, one after the other, and later ones as long as the network is empty. Where operations
+/// compete, dates that differ by rounding are one: the order in which they compete must not depend on it. When an alarm
 /// rings, flows that end at the same instant may not have been reported yet. They belong to the same date, so it is not
 /// dispatched here; `on_settled` continues from there.
 void ReplayClock::happen_until(Seconds end) {
-  while (!agenda_.is_empty() && (agenda_.next() <= end || (network_.is_empty() && !transfers_.are_entering()))) {
-    const Seconds at = agenda_.next();
-    agenda_.advance(at);
-    while (!agenda_.is_empty() && agenda_.next() == at) happen(agenda_.take());
+  const auto is_due = [&] {
+    return !agenda_.is_empty() && (agenda_.next() <= end || (network_.is_empty() && !transfers_.are_entering()));
+  };
+  while (is_due()) {
+    const Seconds first = agenda_.next();
+    const Seconds last = executor_->is_contested() ? first + date_noise(first) : first;
+    while (is_due() && agenda_.next() <= last) {
+      agenda_.advance(agenda_.next());
+      happen(agenda_.take());
+    }
     if (network_.has_unreported()) return;
     executor_->dispatch();
   }

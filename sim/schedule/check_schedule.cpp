@@ -1,5 +1,6 @@
 #include "sim/schedule/check_schedule.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
@@ -62,14 +63,14 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
   const std::string work = work_name(action.kind, action.microbatch, action.stage);
   if (action.stage.value() >= judge.plan.stages.size()) {
     return judge.name(device) + " has the " + work + ", but the plan has only " +
-           std::to_string(judge.plan.stages.size()) + " stages, counted from 0";
+           counted(judge.plan.stages.size(), "stage") + ", counted from 0";
   }
   const auto replica = judge.told.find({device, action.stage});
   if (replica == judge.told.end())
     return judge.name(device) + " has the " + work + ", but that stage is not on this device";
   if (action.microbatch >= judge.plan.microbatches) {
     return judge.name(device) + " has the " + work + ", but the plan has only " +
-           std::to_string(judge.plan.microbatches) + " microbatches, counted from 0";
+           counted(judge.plan.microbatches, "microbatch") + ", counted from 0";
   }
   if (!judge.replicas.runs(replica->second.id, action.microbatch)) {
     return judge.name(device) + " has the " + work + ", but that microbatch runs on " +
@@ -250,7 +251,7 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
     what += action.gradient ? "gradient" : "activation";
     what += " of microbatch " + std::to_string(action.microbatch);
     if (action.microbatch >= judge.plan.microbatches) {
-      what += ", but the plan has only " + std::to_string(judge.plan.microbatches) + " microbatches, counted from 0";
+      what += ", but the plan has only " + counted(judge.plan.microbatches, "microbatch") + ", counted from 0";
       judge.sentences.push_back(std::move(what));
     } else if (++listed.at(action.gradient ? 1 : 0)[action.microbatch] == 2) {
       judge.sentences.push_back(what + " more than once");

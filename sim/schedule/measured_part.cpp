@@ -1,5 +1,6 @@
 #include "sim/schedule/measured_part.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
@@ -33,7 +34,7 @@ MeasuredPart measured_part(const ScheduleProgram& program, const Replicas& repli
   const std::int64_t least = part.first + part.stride + 1 + tail;
   if (microbatches < least) {
     throw InputError(
-        "an asynchronous run of " + std::to_string(microbatches) + " microbatches is too short to find its period", {},
+        "an asynchronous run of " + counted(microbatches, "microbatch") + " is too short to find its period", {},
         "this plan needs at least " + std::to_string(least) + " microbatches");
   }
   const std::int64_t strides = (microbatches - 1 - tail - part.first) / part.stride;

@@ -1,5 +1,6 @@
 #include "sim/schedule/pattern.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
@@ -29,10 +30,10 @@ std::optional<std::string> refusal(const Plan& plan, const PatternOperation& ope
   const std::size_t stages = plan.stages.size();
   const std::string name = name_of(operation);
   if (!operation.is_cut && operation.index >= stages) {
-    return name + ", but the plan has only " + std::to_string(stages) + " stages, counted from 0";
+    return name + ", but the plan has only " + counted(stages, "stage") + ", counted from 0";
   }
   if (operation.is_cut && operation.index + std::size_t{1} >= stages) {
-    return name + ", but the plan has only " + std::to_string(stages - 1) + " cuts, counted from 0";
+    return name + ", but the plan has only " + counted(stages - 1, "cut") + ", counted from 0";
   }
   if (operation.is_cut && !has_cut(plan, operation.index)) {
     return name + ", but the stages before and after it are on one device";

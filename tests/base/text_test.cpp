@@ -130,6 +130,10 @@ TEST_CASE("text: the nearest name is the one with the fewest changes") {
   CHECK_FALSE(nearest_name("stash", known).has_value());
   CHECK_FALSE(nearest_name("x", {"y"}).has_value());
   CHECK(suggest_name("bakward", known) == "did you mean 'backward'? known: forward, backward, parameters");
+  CHECK(suggest_name("Back", known) == "did you mean 'backward'? known: forward, backward, parameters");
+  CHECK(suggest_name("gpu", {"gpu-a1", "cpu-xx", "GPU-b2", "gpu-c3"}) ==
+        "did you mean 'gpu-a1', 'GPU-b2' or 'gpu-c3'? known: gpu-a1, cpu-xx, GPU-b2, gpu-c3");
+  CHECK(suggest_name("", known) == "known: forward, backward, parameters");
   CHECK(suggest_name("zzz", known) == "known: forward, backward, parameters");
   CHECK(suggest_name("zzz", {}) == "none is known");
 }

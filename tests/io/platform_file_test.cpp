@@ -165,6 +165,24 @@ TEST_CASE("platform file: the explicit form") {
   CHECK(pair_bandwidth(platform, DeviceId(3), DeviceId(2)) == BytesPerSecond(1e9));
 }
 
+TEST_CASE("platform file: collectives") {
+  using Algorithm = CollectiveSpec::Algorithm;
+  const auto read = [](const std::string& collectives) {
+    return parse_platform(
+               "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 1 GiB}}\n"
+               "devices: [{name: gpu0, kind: A}]\n" +
+                   collectives,
+               "p.yaml")
+        .collectives;
+  };
+  CHECK(read("") == CollectiveSpec{});
+  CHECK(read("collectives: {algorithm: hierarchical, efficiency: 0.75, rings: 2}") ==
+        CollectiveSpec{Algorithm::Hierarchical, 0.75, 2, {}});
+  CHECK(read("collectives: {table: [[0, 1 GBps], [1 MiB, 40 Gbps]]}") ==
+        CollectiveSpec{
+            Algorithm::Auto, 1.0, {}, {{Bytes(0), BytesPerSecond(1e9)}, {Bytes(1048576), BytesPerSecond(5e9)}}});
+}
+
 TEST_CASE("platform file: what is written reads back to an equal value") {
   for (const char* text : {kNodes, kExplicit}) {
     const PlatformSpec spec = parse_platform(text, "p.yaml");

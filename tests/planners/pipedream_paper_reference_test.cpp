@@ -98,7 +98,7 @@ TEST_CASE("pipedream paper reference: VGG-16 at 64 is 15-1, cut before the fully
   CHECK(first.size() <= 33);
   const Layer& connected = graph.layers[canonical_order(graph)[33]];
   CHECK(connected.name == "node35");
-  CHECK(connected.parameters == Bytes((25088 + 1) * 4096 * 4));
+  CHECK(connected.parameters == Bytes(std::int64_t{25088 + 1} * 4096 * 4));
   const double by_hand = std::max(replicated(graph, 0, 31, 15, kClusterA), replicated(graph, 31, 40, 1, kClusterA));
   CHECK(answer.period == doctest::Approx(by_hand).epsilon(1e-12));
   CHECK(answer.period * 1e3 == doctest::Approx(22.08).epsilon(5e-4));

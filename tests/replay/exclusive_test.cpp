@@ -40,6 +40,27 @@ TEST_CASE("replay: an exclusive link serves in order of ready time, then id") {
   CHECK(times == evaluated(platform, work));
 }
 
+// 0.1 + 0.2 and 0.3 differ by one unit in the last place. Both transfers are ready at that instant, so the id decides.
+TEST_CASE("replay: transfers that become ready at dates that differ by rounding are served in the order of their ids") {
+  const double sum = 0.1 + 0.2;
+  REQUIRE(sum > 0.3);
+  Wiring wiring(3);
+  const std::size_t cable = wiring.cable(exclusive(1e9, 0));
+  const Platform platform = wiring.route(0, 2, {cable}).route(1, 2, {cable}).build();
+  for (const bool first_is_later : {true, false}) {
+    Work work(3);
+    const OpId exact = work.delay(0.3);
+    const OpId tenth = work.delay(0.1);
+    const OpId rounded = work.delay(0.2, {tenth});
+    const OpId one = work.send(0, 2, 1000000, {first_is_later ? rounded : exact});
+    const OpId two = work.send(1, 2, 1000000, {first_is_later ? exact : rounded});
+    const Times times = replayed(platform, work);
+    CHECK(times.at(one).first == near(0.3));
+    CHECK(times.at(two).first == near(0.301));
+    CHECK(times == evaluated(platform, work));
+  }
+}
+
 // x is crossed at 0 for 2 ms by the first. The second needs x and y and waits for x; the third needs y alone and is
 // served at once, since a transfer that waits holds nothing; the second starts when both are free, at 3 ms.
 TEST_CASE("replay: a transfer takes all its exclusive links at once") {

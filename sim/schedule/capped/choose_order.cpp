@@ -3,15 +3,14 @@
 #include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kJudged = 512;       ///< microbatches by which a long run is judged, at least
-constexpr std::int64_t kJudgedRounds = 16;  ///< and rounds of turns
+constexpr std::int64_t kJudgedRounds = 16;  ///< or as many rounds of turns
+constexpr std::int64_t kMostJudged = 4096;  ///< microbatches, at most
 constexpr double kFaster = 1.0 - 1e-9;      ///< an order is faster only by more than rounding
 
 /// By stage: the least time for which a microbatch is in flight there, transfers apart.
@@ -35,7 +34,7 @@ class Choice {
         work_(work),
         synchronous_(synchronous),
         stride_(kept->replicas.round()),
-        judged_(std::min(kept->plan.microbatches, std::max(kJudged, kJudgedRounds * stride_))),
+        judged_(std::min(kept->plan.microbatches, std::clamp(kJudgedRounds * stride_, kJudged, kMostJudged))),
         trips_(round_trips(*kept, *work)) {}
 
   /// The least time of a run under the caps, by Little's law.
@@ -53,7 +52,7 @@ class Choice {
     static_cast<void>(run.take(judged_));
     const std::vector<Seconds>& ends = run.ends();
     const std::int64_t first = judged_ / 4;
-    const std::int64_t length = judged_ / 2 / stride_ * stride_;
+    const std::int64_t length = stride_ < judged_ / 2 ? judged_ / 2 / stride_ * stride_ : judged_ / 2;
     const Seconds whole = std::ranges::max(ends);
     if (length == 0) return whole;
     const Seconds span = ends[static_cast<std::size_t>(first + length)] - ends[static_cast<std::size_t>(first)];

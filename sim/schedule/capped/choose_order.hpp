@@ -17,7 +17,7 @@ using CapsUpTo = std::function<std::vector<std::int64_t>(std::int64_t most)>;
 /// that it is slower: a replica with c in flight ends at most c microbatches in the time that one takes from its
 /// forward there to its backward. In a tie the first rule and the largest caps win. A long run is judged by its first
 /// microbatches: by their time, and by the time of each one in their middle.
-/// **Cost** of a run of at most 512 microbatches (more for many replicas), for a few orders.
+/// **Cost** of a run of at most 512 microbatches (up to 4096 where turns repeat late), for a few orders.
 [[nodiscard]] CappedOrder choose_order(const std::shared_ptr<const KeptPlan>& kept,
                                        const std::shared_ptr<const PipelineWork>& work, bool synchronous,
                                        std::int64_t most, const CapsUpTo& caps_up_to);

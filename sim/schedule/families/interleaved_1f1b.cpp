@@ -1,3 +1,4 @@
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -72,8 +73,8 @@ ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
   }
   if (plan.microbatches % devices != 0) {
     const std::int64_t below = plan.microbatches / devices * devices;
-    return {{"interleaved-1f1b on " + std::to_string(devices) + " devices needs a multiple of " +
-                 std::to_string(devices) + " microbatches, but the plan has " + std::to_string(plan.microbatches),
+    return {{"interleaved-1f1b on " + counted(devices, "device") + " needs a multiple of " + std::to_string(devices) +
+                 " microbatches, but the plan has " + std::to_string(plan.microbatches),
              "choose " + (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + devices) +
                  " with --microbatches"}};
   }

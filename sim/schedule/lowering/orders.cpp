@@ -1,6 +1,7 @@
 #include "sim/schedule/lowering/orders.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/schedule/lowering/deadlock.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -69,20 +70,7 @@ std::size_t Orders::next_backward(std::size_t device, std::size_t position, Stag
 }
 
 void Orders::report_deadlock() const {
-  std::string waiting;
-  int listed = 0;
-  for (std::size_t device = 0; device < devices_.size(); ++device) {
-    if (!has_left(device)) continue;
-    const Action& action = actions(device)[cursor(device)];
-    if (++listed > 4) {
-      waiting += ", …";
-      break;
-    }
-    waiting += (listed == 1 ? "" : ", ") + state_.shape.platform().devices[state_.lanes.device(device)].name +
-               " at the " + to_string(action.kind) + " of microbatch " + std::to_string(action.microbatch) +
-               " of stage " + std::to_string(action.stage.value());
-  }
-  throw InputError("the schedule deadlocks: " + waiting, {},
+  throw InputError("the schedule deadlocks: " + deadlock_text(state_, *this), {},
                    "each of them waits for an action that comes later in the order of another device or channel");
 }
 

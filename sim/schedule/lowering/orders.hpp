@@ -42,6 +42,9 @@ class Orders {
   [[nodiscard]] std::size_t cursor(std::size_t device) const { return devices_[device].cursor; }
   [[nodiscard]] bool has_any_left() const;
   [[nodiscard]] bool has_left(std::size_t device) const { return cursor(device) < actions(device).size(); }
+  [[nodiscard]] bool is_lowered(std::size_t device, std::size_t position) const {
+    return devices_[device].lowered[position] != 0;
+  }
   /// Whether some device has so few actions left that its next backward may be in the next segment.
   [[nodiscard]] bool runs_low() const;
   /// Whether the action at `position` and the next one are joined.
@@ -53,7 +56,7 @@ class Orders {
   [[nodiscard]] std::size_t next_backward(std::size_t device, std::size_t position, StageId stage) const;
   /// One more than the largest microbatch of any lowered action: it and all later ones can still go to another plan.
   [[nodiscard]] std::int64_t first_untouched() const { return first_untouched_; }
-  /// **Throws** InputError that names the action at which each device waits.
+  /// **Throws** InputError that says why no device can go on (`deadlock_text`).
   [[noreturn]] void report_deadlock() const;
 
  private:

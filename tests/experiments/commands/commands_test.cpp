@@ -40,6 +40,29 @@ TEST_CASE("simulate: figures of a run that can be computed by hand") {
   }
 }
 
+TEST_CASE("simulate, check: a prediction that the schedule has no figure for is told") {
+  const Toy toy;
+  const std::string told =
+      "warning: the plan predicts a period, which is compared with nothing, because a run of the "
+      "schedule 'gpipe' has an iteration time";
+  CHECK(toy.on("check").err.empty());
+  std::string text = read(toy.plan);
+  text.replace(text.find("iteration_time"), std::string("iteration_time").size(), "period");
+  write(toy.plan, text);
+  CHECK(toy.on("simulate").err.find(told) != std::string::npos);
+  CHECK(toy.on("check").err.find(told) != std::string::npos);
+  CHECK(Json::parse(toy.on("simulate", {"--json"}).out)["prediction_error"].is_null());
+}
+
+TEST_CASE("simulate --timeline-window: the answer has the operations of that part of the run") {
+  const Toy toy;
+  const Json json = Json::parse(toy.on("simulate", {"--timeline-window", "5 ms..12 ms", "--json"}).out);
+  // The first forward ends at 10 ms, its tensor arrives at 11 ms; the second forward of each stage has begun by 12 ms.
+  std::string kinds;
+  for (const Json& entry : json["timeline"]) kinds += entry["op"].get<std::string>() + " ";
+  CHECK(kinds == "forward activation forward forward ");
+}
+
 TEST_CASE("simulate: the document has every key that docs/reference/report.md lists") {
   const Json json = Json::parse(Toy().on("simulate", {"--json"}).out);
   for (const char* key : {"outcome",
@@ -237,7 +260,9 @@ TEST_CASE("plan: writes JSON on demand, and nothing when there is no plan or an 
   REQUIRE(toy.on("plan", {"--planner", "uniform", "-o", output}).code == 0);
   CHECK(Json::parse(read(output))["schema"] == "stagecraft/plan/1");
   fs::remove(output);
-  CHECK(toy.on("plan", {"--planner", "uniform", "--microbatch-size", "4000", "-o", output}).code == 3);
+  const Ran none = toy.on("plan", {"--planner", "uniform", "--microbatch-size", "4000", "-o", output});
+  CHECK(none.code == 3);
+  CHECK(none.err.find("out.json is not written, because there is no plan") != std::string::npos);
   CHECK(toy.on("plan", {"--planner", "uniform", "--set", "stages=9", "-o", output}).code == 2);
   CHECK_FALSE(fs::exists(output));
   CHECK(toy.on("plan", {"--planner", "uniform", "-o", toy.file("none/out.yaml")}).code == 2);

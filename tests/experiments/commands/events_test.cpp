@@ -38,17 +38,23 @@ class Desk {
 
   [[nodiscard]] Json answer(const std::string& plan, const std::string& events, const std::string& engine,
                             const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> options = more;
+    options.emplace_back("--json");
+    return Json::parse(ran(plan, events, engine, options).out);
+  }
+  [[nodiscard]] Ran ran(const std::string& plan, const std::string& events, const std::string& engine,
+                        const std::vector<std::string>& more) const {
     std::vector<std::string> command = {"simulate",        path(plan), "--model", path("toy.yaml"), "--platform",
-                                        path("pair.yaml"), "--engine", engine,    "--json",         "--no-timings"};
+                                        path("pair.yaml"), "--engine", engine,    "--no-timings"};
     if (!events.empty()) {
       write("events.yaml", "schema: stagecraft/events/1\nevents: [" + events + "]\n");
       command.insert(command.end(), {"--events", path("events.yaml")});
     }
     command.insert(command.end(), more.begin(), more.end());
-    const Ran ran = run(command);
-    CAPTURE(ran.err);
-    REQUIRE(ran.code == 0);
-    return Json::parse(ran.out);
+    Ran result = run(command);
+    CAPTURE(result.err);
+    REQUIRE(result.code == 0);
+    return result;
   }
   /// The iteration time in ms, on which both engines must agree.
   [[nodiscard]] double time(const std::string& plan, const std::string& events) const {
@@ -129,6 +135,33 @@ TEST_CASE("simulate --events: a noise seed makes other noise of the same file, a
   CHECK(own["iteration_time_s"] != first["iteration_time_s"]);
   CHECK(first["iteration_time_s"] != second["iteration_time_s"]);
   CHECK(desk.answer("one.yaml", "", "evaluate")["events"].is_null());
+}
+
+TEST_CASE("simulate --events: events after the end of the run are told, in both engines") {
+  const Desk desk;
+  // The run of 8 ms has one microbatch. An event of two links, both directions, is one event of the file.
+  const std::string events =
+      "{at: 1 ms, link: [a, b], bandwidth: 1 GBps}, {at: 10 s, device: a, slowdown: 2}, "
+      "{at_microbatch: 0, device: a, slowdown: 1}, {at_microbatch: 1, device: a, slowdown: 2}";
+  for (const char* engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const Json told = desk.answer("two.yaml", events, engine)["events"];
+    CHECK(told["count"] == 4);
+    CHECK(told["never_happen"] == Json({1, 3}));
+  }
+  const Ran text = desk.ran("two.yaml", events, "evaluate", {});
+  CHECK(text.out.find("events: 4, of which 2 never happen (at 10 s, at microbatch 1): the run ends after 1 microbatch, "
+                      "at 8 ms\n") != std::string::npos);
+}
+
+TEST_CASE("simulate --events: a noise seed without noise is told") {
+  const Desk desk;
+  const std::string told = "--noise-seed changes nothing";
+  const auto said = [&](const std::string& events) {
+    return desk.ran("one.yaml", events, "evaluate", {"--noise-seed", "1"}).err;
+  };
+  CHECK(said("{at: 1 ms, device: a, slowdown: 2}").find(told) != std::string::npos);
+  CHECK(said("{at: 1 ms, jitter: {sigma: 0.1, seed: 1}}").find(told) == std::string::npos);
 }
 
 }  // namespace

@@ -237,7 +237,11 @@ TEST_CASE("simulate: the orders of a schedule file, and their refusal") {
         "the orders do not fit the plan: gpu0 lacks the backward of microbatch 1 of stage 0");
   const Ran circle = with("{gpu0: [F0.0, B0.0, F0.1, B0.1], gpu1: [F1.0..1, B1.0..1]}");
   CHECK(circle.code == 2);
-  CHECK(circle.out.find("the schedule deadlocks") != std::string::npos);
+  CHECK(Json::parse(circle.out).at("error").at("message") ==
+        "the orders do not fit the plan: the schedule deadlocks: gpu0 at the backward of microbatch 0 of stage 0 waits "
+        "for "
+        "the backward of microbatch 0 of stage 1 on gpu1; gpu1 at the forward of microbatch 1 of stage 1 waits for the "
+        "forward of microbatch 1 of stage 0 on gpu0");
 }
 
 TEST_CASE("completion, man: every verb and every long option is in them") {

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stagecraft {
+
+/// What a reader of platform or device files accepts although it may not be meant, one sentence each with its place:
+/// memory in bits, a NIC faster than any in bytes per second, and tensor cores that are taken to reach the share of
+/// their peak that ordinary cores reach. **Requires** text that the reader of its format accepts.
+/// **Cost** that of parsing the text.
+[[nodiscard]] std::vector<std::string> file_remarks(std::string_view text, const std::string& file_name);
+
+}  // namespace stagecraft

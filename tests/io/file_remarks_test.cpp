@@ -1,0 +1,79 @@
+#include "sim/io/file_remarks.hpp"
+
+#include "sim/io/device_file.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/io/text_file.hpp"
+#include "tests/paths.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stagecraft::file_remarks_test {
+
+namespace {
+
+using Remarks = std::vector<std::string>;
+
+std::string platform_with(const std::string& memory, const std::string& nic) {
+  return "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: " + memory +
+         "}}\nnode_kinds:\n  n:\n    devices: {kind: A, count: 2}\n"
+         "    interconnect: {type: switch, bandwidth: 300 GBps, latency: 0}\n    nic: {bandwidth: " +
+         nic + ", latency: 0}\nnodes: {kind: n, count: 2}\n";
+}
+
+Remarks of_platform(const std::string& memory, const std::string& nic) {
+  const std::string text = platform_with(memory, nic);
+  static_cast<void>(parse_platform(text, "p.yaml"));  // what is remarked on is accepted
+  return file_remarks(text, "p.yaml");
+}
+
+Remarks of_device(const std::string& more) {
+  const std::string text =
+      "schema: stagecraft/device/1\ndevice: X\nsource: made up\nmemory: 8 GiB\nmemory_bandwidth: 600 GBps\n"
+      "fp32: 10 TFLOPS\nfp16: 80 TFLOPS\n" +
+      more;
+  static_cast<void>(parse_device(text, "d.yaml"));
+  return file_remarks(text, "d.yaml");
+}
+
+}  // namespace
+
+TEST_CASE("file remarks: memory in bits is told, with what it is in bytes") {
+  CHECK(of_platform("4 GB", "25 Gbps").empty());
+  // 4e9 bits are 5e8 bytes: 5e8 / 2^20 = 476.8 MiB.
+  CHECK(of_platform("4 Gb", "25 Gbps") ==
+        Remarks{"p.yaml:3:27: device_kinds.A.memory: '4 Gb' is in bits, which makes 477 MiB; '4 GB' is in bytes"});
+}
+
+TEST_CASE("file remarks: a NIC above 800 Gbit/s in bytes per second is told, in bits it is taken as meant") {
+  CHECK(of_platform("4 GB", "100 GBps").empty());
+  CHECK(of_platform("4 GB", "1600 Gbps").empty());
+  const Remarks remarks = of_platform("4 GB", "200 GBps");
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks.front().starts_with("p.yaml:8:21: node_kinds.n.nic.bandwidth: '200 GBps' is 1600 Gbps"));
+}
+
+TEST_CASE("file remarks: tensor cores with the efficiency of ordinary cores are told") {
+  CHECK(of_device("").empty());
+  CHECK(of_device("precision: fp32\n").empty());
+  CHECK(of_device("precision: fp16\nefficiency: {convolution: 0.5, linear: 0.6, matmul: 0.4}\n").empty());
+  const Remarks all = of_device("precision: fp16\n");
+  REQUIRE(all.size() == 1);
+  CHECK(all.front().find("is assumed for convolution, linear, matmul (linear: 0.8 of the peak)") != std::string::npos);
+  const Remarks one = of_device("precision: fp16\nefficiency: {convolution: 0.5, linear: 0.6}\n");
+  REQUIRE(one.size() == 1);
+  CHECK(one.front().find("is assumed for matmul (") != std::string::npos);
+}
+
+TEST_CASE("file remarks: there is nothing to say about the shipped platforms") {
+  for (const auto& entry : std::filesystem::directory_iterator(STAGECRAFT_SOURCE_DIR "/platforms")) {
+    if (entry.path().extension() != ".yaml") continue;
+    CAPTURE(entry.path().string());
+    CHECK(file_remarks(read_text_file(entry.path().string()), entry.path().string()).empty());
+  }
+}
+
+}  // namespace stagecraft::file_remarks_test
