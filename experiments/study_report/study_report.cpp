@@ -69,10 +69,10 @@ struct Columns {
 Columns find_columns(const StudySummary& summary) {
   Columns columns{.speed_up = summary.baseline.has_value(), .extra = summary.columns};
   for (const StudyGroup& group : summary.groups) {
+    columns.updates = columns.updates || updates_differ(group);
     for (const StudyLine& line : group.lines) {
       columns.interval = columns.interval || (line.speed_up && line.speed_up->interval);
       columns.prediction = columns.prediction || line.prediction_error;
-      columns.updates = columns.updates || line.samples_per_update != group.lines.front().samples_per_update;
     }
   }
   return columns;

@@ -194,15 +194,6 @@ std::vector<StudyReason> find_reasons(const Results& results) {
   return reasons;
 }
 
-/// Whether two lines of the group sum up different numbers of samples in an update.
-bool updates_differ(const StudyGroup& group) {
-  std::set<double> samples;
-  for (const StudyLine& line : group.lines) {
-    if (line.samples_per_update) samples.insert(*line.samples_per_update);
-  }
-  return samples.size() > 1;
-}
-
 /// Sentences about updates of different sizes and about periods that have not converged.
 void note_doubts(const StudySummary& summary, const RowsByCell& rows, std::vector<std::string>& notes) {
   const auto groups = std::ranges::count_if(summary.groups, updates_differ);
@@ -248,6 +239,14 @@ std::size_t most_seeds(const std::vector<StudyGroup>& groups) {
 }
 
 }  // namespace
+
+bool updates_differ(const StudyGroup& group) {
+  std::set<double> samples;
+  for (const StudyLine& line : group.lines) {
+    if (line.samples_per_update) samples.insert(*line.samples_per_update);
+  }
+  return samples.size() > 1;
+}
 
 StudySummary summarise_study(const Results& results) {
   SortedCells sorted = sort_cells(results.manifest.cells);

@@ -43,6 +43,9 @@ struct StudyGroup {
   std::vector<StudyLine> lines;
 };
 
+/// Whether two lines of the group sum up different numbers of samples in an update.
+[[nodiscard]] bool updates_differ(const StudyGroup& group);
+
 /// A contender over all groups.
 struct OverallLine {
   std::size_t contender = 0;

@@ -71,7 +71,14 @@ TEST_CASE("simulate: the document has every key that docs/reference/report.md li
                           "schedule",
                           "iteration_time_s",
                           "iterations_s",
+                          "load_s",
                           "period_s",
+                          "least_period_s",
+                          "converged",
+                          "drift",
+                          "run_length",
+                          "samples_per_update",
+                          "staleness",
                           "throughput_samples_per_s",
                           "bubble_ratio",
                           "span_bubble_ratio",
@@ -89,8 +96,8 @@ TEST_CASE("simulate: the document has every key that docs/reference/report.md li
     CAPTURE(key);
     CHECK(json.contains(key));
   }
-  for (const char* key : {"name", "stages", "busy_s", "bubble_ratio", "time", "peak_memory_bytes", "memory_bytes",
-                          "peak_at_s", "in_flight_peak", "peak_breakdown"}) {
+  for (const char* key : {"name", "stages", "busy_s", "load_s", "bubble_ratio", "time", "peak_memory_bytes",
+                          "memory_bytes", "peak_at_s", "in_flight_peak", "peak_breakdown"}) {
     CAPTURE(key);
     CHECK(json["devices"][0].contains(key));
   }

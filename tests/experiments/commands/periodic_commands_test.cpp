@@ -46,6 +46,14 @@ stages:
   const Json simulated = Json::parse(toy.on("simulate", {"--json"}).out);
   CHECK(simulated["period_s"].get<double>() == doctest::Approx(0.032).epsilon(1e-9));
   CHECK(simulated["devices"][0]["in_flight_peak"] == 2);  // the cut's 2 ms share a group with the last stage
+  CHECK(simulated["converged"] == true);
+  CHECK(simulated["least_period_s"].get<double>() <= 0.032);
+  CHECK(simulated["samples_per_update"] == 4);
+  CHECK(simulated["run_length"].get<int>() > 22);
+  const Json rarely = Json::parse(toy.on("simulate", {"--json", "--samples-per-update", "12"}).out);
+  CHECK(rarely["samples_per_update"] == 12);
+  const Json exact = Json::parse(toy.on("simulate", {"--json", "--run-length", "30"}).out);
+  CHECK(exact["run_length"] == 30);
   const Ran told = run({"describe", toy.plan, "--model", toy.model, "--platform", toy.platform});
   CHECK(told.code == 0);
 }

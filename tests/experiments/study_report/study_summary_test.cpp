@@ -72,6 +72,28 @@ TEST_CASE("study summary: groups, speed-ups, the best, and what did not run") {
   CHECK(summary.notes.empty());
 }
 
+TEST_CASE("study summary: says in how many groups samples per update differ, and whose period still moves") {
+  StudyMaker maker;
+  const auto row = [](std::int64_t samples, Detail converged) {
+    return Detail::Record{{"throughput_samples_per_s", 100.0},
+                          {"resolved_samples_per_update", samples},
+                          {"converged", std::move(converged)}};
+  };
+  maker.cell(keys_of("flush", 4)).row(CellStatus::Ok, row(64, Detail()));
+  maker.cell(keys_of("pipe", 4)).row(CellStatus::Ok, row(16, std::int64_t{0}));
+  maker.cell(keys_of("flush", 8)).row(CellStatus::Ok, row(64, Detail()));
+  maker.cell(keys_of("pipe", 8)).row(CellStatus::Ok, row(64, std::int64_t{1}));
+  maker.cell(keys_of("flush", 16)).row(CellStatus::Infeasible, {});
+  maker.cell(keys_of("pipe", 16)).row(CellStatus::Ok, row(64, std::int64_t{1}));
+  const StudySummary summary = summarise_study(maker.results);
+  CHECK(updates_differ(summary.groups.at(0)));
+  CHECK(!updates_differ(summary.groups.at(1)));
+  CHECK(!updates_differ(summary.groups.at(2)));  // the other line has no update
+  CHECK(summary.notes == std::vector<std::string>{
+                             "samples per update differ between the lines of 1 of 3 groups, which do not train alike",
+                             "the period of 1 cell has not converged (column converged)"});
+}
+
 TEST_CASE("study summary: speed-ups are paired seed by seed") {
   StudyMaker maker;
   maker.results.manifest.baseline = Keys{{"planner", "base"}};
