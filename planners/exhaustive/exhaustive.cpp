@@ -1,4 +1,6 @@
 #include "planners/exhaustive/candidate_costs.hpp"
+#include "planners/exhaustive/pipedream_forms.hpp"
+#include "planners/exhaustive/sample.hpp"
 #include "planners/exhaustive/search.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
@@ -44,19 +46,43 @@ Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
   return none;
 }
 
+/// What PipeDream's formulas say about a plan; null if two devices are not connected.
+void add_pipedream_forms(const PlanRequest& request, const std::vector<Stage>& stages, Detail::Record& details) {
+  const std::optional<PipedreamForms> forms = pipedream_forms(request, stages);
+  details.emplace_back("pipedream_paper_period_s", forms ? Detail(forms->paper.value()) : Detail());
+  details.emplace_back("pipedream_program_period_s", forms ? Detail(forms->program.value()) : Detail());
+}
+
+PlanResult plan_sampled(const PlanRequest& request) {
+  const Sample drawn = sample(request, settings_of(request.options), request.options.count("sample"));
+  if (drawn.stages.empty())
+    return Infeasible{"none of " + std::to_string(drawn.drawn) + " plans drawn at random fits and can be run",
+                      {},
+                      {},
+                      Bytes(0),
+                      "try other devices, another schedule or smaller microbatches"};
+  Plan plan = plan_of(request, drawn.stages);
+  plan.predicted = claim(request, plan);
+  Detail::Record details{{"drawn", drawn.drawn}};
+  add_pipedream_forms(request, drawn.stages, details);
+  return judged(request, {std::move(plan), std::move(details)});
+}
+
 PlanResult plan_exhaustive(const PlanRequest& request) {
+  if (request.options.count("sample") > 0) return plan_sampled(request);
   const Found found = search(request, settings_of(request.options));
   if (!found.best) return nothing_fits(request, found);
   Plan plan = plan_of(request, found.best->stages);
   plan.predicted = claim(request, plan);
-  return judged(request, {std::move(plan),
-                          {{"candidates", static_cast<std::int64_t>(found.candidates)},
-                           {"judged", static_cast<std::int64_t>(found.judged)},
-                           {"too_slow", static_cast<std::int64_t>(found.too_slow)},
-                           {"too_large", static_cast<std::int64_t>(found.too_large)},
-                           {"not_applicable", static_cast<std::int64_t>(found.not_applicable)},
-                           {"objective_s", found.best->time},
-                           {"runner_up", runner_up(found.runner_up)}}});
+  Detail::Record details{{"candidates", static_cast<std::int64_t>(found.candidates)},
+                         {"judged", static_cast<std::int64_t>(found.judged)},
+                         {"too_slow", static_cast<std::int64_t>(found.too_slow)},
+                         {"too_large", static_cast<std::int64_t>(found.too_large)},
+                         {"not_applicable", static_cast<std::int64_t>(found.not_applicable)},
+                         {"objective_s", found.best->time},
+                         {"runner_up", runner_up(found.runner_up)}};
+  add_pipedream_forms(request, found.best->stages, details);
+  return judged(request, {std::move(plan), std::move(details)});
 }
 
 }  // namespace
@@ -77,6 +103,12 @@ const PlannerInfo exhaustive_planner{
                  {"round-robin", "split", "either"}},
                 {"use_fewer", true, "devices at the end of the platform may be left idle"},
                 {"prune", true, "skip plans that can be neither the best nor the runner-up"},
+                {"sample",
+                 std::int64_t{0},
+                 "draw a plan at random instead of searching; each number draws its own",
+                 {},
+                 0,
+                 1e9},
                 {"max_candidates", kMostCandidates, "refuse a search of more plans than this", {}, 1, 1e12}},
     .plan = exhaustive::plan_exhaustive,
     .only_by_name = true,

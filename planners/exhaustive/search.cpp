@@ -23,16 +23,6 @@ namespace {
 
 constexpr double kTie = 1e-9;  ///< times whose relative difference is less than this count as equal
 
-Space space_of(const PlanRequest& request, const SearchSettings& settings) {
-  Space space;
-  space.layers = request.graph.layers.size();
-  space.devices = request.platform.devices.size();
-  space.use_fewer = settings.use_fewer;
-  space.round_robin = settings.round_robin;
-  space.most_split = settings.split ? static_cast<std::size_t>(request.graph.microbatch_size) : 0;
-  return space;
-}
-
 /// A depth-first search that builds plans stage by stage from the front. `SpaceCount` tells how many plans are below
 /// each partial plan, so that plans that are skipped can still be counted.
 class Search {
@@ -91,11 +81,7 @@ class Search {
   void add(const Piece& piece, std::size_t stages, std::size_t devices, std::size_t first) {
     const double rest = count_.completions(stages - 1, space_.layers - piece.end, devices - piece.replicas);
     if (rest == 0.0 || (settings_.prune && is_hopeless(piece, first, rest))) return;
-    Stage stage;
-    stage.layers = layers_in(order_, piece.begin, piece.end);
-    for (std::size_t i = 0; i < piece.replicas; ++i) stage.replicas.emplace_back(DeviceId(first + i));
-    stage.replication = piece.split ? Replication::Split : Replication::RoundRobin;
-    plan_.stages.push_back(std::move(stage));
+    plan_.stages.push_back(stage_of(order_, piece, first));
     extend(stages - 1, piece.end, devices - piece.replicas, first + piece.replicas);
     plan_.stages.pop_back();
   }
@@ -189,6 +175,24 @@ class Search {
 };
 
 }  // namespace
+
+Space space_of(const PlanRequest& request, const SearchSettings& settings) {
+  Space space;
+  space.layers = request.graph.layers.size();
+  space.devices = request.platform.devices.size();
+  space.use_fewer = settings.use_fewer;
+  space.round_robin = settings.round_robin;
+  space.most_split = settings.split ? static_cast<std::size_t>(request.graph.microbatch_size) : 0;
+  return space;
+}
+
+Stage stage_of(const std::vector<LayerId>& order, const Piece& piece, std::size_t first) {
+  Stage stage;
+  stage.layers = layers_in(order, piece.begin, piece.end);
+  for (std::size_t i = 0; i < piece.replicas; ++i) stage.replicas.emplace_back(DeviceId(first + i));
+  stage.replication = piece.split ? Replication::Split : Replication::RoundRobin;
+  return stage;
+}
 
 Plan plan_of(const PlanRequest& request, const std::vector<Stage>& stages) {
   Plan plan = empty_plan(exhaustive_planner, request);

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "planners/exhaustive/space.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/limits.hpp"
 #include "sim/base/quantity.hpp"
 
-#include <cstdint>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -49,6 +50,12 @@ struct Found {
 /// earlier one only if it is faster by more than 1e-9 of its time.
 /// **Throws** InputError for a space of more than `max_candidates` plans, before looking at any.
 [[nodiscard]] Found search(const PlanRequest& request, const SearchSettings& settings);
+
+/// The plans that are searched.
+[[nodiscard]] Space space_of(const PlanRequest& request, const SearchSettings& settings);
+
+/// A piece of the layers' canonical order, on devices from `first` on.
+[[nodiscard]] Stage stage_of(const std::vector<LayerId>& order, const Piece& piece, std::size_t first);
 
 /// The plan that consists of these stages.
 [[nodiscard]] Plan plan_of(const PlanRequest& request, const std::vector<Stage>& stages);
