@@ -34,7 +34,7 @@ struct Inputs {
   Platform platform;
   std::string model_hash;  ///< SHA-256 of the files
   std::string platform_hash;
-  std::vector<std::string> remarks;  ///< on the platform file (`file_remarks`)
+  std::vector<std::string> remarks = {};  ///< on the platform file (`file_remarks`)
 };
 
 /// Each name is a path, or else the name of a shipped file. `speeds` are relative speeds of device kinds that the user

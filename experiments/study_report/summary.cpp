@@ -204,8 +204,9 @@ void note_doubts(const StudySummary& summary, const RowsByCell& rows, std::vecto
   const auto moving = std::ranges::count_if(
       rows, [](const Row* row) { return row != nullptr && number_of(*row, name_of(FigureId::Converged)) == 0.0; });
   if (moving > 0) {
-    notes.push_back("the period of " + std::to_string(moving) + (moving == 1 ? " cell has" : " cells have") +
-                    " not converged (column converged)");
+    notes.push_back(
+        (moving == 1 ? "the period of 1 cell has" : "the periods of " + std::to_string(moving) + " cells have") +
+        std::string(" not converged (column converged)"));
   }
 }
 
