@@ -29,7 +29,9 @@ inline Platform pairwise_for(const Plan& plan) {
 }
 
 /// The program of a plan whose schedule does not ask for memory, or brings its pattern.
-inline ScheduleProgram compiled(const Plan& plan) { return require_schedule(chain_for(plan), pairwise_for(plan), plan); }
+inline ScheduleProgram compiled(const Plan& plan) {
+  return require_schedule(chain_for(plan), pairwise_for(plan), plan);
+}
 
 /// The plan with the pattern that its schedule runs.
 inline Plan with_pattern(const LayerGraph& graph, const Platform& platform, Plan plan) {
