@@ -54,7 +54,7 @@ std::string find_described(const std::string& name) {
   if (is_there) throw InputError("expected a file, found a directory", {name, 0, 0, ""});
   std::string hint;
   if (const auto nearest = nearest_file(name)) hint = "did you mean " + quote(*nearest) + "?";
-  if (hint.empty() && !nearest_name(name, known)) hint = suggest_network(name);
+  if (hint.empty() && !known.empty() && !nearest_name(name, known)) hint = suggest_network(name);
   throw InputError("no file, no shipped model and no shipped platform is called " + quote(name), {},
                    hint.empty() ? suggest_shipped(name, known) : hint);
 }

@@ -4,6 +4,7 @@
 #include "experiments/study_report/contenders.hpp"
 #include "experiments/study_report/pairing.hpp"
 #include "experiments/view/figures.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/io/json.hpp"
 
 #include <algorithm>

@@ -130,7 +130,7 @@ Detail::List seconds_list(const std::vector<Seconds>& values) {
 }
 
 /// The events file of the run, and the positions in it of the events that never happen; null without one.
-Detail events_record(const Simulation& simulation, const Plan& plan) {
+Detail events_record(const Simulation& simulation) {
   const SimulationChoices& choices = simulation.choices;
   if (choices.events_hash.empty()) return {};
   const auto& seed = choices.noise_seed;
@@ -176,7 +176,7 @@ Detail::Record simulation_record(const Simulation& simulation, const Plan& plan,
                         {"engine", to_string(simulation.choices.engine)},
                         {"network", to_string(simulation.choices.network)},
                         {"schedule", plan.schedule.name},
-                        {"events", events_record(simulation, plan)},
+                        {"events", events_record(simulation)},
                         figure(FigureId::IterationTime),
                         {"iterations_s", seconds_list(report.iterations)},
                         figure(FigureId::Load),

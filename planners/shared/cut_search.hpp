@@ -128,24 +128,27 @@ class CutSearch {
       walk_.prepend();
       const Ticks load = chain_.load(k, l);
       if (load > rule.longest) return;
+      Bytes last(-1);
+      std::int64_t most = 0;
+      const auto most_in_flight = [&](Bytes exchanged) {
+        if (exchanged != last) most = chain_.most_in_flight(k, l, chain_.buffers(exchanged), capacity_);
+        last = exchanged;
+        return most;
+      };
       std::erase_if(front_, [&](Entry& entry) {
         entry.sent += walk_.sent_by_first(*entry.charges);
-        return most_in_flight(k, l, entry.sent) == 0;
+        return most_in_flight(entry.sent) == 0;
       });
       if (front_.empty()) return;
       if (k > 0 && (chain_.cut_load(k) > rule.longest || chain_.transfer(k) >= kLongestTransfer)) continue;
       for (const Entry& entry : front_) {
         Value value = rule.join(entry.value, load);
         const Bytes exchanged = k > 0 ? entry.sent + walk_.received() : entry.sent;
-        if (rule.in_flight(value, entry.devices + 1) > most_in_flight(k, l, exchanged)) continue;
+        if (rule.in_flight(value, entry.devices + 1) > most_in_flight(exchanged)) continue;
         if (k > 0) value = rule.join(value, chain_.cut_load(k));
         insert(at(k, entry.devices + 1), {value, l, entry.index, walk_.charges(*entry.charges)}, rule);
       }
     }
-  }
-
-  [[nodiscard]] std::int64_t most_in_flight(std::size_t begin, std::size_t end, Bytes exchanged) const {
-    return chain_.most_in_flight(begin, end, chain_.buffers(exchanged), capacity_);
   }
 
   void insert(std::vector<Label>& labels, Label label, const Rule& rule) {

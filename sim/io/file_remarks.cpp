@@ -35,9 +35,11 @@ void note_nic(const YamlNode& nic, Remarks& remarks) {
   const BytesPerSecond value = read_bandwidth(bandwidth);
   if (!bandwidth.text().ends_with("Bps") || value <= kFastestNic) return;
   constexpr double kGigabit = 1e9 / 8;
-  remarks.add(bandwidth, quote(bandwidth.text()) + " is " + format_number(value.value() / kGigabit) +
-                             " Gbps, more than a single NIC has; NICs are named in bits per second, and written in " +
-                             "'Gbps' such a bandwidth is taken as meant");
+  const std::string in_gigabits = format_number(value.value() / kGigabit) + " Gbps";
+  std::string as_bits = bandwidth.text();
+  as_bits.replace(as_bits.size() - 3, 1, "b");
+  remarks.add(bandwidth, quote(bandwidth.text()) + " is " + in_gigabits + ", more than a single NIC has; if bits are " +
+                             "meant, write " + quote(as_bits) + ", and otherwise " + quote(in_gigabits));
 }
 
 /// Looks at every `memory`, `reserved` and `nic` of the file, wherever the format has it.

@@ -61,7 +61,7 @@ TEST_CASE("study madpipe-memory: no claim is broken on any row") {
     CHECK(bytes("peak_memory_bytes") == bytes("predicted_peak_memory_bytes"));
   }
   CHECK(planned > 50);
-  CHECK(better > 0);
+  CHECK(better > 10);  // as many as with a single candidate
 }
 
 TEST_CASE(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/madpipe/allocation.hpp"
+#include "tests/planners/memory_chains.hpp"
 
 #include <algorithm>
 #include <cstddef>

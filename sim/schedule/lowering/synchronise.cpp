@@ -43,7 +43,7 @@ void Synchronise::step_before_backward(ReplicaId replica) {
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
   if (state_.is_on_ready_lane(replica)) return true;
   const std::int64_t backwards = workers_[replica].backwards + 1;
-  return synchronous_ ? backwards == state_.shape[replica].count : updates_after(backwards);
+  return synchronous_ ? backwards == workers_[replica].due : updates_after(backwards);
 }
 
 void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment) {
@@ -73,7 +73,10 @@ void Synchronise::complete(const EndedBackward& ended, ByBucket& buckets) {
 
 void Synchronise::note_last(const EndedBackward& ended, std::size_t buckets) {
   Worker& worker = workers_[ended.replica];
-  if (!synchronous_ || !state_.is_on_ready_lane(ended.replica)) worker.last_backwards.clear();
+  if (!synchronous_ || !state_.is_on_ready_lane(ended.replica)) {
+    worker.last_backwards.clear();
+    worker.completed.clear();
+  }
   worker.last_backwards.push_back(ended.op);
   if (!synchronous_ || !may_complete_gradients(ended.replica)) return;
   worker.completed.resize(buckets);

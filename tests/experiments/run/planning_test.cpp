@@ -1,0 +1,54 @@
+#include "experiments/run/planning.hpp"
+
+#include "planners/registry.hpp"
+#include "tests/model/topologies.hpp"
+#include "tests/planners/fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// Four layers, profiled with 24 samples, on two nodes of two devices.
+Inputs four_layers() {
+  LayerGraph graph = testing::chain({9, 15, 21, 21});
+  const std::vector<std::int64_t> parameters{1478, 1278, 332, 205};
+  const std::vector<std::int64_t> outputs{885, 618, 33, 672};
+  graph.microbatch_size = 24;
+  for (std::size_t l = 0; l < 4; ++l) {
+    Layer& layer = graph.layers[LayerId(l)];
+    layer.parameters = Bytes(parameters[l]);
+    layer.output = Bytes(outputs[l]);
+    layer.stash = Bytes(600);
+    if (l < 3) graph.edges[l].bytes = layer.output;
+  }
+  PlatformSpec spec;
+  spec.name = "cluster";
+  spec.device_kinds.push_back({"A", Bytes(10124), 1.0, Bytes(0), std::nullopt});
+  spec.form = test::nodes_of(2, 2, Interconnect{SwitchedNode{}, test::link_of(1000)}, SwitchedNetwork{},
+                             NicSpec{test::link_of(100), false});
+  return {{{graph}}, build_platform(spec), "", ""};
+}
+
+}  // namespace
+
+// With 8 samples DAPPLE divides microbatches so that the parameters fit, with more or fewer it does not. Bisection
+// looks at 12, 6, 3, … and finds nothing.
+TEST_CASE("plan: the largest microbatch that fits is found where smaller ones do not fit") {
+  const Inputs inputs = four_layers();
+  const PlannerInfo& dapple = find_planner("dapple");
+  PlanningChoices choices;
+  choices.microbatches = 8;
+  const auto plan = [&] { return make_plan(dapple, inputs, choices, [](const std::string&) {}); };
+  CHECK(plan().largest_microbatch_size == 8);
+  for (std::int64_t size = 1; size < 24; ++size) {
+    CAPTURE(size);
+    choices.microbatch_size = size;
+    CHECK((plan().planned() != nullptr) == (size == 8));
+  }
+}
+
+}  // namespace stagecraft
