@@ -133,10 +133,9 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
     any_even = any_even || std::ranges::any_of(comparison.rows, &has_even_stages);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
-  text +=
-      "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run; update: samples "
-      "per "
-      "update\nTimes are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
+  text += "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run; ";
+  text += "update: samples per update\n";
+  text += "Times are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
   if (any_even) text += "replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each\n";
   if (any_asynchronous) {
     text += "* asynchronous: no flush between iterations, weights are older; times are for one microbatch\n";

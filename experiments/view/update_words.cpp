@@ -19,7 +19,8 @@ std::string updates_text(const std::vector<StageUpdates>& updates) {
   const auto [least, most] = std::ranges::minmax(updates, {}, &StageUpdates::samples);
   const auto [freshest, stalest] = std::ranges::minmax(updates, {}, &StageUpdates::staleness);
   const std::string staleness = range_text(freshest.staleness, stalest.staleness);
-  return "updates: " + range_text(least.samples, most.samples) + " samples" +
+  const bool is_one = most.samples == 1;
+  return "updates: " + range_text(least.samples, most.samples) + (is_one ? " sample" : " samples") +
          (staleness == "0" ? "" : ", staleness " + staleness) + "\n";
 }
 
