@@ -62,7 +62,7 @@ class HeapClock final : public Clock {
     executor.begin();
     while (!heap_.empty()) {
       const Seconds first = heap_.top().at;
-      const Seconds last = executor.is_contested() ? first + date_noise(first) : first;
+      const Seconds last = executor.has_competition() ? first + date_noise(first) : first;
       while (!heap_.empty() && heap_.top().at <= last) {
         const Instant instant = heap_.top();
         now_ = instant.at;

@@ -19,7 +19,8 @@ Executor::Executor(const Platform& platform, OpSource source, const Events& even
       dispatcher_(operations_, resources_, outages_, wakes_, clock),
       log_(platform, operations_, resources_, std::move(sink)),
       disruptions_({platform, clock, operations_, resources_, outages_, speeds_, wakes_, dispatcher_, log_}, events),
-      is_contested_(resources_.has_exclusive_links() || !std::ranges::all_of(events, is_noise_from_the_start)) {}
+      has_competition_(resources_.has_exclusive_links()),
+      is_contested_(has_competition_ || !std::ranges::all_of(events, is_noise_from_the_start)) {}
 
 void Executor::begin() {
   disruptions_.begin();
@@ -52,7 +53,7 @@ void Executor::pull_windows() {
 void Executor::load(const OpGraph& window) {
   for (const Lane& lane : window.new_lanes) {
     resources_.add_lane(lane, !lane.device.is_none() && outages_.is_down(lane.device));
-    if (lane.discipline == Discipline::Ready) is_contested_ = true;
+    if (lane.discipline == Discipline::Ready) has_competition_ = is_contested_ = true;
   }
   observations_.add_stages(window.new_stages.size());
   if (!window.extra_lanes.empty()) is_contested_ = true;

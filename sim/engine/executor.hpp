@@ -43,6 +43,9 @@ class Executor {
   /// Whether several operations may compete at one instant. Then the order of completions within the instant must not
   /// matter, so `dispatch` may be called only when all of them have been reported.
   [[nodiscard]] bool is_contested() const { return is_contested_; }
+  /// Whether operations may compete for an exclusive link, or for a lane that takes whatever is ready. Then dates that
+  /// differ by rounding only have to be one instant, or rounding would decide which operation goes first.
+  [[nodiscard]] bool has_competition() const { return has_competition_; }
   [[nodiscard]] bool is_finished() const { return is_exhausted_ && operations_.unfinished() == 0; }
   [[nodiscard]] std::uint64_t unfinished() const { return operations_.unfinished(); }
 
@@ -65,6 +68,7 @@ class Executor {
   Dispatcher dispatcher_;
   SpanLog log_;
   Disruptions disruptions_;
+  bool has_competition_;
   bool is_contested_;
   bool is_exhausted_ = false;  ///< no window is left
 };

@@ -79,7 +79,7 @@ void ReplayClock::happen_until(Seconds end) {
   };
   while (is_due()) {
     const Seconds first = agenda_.next();
-    const Seconds last = executor_->is_contested() ? first + date_noise(first) : first;
+    const Seconds last = executor_->has_competition() ? first + date_noise(first) : first;
     while (is_due() && agenda_.next() <= last) {
       agenda_.advance(agenda_.next());
       happen(agenda_.take());
