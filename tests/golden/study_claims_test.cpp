@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace stagecraft {
@@ -29,6 +30,51 @@ std::optional<double> number(const Detail::Record& record, const std::string& na
 
 bool is_true(const Detail::Record& record, const std::string& name) {
   return std::get<bool>(find_key(record, name)->value);
+}
+
+const Detail& key_of(const Results& results, const CellResult& result, const char* name) {
+  return *find_key(results.manifest.cells[result.index].cell.keys, name);
+}
+
+TEST_CASE("study pipedream-stalls: communication grows with the number of GPUs, and ResNet-50 has the least") {
+  const Results results = load_results({"pipedream-stalls"});
+  REQUIRE(results.is_complete());
+  std::map<std::pair<std::string, std::string>, std::map<std::int64_t, double>> shares;  // by bandwidth and model
+  for (const CellResult& result : results.rows) {
+    REQUIRE(result.row.status == CellStatus::Ok);
+    const auto word = [&](const char* name) { return std::get<std::string>(key_of(results, result, name).value); };
+    const auto gpus = std::get<std::int64_t>(key_of(results, result, "tag.gpus").value);
+    shares[{word("platform.node_kinds.nc24s-v3.nic.bandwidth"), word("model")}][gpus] =
+        number(result.row.figures, "bubble_ratio").value();
+  }
+  CHECK(shares.size() == 10);
+  for (const auto& [which, by_gpus] : shares) {
+    CAPTURE(which.second);
+    CHECK(by_gpus.at(1) == 0.0);
+    for (const std::int64_t gpus : {1, 2, 4, 8, 16}) CHECK(by_gpus.at(2 * gpus) > by_gpus.at(gpus));
+    for (const auto& [gpus, share] : by_gpus) {
+      if (gpus > 1 && which.second != "resnet50-blocks-128") {
+        CHECK(share >= shares.at({which.first, "resnet50-blocks-128"}).at(gpus));
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "study pipedream-table1: the paper's form finds 15-1 for VGG-16 and data parallelism for ResNet-50 on 16 GPUs") {
+  const Results results = load_results({"pipedream-table1"});
+  REQUIRE(results.is_complete());
+  int seen = 0;
+  for (const CellResult& result : results.rows) {
+    const Detail* label = find_key(results.manifest.cells[result.index].cell.keys, "label");
+    const auto word = [&](const char* name) { return std::get<std::string>(key_of(results, result, name).value); };
+    if (label == nullptr || *label != Detail("pipedream paper") || word("tag.cluster") == "A 1x4") continue;
+    const std::string plan = std::get<std::string>(find_key(result.row.figures, "configuration")->value);
+    if (word("model") == "vgg16-blocks") CHECK(plan == "15-1");
+    if (word("model") == "resnet50-blocks-128") CHECK(plan == "16");
+    ++seen;
+  }
+  CHECK(seen == 10);
 }
 
 TEST_CASE("study madpipe-memory: no claim is broken on any row") {

@@ -105,8 +105,11 @@ TEST_CASE("updates: staleness is what the orders show, random plans") {
       const std::size_t stage = replica.stage.value();
       const bool reduces = random.plan.stages[stage].replicas.size() > 1;
       reducing += reduces ? 1 : 0;
-      CHECK(updates[stage].staleness ==
-            counted_staleness(order.actions, replica.stage, random.plan.rounds_per_update, reduces));
+      const std::int64_t counted =
+          counted_staleness(order.actions, replica.stage, random.plan.rounds_per_update, reduces);
+      // An order under caps may keep fewer microbatches in flight than the caps allow; the figure goes by the caps.
+      CHECK(updates[stage].staleness >= counted);
+      if (program.reaches_in_flight) CHECK(updates[stage].staleness == counted);
     }
   }
   CHECK(reducing > random_cases(50));
@@ -120,6 +123,7 @@ TEST_CASE("updates: R rounds give one all-reduce and one optimizer step, 100 pla
     random.plan.schedule.name = "pipedream";
     random.plan.rounds_per_update = rounds;
     random.plan.microbatches = 360;
+    random.platform.spec.collectives = {.algorithm = CollectiveSpec::Algorithm::Ring, .rings = 1};  // one flow for each
     std::map<std::pair<PlaceId, OpKind>, std::int64_t> count;
     const Report report = evaluate_plan(random.graph, random.platform, random.plan, {}, {},
                                         [&](const Span&, const Op& op, auto) { ++count[{op.from, op.kind}]; });
