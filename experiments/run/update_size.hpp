@@ -16,8 +16,8 @@ struct Plan;
 /// Lets an update sum up the gradients of that many samples: sets the microbatches of an iteration, or the rounds after
 /// which an asynchronous plan updates, so that the stage with the most samples has that many, and a length with which
 /// its period can be measured. A prediction that was made for another number is dropped.
-/// **Requires** a plan that its schedule can run. **Throws** InputError for a number that the plan cannot have, with the
-/// nearest ones that it can.
+/// **Requires** a plan that its schedule can run. **Throws** InputError for a number that the plan cannot have, with
+/// the nearest ones that it can.
 void set_samples_per_update(const LayerGraph& graph, const Platform& platform, Plan& plan, std::int64_t samples);
 
 }  // namespace stagecraft

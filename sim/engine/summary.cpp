@@ -205,8 +205,6 @@ void Summary::add_barrier(Seconds at, std::int64_t microbatch) {
 
 /// Counts the idle time between a device's last computation and the end of the iteration during which it took part in
 /// collectives.
-void Summary::add_tail(const DeviceState& device, Seconds end) {
-  add_in_collectives(device, device.last_end, end);
-}
+void Summary::add_tail(const DeviceState& device, Seconds end) { add_in_collectives(device, device.last_end, end); }
 
 }  // namespace stagecraft

@@ -192,8 +192,8 @@ ScheduleChoice read_schedule(const YamlNode& node) {
 }
 
 Training read_training(const YamlNode& node) {
-  node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release",
-                   "gradient_bucket"});
+  node.allow_keys(
+      {"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release", "gradient_bucket"});
   Training training;
   const auto set = [&](std::string_view key, std::int64_t& into) {
     if (const auto found = node.find(key)) into = read_count(*found, 0, kMostCopies);

@@ -31,8 +31,8 @@ void cross_interconnect(const Platform& platform, const NodeKind& kind, const No
 /// NIC, so its transfers to other nodes cross its own link too.
 [[nodiscard]] bool has_wider_card(const NodeKind& kind);
 
-/// Append the route between a device and the top of the PCIe tree, where host memory and the node's NIC are attached, or
-/// its link to the switch if the NIC is wider. Otherwise they append nothing.
+/// Append the route between a device and the top of the PCIe tree, where host memory and the node's NIC are attached,
+/// or its link to the switch if the NIC is wider. Otherwise they append nothing.
 void climb(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
 void descend(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
 

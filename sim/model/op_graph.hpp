@@ -80,13 +80,13 @@ struct Op {
   /// gradient, which of the receiving device's stages it goes to. For a collective and its flows, which of its plan's
   /// collectives it is; `stage` is then the stage of its first member.
   std::uint16_t chunk = 0;
-  std::int32_t priority = 0;     ///< on lanes with `Discipline::Ready`: smaller first
-  LaneId lane;                   ///< none: starts as soon as it is ready
-  StageId stage;                 ///< of the run; none where no stage is meant
+  std::int32_t priority = 0;  ///< on lanes with `Discipline::Ready`: smaller first
+  LaneId lane;                ///< none: starts as soon as it is ready
+  StageId stage;              ///< of the run; none where no stage is meant
   /// Counted over the whole run. For an update, the number of updates before it. For a collective and its flows, the
   /// first microbatch of the iteration or of the round.
   std::uint32_t microbatch = 0;
-  PlaceId from;                  ///< the device of a computation; where a transfer starts
+  PlaceId from;  ///< the device of a computation; where a transfer starts
   PlaceId to;
   Seconds seconds;
   Bytes bytes;

@@ -17,8 +17,8 @@ struct GradientBucket {
 };
 
 /// Fills buckets from the last layer to the first. A bucket is closed before the layer that would make it larger than
-/// `size`; so a layer that is larger is a bucket of its own, which is not divided. With size 0 there is one bucket, which
-/// the whole backward completes. None if the layers have no parameters.
+/// `size`; so a layer that is larger is a bucket of its own, which is not divided. With size 0 there is one bucket,
+/// which the whole backward completes. None if the layers have no parameters.
 [[nodiscard]] std::vector<GradientBucket> gradient_buckets(const LayerGraph& graph, const std::vector<LayerId>& layers,
                                                            Bytes size);
 
@@ -29,8 +29,8 @@ struct GradientBucket {
 /// The same by bucket. Together they are as many as those of one all-reduce.
 [[nodiscard]] std::vector<Bytes> ring_bytes(const std::vector<GradientBucket>& buckets, std::int64_t replicas);
 
-/// How long the exchange of the buckets lasts beyond the end of a backward. An all-reduce, of `all_reduces[k]` for bucket
-/// k, starts when the bucket is complete and the all-reduce before it has ended.
+/// How long the exchange of the buckets lasts beyond the end of a backward. An all-reduce, of `all_reduces[k]` for
+/// bucket k, starts when the bucket is complete and the all-reduce before it has ended.
 /// **Requires** the steps of `stage_program` with these buckets.
 [[nodiscard]] Seconds exposed_all_reduce(const std::vector<BackwardStep>& steps,
                                          const std::vector<Seconds>& all_reduces);

@@ -89,8 +89,8 @@ class BackwardWalk {
     program_.backward[segment_end_].released = first.restored;
   }
 
-  /// The first step of a segment recomputes all of it. The segment's first layer keeps its checkpoint, which need not be
-  /// recomputed. The walk meets that layer last, so the checkpoint noted last counts when the segment is closed.
+  /// The first step of a segment recomputes all of it. The segment's first layer keeps its checkpoint, which need not
+  /// be recomputed. The walk meets that layer last, so the checkpoint noted last counts when the segment is closed.
   void restore(const Layer& layer) {
     BackwardStep& first = program_.backward[segment_begin_];
     first.recompute += layer.forward;

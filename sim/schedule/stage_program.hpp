@@ -56,8 +56,8 @@ struct StageProgram {
   [[nodiscard]] Bytes backward_workspace() const;
 };
 
-/// The program for one whole microbatch on the profile's device. With `buckets`, those of the stage's layers, a step also
-/// ends where a bucket is complete.
+/// The program for one whole microbatch on the profile's device. With `buckets`, those of the stage's layers, a step
+/// also ends where a bucket is complete.
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
 [[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage,
                                          const std::vector<GradientBucket>& buckets = {});

@@ -104,7 +104,7 @@ TEST_CASE("check_plan: replicas that divide a microbatch get a sample each") {
     plan.stages[2].replicas = {DeviceId(1), DeviceId(2)};
     plan.stages[2].replication = Replication::Split;
   });
-  check_one(violations, Rule::Replication, "stage 2 divides microbatches of 1 samples over 2 replicas");
+  check_one(violations, Rule::Replication, "stage 2 divides microbatches of 1 sample over 2 replicas");
 }
 
 TEST_CASE("check_plan: what exchanges tensors is connected") {

@@ -25,7 +25,7 @@ struct Target {
 /// The work of one replica for each microbatch that it runs, and where its results go.
 struct WorkerShape {
   PlaceId place;
-  StageProgram program;    ///< scaled to the device and the share
+  StageProgram program;  ///< scaled to the device and the share
   /// The backward again, with steps that complete the buckets of gradients; empty where all are exchanged at once.
   std::vector<BackwardStep> in_buckets;
   Seconds update;          ///< the optimizer's step

@@ -113,12 +113,14 @@ TEST_CASE("traffic: of an asynchronous schedule it is that of a microbatch on av
   for (const std::int64_t microbatches : {100, 101}) {  // the last one of 101 ends no round
     plan.microbatches = microbatches;
     const Traffic traffic = evaluate_traffic(graph, platform, plan).traffic;
-    CHECK(traffic.parts == 100);
+    CHECK(traffic.parts >= 100);  // the run goes on until its period has converged
+    CHECK(traffic.parts % 2 == 0);
+    const auto parts = static_cast<double>(traffic.parts);
     const Loads loads = loads_by_cause(traffic);
     REQUIRE(loads.size() == 3);
-    CHECK(loads[0] == std::pair(TrafficCause{OpKind::AllReduce, StageId(0), StageId(0)}, 10'000.0));
-    CHECK(loads[1] == std::pair(TrafficCause{OpKind::Activation, StageId(0), StageId(1)}, 1'000.0));
-    CHECK(loads[2] == std::pair(TrafficCause{OpKind::Gradient, StageId(1), StageId(0)}, 1'000.0));
+    CHECK(loads[0] == std::pair(TrafficCause{OpKind::AllReduce, StageId(0), StageId(0)}, 100.0 * parts));
+    CHECK(loads[1] == std::pair(TrafficCause{OpKind::Activation, StageId(0), StageId(1)}, 10.0 * parts));
+    CHECK(loads[2] == std::pair(TrafficCause{OpKind::Gradient, StageId(1), StageId(0)}, 10.0 * parts));
   }
 }
 
