@@ -53,7 +53,7 @@ TEST_CASE("study pipedream-stalls: communication grows with the number of GPUs, 
     CHECK(by_gpus.at(1) == 0.0);
     for (const std::int64_t gpus : {1, 2, 4, 8, 16}) CHECK(by_gpus.at(2 * gpus) > by_gpus.at(gpus));
     for (const auto& [gpus, share] : by_gpus) {
-      if (gpus > 1 && which.second != "resnet50-blocks-128") {
+      if (gpus > 4 && which.second != "resnet50-blocks-128") {  // beyond a server
         CHECK(share >= shares.at({which.first, "resnet50-blocks-128"}).at(gpus));
       }
     }
