@@ -16,7 +16,7 @@ namespace {
 struct ClaimRule {
   using Value = Ticks;
   Ticks longest = 1;
-  static constexpr bool takes_later = true;
+  bool takes_later = true;
   static Ticks start() { return 0; }
   static Ticks join(Ticks behind, Ticks load) { return std::max(behind, load); }
   static std::int64_t in_flight(Ticks /*claim*/, std::size_t devices) { return static_cast<std::int64_t>(devices); }

@@ -79,7 +79,7 @@ void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies
 /// The cost of (k, J] as the last stage on q of r members, for every k < J: the largest of its own time and the times
 /// of its boundaries. The loop has no branches, so that the compiler can vectorise it.
 /// **Shape** whole blocks; entries from J on are infinite.
-template <Synchronisation how>
+template <Synchronisation How>
 void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t r, const double* times, double* row) {
   const DownSets& states = *costs.states;
   const auto replicas = static_cast<double>(q);
@@ -90,7 +90,7 @@ void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t
   const double output = j + 1 == states.count ? 0.0 : states.traffic[j];
   const double parameters = states.parameters[j];
   for (std::size_t k = 0; k < j; ++k) {
-    const double busy = round_time(how, times[k + 1], sync * (parameters - states.parameters[k])) * share;
+    const double busy = round_time(How, times[k + 1], sync * (parameters - states.parameters[k])) * share;
     const double boundary = transfer * (states.traffic[k] > output ? states.traffic[k] : output);
     row[k] = busy > boundary ? busy : boundary;
   }

@@ -36,7 +36,7 @@ Reach stacked(Reach v, Ticks load, Ticks period) {
 struct StarRule {
   using Value = Reach;
   Ticks longest = kUnlimited;  ///< T
-  static constexpr bool takes_later = false;
+  bool takes_later = false;
   static Reach start() { return {}; }
   [[nodiscard]] Reach join(Reach behind, Ticks load) const { return stacked(behind, load, longest); }
   static std::int64_t in_flight(Reach v, std::size_t /*devices*/) { return v.group; }
@@ -45,8 +45,8 @@ struct StarRule {
 /// The rule for cuts that fit with some period: with a long one, one microbatch in flight is enough on every stage.
 struct FitRule {
   using Value = int;
-  static constexpr Ticks longest = kUnlimited;
-  static constexpr bool takes_later = false;
+  Ticks longest = kUnlimited;
+  bool takes_later = false;
   static int start() { return 0; }
   static int join(int behind, Ticks /*load*/) { return behind; }
   static std::int64_t in_flight(int /*behind*/, std::size_t /*devices*/) { return 1; }
