@@ -89,7 +89,7 @@ TEST_CASE("plan file: every key") {
                                                    {"label", "7"},
                                                    {"strict", true},
                                                    {"list", Detail::List{1, Detail::List{"x"}}}});
-  CHECK(plan.training == Training{2, 0, 1, 0.25, Bytes(25 * 1024 * 1024)});
+  CHECK(plan.training == Training{2, 0, 1, 0.25, Bytes(25 << 20)});
   REQUIRE(plan.stages.size() == 2);
   const Stage& first = plan.stages[0];
   CHECK(first.layers == layers({0, 1, 2}));

@@ -70,7 +70,7 @@ TEST_CASE("scale: replicas add nothing to a pipeline but their all-reduce, on 40
     CHECK(outcome.time == doctest::Approx(single + all_reduce(replicas)).epsilon(1e-9));
     // 16 x 8 forwards and backwards, 16 x 7 transfers each way, an edge of the ring for each of 8; 8 rings of two
     // marks each, and two marks.
-    CHECK(outcome.operations == std::uint64_t{replicas} * (2 * 16 * 8 + 2 * 16 * 7 + 8) + 2 * 8 + 2);
+    CHECK(outcome.operations == std::uint64_t{replicas} * (2 * 16 * 8 + 2 * 16 * 7 + 8) + std::uint64_t{2} * 8 + 2);
     CHECK(outcome.mebibytes < most_mebibytes);
   }
 }

@@ -56,7 +56,7 @@ base:
   CHECK(planning.training.optimizer_copies == 4);
   CHECK(planning.training.boundary_buffers == 5);
   CHECK(planning.training.input_gradient_release == 0.5);
-  CHECK(planning.training.gradient_bucket == Bytes(1024 * 1024));
+  CHECK(planning.training.gradient_bucket == Bytes(1 << 20));
   CHECK(planning.options == std::vector<std::pair<std::string, std::string>>{{"stages", "4"}, {"replicas", "2"}});
 }
 
