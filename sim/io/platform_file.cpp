@@ -254,7 +254,8 @@ CollectiveSpec read_collectives(const YamlNode& node) {
   CollectiveSpec spec;
   if (const auto table = node.find("table")) {
     for (const char* key : {"algorithm", "efficiency", "rings"}) {
-      if (const auto other = node.find(key)) other->fail("a table of bandwidths takes the place of " + quote(key));
+      const auto other = node.find(key);
+      if (other) other->fail("a table of bandwidths takes the place of " + quote(key));
     }
     spec.table = read_bandwidths(*table);
   }
