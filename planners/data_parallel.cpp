@@ -11,7 +11,7 @@ extern const PlannerInfo data_parallel_planner;
 
 namespace {
 
-constexpr Bytes kUsualBucket{25 * 1024 * 1024};  ///< that of PyTorch's DistributedDataParallel
+constexpr Bytes kUsualBucket{25 << 20};  ///< that of PyTorch's DistributedDataParallel
 
 PlanResult plan_data_parallel(const PlanRequest& request) {
   Plan plan = empty_plan(data_parallel_planner, request);
