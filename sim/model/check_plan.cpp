@@ -180,21 +180,28 @@ class Judge {
            *named.rbegin() < stage.replicas.size();
   }
 
-  /// Stages with the same layers, in different pipelines, hold the same parameters, so one ring joins all their
-  /// replicas.
+  /// One ring for all layers that the same stages hold, one stage of each pipeline: it joins all replicas of these.
   [[nodiscard]] std::vector<std::vector<Member>> rings() const {
-    std::vector<std::vector<Member>> result;
-    std::map<std::vector<LayerId>, std::size_t> ring_of;
+    IndexVector<LayerId, std::vector<std::size_t>> holders(graph_.layers.size());
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
-      const auto [found, is_new] = ring_of.try_emplace(plan_.stages[s].layers, result.size());
-      if (is_new) result.emplace_back();
-      const Stage& stage = plan_.stages[s];
-      const bool by_turns = stage.ring.empty() || !has_sound_ring(stage);
-      for (std::size_t i = 0; i < stage.replicas.size(); ++i) {
-        result[found->second].emplace_back(s, stage.replicas[by_turns ? i : stage.ring[i]].lead());
-      }
+      for (LayerId layer : plan_.stages[s].layers) holders[layer].push_back(s);
+    }
+    std::set<std::vector<std::size_t>> held_together;
+    for (const std::vector<std::size_t>& stages : holders) held_together.insert(stages);
+    std::vector<std::vector<Member>> result;
+    for (const std::vector<std::size_t>& stages : held_together) {
+      std::vector<Member>& ring = result.emplace_back();
+      for (std::size_t s : stages) add_members(s, ring);
     }
     return result;
+  }
+
+  void add_members(std::size_t s, std::vector<Member>& ring) const {
+    const Stage& stage = plan_.stages[s];
+    const bool by_turns = stage.ring.empty() || !has_sound_ring(stage);
+    for (std::size_t i = 0; i < stage.replicas.size(); ++i) {
+      ring.emplace_back(s, stage.replicas[by_turns ? i : stage.ring[i]].lead());
+    }
   }
 
   void check_ring(const std::vector<Member>& ring) {

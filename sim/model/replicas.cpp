@@ -3,8 +3,9 @@
 #include "sim/model/plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -13,21 +14,6 @@ Share share_of(const Stage& stage, std::size_t turn) {
   if (stage.replication == Replication::RoundRobin) return {};
   const auto at = static_cast<std::int64_t>(turn);
   return {at, at + 1, static_cast<std::int64_t>(stage.replicas.size())};
-}
-
-/// For each stage the first stage with the same layers: the stages of one ring, of several pipelines too.
-std::vector<std::size_t> first_with_its_layers(const std::vector<Stage>& stages) {
-  std::vector<std::size_t> order(stages.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-    return std::tie(stages[a].layers, a) < std::tie(stages[b].layers, b);
-  });
-  std::vector<std::size_t> first(stages.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const bool is_new = i == 0 || stages[order[i]].layers != stages[order[i - 1]].layers;
-    first[order[i]] = is_new ? order[i] : first[order[i - 1]];
-  }
-  return first;
 }
 
 }  // namespace
@@ -49,23 +35,22 @@ std::int64_t turns_taken(std::int64_t turn, std::int64_t turns, std::int64_t mic
 }
 
 Replicas::Replicas(const Plan& plan) {
-  const std::vector<std::size_t> first_alike = first_with_its_layers(plan.stages);
+  for (const Stage& stage : plan.stages) pipelines_ = std::max<std::int64_t>(pipelines_, stage.pipeline + 1);
   reserve(plan);
+  all_runners_.resize(static_cast<std::size_t>(pipelines_));
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const Stage& stage = plan.stages[id.value()];
+    const std::int64_t alternating = alternating_replicas(stage);
     first_.push_back(replicas_.size());
-    const bool is_new = first_alike[id.value()] == id.value();
-    ring_of_.push_back(is_new ? rings_.size() : ring_of_[first_alike[id.value()]]);
-    std::vector<ReplicaId>& ring = is_new ? rings_.emplace_back() : rings_[ring_of_.back()];
-    ring.reserve(ring.size() + stage.replicas.size());
-    for (std::size_t turn = 0; turn < stage.replicas.size(); ++turn) {
-      const std::size_t in_ring = stage.ring.empty() ? turn : stage.ring[turn];
-      ring.emplace_back(first_.back() + in_ring);
-      ids_.push_back(replicas_.push_back({id, static_cast<std::uint32_t>(turn), alternating_replicas(stage),
-                                          stage.replicas[turn].lead(), share_of(stage, turn)}));
+    for (std::size_t at = 0; at < stage.replicas.size(); ++at) {
+      const std::int64_t turn = alternating == 1 ? 0 : static_cast<std::int64_t>(at);
+      ids_.push_back(replicas_.push_back({id, static_cast<std::uint32_t>(turn * pipelines_ + stage.pipeline),
+                                          alternating * pipelines_, stage.replicas[at].lead(), share_of(stage, at)}));
     }
+    all_runners_[stage.pipeline] += alternating > 1 ? 1 : stage.replicas.size();
   }
   first_.push_back(replicas_.size());
+  make_rings(plan);
   group_by_device();
 }
 
@@ -75,10 +60,44 @@ void Replicas::reserve(const Plan& plan) {
   replicas_.reserve(count);
   ids_.reserve(count);
   first_.reserve(plan.stages.size() + 1);
-  ring_of_.reserve(plan.stages.size());
+  rings_of_.resize(plan.stages.size());
   rings_.reserve(plan.stages.size());
   devices_.reserve(count);
   device_begin_.reserve(count + 1);
+}
+
+void Replicas::make_rings(const Plan& plan) {
+  if (pipelines_ == 1) {
+    for (StageId id : indices<StageId>(plan.stages.size())) {
+      add_ring(plan, {id});
+      rings_.back().layers = plan.stages[id.value()].layers;
+    }
+    return;
+  }
+  std::map<LayerId, std::vector<StageId>> holders;
+  for (StageId id : indices<StageId>(plan.stages.size())) {
+    for (LayerId layer : plan.stages[id.value()].layers) holders[layer].push_back(id);
+  }
+  std::map<std::vector<StageId>, std::size_t> ring_held_by;
+  for (StageId id : indices<StageId>(plan.stages.size())) {
+    for (LayerId layer : plan.stages[id.value()].layers) {
+      if (holders[layer].front() != id) continue;
+      const auto [ring, is_new] = ring_held_by.try_emplace(holders[layer], rings_.size());
+      if (is_new) add_ring(plan, holders[layer]);
+      rings_[ring->second].layers.push_back(layer);
+    }
+  }
+}
+
+void Replicas::add_ring(const Plan& plan, const std::vector<StageId>& holders) {
+  GradientRing& ring = rings_.emplace_back();
+  for (StageId holder : holders) {
+    const Stage& stage = plan.stages[holder.value()];
+    rings_of_[holder.value()].push_back(rings_.size() - 1);
+    for (std::size_t i = 0; i < stage.replicas.size(); ++i) {
+      ring.members.push_back(of(holder)[stage.ring.empty() ? i : stage.ring[i]]);
+    }
+  }
 }
 
 void Replicas::group_by_device() {

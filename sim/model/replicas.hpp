@@ -32,18 +32,27 @@ struct Share {
 /// How many of the first `microbatches` the replica with turn `turn` of `turns` runs.
 [[nodiscard]] std::int64_t turns_taken(std::int64_t turn, std::int64_t turns, std::int64_t microbatches);
 
-/// One worker of a stage.
+/// One worker of a stage. It runs every `turns`-th microbatch, from microbatch `turn` on.
 struct Replica {
   StageId stage;
-  std::uint32_t turn = 0;   ///< position among the stage's replicas
-  std::int64_t turns = 1;   ///< replicas among which whole microbatches alternate
+  std::uint32_t turn = 0;
+  std::int64_t turns = 1;   ///< the number of pipelines times that of the stage's replicas that alternate
   DeviceId device;          ///< the one that leads its group
   Share share;              ///< of each microbatch that it runs
   std::uint32_t chunk = 0;  ///< position among the replicas on its device
 };
 
+/// Replicas that sum up the gradients of the same layers.
+struct GradientRing {
+  std::vector<ReplicaId> members;  ///< in the order of their all-reduce
+  std::vector<LayerId> layers;     ///< in canonical order
+};
+
 /// Which replica runs which microbatch, which replicas form an all-reduce ring, and which share a device. Made from a
 /// plan; all other code asks here.
+///
+/// Microbatch k of a plan with P pipelines goes to pipeline k mod P. Within it, microbatch ⌊k / P⌋ goes to replica
+/// ⌊k / P⌋ mod r of a stage whose r replicas alternate, and to all replicas of a stage that divides its microbatches.
 ///
 /// Replicas are numbered stage by stage, in the order of turns. A replica counts the microbatches that it runs itself
 /// from 0: its *local* numbers.
@@ -53,6 +62,7 @@ class Replicas {
   explicit Replicas(const Plan& plan);
 
   [[nodiscard]] std::size_t size() const { return replicas_.size(); }
+  [[nodiscard]] std::int64_t pipelines() const { return pipelines_; }
   [[nodiscard]] const Replica& operator[](ReplicaId id) const { return replicas_[id]; }
   [[nodiscard]] IndexRange<ReplicaId> all() const { return indices(replicas_); }
 
@@ -67,11 +77,22 @@ class Replicas {
   /// Whether some device has several replicas.
   [[nodiscard]] bool share_devices() const { return devices_.size() < replicas_.size(); }
 
-  /// Those that run the microbatch: one, or all of a stage that divides its microbatches.
+  /// Whether whole microbatches alternate between several replicas of the stage.
+  [[nodiscard]] bool alternate(StageId stage) const { return replicas_[of(stage).front()].turns > pipelines_; }
+  /// Those that run the microbatch: one, or all of a stage that divides its microbatches; none in another pipeline.
   [[nodiscard]] std::span<const ReplicaId> runners(StageId stage, std::uint32_t microbatch) const {
     const std::span<const ReplicaId> replicas = of(stage);
-    const std::int64_t turns = replicas_[replicas.front()].turns;
-    return turns == 1 ? replicas : replicas.subspan(static_cast<std::size_t>(microbatch % turns), 1);
+    const Replica& first = replicas_[replicas.front()];
+    if (first.turns == 1) return replicas;
+    const std::int64_t after_first = microbatch % first.turns - first.turn;
+    if (after_first % pipelines_ != 0) return {};
+    return alternate(stage) ? replicas.subspan(static_cast<std::size_t>(after_first / pipelines_), 1) : replicas;
+  }
+  /// How many replicas run each microbatch that the stage runs.
+  [[nodiscard]] std::size_t runners_of_each(StageId stage) const { return alternate(stage) ? 1 : of(stage).size(); }
+  /// How many replicas of all stages run the microbatch.
+  [[nodiscard]] std::size_t all_runners(std::uint32_t microbatch) const {
+    return all_runners_[microbatch % all_runners_.size()];
   }
   [[nodiscard]] bool runs(ReplicaId replica, std::uint32_t microbatch) const;
   /// Whether some microbatch is run by both.
@@ -91,13 +112,15 @@ class Replicas {
   /// The least number of microbatches after which all turns repeat.
   [[nodiscard]] std::int64_t round() const;
 
-  /// The rings: replicas that hold the same layers, also in different pipelines, in the order of their all-reduce.
-  [[nodiscard]] const std::vector<std::vector<ReplicaId>>& rings() const { return rings_; }
-  /// Position in `rings`.
-  [[nodiscard]] std::size_t ring_of(StageId stage) const { return ring_of_[stage.value()]; }
+  /// One ring for all layers that are held by the same stages. Every layer is in one ring.
+  [[nodiscard]] const std::vector<GradientRing>& rings() const { return rings_; }
+  /// Positions in `rings`, increasing. A stage is in several rings if another pipeline cuts its layers differently.
+  [[nodiscard]] const std::vector<std::size_t>& rings_of(StageId stage) const { return rings_of_[stage.value()]; }
 
  private:
   void reserve(const Plan& plan);
+  void make_rings(const Plan& plan);
+  void add_ring(const Plan& plan, const std::vector<StageId>& holders);
   void group_by_device();
 
   IndexVector<ReplicaId, Replica> replicas_;
@@ -106,8 +129,10 @@ class Replicas {
   std::vector<DeviceId> devices_;     ///< increasing
   std::vector<ReplicaId> by_device_;  ///< grouped by device, in their order
   std::vector<std::size_t> device_begin_;
-  std::vector<std::vector<ReplicaId>> rings_;
-  std::vector<std::size_t> ring_of_;  ///< by stage
+  std::int64_t pipelines_ = 1;
+  std::vector<std::size_t> all_runners_;  ///< by pipeline
+  std::vector<GradientRing> rings_;
+  std::vector<std::vector<std::size_t>> rings_of_;  ///< by stage
 };
 
 }  // namespace stagecraft

@@ -58,6 +58,14 @@ std::string work_name(ActionKind kind, std::uint32_t microbatch, StageId stage) 
 
 bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivation; }
 
+/// Says that the microbatch does not run in the pipeline.
+std::string another_pipeline(const Judge& judge, std::uint32_t microbatch, std::int64_t pipeline) {
+  const std::int64_t pipelines = judge.replicas.pipelines();
+  return " in pipeline " + std::to_string(pipeline) + ", but that microbatch runs in pipeline " +
+         std::to_string(microbatch % pipelines) + ": of " + std::to_string(pipelines) + " pipelines, number k mod " +
+         std::to_string(pipelines) + " runs microbatch k";
+}
+
 /// Checks one action on its own. If the plan does not run it on that device, returns a sentence that says why.
 std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Action& action) {
   const std::string work = work_name(action.kind, action.microbatch, action.stage);
@@ -71,6 +79,10 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
   if (action.microbatch >= judge.plan.microbatches) {
     return judge.name(device) + " has the " + work + ", but the plan has only " +
            counted(judge.plan.microbatches, "microbatch") + ", counted from 0";
+  }
+  const std::int64_t pipeline = judge.stage(action.stage).pipeline;
+  if (action.microbatch % judge.replicas.pipelines() != pipeline) {
+    return judge.name(device) + " has the " + work + another_pipeline(judge, action.microbatch, pipeline);
   }
   if (!judge.replicas.runs(replica->second.id, action.microbatch)) {
     return judge.name(device) + " has the " + work + ", but that microbatch runs on " +
@@ -245,6 +257,8 @@ void refuse_marks(Judge& judge) {
 
 /// Checks that a channel lists each transfer at most once, and a strict channel all of them.
 void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std::string& name) {
+  const std::int64_t pipelines = judge.replicas.pipelines();
+  const std::int64_t pipeline = judge.stage(channel.boundaries.front().from).pipeline;
   std::array<std::map<std::uint32_t, int>, 2> listed;
   for (const ChannelAction& action : channel.actions) {
     std::string what = name + " lists the ";
@@ -253,18 +267,21 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
     if (action.microbatch >= judge.plan.microbatches) {
       what += ", but the plan has only " + counted(judge.plan.microbatches, "microbatch") + ", counted from 0";
       judge.sentences.push_back(std::move(what));
+    } else if (action.microbatch % pipelines != pipeline) {
+      judge.sentences.push_back(what + another_pipeline(judge, action.microbatch, pipeline));
     } else if (++listed.at(action.gradient ? 1 : 0)[action.microbatch] == 2) {
       judge.sentences.push_back(what + " more than once");
     }
   }
   if (channel.discipline == Discipline::Ready) return;
   for (std::size_t gradient = 0; gradient < 2; ++gradient) {
-    const auto missing = judge.plan.microbatches - static_cast<std::int64_t>(listed.at(gradient).size());
+    const std::int64_t wanted = turns_taken(pipeline, pipelines, judge.plan.microbatches);
+    const auto missing = wanted - static_cast<std::int64_t>(listed.at(gradient).size());
     if (missing == 0) continue;
-    std::uint32_t first = 0;
+    std::int64_t first = pipeline;
     for (const auto& [microbatch, count] : listed.at(gradient)) {
       if (microbatch != first) break;
-      ++first;
+      first += pipelines;
     }
     judge.sentences.push_back(name + " lacks the " + (gradient == 1 ? "gradient" : "activation") + " of microbatch " +
                               std::to_string(first) +

@@ -55,13 +55,14 @@ class Rounds {
   }
 
  private:
-  /// Asynchronous replicas of the same layers wait for one another after each microbatch. If they run different numbers
-  /// of microbatches, no order lets all of them finish; such plans are refused earlier.
+  /// Asynchronous replicas of the same layers wait for one another after each microbatch. Unless they take as many
+  /// turns, no order lets all of them finish; such plans are refused earlier.
   void make_rings() {
     ended_.resize(replicas_.rings().size());
     for (const Progress& worker : workers_) {
-      std::vector<std::size_t>& ended = ended_[replicas_.ring_of(worker.stage)];
-      ended.resize(std::max(ended.size(), static_cast<std::size_t>(worker.count)));
+      for (std::size_t ring : replicas_.rings_of(worker.stage)) {
+        ended_[ring].resize(std::max(ended_[ring].size(), static_cast<std::size_t>(worker.count)));
+      }
     }
   }
 
@@ -95,8 +96,10 @@ class Rounds {
     if (worker.backwards >= worker.forwards) return false;
     if (!are_done(worker.stage.value() + std::size_t{1}, plan_.stages.size(), worker, true)) return false;
     if (ended_.empty() || worker.backwards == 0) return true;
-    const std::size_t ring = replicas_.ring_of(worker.stage);
-    return ended_[ring][static_cast<std::size_t>(worker.backwards - 1)] == replicas_.rings()[ring].size();
+    const auto before = static_cast<std::size_t>(worker.backwards - 1);
+    return std::ranges::all_of(replicas_.rings_of(worker.stage), [&](std::size_t ring) {
+      return ended_[ring][before] == replicas_.rings()[ring].members.size();
+    });
   }
 
   void choose(const std::vector<ReplicaId>& workers, std::vector<std::pair<ReplicaId, bool>>& chosen) const {
@@ -126,7 +129,9 @@ class Rounds {
     action.stage = worker.stage;
     action.microbatch = next_of(worker, backward);
     std::int64_t& done = backward ? worker.backwards : worker.forwards;
-    if (backward && !ended_.empty()) ++ended_[replicas_.ring_of(worker.stage)][static_cast<std::size_t>(done)];
+    if (backward && !ended_.empty()) {
+      for (std::size_t ring : replicas_.rings_of(worker.stage)) ++ended_[ring][static_cast<std::size_t>(done)];
+    }
     ++done;
     schedule_.devices[worker.order].actions.push_back(action);
   }

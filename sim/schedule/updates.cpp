@@ -3,7 +3,6 @@
 #include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
-#include <span>
 
 namespace stagecraft {
 namespace {
@@ -11,13 +10,11 @@ namespace {
 StageUpdates asynchronous_updates(const ScheduleProgram& program, StageId stage) {
   const Plan& plan = program.kept->plan;
   const Replicas& replicas = program.kept->replicas;
-  const std::span<const ReplicaId> own = replicas.of(stage);
-  const std::size_t members = replicas.rings()[replicas.ring_of(stage)].size();
-  const auto stages_alike = static_cast<std::int64_t>(members / own.size());  // in further pipelines
-  const std::int64_t in_round = replicas[own.front()].turns * stages_alike;   // microbatches
+  const std::int64_t in_round = replicas[replicas.of(stage).front()].turns;  // microbatches
+  const bool reduces = replicas.rings()[replicas.rings_of(stage).front()].members.size() > 1;
   // Of the microbatches in flight at a forward, all but its own have their backwards between it and its own backward,
   // and so has the round whose all-reduce is under way.
-  const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (members > 1 ? 1 : 0);
+  const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (reduces ? 1 : 0);
   const std::int64_t apart = plan.rounds_per_update;
   return {plan.microbatch_size * in_round * apart, (rounds + apart - 1) / apart};
 }

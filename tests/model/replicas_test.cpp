@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace stagecraft {
 namespace {
 
@@ -26,6 +30,21 @@ Plan plan() {
   plan.stages[1].replicas = {DeviceId(0), DeviceId(3)};
   plan.stages[1].replication = Replication::Split;
   return plan;
+}
+
+/// Adds the stages as the second pipeline of the plan.
+void add_pipeline(Plan& plan, const Plan& second) {
+  for (Stage stage : second.stages) {
+    stage.pipeline = 1;
+    plan.stages.push_back(std::move(stage));
+  }
+}
+
+using Members = std::vector<std::vector<ReplicaId>>;
+Members members(const Replicas& replicas) {
+  Members result;
+  for (const GradientRing& ring : replicas.rings()) result.push_back(ring.members);
+  return result;
 }
 
 }  // namespace
@@ -67,13 +86,60 @@ TEST_CASE("replicas: who shares a device") {
 
 TEST_CASE("replicas: the ring has an order of its own, and joins pipelines that hold the same layers") {
   Plan both = plan();
-  CHECK(Replicas(both).rings() == std::vector<std::vector<ReplicaId>>{ids({1, 2, 0}), ids({3, 4})});
-  both.stages.push_back(both.stages[0]);
-  both.stages[2].pipeline = 1;
+  CHECK(members(Replicas(both)) == Members{ids({1, 2, 0}), ids({3, 4})});
+  add_pipeline(both, plan());
   both.stages[2].ring.clear();
   const Replicas replicas(both);
-  CHECK(replicas.rings() == std::vector<std::vector<ReplicaId>>{ids({1, 2, 0, 5, 6, 7}), ids({3, 4})});
-  CHECK(replicas.ring_of(StageId(2)) == 0);
+  CHECK(members(replicas) == Members{ids({1, 2, 0, 5, 6, 7}), ids({3, 4, 8, 9})});
+  CHECK(replicas.rings_of(StageId(2)) == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("replicas: pipelines take microbatches in turn, and the replicas of their stages those of their pipeline") {
+  Plan both = plan();
+  add_pipeline(both, plan());
+  both.stages[2].replicas.pop_back();  // two replicas that alternate, not three
+  both.stages[2].ring.clear();
+  const Replicas replicas(both);
+  CHECK(replicas.pipelines() == 2);
+  CHECK(replicas.round() == 12);
+  CHECK(replicas.all_runners(0) == 3);
+  for (std::uint32_t microbatch = 0; microbatch < 24; ++microbatch) {
+    CAPTURE(microbatch);
+    const bool first = microbatch % 2 == 0;
+    const int within = static_cast<int>(microbatch / 2);
+    CHECK(listed(replicas.runners(StageId(0), microbatch)) == (first ? ids({within % 3}) : ids({})));
+    CHECK(listed(replicas.runners(StageId(1), microbatch)) == (first ? ids({3, 4}) : ids({})));
+    CHECK(listed(replicas.runners(StageId(2), microbatch)) == (first ? ids({}) : ids({5 + within % 2})));
+    CHECK(listed(replicas.runners(StageId(3), microbatch)) == (first ? ids({}) : ids({7, 8})));
+    for (ReplicaId replica : replicas.all()) {
+      const auto runners = listed(replicas.runners(replicas[replica].stage, microbatch));
+      const bool runs = std::ranges::find(runners, replica) != runners.end();
+      CHECK(replicas.runs(replica, microbatch) == runs);
+      if (!runs) continue;
+      CHECK(replicas.microbatch(replica, replicas.local(replica, microbatch)) == microbatch);
+      CHECK(replicas.local(replica, microbatch) == replicas.count(replica, microbatch));
+    }
+  }
+  CHECK_FALSE(replicas.share_a_microbatch(ReplicaId(0), ReplicaId(5)));
+  CHECK(replicas.share_a_microbatch(ReplicaId(5), ReplicaId(8)));
+}
+
+TEST_CASE("replicas: pipelines that cut the layers differently have a ring for each layer's holders") {
+  Plan both;
+  both.stages.resize(4);
+  both.stages[0].layers = {LayerId(0)};
+  both.stages[1].layers = {LayerId(1), LayerId(2)};
+  both.stages[2].layers = {LayerId(0), LayerId(1)};
+  both.stages[3].layers = {LayerId(2)};
+  for (std::size_t s = 0; s < 4; ++s) both.stages[s].replicas = {DeviceId(s)};
+  both.stages[2].pipeline = both.stages[3].pipeline = 1;
+  const Replicas replicas(both);
+  CHECK(members(replicas) == Members{ids({0, 2}), ids({1, 2}), ids({1, 3})});
+  for (std::size_t ring = 0; ring < 3; ++ring) CHECK(replicas.rings()[ring].layers == std::vector{LayerId(ring)});
+  CHECK(replicas.rings_of(StageId(0)) == std::vector<std::size_t>{0});
+  CHECK(replicas.rings_of(StageId(1)) == std::vector<std::size_t>{1, 2});
+  CHECK(replicas.rings_of(StageId(2)) == std::vector<std::size_t>{0, 1});
+  CHECK(replicas.rings_of(StageId(3)) == std::vector<std::size_t>{2});
 }
 
 TEST_CASE("replicas: two alternating stages exchange what some microbatch takes through both") {

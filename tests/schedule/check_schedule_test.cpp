@@ -63,6 +63,42 @@ TEST_CASE("check schedule: what stands in the wrong place or twice") {
         Sentences{"gpu0 has the backward of microbatch 1 of stage 0 both whole and in halves"});
 }
 
+TEST_CASE("check schedule: each of two pipelines has microbatches of its own") {
+  const Platform platform = pairwise(2);
+  Plan plan = straight(2, 3, "literal");  // stage 1, the same layer, is the second pipeline
+  plan.stages[1].layers = plan.stages[0].layers;
+  plan.stages[1].pipeline = 1;
+  const auto judged = [&](const std::string& body) {
+    return check_schedule(chain(1, 1, 2), platform, plan, orders(body, platform));
+  };
+  CHECK(judged("devices: {gpu0: [F0.0, B0.0, F0.2, B0.2], gpu1: [F1.1, B1.1]}") == Sentences{});
+  CHECK(judged("devices: {gpu0: [F0.0, B0.0, F0.2, B0.2], gpu1: [F1.1, B1.1, F1.2]}") ==
+        Sentences{"gpu1 has the forward of microbatch 2 of stage 1 in pipeline 1, but that microbatch runs in pipeline "
+                  "0: of 2 pipelines, number k mod 2 runs microbatch k"});
+  CHECK(judged("devices: {gpu0: [F0.0, B0.0], gpu1: [F1.1, B1.1]}") ==
+        Sentences{"gpu0 lacks the forward and the backward of microbatch 2 of stage 0"});
+}
+
+TEST_CASE("check schedule: a channel lists the microbatches of its pipeline") {
+  const Platform platform = pairwise(4);
+  Plan plan = straight(4, 3, "literal");  // two pipelines of two stages
+  for (std::size_t s = 2; s < 4; ++s) {
+    plan.stages[s].layers = plan.stages[s - 2].layers;
+    plan.stages[s].pipeline = 1;
+  }
+  const auto judged = [&](const std::string& channel) {
+    const std::string devices =
+        "devices: {gpu0: [F0.0, B0.0, F0.2, B0.2], gpu1: [F1.0, B1.0, F1.2, B1.2], gpu2: [F2.1, B2.1], "
+        "gpu3: [F3.1, B3.1]}\n";
+    return check_schedule(chain(2, 1, 2), platform, plan, orders(devices + "channels: {" + channel + "}", platform));
+  };
+  CHECK(judged("0->1: [A0, G0, A2, G2], 2->3: [A1, G1]") == Sentences{});
+  CHECK(judged("0->1: [A0, G0, G2]") == Sentences{"channel 0->1 lacks the activation of microbatch 2"});
+  CHECK(judged("2->3: [A1, G1, A2]") ==
+        Sentences{"channel 2->3 lists the activation of microbatch 2 in pipeline 1, but that microbatch runs in "
+                  "pipeline 0: of 2 pipelines, number k mod 2 runs microbatch k"});
+}
+
 TEST_CASE("check schedule: what is lacking") {
   const std::string rest = ", gpu1: [F1.0, B1.0, F1.1, B1.1]}";
   CHECK(judge("devices: {gpu0: [F0.0..1, B0.0]" + rest) ==

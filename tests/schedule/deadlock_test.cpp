@@ -39,6 +39,15 @@ void add_pipeline(std::mt19937& random, std::uint32_t pipeline, Plan& plan) {
   }
 }
 
+/// Gives all stages whose replicas alternate as many of them.
+void equal_rounds(std::mt19937& random, Plan& plan) {
+  const auto replicas = static_cast<std::size_t>(draw(random, 1, 3));
+  for (Stage& stage : plan.stages) {
+    stage.replication = replicas == 1 ? Replication::Split : Replication::RoundRobin;
+    if (replicas > 1) stage.replicas.resize(replicas);
+  }
+}
+
 void place(std::mt19937& random, bool share, Plan& plan) {
   std::vector<DeviceId> devices;
   for (std::size_t i = 0; i < kDevices; ++i) devices.emplace_back(i);
@@ -59,6 +68,7 @@ Plan random_plan(std::uint32_t seed, const std::string& schedule, bool share, st
   plan.schedule.name = schedule;
   plan.microbatch_size = 64;
   for (std::uint32_t pipeline = 0; pipeline < pipelines; ++pipeline) add_pipeline(random, pipeline, plan);
+  if (pipelines > 1 && draw(random, 0, 1) == 0) equal_rounds(random, plan);
   place(random, share, plan);
   plan.microbatches = draw(random, 1, 30);
   const bool is_measured = schedule == "pipedream" && testing::refusal_of(plan).empty();
@@ -83,11 +93,12 @@ bool deadlocks(const Plan& plan) {
 
 bool is_refused(const Plan& plan) { return !testing::refusal_of(plan).empty(); }
 
-/// Whether stages of the same layers have replicas that run different numbers of microbatches.
+/// Whether replicas of the same layers take different numbers of turns.
 bool has_unequal_rounds(const Plan& plan) {
   const Replicas replicas(plan);
-  return std::ranges::any_of(replicas.rings(), [&](const std::vector<ReplicaId>& ring) {
-    return std::ranges::any_of(ring, [&](ReplicaId id) { return replicas[id].turns != replicas[ring.front()].turns; });
+  return std::ranges::any_of(replicas.rings(), [&](const GradientRing& ring) {
+    const std::int64_t turns = replicas[ring.members.front()].turns;
+    return std::ranges::any_of(ring.members, [&](ReplicaId id) { return replicas[id].turns != turns; });
   });
 }
 

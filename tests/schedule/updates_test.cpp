@@ -131,7 +131,7 @@ TEST_CASE("updates: R rounds give one all-reduce and one optimizer step, 100 pla
     const Replicas replicas(random.plan);
     for (ReplicaId id : replicas.all()) {
       const PlaceId place = random.platform.place(replicas[id].device);
-      const bool reduces = replicas.rings()[replicas.ring_of(replicas[id].stage)].size() > 1;
+      const bool reduces = replicas.of(replicas[id].stage).size() > 1;
       const std::int64_t backwards = replicas.count(id, 360);
       CHECK(count[{place, OpKind::AllReduce}] == (reduces ? backwards / rounds : 0));
       Bytes parameters;

@@ -17,10 +17,7 @@ CappedRun::CappedRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const
   crossings_from_.resize(stages);
   crossings_to_.resize(stages);
   std::vector<Inputs> untouched(stages, Inputs{0, 1, {}, {}});  // a backward waits for its own forward
-  const auto senders = [&](StageId stage) {
-    return static_cast<std::uint32_t>(replicas.of(stage).size()) /
-           static_cast<std::uint32_t>(replicas[replicas.of(stage).front()].turns);
-  };
+  const auto senders = [&](StageId stage) { return static_cast<std::uint32_t>(replicas.runners_of_each(stage)); };
   for (std::size_t i = 0; i < work_->crossings.size(); ++i) {
     const auto& [from, to, times] = work_->crossings[i];
     crossings_from_[from.value()].push_back(i);
@@ -101,9 +98,11 @@ bool CappedRun::is_ready(ReplicaId id, bool backward, Seconds now) {
   if (!backward) return known.missing_forward == 0 && known.forward <= now;
   if (known.missing_backward > 0 || known.backward > now) return false;
   if (rounds_.empty() || worker.backwards == 0) return true;
-  const std::size_t ring = kept_->replicas.ring_of(worker.stage);
   const auto before = static_cast<std::size_t>(worker.backwards - 1);
-  return rounds_[ring][before].ended == kept_->replicas.rings()[ring].size() && rounds_[ring][before].end <= now;
+  return std::ranges::all_of(kept_->replicas.rings_of(worker.stage), [&](std::size_t ring) {
+    const Round& round = rounds_[ring][before];
+    return round.ended == kept_->replicas.rings()[ring].members.size() && round.end <= now;
+  });
 }
 
 CappedRun::Inputs& CappedRun::inputs(Worker& worker, std::int64_t local) {
@@ -160,13 +159,15 @@ void CappedRun::arrive(ReplicaId id, std::uint32_t microbatch, bool backward, Se
 }
 
 void CappedRun::end_round(ReplicaId id, std::int64_t local, Seconds end) {
-  const std::size_t ring = kept_->replicas.ring_of(workers_[id].stage);
-  std::vector<Round>& rounds = rounds_[ring];
   const auto at = static_cast<std::size_t>(local);
-  if (rounds.size() <= at) rounds.resize(at + 1);
-  rounds[at].end = std::max(rounds[at].end, end);
-  if (++rounds[at].ended < kept_->replicas.rings()[ring].size()) return;
-  for (ReplicaId member : kept_->replicas.rings()[ring]) wake(member, rounds[at].end);
+  for (std::size_t ring : kept_->replicas.rings_of(workers_[id].stage)) {
+    std::vector<Round>& rounds = rounds_[ring];
+    if (rounds.size() <= at) rounds.resize(at + 1);
+    rounds[at].end = std::max(rounds[at].end, end);
+    const std::vector<ReplicaId>& members = kept_->replicas.rings()[ring].members;
+    if (++rounds[at].ended < members.size()) continue;
+    for (ReplicaId member : members) wake(member, rounds[at].end);
+  }
 }
 
 }  // namespace stagecraft

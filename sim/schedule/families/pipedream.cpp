@@ -11,20 +11,25 @@ extern const ScheduleFamily family_pipedream;
 
 namespace {
 
-/// Stages with the same layers all-reduce together, and a round is complete only when every replica has run a
-/// microbatch in it. If some replicas run fewer microbatches, the others wait for them forever.
+/// Stages that hold a layer in several pipelines reduce its gradients together, and a round is complete only when every
+/// replica has run a microbatch in it. If some replicas run fewer microbatches, the others wait for them forever.
 ScheduleRefusals round_refusals(const PlanContext& context) {
   const Replicas& replicas = context.replicas;
-  for (StageId id : indices<StageId>(context.plan.stages.size())) {
-    const Replica& own = replicas[replicas.of(id).front()];
-    const Replica& first = replicas[replicas.rings()[replicas.ring_of(id)].front()];
-    if (own.turns == first.turns) continue;
-    return {{"pipedream runs an all-reduce after each round, in which every replica runs one microbatch; stages " +
-                 std::to_string(first.stage.value()) + " and " + std::to_string(id.value()) +
-                 " hold the same layers, but " + std::to_string(first.turns) + " and " + std::to_string(own.turns) +
-                 " of their replicas take microbatches in turn: use the same number, or divide microbatches on both " +
-                 "(replication: split)",
-             ""}};
+  const auto alternating = [&](StageId stage) {
+    return std::to_string(alternating_replicas(context.plan.stages[stage.value()]));
+  };
+  for (const GradientRing& ring : replicas.rings()) {
+    const Replica& first = replicas[ring.members.front()];
+    for (ReplicaId member : ring.members) {
+      const Replica& own = replicas[member];
+      if (own.turns == first.turns) continue;
+      return {{"pipedream runs an all-reduce after each round, in which every replica runs one microbatch; stages " +
+                   std::to_string(first.stage.value()) + " and " + std::to_string(own.stage.value()) +
+                   " hold the same layers, but " + alternating(first.stage) + " and " + alternating(own.stage) +
+                   " of their replicas take microbatches in turn: use the same number, or divide microbatches on " +
+                   "both (replication: split)",
+               ""}};
+    }
   }
   return {};
 }

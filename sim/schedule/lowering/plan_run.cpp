@@ -70,7 +70,8 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
   if (!compute_.lower(device, position)) return false;
   if (const auto& ended = compute_.ended()) {
     if (!task_.program.synchronous) {
-      marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, shape_.runners_of_a_microbatch());
+      const std::size_t runners = shape_.replicas().all_runners(ended->microbatch);
+      marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, runners);
     }
     synchronise_.note_backward(*ended, !has_segments());
   }

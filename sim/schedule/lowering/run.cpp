@@ -98,7 +98,7 @@ std::size_t Run::window_size() const {
 /// runs it, and a transfer after each. Planners evaluate many of them. 0 for a larger run, whose windows grow:
 /// measured, megabytes at once cost more than they save.
 std::size_t Run::expected_operations() const {
-  const std::size_t a_microbatch = 4 * current_->shape().runners_of_a_microbatch();
+  const std::size_t a_microbatch = 4 * current_->shape().replicas().all_runners(0);
   const auto left = static_cast<std::size_t>(microbatches_) * a_microbatch;
   return left < kSmall ? left + a_microbatch : 0;
 }

@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -17,30 +18,8 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
       replicas_(kept_->replicas),
       network_(network),
       boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)) {
-  for (StageId stage : indices<StageId>(plan_.stages.size())) {
-    const Stage& planned = plan_.stages[stage.value()];
-    const StageProgram whole = stage_program(graph, planned);
-    const bool is_alone = replicas_.rings()[replicas_.ring_of(stage)].size() == 1;
-    buckets_.push_back(is_alone ? std::vector<GradientBucket>{}
-                                : gradient_buckets(graph, planned.layers, plan_.training.bucket()));
-    std::optional<StageProgram> in_buckets;
-    if (plan_.training.bucket() > Bytes(0) && !buckets_.back().empty()) {
-      in_buckets = stage_program(graph, planned, buckets_.back());
-    }
-    for (ReplicaId id : replicas_.of(stage)) {
-      const Replica& replica = replicas_[id];
-      WorkerShape worker;
-      worker.place = platform.place(replica.device);
-      const double factor = require_time_factor(platform, graph.device_kind, replica.device);
-      worker.program = scaled(whole, factor, replica.share);
-      if (in_buckets) worker.in_buckets = scaled(*in_buckets, factor, replica.share).backward;
-      worker.update = update_time(platform.kind(replica.device), plan_.training, whole.parameters);
-      worker.count = replicas_.count(id, plan_.microbatches);
-      workers_.push_back(std::move(worker));
-      device_index_.push_back(device_index(replica.device));
-    }
-    runners_of_a_microbatch_ += replicas_.runners(stage, 0).size();
-  }
+  make_buckets();
+  for (StageId stage : indices<StageId>(plan_.stages.size())) make_workers(stage);
   for (DeviceId device : replicas_.devices()) {
     const std::span<const ReplicaId> on = replicas_.on(device);
     on_device_.emplace_back(on.begin(), on.end());
@@ -53,6 +32,48 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
   if (!is_analytic()) check_connected();
 }
 
+void RunShape::make_buckets() {
+  for (const GradientRing& ring : replicas_.rings()) {
+    const bool is_alone = ring.members.size() == 1;
+    buckets_.push_back(is_alone ? std::vector<GradientBucket>{}
+                                : gradient_buckets(graph_, ring.layers, plan_.training.bucket()));
+  }
+  for (StageId stage : indices<StageId>(plan_.stages.size())) {
+    std::vector<RingBucket>& completed = stage_buckets_.emplace_back();
+    for (std::size_t ring : replicas_.rings_of(stage)) {
+      for (std::size_t k = 0; k < buckets_[ring].size(); ++k) completed.push_back({ring, k});
+    }
+    if (replicas_.rings_of(stage).size() == 1) continue;
+    const std::vector<LayerId>& layers = plan_.stages[stage.value()].layers;
+    std::ranges::sort(completed, std::greater<>(), [&](const RingBucket& each) {
+      return std::ranges::find(layers, buckets_[each.ring][each.bucket].completed_by);
+    });
+  }
+}
+
+void RunShape::make_workers(StageId stage) {
+  const Stage& planned = plan_.stages[stage.value()];
+  const StageProgram whole = stage_program(graph_, planned);
+  std::optional<StageProgram> in_buckets;
+  if (plan_.training.bucket() > Bytes(0) && !buckets(stage).empty()) {
+    std::vector<GradientBucket> completed;
+    for (const auto& [ring, bucket] : buckets(stage)) completed.push_back(buckets_[ring][bucket]);
+    in_buckets = stage_program(graph_, planned, completed);
+  }
+  for (ReplicaId id : replicas_.of(stage)) {
+    const Replica& replica = replicas_[id];
+    WorkerShape worker;
+    worker.place = platform_.place(replica.device);
+    const double factor = require_time_factor(platform_, graph_.device_kind, replica.device);
+    worker.program = scaled(whole, factor, replica.share);
+    if (in_buckets) worker.in_buckets = scaled(*in_buckets, factor, replica.share).backward;
+    worker.update = update_time(platform_.kind(replica.device), plan_.training, whole.parameters);
+    worker.count = replicas_.count(id, plan_.microbatches);
+    workers_.push_back(std::move(worker));
+    device_index_.push_back(device_index(replica.device));
+  }
+}
+
 void RunShape::connect(std::size_t boundary, bool gradient) {
   const Boundary& ends = boundaries_[boundary];
   const StageId from = gradient ? ends.to : ends.from;
@@ -60,7 +81,7 @@ void RunShape::connect(std::size_t boundary, bool gradient) {
   for (ReplicaId sender : replicas_.of(from)) {
     const Share& own = replicas_[sender].share;
     std::vector<Target>& targets = gradient ? workers_[sender].backward_targets : workers_[sender].forward_targets;
-    if (replicas_[replicas_.of(to).front()].turns > 1) {  // whole microbatches: one receiver gets all of the sender's
+    if (replicas_.alternate(to)) {  // whole microbatches: one receiver gets all of the sender's
       targets.push_back({boundary, to, ReplicaId::none(), flow_share(own, Share{}) * ends.bytes});
       continue;
     }
@@ -92,7 +113,8 @@ void RunShape::count_inputs() {
     for (ReplicaId id : replicas_.of(target.stage)) add(id);
   };
   for (ReplicaId sender : replicas_.all()) {
-    if (replicas_[sender].turns > 1 && replicas_[sender].turn > 0) continue;
+    const StageId stage = replicas_[sender].stage;
+    if (replicas_.alternate(stage) && sender != replicas_.of(stage).front()) continue;
     for (const Target& target : workers_[sender].forward_targets) count(target, false);
     for (const Target& target : workers_[sender].backward_targets) count(target, true);
   }
@@ -126,9 +148,10 @@ std::size_t RunShape::device_index(DeviceId device) const {
 std::size_t RunShape::flows_over(std::size_t boundary) const {
   if (is_analytic()) return 1;
   std::size_t flows = 0;
-  for (ReplicaId sender : replicas_.of(boundaries_[boundary].from)) {
-    const bool alternates = replicas_[sender].turns > 1;
-    if (alternates && replicas_[sender].turn > 0) continue;
+  const StageId from = boundaries_[boundary].from;
+  const bool alternates = replicas_.alternate(from);
+  for (ReplicaId sender : replicas_.of(from)) {
+    if (alternates && sender != replicas_.of(from).front()) continue;
     for (const Target& target : workers_[sender].forward_targets) {
       if (target.boundary != boundary) continue;
       const bool takes_turns = alternates || target.replica.is_none();

@@ -39,6 +39,12 @@ struct WorkerShape {
   }
 };
 
+/// A bucket of a ring's gradients.
+struct RingBucket {
+  std::size_t ring = 0;    ///< position in `Replicas::rings`
+  std::size_t bucket = 0;  ///< position among the ring's buckets
+};
+
 /// A plan as lowering sees it: which replica runs which stage on which device, and which tensors go from where to
 /// where. It does not change while the plan runs.
 class RunShape {
@@ -54,8 +60,10 @@ class RunShape {
   [[nodiscard]] const Replicas& replicas() const { return replicas_; }
   [[nodiscard]] bool is_analytic() const { return network_ == NetworkModel::Analytic; }
   [[nodiscard]] const std::vector<Boundary>& boundaries() const { return boundaries_; }
-  /// The buckets in which the stage's gradients are exchanged with other replicas.
-  [[nodiscard]] const std::vector<GradientBucket>& buckets(StageId stage) const { return buckets_[stage.value()]; }
+  /// The buckets in which a ring, by its position in `Replicas::rings`, exchanges gradients.
+  [[nodiscard]] const std::vector<GradientBucket>& buckets(std::size_t ring) const { return buckets_[ring]; }
+  /// The buckets of all rings of the stage, in the order in which its backward completes them.
+  [[nodiscard]] const std::vector<RingBucket>& buckets(StageId stage) const { return stage_buckets_[stage.value()]; }
   [[nodiscard]] const WorkerShape& operator[](ReplicaId replica) const { return workers_[replica]; }
 
   /// Number of transfers that carry one microbatch over the boundary in one direction.
@@ -72,10 +80,10 @@ class RunShape {
     STAGECRAFT_CHECK(replicas_[replicas[i]].stage == stage, "orders give a device work of its own stages");
     return replicas[i];
   }
-  /// Number of replicas that run a given microbatch, summed over the stages.
-  [[nodiscard]] std::size_t runners_of_a_microbatch() const { return runners_of_a_microbatch_; }
 
  private:
+  void make_buckets();
+  void make_workers(StageId stage);
   void connect(std::size_t boundary, bool gradient);
   void count_inputs();
   void check_connected() const;
@@ -87,11 +95,11 @@ class RunShape {
   const Replicas& replicas_;
   NetworkModel network_;
   std::vector<Boundary> boundaries_;
-  std::vector<std::vector<GradientBucket>> buckets_;  ///< by stage
+  std::vector<std::vector<GradientBucket>> buckets_;    ///< by ring
+  std::vector<std::vector<RingBucket>> stage_buckets_;  ///< by stage
   IndexVector<ReplicaId, WorkerShape> workers_;
   IndexVector<ReplicaId, std::size_t> device_index_;
   std::vector<std::vector<ReplicaId>> on_device_;
-  std::size_t runners_of_a_microbatch_ = 0;
 };
 
 }  // namespace stagecraft

@@ -4,13 +4,22 @@
 #include <utility>
 
 namespace stagecraft {
+namespace {
+
+/// What completes a bucket of gradients, which is the k-th that the backward completes.
+OpId completion(const EndedBackward& ended, std::size_t k) {
+  return ended.completes.empty() ? ended.op : ended.completes[k];
+}
+
+}  // namespace
 
 Synchronise::Synchronise(LoweringState& state, bool synchronous)
     : state_(state), synchronous_(synchronous), rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
-  for (const std::vector<ReplicaId>& members : state.replicas().rings()) {
-    const auto number = static_cast<std::uint16_t>(rings_.size());
-    rings_.push_back({RingAllReduce(state, {members, state.shape.buckets(stage_of(members.front())), number}), 0, {}});
+  for (const GradientRing& ring : state.replicas().rings()) {
+    const std::size_t number = rings_.size();
+    const AllReduceRing reduced{ring.members, state.shape.buckets(number), static_cast<std::uint16_t>(number)};
+    rings_.push_back({.all_reduce = RingAllReduce(state, reduced), .rounds = {}});
   }
 }
 
@@ -25,8 +34,11 @@ void Synchronise::take(const Schedule& schedule) {
 }
 
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
-  if (synchronous_ || ring_of(replica).all_reduce.buckets() == 0) return true;
-  return workers_[replica].synchronised_rounds >= index / rounds_per_update_ * rounds_per_update_;
+  if (synchronous_) return true;
+  const std::int64_t before = index / rounds_per_update_ * rounds_per_update_;
+  return std::ranges::all_of(rings_of(replica), [&](std::size_t ring) {
+    return rings_[ring].all_reduce.buckets() == 0 || rings_[ring].synchronised_rounds >= before;
+  });
 }
 
 const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
@@ -48,30 +60,27 @@ bool Synchronise::may_complete_gradients(ReplicaId replica) const {
 
 void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment) {
   Worker& worker = workers_[ended.replica];
-  Ring& ring = ring_of(ended.replica);
-  note_last(ended, ring.all_reduce.buckets());
+  note_last(ended);
   ++worker.backwards;
   if (!synchronous_) {
     if (!updates_after(worker.backwards)) return;
-    if (ring.all_reduce.buckets() > 0) {
-      note_round(ring, state_.replicas().local(ended.replica, ended.microbatch), ended);
-    } else if (has_update(ended.replica)) {
-      append_update(ended.replica, {});
+    if (!exchanges(ended.replica)) {
+      if (has_update(ended.replica)) append_update(ended.replica, {});
+      return;
+    }
+    const std::int64_t round = state_.replicas().local(ended.replica, ended.microbatch);
+    for (std::size_t ring : rings_of(ended.replica)) {
+      if (rings_[ring].all_reduce.buckets() > 0) note_round(ring, round, ended);
     }
     return;
   }
   if (worker.backwards < worker.due || !is_last_segment) return;
-  if (++ring.arrived == ring.all_reduce.members().size()) reduce_iteration(ring);
-}
-
-/// Makes each bucket wait for what completes it in the backward.
-void Synchronise::complete(const EndedBackward& ended, ByBucket& buckets) {
-  for (std::size_t k = 0; k < buckets.size(); ++k) {
-    buckets[k].push_back(ended.completes.empty() ? ended.op : ended.completes[k]);
+  for (std::size_t ring : rings_of(ended.replica)) {
+    if (++rings_[ring].arrived == rings_[ring].all_reduce.members().size()) reduce_iteration(ring);
   }
 }
 
-void Synchronise::note_last(const EndedBackward& ended, std::size_t buckets) {
+void Synchronise::note_last(const EndedBackward& ended) {
   Worker& worker = workers_[ended.replica];
   if (!synchronous_ || !state_.is_on_ready_lane(ended.replica)) {
     worker.last_backwards.clear();
@@ -79,17 +88,21 @@ void Synchronise::note_last(const EndedBackward& ended, std::size_t buckets) {
   }
   worker.last_backwards.push_back(ended.op);
   if (!synchronous_ || !may_complete_gradients(ended.replica)) return;
-  worker.completed.resize(buckets);
-  complete(ended, worker.completed);
+  worker.completed.resize(state_.shape.buckets(stage_of(ended.replica)).size());
+  for (std::size_t k = 0; k < worker.completed.size(); ++k) worker.completed[k].push_back(completion(ended, k));
 }
 
 /// Appends the all-reduce of a flushed iteration, after the last backward of every replica that had one.
-void Synchronise::reduce_iteration(Ring& ring) {
+void Synchronise::reduce_iteration(std::size_t number) {
+  Ring& ring = rings_[number];
   ByBucket completed(ring.all_reduce.buckets());
   for (ReplicaId member : ring.all_reduce.members()) {
     const ByBucket& own = workers_[member].completed;
+    const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(member));
     for (std::size_t k = 0; k < own.size(); ++k) {
-      completed[k].insert(completed[k].end(), own[k].begin(), own[k].end());
+      if (buckets[k].ring != number) continue;
+      std::vector<OpId>& ops = completed[buckets[k].bucket];
+      ops.insert(ops.end(), own[k].begin(), own[k].end());
     }
   }
   ring.arrived = ring.all_reduce.members().size();
@@ -98,27 +111,36 @@ void Synchronise::reduce_iteration(Ring& ring) {
 
 /// Asynchronous: collects the backwards of a round before an update, and appends the all-reduce when every member has
 /// had its own.
-void Synchronise::note_round(Ring& ring, std::int64_t number, const EndedBackward& ended) {
+void Synchronise::note_round(std::size_t of_ring, std::int64_t number, const EndedBackward& ended) {
+  Ring& ring = rings_[of_ring];
   Round& round = ring.rounds[number];
   round.completed.resize(ring.all_reduce.buckets());
-  complete(ended, round.completed);
+  const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(ended.replica));
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    if (buckets[k].ring == of_ring) round.completed[buckets[k].bucket].push_back(completion(ended, k));
+  }
   const std::vector<ReplicaId>& members = ring.all_reduce.members();
   if (++round.arrived < members.size()) return;
   ByBucket completed = std::move(round.completed);
   ring.rounds.erase(number);
+  ring.synchronised_rounds += rounds_per_update_;
   all_reduce(ring, std::move(completed), state_.number(number * state_.replicas()[members.front()].turns));
-  for (ReplicaId member : members) workers_[member].synchronised_rounds += rounds_per_update_;
 }
 
 /// Appends the all-reduces of all buckets, one after the other.
 void Synchronise::all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch) {
-  OpId end;
+  if (completed.empty()) return;
   for (std::size_t k = 0; k < completed.size(); ++k) {
-    if (k > 0) completed[k].push_back(end);
-    end = ring.all_reduce.append(k, completed[k], first_microbatch);
+    if (k > 0) completed[k].push_back(ring.end);
+    ring.end = ring.all_reduce.append(k, completed[k], first_microbatch);
   }
-  if (end.is_none()) return;
-  for (ReplicaId member : ring.all_reduce.members()) workers_[member].synchronised = {end};
+  for (ReplicaId member : ring.all_reduce.members()) {
+    std::vector<OpId>& ends = workers_[member].synchronised;
+    ends.clear();
+    for (std::size_t each : rings_of(member)) {
+      if (!rings_[each].end.is_none()) ends.push_back(rings_[each].end);
+    }
+  }
 }
 
 void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& after) {
@@ -132,8 +154,9 @@ void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& afte
 }
 
 void Synchronise::end_iteration() {
-  for (Ring& ring : rings_) {  // a replica without a microbatch has had no backward, so it has not arrived
-    if (ring.arrived < ring.all_reduce.members().size()) reduce_iteration(ring);
+  for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
+    // A replica without a microbatch has had no backward, so it has not arrived.
+    if (rings_[ring].arrived < rings_[ring].all_reduce.members().size()) reduce_iteration(ring);
   }
   for (ReplicaId id : state_.replicas().all()) {
     if (has_update(id)) append_update(id, workers_[id].synchronised);
@@ -145,7 +168,10 @@ void Synchronise::end_iteration() {
     worker.completed.clear();
     worker.synchronised.clear();
   }
-  for (Ring& ring : rings_) ring.arrived = 0;
+  for (Ring& ring : rings_) {
+    ring.arrived = 0;
+    ring.end = OpId::none();
+  }
 }
 
 /// Appends the barrier that ends an iteration. It waits for the last operation appended to every lane. A ready lane may
@@ -170,8 +196,9 @@ void Synchronise::append_barrier() {
 /// iteration with its all-reduce appended. (A ring with a replica that has no microbatch gets its all-reduce only at
 /// the end of the iteration.)
 bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
-  const Ring& ring = ring_of(replica);
-  const bool is_reduced = !synchronous_ || ring.arrived == ring.all_reduce.members().size();
+  const bool is_reduced = !synchronous_ || std::ranges::all_of(rings_of(replica), [&](std::size_t ring) {
+    return rings_[ring].arrived == rings_[ring].all_reduce.members().size();
+  });
   return !has_update(replica) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
 }
 

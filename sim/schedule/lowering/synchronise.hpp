@@ -23,7 +23,8 @@ struct EndedBackward {
 /// or after as many rounds as the plan says (`Plan::rounds_per_update`).
 ///
 /// A *ring* is the replicas that hold the same layers (`Replicas::rings`); they sum up their gradients. A ring with
-/// nothing to exchange has no all-reduce.
+/// nothing to exchange has no all-reduce. A replica may be in several rings, each for some of its layers; the rings of
+/// a replica do not wait for one another.
 class Synchronise {
  public:
   /// `state` must outlive it.
@@ -60,10 +61,9 @@ class Synchronise {
     /// What ends no earlier than any backward appended so far: the last one, and all of an iteration on a ready lane,
     /// which may run them in another order.
     std::vector<OpId> last_backwards;
-    ByBucket completed;                    ///< synchronous: by the backwards of `last_backwards`
-    std::vector<OpId> synchronised;        ///< the end of the last all-reduce
-    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose gradients are in an appended all-reduce
-    std::uint32_t updates = 0;             ///< optimizer steps so far
+    ByBucket completed;              ///< of all its rings; synchronous: by the backwards of `last_backwards`
+    std::vector<OpId> synchronised;  ///< the ends of the last all-reduces, one of each ring that has had any
+    std::uint32_t updates = 0;       ///< optimizer steps so far
   };
   struct Round {
     std::size_t arrived = 0;  ///< members whose backward has been appended
@@ -73,20 +73,21 @@ class Synchronise {
     RingAllReduce all_reduce;
     std::size_t arrived = 0;               ///< members whose iteration's backwards have all been appended
     std::map<std::int64_t, Round> rounds;  ///< asynchronous: those that some members have had
+    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose gradients are in an appended all-reduce
+    OpId end = OpId::none();               ///< of the last all-reduce
   };
 
   [[nodiscard]] bool has_update(ReplicaId replica) const { return state_.shape[replica].update > Seconds(0); }
-  [[nodiscard]] Ring& ring_of(ReplicaId replica) { return rings_[state_.replicas().ring_of(stage_of(replica))]; }
-  [[nodiscard]] const Ring& ring_of(ReplicaId replica) const {
-    return rings_[state_.replicas().ring_of(stage_of(replica))];
+  [[nodiscard]] const std::vector<std::size_t>& rings_of(ReplicaId replica) const {
+    return state_.replicas().rings_of(stage_of(replica));
   }
   /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
   [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
-  static void complete(const EndedBackward& ended, ByBucket& buckets);
-  void note_last(const EndedBackward& ended, std::size_t buckets);
-  void note_round(Ring& ring, std::int64_t number, const EndedBackward& ended);
-  void reduce_iteration(Ring& ring);
+  [[nodiscard]] bool exchanges(ReplicaId replica) const { return !state_.shape.buckets(stage_of(replica)).empty(); }
+  void note_last(const EndedBackward& ended);
+  void note_round(std::size_t of_ring, std::int64_t number, const EndedBackward& ended);
+  void reduce_iteration(std::size_t number);
   void all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch);
   void append_update(ReplicaId replica, const std::vector<OpId>& after);
   void append_barrier();
