@@ -335,7 +335,6 @@ std::string read_cell_key_name(const YamlNode& node) {
 
 CellSpec read_cell(const Cell& cell) {
   CellSpec spec;
-  spec.noise_seed = noise_seed(cell);
   if (const Detail* planner = find_key(cell.keys, "planner")) spec.planner = word(*planner);
   const std::string own_options = option_prefix(spec.planner);
   for (const auto& [name, value] : cell.keys) {
@@ -351,6 +350,7 @@ CellSpec read_cell(const Cell& cell) {
       spec.platform_values.emplace_back(name.substr(std::string("platform.").size()), value);
     }
   }
+  if (!spec.events.empty() || is_external(spec.planner)) spec.noise_seed = noise_seed(cell);
   return spec;
 }
 

@@ -21,7 +21,7 @@ struct CellSpec {
   PlanningChoices planning;
   EngineChoice engine = EngineChoice::Replay;
   NetworkModel network = NetworkModel::Platform;
-  std::uint64_t noise_seed = 0;
+  std::uint64_t noise_seed = 0;  ///< of a cell with events or an external planner: others have no use for it
 };
 
 /// **Throws** InputError for keys that no study file can give, for example from a manifest that was edited.

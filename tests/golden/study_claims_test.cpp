@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -12,6 +13,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -75,6 +77,64 @@ TEST_CASE(
     ++seen;
   }
   CHECK(seen == 10);
+}
+
+/// The rank of each value, from 0; equal values share the mean of theirs.
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<double> result;
+  for (double value : values) {
+    const auto below = std::ranges::count_if(values, [&](double other) { return other < value; });
+    const auto equal = std::ranges::count(values, value);
+    result.push_back(static_cast<double>(below) + static_cast<double>(equal - 1) / 2);
+  }
+  return result;
+}
+
+/// Spearman's rank correlation.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> x = ranks(a);
+  const std::vector<double> y = ranks(b);
+  const double mean = static_cast<double>(x.size() - 1) / 2;
+  double both = 0;
+  double of_x = 0;
+  double of_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    both += (x[i] - mean) * (y[i] - mean);
+    of_x += (x[i] - mean) * (x[i] - mean);
+    of_y += (y[i] - mean) * (y[i] - mean);
+  }
+  return both / std::sqrt(of_x * of_y);
+}
+
+TEST_CASE("study pipedream-prediction: PipeDream's formulas rank plans well where placement does not matter") {
+  const Results results = load_results({"pipedream-prediction"});
+  REQUIRE(results.is_complete());
+  struct Periods {
+    std::vector<double> paper, program, claimed, evaluated, replayed;
+  };
+  std::map<std::string, Periods> by_servers;
+  for (const CellResult& result : results.rows) {
+    REQUIRE(result.row.status == CellStatus::Ok);
+    const auto figure = [&](const char* name) { return number(result.row.figures, name).value(); };
+    const Detail::Record details = details_of(result.row);
+    Periods& periods = by_servers[std::get<std::string>(key_of(results, result, "tag.servers").value)];
+    periods.paper.push_back(number(details, "pipedream_paper_period_s").value());
+    periods.program.push_back(number(details, "pipedream_program_period_s").value());
+    periods.claimed.push_back(figure("predicted_period_s"));
+    periods.evaluated.push_back(figure("evaluated_period_s"));
+    periods.replayed.push_back(figure("period_s"));
+  }
+  // The figures of docs/explanation/how-we-stand.md, to the digits that it gives.
+  const auto expect = [&](const std::string& servers, const std::array<double, 4>& expected) {
+    const Periods& periods = by_servers.at(servers);
+    CHECK(periods.replayed.size() == 32);
+    std::size_t i = 0;
+    for (const auto* claims : {&periods.paper, &periods.program, &periods.claimed, &periods.evaluated}) {
+      CHECK(std::abs(rank_correlation(*claims, periods.replayed) - expected.at(i++)) < 0.005);
+    }
+  };
+  expect("4x4", {0.42, 0.33, 0.60, 0.68});
+  expect("16x1", {0.90, 0.91, 0.91, 0.89});
 }
 
 TEST_CASE("study madpipe-memory: no claim is broken on any row") {
