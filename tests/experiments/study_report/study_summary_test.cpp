@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -151,21 +154,30 @@ TEST_CASE("study summary: planners that share a name are told apart by what diff
   CHECK(summary.notes[0].find("fits 3 planners; the first of them is used: p (grid 11)") != std::string::npos);
 }
 
-TEST_CASE("study summary: a schedule that each planner has for itself does not tear groups apart") {
-  StudyMaker maker;
-  maker.results.manifest.baseline = Keys{{"planner", "a"}};
-  maker.cell(keys_of("a", 4, {{"schedule", "1f1b"}})).ok(1.0);
-  maker.cell(keys_of("b", 4, {{"schedule", "pipedream"}})).ok(3.0);
-  const StudySummary own = summarise_study(maker.results);
-  CHECK(own.groups.size() == 1);
-  CHECK(line_of(own, 0, "b").speed_up->mean == 3.0);
-  maker.cell(keys_of("b", 4, {{"schedule", "1f1b"}})).ok(2.0);  // now it is a key of the study like others
-  const StudySummary shared = summarise_study(maker.results);
-  CHECK(shared.groups.size() == 2);
-  CHECK_FALSE(line_of(shared, 1, "b").speed_up);
-  CHECK(line_of(shared, 0, "b").speed_up->mean == 2.0);
-  REQUIRE(shared.notes.size() == 1);
-  CHECK(shared.notes[0].starts_with("1 line has no speed-up"));
+TEST_CASE("study summary: what each planner has for itself does not tear groups apart") {
+  const std::vector<std::pair<std::string, std::pair<Detail, Detail>>> own_keys = {
+      {"schedule", {"1f1b", "pipedream"}},
+      {"microbatches", {16, 4}},
+      {"samples_per_update", {1024, 256}},
+      {"run_length", {100, 1000}},
+  };
+  for (const auto& [key, values] : own_keys) {
+    CAPTURE(key);
+    StudyMaker maker;
+    maker.results.manifest.baseline = Keys{{"planner", "a"}};
+    maker.cell(keys_of("a", 4, {{key, values.first}})).ok(1.0);
+    maker.cell(keys_of("b", 4, {{key, values.second}})).ok(3.0);
+    const StudySummary own = summarise_study(maker.results);
+    CHECK(own.groups.size() == 1);
+    CHECK(line_of(own, 0, "b").speed_up->mean == 3.0);
+    maker.cell(keys_of("b", 4, {{key, values.first}})).ok(2.0);  // now it is a key of the study like others
+    const StudySummary shared = summarise_study(maker.results);
+    CHECK(shared.groups.size() == 2);
+    CHECK_FALSE(line_of(shared, 1, "b").speed_up);
+    CHECK(line_of(shared, 0, "b").speed_up->mean == 2.0);
+    REQUIRE(shared.notes.size() == 1);
+    CHECK(shared.notes[0].starts_with("1 line has no speed-up"));
+  }
 }
 
 TEST_CASE("study summary: a baseline of another group, one that failed, one that fits nothing") {
