@@ -82,7 +82,7 @@ std::vector<std::string> figure_cells(const StudyLine& line, const Columns& colu
   std::vector<std::string> cells;
   if (columns.schedule) cells.push_back(or_dash(line.schedule) + (line.period_s ? " *" : ""));
   cells.push_back(or_dash(line.configuration));
-  if (columns.updates) cells.push_back(line.samples_per_update ? short_number(*line.samples_per_update) : "-");
+  if (columns.updates) cells.push_back(line.samples_per_update ? std::to_string(*line.samples_per_update) : "-");
   for (std::size_t i = 0; i < columns.extra.size(); ++i) {
     cells.push_back(figure_text(columns.extra[i], line.extra[i]));
   }
@@ -201,10 +201,10 @@ std::vector<std::string> meaning_of_figures(const StudySummary& summary) {
   return sentences;
 }
 
-bool any_asynchronous(const StudySummary& summary) {
-  return std::ranges::any_of(summary.groups, [](const StudyGroup& group) {
-    return std::ranges::any_of(group.lines, [](const StudyLine& line) { return line.period_s.has_value(); });
-  });
+template <class Is>
+bool any_line(const StudySummary& summary, Is is) {
+  return std::ranges::any_of(summary.groups,
+                             [&](const StudyGroup& group) { return std::ranges::any_of(group.lines, is); });
 }
 
 Section heading_section(const StudySummary& summary) {
@@ -214,7 +214,10 @@ Section heading_section(const StudySummary& summary) {
   if (!summary.constant.empty()) section.sentences.push_back("In all cells: " + keys_text(summary.constant));
   for (std::string& sentence : meaning_of_figures(summary)) section.sentences.push_back(std::move(sentence));
   if (find_columns(summary).updates) section.sentences.emplace_back("update: samples per update.");
-  if (any_asynchronous(summary)) {
+  if (any_line(summary, [](const StudyLine& line) { return line.configuration.find(" x ") != std::string::npos; })) {
+    section.sentences.emplace_back("replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each.");
+  }
+  if (any_line(summary, [](const StudyLine& line) { return line.period_s.has_value(); })) {
     section.sentences.emplace_back(
         "* asynchronous: no flush between iterations, weights are older; the time is that of one microbatch, and for "
         "other schedules that of one iteration.");

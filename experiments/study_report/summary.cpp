@@ -117,7 +117,7 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   }
   line.speed_up = speed_up(cells, all_rows, baselines);
   line.throughput = mean(rows, name_of(FigureId::Throughput));
-  line.samples_per_update = mean(rows, name_of(FigureId::SamplesPerUpdate));
+  line.samples_per_update = extreme(rows, name_of(FigureId::SamplesPerUpdate), std::greater<>());
   line.iteration_time_s = mean(rows, name_of(FigureId::IterationTime));
   line.period_s = mean(rows, name_of(FigureId::Period));
   line.bubble_ratio = mean(rows, name_of(FigureId::BubbleRatio));
@@ -242,7 +242,7 @@ std::size_t most_seeds(const std::vector<StudyGroup>& groups) {
 }  // namespace
 
 bool updates_differ(const StudyGroup& group) {
-  std::set<double> samples;
+  std::set<std::int64_t> samples;
   for (const StudyLine& line : group.lines) {
     if (line.samples_per_update) samples.insert(*line.samples_per_update);
   }

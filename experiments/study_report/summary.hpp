@@ -21,14 +21,14 @@ struct StudyLine {
   bool is_best = false;  ///< all its cells are `ok`, and no other such line of the group has a higher throughput
 
   std::optional<MeanRatio> speed_up;  ///< ratio of throughputs to the baseline with the same seed
-  std::optional<double> throughput;   ///< this and the next five: arithmetic means over the seeds
-  std::optional<double> samples_per_update;
+  std::optional<double> throughput;   ///< this and the next four: arithmetic means over the seeds
   std::optional<double> iteration_time_s;
   std::optional<double> period_s;
   std::optional<double> bubble_ratio;
   std::optional<double> prediction_error;
   std::optional<std::int64_t>
-      peak_memory_bytes;  ///< this and the next two: largest over the seeds, whatever the status
+      peak_memory_bytes;  ///< this and the next three: largest over the seeds, whatever the status
+  std::optional<std::int64_t> samples_per_update;
   std::optional<std::int64_t> smallest_memory_bytes;
   std::optional<std::int64_t> overflow_bytes;
   std::optional<std::int64_t> largest_microbatch_size;  ///< smallest over the seeds
