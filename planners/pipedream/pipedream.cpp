@@ -192,14 +192,17 @@ PlanResult plan_with_test(Problem& problem, DownSets& states) {
 /// Plans as published, and with each number of rounds between updates that may give the samples asked for. Of the plans
 /// whose updates have them the one with the least claim is the answer. If there is none, it is the first one, whose
 /// updates are refused later; if no plan fits, the reason is that of the first search.
-PlanResult plan_updates(Problem& problem, DownSets states) {
+PlanResult plan_updates(Problem& problem, DownSets& states) {
   const bool two_versions = problem.choices.weight_versions.has_value();
   std::vector<std::pair<std::pair<int, double>, PlanResult>> ranked;
-  for (const RoundsToTry& tried : rounds_to_try(problem.request)) {
+  const std::vector<RoundsToTry> tries = rounds_to_try(problem.request);
+  for (const RoundsToTry& tried : tries) {
     problem.settings.rounds_per_update = static_cast<double>(tried.rounds);
     problem.settings.most_replicas = tried.most_replicas;
     problem.choices.rounds_per_update = tried.rounds;
-    DownSets own = problem.settings.solves > 1.0 ? states : std::move(states);
+    std::optional<DownSets> copy;  // since a search may leave out states
+    if (tries.size() > 1) copy = states;
+    DownSets& own = copy ? *copy : states;
     PlanResult result = plan_with_test(problem, own);
     std::pair rank{2, static_cast<double>(ranked.size())};
     if (auto* none = std::get_if<Infeasible>(&result)) {
@@ -255,7 +258,8 @@ PlanResult plan_pipedream(const PlanRequest& request) {
     for (Layer& layer : problem.graph.layers) layer.backward += layer.forward;
   }
   problem.settings.solves = static_cast<double>(rounds_to_try(request).size());
-  return plan_updates(problem, choose_states(request, problem.graph, problem.settings));
+  DownSets states = choose_states(request, problem.graph, problem.settings);
+  return plan_updates(problem, states);
 }
 
 }  // namespace
