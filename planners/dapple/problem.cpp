@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace stagecraft::dapple {
 namespace {
@@ -29,6 +30,15 @@ void add_layers(const LayerGraph& graph, Problem& problem) {
     problem.parameters.push_back(problem.parameters.back() + static_cast<double>(layer.parameters.value()));
   }
   for (Bytes bytes : crossing_bytes(graph, order)) problem.crossing.push_back(static_cast<double>(bytes.value()));
+}
+
+void add_exchange(const PlanRequest& request, Problem& problem) {
+  if (request.training.bucket() == Bytes(0)) return;
+  std::vector<Bytes> parameters(1);
+  for (LayerId id : canonical_order(request.graph)) {
+    parameters.push_back(parameters.back() + request.graph.layers[id].parameters);
+  }
+  problem.exchange = BucketExchange(std::move(parameters), problem.backward, request.training.bucket());
 }
 
 void require_pairs(const Platform& platform) {
@@ -94,6 +104,7 @@ Problem problem_of(const PlanRequest& request) {
   require_pairs(request.platform);
   Problem problem;
   add_layers(request.graph, problem);
+  add_exchange(request, problem);
   add_bandwidths(request.platform, problem);
   for (DeviceId a : indices(request.platform.devices)) {
     problem.factors.push_back(slowest_factor(request.graph, request.platform, {a}));

@@ -3,9 +3,11 @@
 #include "planners/dapple/latency.hpp"
 #include "planners/dapple/placement.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/bucket_exchange.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace stagecraft::dapple {
@@ -32,6 +34,7 @@ struct Problem {
   double least_bandwidth = 0.0;   ///< of all pairs
   bool is_ordered = false;        ///< no pair has more bandwidth than a pair that lies inside it, in platform order
   std::vector<Node> nodes;
+  std::optional<BucketExchange> exchange;  ///< of gradients in buckets; none: they are exchanged after the backward
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
 
@@ -47,8 +50,12 @@ struct Problem {
   /// A stage with the layers [begin, end) that divides each microbatch evenly among its devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
     const double bytes = parameters[end] - parameters[begin];
-    return {(forward[end] - forward[begin]) * on.share, (backward[end] - backward[begin]) * on.share,
-            bytes * (on.ring + on.update)};
+    Block block{(forward[end] - forward[begin]) * on.share, (backward[end] - backward[begin]) * on.share,
+                bytes * (on.ring + on.update)};
+    if (!exchange) return block;
+    const auto seconds = [&](Bytes before, Bytes all) { return static_cast<double>((all - before).value()) * on.ring; };
+    block.synchronise = exchange->last_backward(begin, end, on.share, seconds) - block.backward + bytes * on.update;
+    return block;
   }
   /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.
   /// **Cost** as `slowest_pair`, added to `steps`.

@@ -1,69 +1,11 @@
 #include "planners/exhaustive/candidate_costs.hpp"
 
 #include "planners/shared/cost_model.hpp"
-#include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/schedule/boundaries.hpp"
-#include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 
 namespace stagecraft::exhaustive {
-namespace {
-
-Seconds largest_transfer(const PlanRequest& request, const Plan& plan) {
-  Seconds largest{0};
-  for (const Boundary& boundary : boundaries(request.graph, plan)) {
-    const Stage& from = plan.stages[boundary.from.value()];
-    const Stage& to = plan.stages[boundary.to.value()];
-    const auto lanes = static_cast<double>(std::min(from.replicas.size(), to.replicas.size()));
-    const std::optional<BytesPerSecond> narrowest =
-        smallest_bandwidth(request.platform, devices_of(from), devices_of(to)).bandwidth;
-    largest = std::max(largest, boundary.bytes / narrowest.value_or(BytesPerSecond(kNever.value())) / lanes);
-  }
-  return largest;
-}
-
-Bytes parameters_of(const LayerGraph& graph, const Stage& stage) {
-  Bytes sum;
-  for (LayerId layer : stage.layers) sum += graph.layers[layer].parameters;
-  return sum;
-}
-
-}  // namespace
-
-Figures claim(const PlanRequest& request, const Plan& plan) {
-  Seconds period{0};
-  Seconds work{0};
-  Seconds stage_largest{0};
-  Seconds end{0};
-  for (const Stage& stage : plan.stages) {
-    const StageTime time = stage_time(request.graph, request.platform, stage);
-    const Bytes parameters = parameters_of(request.graph, stage);
-    const Seconds all_reduce = ring_beyond_backward(request.graph, request.platform, request.training, stage);
-    const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
-    const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
-    const double share = 1.0 / static_cast<double>(replicas);
-    const bool split = stage.replication == Replication::Split;
-    const Seconds once = time.total() * (split ? share : 1.0);
-    const std::int64_t rounds = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
-    const Seconds round = split ? time.backward * share + std::max(time.forward * share, all_reduce) + update
-                                : (time.backward + std::max(time.forward, all_reduce) + update) * share;
-    period = std::max(period, round);
-    work = std::max(work, once * static_cast<double>(rounds));
-    stage_largest = std::max(stage_largest, once);
-    end = std::max(end, all_reduce + update);
-  }
-  const Seconds transfer = largest_transfer(request, plan);
-  Figures figures;
-  if (is_asynchronous(plan.schedule)) {
-    figures.period = std::max(period, transfer);
-  } else {
-    figures.iteration_time = std::max(work, transfer * static_cast<double>(plan.microbatches)) +
-                             stage_largest * static_cast<double>(plan.stages.size() - 1) + end;
-  }
-  return figures;
-}
 
 LeastCosts::LeastCosts(const PlanRequest& request) : microbatches_(request.microbatches) {
   copies_ = 1 + request.training.gradient_copies + request.training.optimizer_copies;

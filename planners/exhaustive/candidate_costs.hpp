@@ -10,16 +10,6 @@
 
 namespace stagecraft::exhaustive {
 
-/// The figures that the shared cost model predicts for a plan in which each stage has devices of its own. For a stage,
-/// F and B are its forward and backward on the slowest replica, T = F + B, A is its all-reduce, U its update and r its
-/// number of replicas. For a boundary, c is the time of its bytes over the narrowest pair of the two stages' devices,
-/// divided by the smaller number of replicas. With p stages and m microbatches,
-/// an asynchronous schedule has a period of max(max (B + max(F, A) + U) / r, max c);
-/// a synchronous one has an iteration of max(max ⌈m / r⌉ T, m · max c) + (p - 1) max T + max (A + U).
-/// With `split` replicas each microbatch takes T / r instead.
-/// **Requires** a plan that breaks no rule.
-[[nodiscard]] Figures claim(const PlanRequest& request, const Plan& plan);
-
 /// Lower bounds for the costs of a stage, whatever the other stages are. The search discards plans by them.
 class LeastCosts {
  public:

@@ -5,6 +5,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
+#include "planners/shared/pipeline_claim.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -62,7 +63,7 @@ PlanResult plan_sampled(const PlanRequest& request) {
                       Bytes(0),
                       "try other devices, another schedule or smaller microbatches"};
   Plan plan = plan_of(request, drawn.stages);
-  plan.predicted = claim(request, plan);
+  plan.predicted = pipeline_claim(request.graph, request.platform, plan);
   Detail::Record details{{"drawn", drawn.drawn}};
   add_pipedream_forms(request, drawn.stages, details);
   return judged(request, {std::move(plan), std::move(details)});
@@ -73,7 +74,7 @@ PlanResult plan_exhaustive(const PlanRequest& request) {
   const Found found = search(request, settings_of(request.options));
   if (!found.best) return nothing_fits(request, found);
   Plan plan = plan_of(request, found.best->stages);
-  plan.predicted = claim(request, plan);
+  plan.predicted = pipeline_claim(request.graph, request.platform, plan);
   Detail::Record details{{"candidates", static_cast<std::int64_t>(found.candidates)},
                          {"judged", static_cast<std::int64_t>(found.judged)},
                          {"too_slow", static_cast<std::int64_t>(found.too_slow)},

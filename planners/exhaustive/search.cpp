@@ -3,6 +3,7 @@
 #include "planners/exhaustive/candidate_costs.hpp"
 #include "planners/exhaustive/space.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/pipeline_claim.hpp"
 #include "planners/shared/work.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
@@ -134,7 +135,8 @@ class Search {
   }
 
   [[nodiscard]] double objective(const ScheduleProgram& program) const {
-    if (settings_.objective == Objective::Predicted) return headline(claim(request_, plan_));
+    if (settings_.objective == Objective::Predicted)
+      return headline(pipeline_claim(request_.graph, request_.platform, plan_));
     const std::int64_t least = least_microbatches(program, program.kept->replicas);
     if (least <= plan_.microbatches) {
       return synchronous_ ? evaluate_iteration(request_.graph, request_.platform, program).value()

@@ -34,7 +34,11 @@ struct LevelCosts {
   bool many_below = false;           // whether `below` has an entry for each (q, d)
   bool rows_differ_by_rank = false;  // whether the costs of a last stage depend on r, not only on q
 
-  [[nodiscard]] std::size_t most_replicas(std::size_t r) const { return settings->straight ? 2 : r; }  // exclusive
+  /// Of a last stage if r members are used up to its end, exclusive.
+  [[nodiscard]] std::size_t most_replicas(std::size_t r) const {
+    return settings->straight || settings->most_replicas < r ? most_in_one() + 1 : r;
+  }
+  [[nodiscard]] std::size_t most_in_one() const { return settings->straight ? 1 : settings->most_replicas; }
   [[nodiscard]] std::size_t place(std::size_t q, std::size_t d) const { return (q - 1) * members + d; }
   [[nodiscard]] const Times& times(std::size_t q, std::size_t d) const { return *below[many_below ? place(q, d) : 0]; }
   [[nodiscard]] std::size_t row_count() const {

@@ -80,6 +80,7 @@ Copies schedule_copies(const PlanRequest& request, const MemoryChoices& choices,
   Plan plan;
   plan.schedule = is_periodic ? ScheduleChoice{"pipedream", {}} : request.schedule;
   plan.microbatches = request.microbatches;
+  plan.rounds_per_update = choices.rounds_per_update;
   std::uint32_t next_device = 0;
   const auto add_stage = [&](std::int64_t count) {
     Stage& stage = plan.stages.emplace_back();

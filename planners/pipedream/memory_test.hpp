@@ -17,6 +17,7 @@ struct MemoryChoices {
   bool recompute = false;                       ///< every stage runs its forward again before its backward
   std::optional<std::int64_t> weight_versions;  ///< the most that a stage keeps
   std::optional<std::int64_t> in_flight;        ///< the most microbatches in flight on a replica
+  std::int64_t rounds_per_update = 1;           ///< as far as they are known before the plan
 };
 /// **Requires** a stage with all its layers.
 void apply(const MemoryChoices& choices, Stage& stage);

@@ -1,12 +1,13 @@
 #include "planners/pipedream/chosen_states.hpp"
-#include "planners/pipedream/claim.hpp"
 #include "planners/pipedream/down_sets.hpp"
 #include "planners/pipedream/memory_test.hpp"
 #include "planners/pipedream/options.hpp"
 #include "planners/pipedream/recurrence.hpp"
+#include "planners/pipedream/update_rounds.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
+#include "planners/shared/pipeline_claim.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -55,18 +56,6 @@ void place(const DownSets& states, const std::vector<Segment>& segments, const s
   }
 }
 
-/// Keeps at most the chosen number of weight versions on every stage. A backward then uses the weights of its forward
-/// only if no more than one update comes between them.
-void limit_weight_versions(const Problem& problem, Plan& plan) {
-  if (!problem.choices.weight_versions) return;
-  const ScheduleProgram program = require_schedule(problem.request.graph, problem.request.platform, plan);
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    if (program.weight_versions[s] > *problem.choices.weight_versions) {
-      plan.stages[s].weight_versions = problem.choices.weight_versions;
-    }
-  }
-}
-
 /// PipeDream's NOAM: the microbatches that it admits for each replica of the first stage.
 std::int64_t noam(const Plan& plan) {
   std::size_t devices = 0;
@@ -76,13 +65,16 @@ std::int64_t noam(const Plan& plan) {
 }
 
 Detail::Record details_of(const Problem& problem, const DownSets& states, const Answer& answer, const Plan& plan) {
-  const Settings& settings = problem.settings;
+  Settings settings = problem.settings;
+  const auto rounds = static_cast<double>(plan.rounds_per_update);
+  const bool is_as_searched = !problem.request.samples_per_update || rounds == settings.rounds_per_update;
+  if (!is_as_searched) settings.rounds_per_update = rounds;
   Detail::List levels;
   for (const Level& level : settings.levels) {
     levels.emplace_back(
         Detail::Record{{"members", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
   }
-  return {{"claimed_period_s", answer.period},
+  return {{"claimed_period_s", is_as_searched ? answer.period : period_of(states, settings, answer.segments)},
           {"data_parallel_s", data_parallel_time(states, settings)},
           {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
           {"noam", noam(plan)},
@@ -100,8 +92,8 @@ Planned planned(const Problem& problem, const DownSets& states, const Answer& an
   const std::size_t outermost = settings.levels.empty() ? 0 : settings.levels.size() - 1;
   place(states, answer.segments, settings.levels, outermost, {0}, plan.stages);
   for (Stage& stage : plan.stages) apply(problem.choices, stage);
-  limit_weight_versions(problem, plan);
-  plan.predicted = claim(plan, states, settings, answer);
+  plan.rounds_per_update = rounds_of(problem.request, plan, problem.choices.weight_versions.has_value()).value_or(1);
+  plan.predicted = pipeline_claim(problem.request.graph, problem.request.platform, plan);
   result.details = details_of(problem, states, answer, plan);
   if (states.width > 0) {
     result.notes.push_back("the graph has too many down-sets; this plan is the best on " +
@@ -197,6 +189,36 @@ PlanResult plan_with_test(Problem& problem, DownSets& states) {
   return result;
 }
 
+/// Plans as published, and with each number of rounds between updates that may give the samples asked for. Of the plans
+/// whose updates have them the one with the least claim is the answer. If there is none, it is the first one, whose
+/// updates are refused later; if no plan fits, the reason is that of the first search.
+PlanResult plan_updates(Problem& problem, DownSets& states) {
+  const bool two_versions = problem.choices.weight_versions.has_value();
+  std::vector<std::pair<std::pair<int, double>, PlanResult>> ranked;
+  const std::vector<RoundsToTry> tries = rounds_to_try(problem.request);
+  for (const RoundsToTry& tried : tries) {
+    problem.settings.rounds_per_update = static_cast<double>(tried.rounds);
+    problem.settings.most_replicas = tried.most_replicas;
+    problem.choices.rounds_per_update = tried.rounds;
+    std::optional<DownSets> copy;  // since a search may leave out states
+    if (tries.size() > 1) copy = states;
+    DownSets& own = copy ? *copy : states;
+    PlanResult result = plan_with_test(problem, own);
+    std::pair rank{2, static_cast<double>(ranked.size())};
+    if (auto* none = std::get_if<Infeasible>(&result)) {
+      none->is_costly = takes_long(own, problem.settings);
+    } else {
+      const Plan& plan = std::get<Planned>(result).plan;
+      rank.first = rounds_of(problem.request, plan, two_versions) ? 0 : 1;
+      if (rank.first == 0 && plan.predicted.period) rank.second = plan.predicted.period->value();
+    }
+    ranked.emplace_back(rank, std::move(result));
+  }
+  auto& [rank, best] = *std::ranges::min_element(ranked, {}, [](const auto& each) { return each.first; });
+  if (rank.first == 1 && two_versions) require_two_versions(problem.request, std::get<Planned>(best).plan);
+  return std::move(best);
+}
+
 /// All devices as one level, at the bandwidth of the slowest one.
 std::vector<Level> flattened(const std::vector<Level>& levels) {
   if (levels.empty()) return {};
@@ -235,10 +257,9 @@ PlanResult plan_pipedream(const PlanRequest& request) {
   if (problem.choices.recompute) {
     for (Layer& layer : problem.graph.layers) layer.backward += layer.forward;
   }
+  problem.settings.solves = static_cast<double>(rounds_to_try(request).size());
   DownSets states = choose_states(request, problem.graph, problem.settings);
-  PlanResult result = plan_with_test(problem, states);
-  if (auto* none = std::get_if<Infeasible>(&result)) none->is_costly = takes_long(states, problem.settings);
-  return result;
+  return plan_updates(problem, states);
 }
 
 }  // namespace

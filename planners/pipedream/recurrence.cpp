@@ -221,6 +221,30 @@ Answer Hierarchy::solve(std::size_t level, const Context& context, std::size_t s
   return answer;
 }
 
+double level_period(const DownSets& states, const Settings& settings, std::size_t level,
+                    const std::vector<Segment>& segments) {
+  const double bandwidth = settings.levels.empty() ? kInfinity : settings.levels[level].bandwidth.value();
+  const double below_members = level == 0 ? 1.0 : settings.levels[level - 1].count;
+  const auto difference = [](const std::vector<double>& sums, const Segment& segment) {
+    return sums[segment.to] - (segment.from == kNothing ? 0.0 : sums[segment.from]);
+  };
+  double largest = 0.0;
+  for (const Segment& segment : segments) {
+    const bool is_first = &segment == &segments.front();
+    const double q = segment.replicas;
+    const double time = level > 0 ? level_period(states, settings, level - 1, segment.inner)
+                                  : difference(states.compute, segment) * settings.time_factor;
+    const double sync = 4.0 * (q - 1.0) * difference(states.parameters, segment) / (bandwidth * q) /
+                        (is_first ? below_members : 1.0) / settings.rounds_per_update;
+    largest = std::max(largest, round_time(settings.synchronisation, time, sync) / q);
+    if (!settings.communication || is_first) continue;
+    const double output = segment.to + 1 == states.count ? 0.0 : states.traffic[segment.to];
+    const double links = settings.boundary == BoundaryCost::Whole ? 1.0 : q;
+    largest = std::max(largest, 2.0 * std::max(states.traffic[segment.from], output) / (bandwidth * links));
+  }
+  return largest;
+}
+
 }  // namespace
 
 Answer optimize(const DownSets& states, const Settings& settings) {
@@ -241,7 +265,11 @@ double transitions(std::size_t state_count, const Settings& settings) {
     sum += contexts * segments * steps;
     if (whole) contexts *= members * (members + 1.0) / 2.0;
   }
-  return sum;
+  return sum * settings.solves;
+}
+
+double period_of(const DownSets& states, const Settings& settings, const std::vector<Segment>& segments) {
+  return level_period(states, settings, settings.levels.empty() ? 0 : settings.levels.size() - 1, segments);
 }
 
 double data_parallel_time(const DownSets& states, const Settings& settings) {
@@ -251,7 +279,7 @@ double data_parallel_time(const DownSets& states, const Settings& settings) {
     const double members = level.count;
     const double sync =
         4.0 * (members - 1.0) * states.parameters[states.count - 1] / (level.bandwidth.value() * members);
-    time = round_time(settings.synchronisation, time, sync / below_members) / members;
+    time = round_time(settings.synchronisation, time, sync / below_members / settings.rounds_per_update) / members;
     below_members = members;
   }
   return time;

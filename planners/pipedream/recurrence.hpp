@@ -55,6 +55,10 @@ struct Settings {
   bool communication = true;  ///< whether transfers between stages take time
   bool straight = false;      ///< whether every stage has only one device
   bool use_fewer = false;     ///< whether devices of a level may be left idle
+  /// The most replicas of a segment at a level.
+  std::size_t most_replicas = std::numeric_limits<std::size_t>::max();
+  double rounds_per_update = 1.0;  ///< among which a synchronisation is divided
+  double solves = 1.0;             ///< how often the problem is solved, each time with other rounds
   const MemoryTest* memory = nullptr;
 };
 
@@ -82,7 +86,8 @@ struct Answer {
 ///   A(K..J, r) = min of [T(K..J) + (4 (r-1) Par / (B r)) / w] / r        one stage on r members
 ///                and over K ⊂ k ⊂ J, q < r of the largest of A(K..k, r - q),
 ///                    [T(k..J) + 4 (q-1) Par / (B q)] / q, 2 O_k / (B q) and, unless J ends the model, 2 O_J / (B q).
-/// With overlapped synchronisation both sums in brackets are maxima; with whole boundaries their q is 1.
+/// With overlapped synchronisation both sums in brackets are maxima; with whole boundaries their q is 1. If a plan
+/// updates after R rounds, both terms with Par are divided by R (ours).
 /// For a fixed K, J goes up, because A(K..J, ·) needs only A(K..k, ·) of smaller sets k. Levels go from the innermost
 /// to the outermost one; only there K is fixed. The stages are found by computing the rows of a segment once more and
 /// taking, from the last stage back, the first (k, q) that gives the smallest value.
@@ -93,12 +98,16 @@ struct Answer {
 /// does not require that at inner levels (no recorded result depends on it).
 [[nodiscard]] Answer optimize(const DownSets& states, const Settings& settings);
 
-/// An upper bound of the number of triples (segment, k, q) that `optimize` examines; it counts every smaller set as a
-/// subset.
+/// An upper bound of the number of triples (segment, k, q) that `optimize` examines in all solves; it counts every
+/// smaller set as a subset.
 [[nodiscard]] double transitions(std::size_t state_count, const Settings& settings);
 
+/// The value that the recurrence gives to the segments of a level: the largest time of a stage or boundary.
+[[nodiscard]] double period_of(const DownSets& states, const Settings& settings, const std::vector<Segment>& segments);
+
 /// The time of pure data parallelism: t ← (t + 4 (M-1) Par / (B M w)) / M for each level, from t = C of the whole
-/// model. With overlapped synchronisation the sum is a maximum.
+/// model. With overlapped synchronisation the sum is a maximum. With R rounds for each update the second term is
+/// divided by R.
 [[nodiscard]] double data_parallel_time(const DownSets& states, const Settings& settings);
 
 }  // namespace stagecraft::pipedream

@@ -70,7 +70,8 @@ PlanRequest on_platform(const PlanRequest& request, const Platform& platform) {
           .schedule = request.schedule,
           .microbatches = request.microbatches,
           .training = request.training,
-          .options = request.options};
+          .options = request.options,
+          .samples_per_update = request.samples_per_update};
 }
 
 }  // namespace stagecraft

@@ -24,6 +24,11 @@ struct PartitionProblem {
   std::vector<Seconds> compute;   ///< forward and backward of one microbatch on the profile's device
   std::vector<Bytes> parameters;  ///< that replicas of a stage reduce
 
+  // The same where replicas exchange gradients in buckets while the last backward runs; else empty.
+  std::vector<Seconds> forward;
+  std::vector<Seconds> backward;
+  Bytes bucket;  ///< size of the buckets; 0: gradients are exchanged after the backward
+
   std::vector<Bytes> crossing;  ///< bytes that cross the cut before each position, one way. **Shape** layers + 1
   PairBandwidths bandwidths;    ///< device ids are positions
 
@@ -75,7 +80,8 @@ void require_partition_size(std::size_t layers, std::size_t devices);
 /// i devices, with the last stage on the last r of them:
 ///   W(l, 1, r, i)  = stage(0..l, r, i), only if r = i
 ///   W(l, xi, r, i) = min over l' < l, r' of max(W(l', xi-1, r', i-r), channel(l', r', r, i-r), stage(l'..l, r, i))
-/// with stage = M · compute · slowest factor / r + all-reduce and optimizer step, and channel = 2 M · crossing / (r' r
+/// with stage = M · compute · slowest factor / r + all-reduce (with buckets what lasts beyond the last backward) and
+/// optimizer step, and channel = 2 M · crossing / (r' r
 /// · smallest bandwidth), or half of it if the channel carries both directions at once. Since the stage does not depend
 /// on r', nor the channel on l, the table holds
 ///   G(l', xi-1, p, r) = min over r' of max(W(l', xi-1, r', p), channel(l', r', r, p))

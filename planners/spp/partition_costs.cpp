@@ -18,6 +18,9 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem)
   STAGECRAFT_CHECK(devices_ > 0 && problem.bandwidths.size() == devices_ && problem.update_bandwidth.size() == devices_,
                    "tables over the same devices");
   for (Seconds seconds : problem.compute) compute_.push_back(seconds.value());
+  for (Seconds seconds : problem.forward) forward_.push_back(seconds.value());
+  for (Seconds seconds : problem.backward) backward_.push_back(seconds.value());
+  if (!forward_.empty()) exchange_ = BucketExchange(problem.parameters, backward_, problem.bucket);
   for (Bytes bytes : problem.parameters)
     updated_.push_back(static_cast<double>(bytes.value()) * static_cast<double>(problem.update_copies));
   for (Bytes bytes : problem.crossing) crossing_.push_back(static_cast<double>(bytes.value()));
@@ -61,6 +64,19 @@ void PartitionCosts::fill_crossings() {
       }
     }
   }
+}
+
+double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const {
+  const auto count = static_cast<std::int64_t>(replicas);
+  const auto seconds = [&](Bytes before, Bytes all) {
+    const Bytes left = stagecraft::ring_bytes(all, count) - stagecraft::ring_bytes(before, count);
+    return static_cast<double>(left.value()) / range.bandwidth;
+  };
+  const double share = range.factor / static_cast<double>(replicas);
+  return (forward_[end] - forward_[begin]) * share * microbatches_ +
+         (backward_[end] - backward_[begin]) * share * (microbatches_ - 1.0) +
+         exchange_.last_backward(begin, end, share, seconds) +
+         (updated_[end] - updated_[begin]) / range.update_bandwidth;
 }
 
 double PartitionCosts::ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const {

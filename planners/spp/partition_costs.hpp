@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planners/shared/bucket_exchange.hpp"
 #include "planners/spp/partition.hpp"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ class PartitionCosts {
   [[nodiscard]] double stage(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                              double ring_bytes) const {
     const Range& range = ranges_[first * (devices_ + 1) + last];
+    if (!forward_.empty()) return bucketed(begin, end, last - first, range);
     const double each = (compute_[end] - compute_[begin]) * range.factor / static_cast<double>(last - first);
     const double updated = updated_[end] - updated_[begin];
     return each * microbatches_ + (ring_bytes / range.bandwidth + updated / range.update_bandwidth);
@@ -51,6 +53,8 @@ class PartitionCosts {
     double bandwidth = kInfinity;  // the smallest of all pairs
     double update_bandwidth = kInfinity;
   };
+  /// The load of a stage that exchanges gradients while its last backward runs. Sums what never grows with `begin`.
+  [[nodiscard]] double bucketed(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const;
   void fill_ranges();
   void fill_crossings();
 
@@ -59,6 +63,9 @@ class PartitionCosts {
   double microbatches_;
   double ways_;  // transfers that a channel carries one after the other: microbatches, twice if half duplex
   std::vector<double> compute_;
+  std::vector<double> forward_;   // only with buckets of gradients
+  std::vector<double> backward_;  // likewise
+  BucketExchange exchange_;       // likewise
   std::vector<double> updated_;
   std::vector<double> crossing_;
   std::vector<Range> ranges_;                   // [first * (devices + 1) + last]

@@ -31,20 +31,31 @@ PartitionProblem partition_problem(const PlanRequest& request, const PairBandwid
   require_countable(request.graph, sums.forward + sums.backward);
   const std::vector<LayerId> layers = canonical_order(request.graph);
   std::vector<Seconds> compute;
+  std::vector<Seconds> forward;
+  std::vector<Seconds> backward;
   std::vector<Bytes> parameters(1);
   for (LayerId id : layers) {
     const Layer& layer = request.graph.layers[id];
     compute.push_back(layer.forward + layer.backward);
+    forward.push_back(layer.forward);
+    backward.push_back(layer.backward);
     parameters.push_back(parameters.back() + layer.parameters);
   }
   PartitionProblem problem{.compute = exact_sums(compute),
                            .parameters = std::move(parameters),
+                           .forward = {},
+                           .backward = {},
+                           .bucket = request.training.bucket(),
                            .crossing = crossing_bytes(request.graph, layers),
                            .bandwidths = PairBandwidths(order.size()),
                            .factors = {},
                            .update_bandwidth = {},
                            .update_copies = 1 + request.training.gradient_copies + request.training.optimizer_copies,
                            .microbatches = request.microbatches};
+  if (problem.bucket > Bytes(0)) {
+    problem.forward = exact_sums(forward);
+    problem.backward = exact_sums(backward);
+  }
   for (std::size_t position = 0; position < order.size(); ++position) {
     const DeviceId device = order[position];
     const DeviceKind& kind = request.platform.kind(device);

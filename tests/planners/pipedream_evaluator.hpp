@@ -24,6 +24,7 @@ struct JudgedCosts {
   bool communication = true;
   bool overlapped = false;
   bool whole = false;
+  double rounds = 1.0;  ///< between two updates; a round is charged its share of a synchronisation
 };
 
 /// All layers that `layer` needs, itself not included.
@@ -80,7 +81,7 @@ inline double judge(const LayerGraph& graph, const std::vector<Level>& levels, s
       time = judge(graph, levels, level - 1, costs, stage.inner, before);
     }
     done.insert(stage.layers.begin(), stage.layers.end());
-    const double sync = 4.0 * (q - 1.0) * parameters / (bandwidth * q) / (s == 0 ? below : 1.0);
+    const double sync = 4.0 * (q - 1.0) * parameters / (bandwidth * q) / (s == 0 ? below : 1.0) / costs.rounds;
     largest = std::max(largest, (costs.overlapped ? std::max(time, sync) : time + sync) / q);
     if (!costs.communication || s == 0) continue;
     const bool ends = done.size() == graph.layers.size();

@@ -73,7 +73,8 @@ TEST_CASE(
       ++(best == kInfinity ? infeasible : feasible);
       if (best == kInfinity || std::holds_alternative<Infeasible>(result)) continue;
       const Plan& plan = std::get<Planned>(result).plan;
-      CHECK(plan.predicted.period->value() == doctest::Approx(best).epsilon(1e-9));
+      CHECK(detail_number(std::get<Planned>(result).details, "claimed_period_s") ==
+            doctest::Approx(best).epsilon(1e-9));
       for (const Stage& stage : plan.stages) {
         CHECK(actions_of<Recompute>(stage).size() == (judged.recompute ? 1 : 0));
         if (judged.recompute) CHECK(actions_of<Recompute>(stage).front().layers == stage.layers);
@@ -98,7 +99,7 @@ TEST_CASE("pipedream memory: a cap on microbatches in flight is in the plan, whi
     for (const Stage& stage : found.plan.stages) CHECK(stage.in_flight == 2);
     JudgedMemory judged;
     judged.in_flight = 2;
-    CHECK(found.plan.predicted.period->value() >= best_fitting(graph, platform, judged) * (1 - 1e-9));
+    CHECK(detail_number(found.details, "claimed_period_s") >= best_fitting(graph, platform, judged) * (1 - 1e-9));
     CHECK_FALSE(
         memory_overflow(platform, found.plan, ledger_peaks(graph, platform, found.plan, testing::compiled(found.plan)))
             .has_value());

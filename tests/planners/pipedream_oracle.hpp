@@ -166,6 +166,14 @@ inline bool is_straight(const std::vector<JudgedStage>& stages) {
   return std::ranges::all_of(stages, [](const JudgedStage& stage) { return stage.replicas == 1.0; });
 }
 
+/// A figure among a plan's details.
+inline double detail_number(const Detail::Record& details, const std::string& name) {
+  for (const auto& [key, value] : details) {
+    if (key == name) return std::get<double>(value.value);
+  }
+  return -1.0;
+}
+
 inline void add_stages(const std::vector<JudgedStage>& judged, double outer, std::vector<Stage>& stages,
                        std::size_t& devices) {
   for (const JudgedStage& each : judged) {

@@ -65,11 +65,30 @@ TEST_CASE("pipedream-sync: one version of the weights where pipedream keeps seve
 }
 
 TEST_CASE("pipedream-sync: its claim synchronises once in an iteration, as the run does") {
-  // One layer of 3 s (forward and backward) and 100 B on two devices at 10 B/s. A microbatch takes 3 / 2 s with two
-  // replicas, and the synchronisation by PipeDream's formula 4 (2 - 1) · 100 / (10 · 2) = 20 s: 8 · 1.5 + 20 = 32 s.
-  const Planned found = std::get<Planned>(run_planner(planner(), chain({1}), flat_platform(2, 10.0)));
+  // One layer of 1 s + 2 s and 100 B on two devices at 10 B/s. Each replica runs four of the eight microbatches, and
+  // the ring takes 2 (2 - 1) / 2 · 100 / 10 = 10 s: 4 · 3 + 10 = 22 s. PipeDream's formula would have 20 s for it.
+  const LayerGraph graph = chain({1});
+  const Platform platform = flat_platform(2, 10.0);
+  const Planned found = std::get<Planned>(run_planner(planner(), graph, platform));
   REQUIRE(found.plan.stages.size() == 1);
-  CHECK(found.plan.predicted.iteration_time->value() == doctest::Approx(32.0).epsilon(1e-12));
+  CHECK(found.plan.predicted.iteration_time->value() == doctest::Approx(22.0).epsilon(1e-12));
+  CHECK(evaluate_plan(graph, platform, found.plan).iterations.back().value() == doctest::Approx(22.0).epsilon(1e-9));
+}
+
+TEST_CASE("pipedream-sync: its claim has only what the exchange of buckets lasts beyond the backward") {
+  // Two layers of 1 s + 2 s and 100 B on two devices at 10 B/s, as one stage, because its output is large. Each replica
+  // runs four of the eight microbatches in 6 s each. Two buckets take 10 s each; the first one is complete 2 s before
+  // the last backward ends: 24 + 18 s.
+  LayerGraph graph = chain({1, 1});
+  for (Layer& layer : graph.layers) layer.output = Bytes(100'000);
+  graph.edges.front().bytes = Bytes(100'000);
+  const Platform platform = flat_platform(2, 10.0);
+  Training training;
+  training.gradient_bucket = Bytes(100);
+  const Planned found = std::get<Planned>(run_planner(planner(), graph, platform, {}, 8, training));
+  REQUIRE(found.plan.stages.size() == 1);
+  CHECK(found.plan.predicted.iteration_time->value() == doctest::Approx(42.0).epsilon(1e-12));
+  CHECK(evaluate_plan(graph, platform, found.plan).iterations.back().value() == doctest::Approx(42.0).epsilon(1e-9));
 }
 
 TEST_CASE("pipedream-sync: a schedule that never flushes is refused") {

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 // Partitions judged and searched with plain loops, written anew from the specification.
@@ -21,6 +22,32 @@ using spp::PartitionProblem;
 using spp::PartitionStage;
 
 inline constexpr double kNoLoad = std::numeric_limits<double>::infinity();
+
+inline std::int64_t ring_share(std::int64_t bytes, std::int64_t replicas) {
+  return (bytes * 2 * (replicas - 1) + replicas - 1) / replicas;
+}
+
+/// How long the exchange of buckets lasts beyond the last backward, by walking the layers back and then the buckets.
+inline double exposed_exchange(const PartitionProblem& problem, const PartitionStage& stage, double share,
+                               double bandwidth) {
+  std::vector<std::pair<std::int64_t, double>> buckets;  // bytes, and when they are complete
+  double now = 0.0;
+  for (std::size_t l = stage.end; l-- > stage.begin;) {
+    now += (problem.backward[l + 1] - problem.backward[l]).value() * share;
+    const std::int64_t bytes = (problem.parameters[l + 1] - problem.parameters[l]).value();
+    if (bytes == 0) continue;
+    if (buckets.empty() || buckets.back().first + bytes > problem.bucket.value()) buckets.emplace_back(0, 0.0);
+    buckets.back() = {buckets.back().first + bytes, now};
+  }
+  double end = 0.0;
+  std::int64_t sent = 0;
+  const auto r = static_cast<std::int64_t>(stage.replicas);
+  for (const auto& [bytes, complete] : buckets) {
+    end = std::max(end, complete) + static_cast<double>(ring_share(sent + bytes, r) - ring_share(sent, r)) / bandwidth;
+    sent += bytes;
+  }
+  return std::max(0.0, end - now);
+}
 
 inline double stage_load(const PartitionProblem& problem, const PartitionStage& stage) {
   double factor = 0.0;
@@ -36,9 +63,11 @@ inline double stage_load(const PartitionProblem& problem, const PartitionStage& 
   const double compute = (problem.compute[stage.end] - problem.compute[stage.begin]).value();
   const std::int64_t bytes = (problem.parameters[stage.end] - problem.parameters[stage.begin]).value();
   const auto r = static_cast<std::int64_t>(stage.replicas);
-  const std::int64_t reduced = (bytes * 2 * (r - 1) + r - 1) / r;
-  return static_cast<double>(problem.microbatches) * (compute * factor / static_cast<double>(r)) +
-         static_cast<double>(reduced) / bandwidth + static_cast<double>(bytes * problem.update_copies) / update;
+  const double share = factor / static_cast<double>(r);
+  const double reduce = problem.bucket > Bytes(0) ? exposed_exchange(problem, stage, share, bandwidth)
+                                                  : static_cast<double>(ring_share(bytes, r)) / bandwidth;
+  return static_cast<double>(problem.microbatches) * (compute * factor / static_cast<double>(r)) + reduce +
+         static_cast<double>(bytes * problem.update_copies) / update;
 }
 
 inline double channel_load(const PartitionProblem& problem, const PartitionStage& from, const PartitionStage& to) {

@@ -5,6 +5,7 @@
 #include "sim/schedule/pipeline_times.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/spp_oracle.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -177,6 +178,32 @@ TEST_CASE("spp: no cut with any replica counts has a smaller load") {
   }
 }
 
+TEST_CASE("spp: with buckets of gradients, too, no cut with any replica counts has a smaller load") {
+  std::mt19937_64 random(16);
+  int hidden = 0;
+  for (int trial = 0; trial < random_cases(1000); ++trial) {
+    CAPTURE(trial);
+    PartitionProblem problem = whole_problem(random, 6, 4);
+    const std::vector<Partition> at_once = best_partitions(problem);
+    for (const Seconds compute : problem.compute) {
+      problem.forward.push_back(compute * 0.25);
+      problem.backward.push_back(compute * 0.75);
+    }
+    problem.bucket = Bytes(1 + static_cast<std::int64_t>(random() % 30));
+    const std::vector<Partition> best = best_partitions(problem);
+    const std::vector<double> expected = exhaustive_loads(problem);
+    REQUIRE(best.size() == at_once.size());
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      const std::vector<PartitionStage>& stages = best[i].stages;
+      REQUIRE(std::ranges::max(loads_of(problem, stages)) == doctest::Approx(best[i].load.value()).epsilon(1e-12));
+      REQUIRE(best[i].load.value() == doctest::Approx(expected[stages.size() - 1]).epsilon(1e-12));
+      REQUIRE(best[i].load.value() <= at_once[i].load.value() * (1 + 1e-12));
+      hidden += best[i].load.value() < at_once[i].load.value() * (1 - 1e-9) ? 1 : 0;
+    }
+  }
+  CHECK(hidden > random_cases(100));
+}
+
 TEST_CASE("spp: of partitions that tie, the one that the specification's loops find first") {
   std::mt19937_64 random(7);
   for (int trial = 0; trial < 3000; ++trial) {
@@ -218,12 +245,15 @@ TEST_CASE("spp: the load of a partition is what the analytic network makes of it
   std::mt19937_64 random(8);
   for (int trial = 0; trial < 200; ++trial) {
     CAPTURE(trial);
-    const RandomRequest drawn = random_request(random);
+    RandomRequest drawn = random_request(random);
+    Training training;
+    if (trial % 4 > 1) training.gradient_bucket = Bytes(static_cast<std::int64_t>(random() % 300'000));
+    if (trial % 8 > 3) drawn.graph.layers[LayerId(random() % drawn.graph.layers.size())].parameters = Bytes(0);
     const PlanRequest request{.graph = drawn.graph,
                               .platform = drawn.platform,
                               .schedule = {"1f1b", {}},
                               .microbatches = 1 + static_cast<std::int64_t>(random() % 9),
-                              .training = {},
+                              .training = training,
                               .options = Options({})};
     const PairBandwidths pairs = pair_bandwidths(drawn.platform);
     const std::vector<DeviceId> order = device_order(pairs);

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "sim/base/quantity.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace stagecraft {
+
+/// The last backward of stages of a chain whose replicas exchange gradients in buckets while it runs
+/// (`gradient_buckets`). Layers are positions.
+class BucketExchange {
+ public:
+  /// Without stages, to be assigned later.
+  BucketExchange() = default;
+  /// `parameters`: sums over the layers before each position. `backward`: the same of seconds.
+  /// **Requires** a size above 0. **Cost** O(layers · layers of a bucket).
+  BucketExchange(std::vector<Bytes> parameters, std::vector<double> backward, Bytes size);
+
+  /// The time from the start of the last backward of a stage with the layers [begin, end) to the end of it and of the
+  /// exchange. The backward takes `share` times the profile's time; `seconds(before, all)` is the time of what is
+  /// exchanged after the first `before` bytes of `all`. Never grows as `begin` grows, if `seconds` does not either.
+  /// **Cost** O(buckets of the stage).
+  template <class Exchange>
+  [[nodiscard]] double last_backward(std::size_t begin, std::size_t end, double share, const Exchange& seconds) const {
+    double longest = (backward_[end] - backward_[begin]) * share;
+    const Bytes all = parameters_[end] - parameters_[begin];
+    for (std::size_t at = end; first_[begin] < at;) {
+      const std::size_t last_layer = std::max(completed_by_[at], first_[begin]);
+      const double complete = (backward_[end] - backward_[last_layer]) * share;
+      longest = std::max(longest, complete + seconds(parameters_[end] - parameters_[at], all));
+      at = last_layer;
+    }
+    return longest;
+  }
+
+ private:
+  std::vector<Bytes> parameters_;
+  std::vector<double> backward_;
+  std::vector<std::size_t> completed_by_;  ///< by position: the layer that completes a bucket filled from there back
+  std::vector<std::size_t> first_;  ///< by position: the first layer from there on that has parameters, else the end
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,78 @@
+#include "planners/shared/pipeline_claim.hpp"
+
+#include "planners/shared/cost_model.hpp"
+#include "sim/model/bandwidths.hpp"
+#include "sim/schedule/boundaries.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace stagecraft {
+namespace {
+
+Seconds largest_transfer(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  Seconds largest{0};
+  for (const Boundary& boundary : boundaries(graph, plan)) {
+    const Stage& from = plan.stages[boundary.from.value()];
+    const Stage& to = plan.stages[boundary.to.value()];
+    const auto lanes = static_cast<double>(std::min(from.replicas.size(), to.replicas.size()));
+    const std::optional<BytesPerSecond> narrowest =
+        smallest_bandwidth(platform, devices_of(from), devices_of(to)).bandwidth;
+    largest = std::max(largest, boundary.bytes / narrowest.value_or(BytesPerSecond(kNever.value())) / lanes);
+  }
+  return largest;
+}
+
+Bytes parameters_of(const LayerGraph& graph, const Stage& stage) {
+  Bytes sum;
+  for (LayerId layer : stage.layers) sum += graph.layers[layer].parameters;
+  return sum;
+}
+
+/// The largest figures of a stage.
+struct LargestStage {
+  Seconds period;       ///< of a microbatch, if the stage never flushes
+  Seconds work;         ///< of a replica in an iteration
+  Seconds once;         ///< of a microbatch on a replica
+  Seconds synchronise;  ///< all-reduce and update after the last backward
+};
+
+LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  LargestStage largest;
+  const auto rounds = static_cast<double>(plan.rounds_per_update);
+  for (const Stage& stage : plan.stages) {
+    const StageTime time = stage_time(graph, platform, stage);
+    const Seconds all_reduce = ring_beyond_backward(graph, platform, plan.training, stage);
+    const Seconds update = slowest_update(platform, plan.training, devices_of(stage), parameters_of(graph, stage));
+    const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
+    const double share = 1.0 / static_cast<double>(replicas);
+    const bool split = stage.replication == Replication::Split;
+    const Seconds once = time.total() * (split ? share : 1.0);
+    const std::int64_t turns = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
+    const Seconds round = split ? time.backward * share + std::max(time.forward * share, all_reduce) + update
+                                : (time.backward + std::max(time.forward, all_reduce) + update) * share;
+    const Seconds other_round = split ? once : once * share;
+    largest.period = std::max(largest.period, (other_round * (rounds - 1.0) + round) / rounds);
+    largest.work = std::max(largest.work, once * static_cast<double>(turns));
+    largest.once = std::max(largest.once, once);
+    largest.synchronise = std::max(largest.synchronise, all_reduce + update);
+  }
+  return largest;
+}
+
+}  // namespace
+
+Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const LargestStage stage = largest_stage(graph, platform, plan);
+  const Seconds transfer = largest_transfer(graph, platform, plan);
+  Figures figures;
+  if (is_asynchronous(plan.schedule)) {
+    figures.period = std::max(stage.period, transfer);
+  } else {
+    figures.iteration_time = std::max(stage.work, transfer * static_cast<double>(plan.microbatches)) +
+                             stage.once * static_cast<double>(plan.stages.size() - 1) + stage.synchronise;
+  }
+  return figures;
+}
+
+}  // namespace stagecraft
