@@ -45,7 +45,7 @@ class IndexVector {
   using const_iterator = typename std::vector<T>::const_iterator;
 
   IndexVector() = default;
-  explicit IndexVector(std::size_t count, T value = T()) : items_(count, std::move(value)) {}
+  explicit IndexVector(std::size_t count, const T& value = T()) : items_(count, value) {}
   IndexVector(std::initializer_list<T> items) : items_(items) {}
   explicit IndexVector(std::vector<T> items) : items_(std::move(items)) {}
 

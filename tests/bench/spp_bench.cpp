@@ -75,6 +75,9 @@ PartitionProblem problem(std::size_t layers, std::size_t devices, std::int64_t h
   };
   PartitionProblem problem{.compute = {Seconds(0)},
                            .parameters = {Bytes(0)},
+                           .forward = {},
+                           .backward = {},
+                           .bucket = Bytes(0),
                            .crossing = {Bytes(0)},
                            .bandwidths = cluster(devices, 8),
                            .factors = std::vector<double>(devices, 1.0),

@@ -21,7 +21,7 @@ using testing::chain;
 using testing::pairwise;
 using testing::random_cases;
 
-constexpr std::size_t kLayers = 6;
+constexpr std::size_t kPipelineLayers = 6;
 constexpr std::int64_t kParameters = 2520;  // all numbers of copies up to ten divide a layer's bytes
 
 std::int64_t number(std::mt19937& random, std::int64_t low, std::int64_t high) {
@@ -32,11 +32,11 @@ std::int64_t number(std::mt19937& random, std::int64_t low, std::int64_t high) {
 void append_pipeline(std::mt19937& random, std::uint32_t pipeline, std::size_t replicas, std::size_t& device,
                      Plan& plan) {
   std::size_t layer = 0;
-  while (layer < kLayers) {
+  while (layer < kPipelineLayers) {
     Stage stage;
     stage.pipeline = pipeline;
     const std::size_t end =
-        layer + static_cast<std::size_t>(number(random, 1, static_cast<std::int64_t>(kLayers - layer)));
+        layer + static_cast<std::size_t>(number(random, 1, static_cast<std::int64_t>(kPipelineLayers - layer)));
     while (layer < end) stage.layers.emplace_back(layer++);
     const std::size_t count = replicas > 0 ? replicas : static_cast<std::size_t>(number(random, 1, 2));
     for (std::size_t i = 0; i < count; ++i) stage.replicas.emplace_back(DeviceId(device++));
@@ -85,7 +85,7 @@ struct Done {
 
 Done done_by(const Pipelines& made) {
   Done done;
-  const LayerGraph graph = chain(kLayers, 1, 2, 100, 10, kParameters);
+  const LayerGraph graph = chain(kPipelineLayers, 1, 2, 100, 10, kParameters);
   const Platform platform = pairwise(made.devices);
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> ended;  // shares of backwards, by stage and microbatch
   done.report = evaluate_plan(graph, platform, made.plan, {}, {}, [&](const Span&, const Op& op, auto) {
@@ -103,7 +103,7 @@ Done done_by(const Pipelines& made) {
 /// The bytes that one update's all-reduces send: each of the n copies of a layer sends 2 (n - 1) / n of it.
 Bytes bytes_of_an_update(const Plan& plan) {
   Bytes sum;
-  for (std::size_t layer = 0; layer < kLayers; ++layer) {
+  for (std::size_t layer = 0; layer < kPipelineLayers; ++layer) {
     std::int64_t copies = 0;
     for (const Stage& stage : plan.stages) {
       const bool holds = std::ranges::find(stage.layers, LayerId(layer)) != stage.layers.end();
@@ -122,7 +122,7 @@ TEST_CASE("pipelines: every layer runs every microbatch once, and all its copies
     CAPTURE(seed);
     const Pipelines made = random_pipelines(static_cast<std::uint32_t>(seed), schedule);
     const Done done = done_by(made);
-    const auto expected = static_cast<std::size_t>(made.plan.microbatches) * kLayers;
+    const auto expected = static_cast<std::size_t>(made.plan.microbatches) * kPipelineLayers;
     CHECK(done.forwards.size() == expected);
     CHECK(done.backwards.size() == expected);
     CHECK(std::ranges::all_of(done.forwards, [](const auto& each) { return each.second == 1.0; }));
@@ -145,7 +145,7 @@ Plan copied(std::size_t stages, std::size_t copies, bool as_pipelines, const std
   Plan plan = testing::straight(stages, 0, schedule);
   for (std::size_t s = 0; s < stages; ++s) {
     plan.stages[s].layers.clear();
-    for (std::size_t layer = s * kLayers / stages; layer < (s + 1) * kLayers / stages; ++layer)
+    for (std::size_t layer = s * kPipelineLayers / stages; layer < (s + 1) * kPipelineLayers / stages; ++layer)
       plan.stages[s].layers.emplace_back(layer);
     plan.stages[s].replicas.clear();
     for (std::size_t i = 0; i < copies; ++i) plan.stages[s].replicas.emplace_back(DeviceId(s * copies + i));
@@ -171,7 +171,7 @@ TEST_CASE("pipelines: equal ones run as replicas of one pipeline do, in both net
           CAPTURE(schedule);
           CAPTURE(stages);
           CAPTURE(copies);
-          const LayerGraph graph = chain(kLayers, 1, 2, 100'000'000, 10, 100'000'000);
+          const LayerGraph graph = chain(kPipelineLayers, 1, 2, 100'000'000, 10, 100'000'000);
           const Platform platform = pairwise(stages * copies);
           const auto report_of = [&](bool as_pipelines) {
             Plan plan = copied(stages, copies, as_pipelines, schedule);
