@@ -119,12 +119,8 @@ void read_schedule(const YamlNode& node, Keys& into) {
 const CellKey* find_cell_key(const std::vector<CellKey>& keys, std::string_view name);
 const std::vector<CellKey>& plain_keys();
 
-/// Keys of a cell that the long form of `planner` may set.
-constexpr std::array<std::string_view, 5> kKeysOfPlanners = {"label", "schedule", "microbatches", "samples_per_update",
-                                                             "run_length"};
-
 /// Reads `planner: NAME`, or `planner: {name: NAME, label: …, KEY: VALUE, …}`, where KEY is an option of the planner or
-/// one of `kKeysOfPlanners`. An external planner gets all but its label as options.
+/// one of `kOwnKeys`. An external planner gets all but its label as options.
 void read_planner(const YamlNode& node, Keys& into) {
   const bool is_map = node.kind() == YamlKind::Map;
   const YamlNode name_node = is_map ? node.at("name") : node;
@@ -135,7 +131,7 @@ void read_planner(const YamlNode& node, Keys& into) {
   if (!is_map) return;
   for (const auto& [key, value] : node.entries()) {
     if (key == "name") continue;
-    const bool is_key = std::ranges::find(kKeysOfPlanners, key) != kKeysOfPlanners.end();
+    const bool is_key = std::ranges::find(kOwnKeys, key) != kOwnKeys.end();
     if (key == "label" || (is_key && !is_external(name))) {
       find_cell_key(plain_keys(), key)->read(value, into);
     } else {

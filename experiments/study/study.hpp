@@ -4,6 +4,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/model/detail.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,10 @@ namespace stagecraft {
 /// Keys and values of a configuration in the order in which they are shown, such as `planner: pipedream`,
 /// `options.pipedream.straight: true`, `platform.network.bandwidth: 10 Gbps`. Each key once.
 using Keys = Detail::Record;
+
+/// Keys besides its options that each planner of a study may have for itself.
+inline constexpr std::array<std::string_view, 4> kOwnKeys = {"schedule", "microbatches", "samples_per_update",
+                                                             "run_length"};
 
 /// An axis of the study: a list of values, of which each cell has one. A value may set several keys that vary together.
 using Axis = std::vector<Keys>;

@@ -4,7 +4,6 @@
 #include "sim/io/json.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -14,9 +13,6 @@ namespace stagecraft {
 namespace {
 
 constexpr std::string_view kOptions = "options.";
-
-/// Keys that may belong to the contenders.
-constexpr std::array<std::string_view, 4> kMayBeOwn = {"schedule", "microbatches", "samples_per_update", "run_length"};
 
 bool is_who(std::string_view key, const std::vector<std::string>& own_keys) {
   return key == "planner" || key == "label" || key.starts_with(kOptions) ||
@@ -163,7 +159,7 @@ void find_groups(const std::vector<StudyCell>& cells, SortedCells& sorted) {
 
 SortedCells sort_cells(const std::vector<StudyCell>& cells) {
   SortedCells sorted;
-  for (const std::string_view key : kMayBeOwn) {
+  for (const std::string_view key : kOwnKeys) {
     if (is_own_key(cells, key)) sorted.own_keys.emplace_back(key);
   }
   find_contenders(cells, sorted);

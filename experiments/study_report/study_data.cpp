@@ -52,6 +52,7 @@ Detail::Record line_record(const StudySummary& summary, const StudyLine& line) {
   put(FigureId::IterationTime, or_null(line.iteration_time_s));
   put(FigureId::Period, or_null(line.period_s));
   put(FigureId::SamplesPerUpdate, or_null(line.samples_per_update));
+  put(FigureId::GradientBucket, or_null(line.gradient_bucket_bytes));
   put(FigureId::BubbleRatio, or_null(line.bubble_ratio));
   put(FigureId::PredictionError, or_null(line.prediction_error));
   put(FigureId::PeakMemory, or_null(line.peak_memory_bytes));

@@ -213,7 +213,8 @@ Section heading_section(const StudySummary& summary) {
       fmt::format("{} of {}: {}", summary.rows, counted(summary.cells, "cell"), counts_text(summary.counts)));
   if (!summary.constant.empty()) section.sentences.push_back("In all cells: " + keys_text(summary.constant));
   for (std::string& sentence : meaning_of_figures(summary)) section.sentences.push_back(std::move(sentence));
-  if (find_columns(summary).updates) section.sentences.emplace_back("update: samples per update.");
+  if (find_columns(summary).updates)
+    section.sentences.emplace_back("update: samples per update, of the stage with the most.");
   if (any_line(summary, [](const StudyLine& line) { return line.configuration.find(" x ") != std::string::npos; })) {
     section.sentences.emplace_back("replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each.");
   }

@@ -118,6 +118,7 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   line.speed_up = speed_up(cells, all_rows, baselines);
   line.throughput = mean(rows, name_of(FigureId::Throughput));
   line.samples_per_update = extreme(rows, name_of(FigureId::SamplesPerUpdate), std::greater<>());
+  line.gradient_bucket_bytes = extreme(rows, name_of(FigureId::GradientBucket), std::greater<>());
   line.iteration_time_s = mean(rows, name_of(FigureId::IterationTime));
   line.period_s = mean(rows, name_of(FigureId::Period));
   line.bubble_ratio = mean(rows, name_of(FigureId::BubbleRatio));
@@ -194,12 +195,27 @@ std::vector<StudyReason> find_reasons(const Results& results) {
   return reasons;
 }
 
-/// Sentences about updates of different sizes and about periods that have not converged.
+/// Whether the lines of the group that have the figure have different values.
+bool differs(const StudyGroup& group, std::optional<std::int64_t> StudyLine::* figure) {
+  std::set<std::int64_t> values;
+  for (const StudyLine& line : group.lines) {
+    if (const auto& value = line.*figure) values.insert(*value);
+  }
+  return values.size() > 1;
+}
+
+/// Sentences about updates and gradient buckets of different sizes and about periods that have not converged.
 void note_doubts(const StudySummary& summary, const RowsByCell& rows, std::vector<std::string>& notes) {
-  const auto groups = std::ranges::count_if(summary.groups, updates_differ);
-  if (groups > 0) {
-    notes.push_back("samples per update differ between the lines of " + std::to_string(groups) + " of " +
-                    std::to_string(summary.groups.size()) + " groups, which do not train alike");
+  const std::string all_groups = " of " + counted(summary.groups.size(), "group");
+  if (const auto groups = std::ranges::count_if(summary.groups, updates_differ); groups > 0) {
+    notes.push_back("samples per update differ between the lines of " + std::to_string(groups) + all_groups +
+                    ", which do not train alike");
+  }
+  const auto buckets_differ = [](const StudyGroup& group) { return differs(group, &StudyLine::gradient_bucket_bytes); };
+  if (const auto groups = std::ranges::count_if(summary.groups, buckets_differ); groups > 0) {
+    notes.push_back("the lines of " + std::to_string(groups) + all_groups +
+                    " exchange gradients in buckets of different sizes (column resolved_gradient_bucket_bytes); " +
+                    "training.gradient_bucket makes them alike");
   }
   const auto moving = std::ranges::count_if(
       rows, [](const Row* row) { return row != nullptr && number_of(*row, name_of(FigureId::Converged)) == 0.0; });
@@ -241,13 +257,7 @@ std::size_t most_seeds(const std::vector<StudyGroup>& groups) {
 
 }  // namespace
 
-bool updates_differ(const StudyGroup& group) {
-  std::set<std::int64_t> samples;
-  for (const StudyLine& line : group.lines) {
-    if (line.samples_per_update) samples.insert(*line.samples_per_update);
-  }
-  return samples.size() > 1;
-}
+bool updates_differ(const StudyGroup& group) { return differs(group, &StudyLine::samples_per_update); }
 
 StudySummary summarise_study(const Results& results) {
   SortedCells sorted = sort_cells(results.manifest.cells);

@@ -29,6 +29,7 @@ struct StudyLine {
   std::optional<std::int64_t>
       peak_memory_bytes;  ///< this and the next three: largest over the seeds, whatever the status
   std::optional<std::int64_t> samples_per_update;
+  std::optional<std::int64_t> gradient_bucket_bytes;
   std::optional<std::int64_t> smallest_memory_bytes;
   std::optional<std::int64_t> overflow_bytes;
   std::optional<std::int64_t> largest_microbatch_size;  ///< smallest over the seeds

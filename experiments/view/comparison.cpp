@@ -10,6 +10,7 @@
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace stagecraft {
@@ -90,14 +91,17 @@ std::string one_text(const Comparison& comparison, bool timings) {
   table.header.emplace_back("outcome");
   std::string notes;
   std::vector<std::int64_t> updates;
+  std::map<Bytes, std::vector<std::string>> buckets;
   for (const ComparisonRow& row : comparison.rows) {
     table.rows.push_back(cells_of(row, timings));
     notes += note(row, comparison.inputs.platform);
-    if (row.simulation) updates.push_back(largest(row.simulation->updates).samples);
+    if (!row.simulation) continue;
+    updates.push_back(largest(row.simulation->updates).samples);
+    if (const auto size = exchanged_buckets(*row.plan())) buckets[*size].push_back(row.planner->name);
   }
   return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name +
          ", microbatches of " + counted(comparison.microbatch_size, "sample") + "\n" +
-         different_updates_text(std::move(updates)) + to_text(table) + notes;
+         different_updates_text(std::move(updates)) + different_buckets_text(buckets) + to_text(table) + notes;
 }
 
 Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings) {
@@ -133,8 +137,8 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
     any_even = any_even || std::ranges::any_of(comparison.rows, &has_even_stages);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
-  text += "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run; ";
-  text += "update: samples per update\n";
+  text += "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run\n";
+  text += "update: samples per update, of the stage with the most\n";
   text += "Times are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
   if (any_even) text += "replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each\n";
   if (any_asynchronous) {

@@ -3,6 +3,7 @@
 #include "experiments/run/planning.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/plan_view.hpp"
+#include "experiments/view/update_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
@@ -99,6 +100,8 @@ std::vector<FigureInfo> figures_of_time() {
        [](OfRun run) -> Detail { return largest(run.simulation.updates).samples; }},
       {Id::Staleness, "staleness", Kind::Count,
        [](OfRun run) -> Detail { return largest(run.simulation.updates).staleness; }},
+      {Id::GradientBucket, "resolved_gradient_bucket_bytes", Kind::Size,
+       [](OfRun run) -> Detail { return or_null(exchanged_buckets(run.plan)); }},
   };
 }
 

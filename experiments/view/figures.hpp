@@ -29,6 +29,7 @@ enum class FigureId : std::size_t {
   RunLength,
   SamplesPerUpdate,
   Staleness,
+  GradientBucket,
   Throughput,
   BubbleRatio,
   SpanBubbleRatio,

@@ -1,6 +1,11 @@
 #include "experiments/view/update_words.hpp"
 
 #include "experiments/view/table.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/model/replicas.hpp"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -39,6 +44,25 @@ std::string different_updates_text(std::vector<std::int64_t> samples) {
   if (samples.size() < 2) return "";
   return "Samples per update differ, from " + std::to_string(samples.front()) + " to " +
          std::to_string(samples.back()) + ": the rows do not train alike.\n";
+}
+
+std::optional<Bytes> exchanged_buckets(const Plan& plan) {
+  const Replicas replicas(plan);
+  const bool any =
+      std::ranges::any_of(replicas.rings(), [](const GradientRing& ring) { return ring.members.size() > 1; });
+  return any ? std::optional(plan.training.bucket()) : std::nullopt;
+}
+
+std::string different_buckets_text(const std::map<Bytes, std::vector<std::string>>& planners) {
+  if (planners.size() < 2) return "";
+  std::string text = "Gradients are exchanged ";
+  for (const auto& [size, names] : planners) {
+    if (size != planners.begin()->first) text += " and ";
+    text += size == Bytes(0) ? "after the backward" : "in buckets of " + format_human_bytes(size);
+    text += fmt::format(" ({})", fmt::join(names, ", "));
+  }
+  return text + ":\n--training 'gradient_bucket=" + format_human_bytes(planners.rbegin()->first) +
+         "' makes the rows alike.\n";
 }
 
 }  // namespace stagecraft

@@ -4,10 +4,14 @@
 #include "sim/schedule/updates.hpp"
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace stagecraft {
+
+struct Plan;
 
 /// A line with what the updates of a plan's stages sum up: `updates: 32 to 480 samples, staleness 1 to 2`.
 [[nodiscard]] std::string updates_text(const std::vector<StageUpdates>& updates);
@@ -17,5 +21,13 @@ namespace stagecraft {
 
 /// A sentence above a table whose rows have those samples per update; empty if all are equal.
 [[nodiscard]] std::string different_updates_text(std::vector<std::int64_t> samples);
+
+/// The size of the buckets in which the replicas of a plan exchange gradients, 0 if they do so after the backward;
+/// nothing if no layer has several replicas.
+[[nodiscard]] std::optional<Bytes> exchanged_buckets(const Plan& plan);
+
+/// A sentence above a table of which several rows exchange gradients, in buckets of different sizes; else empty.
+/// `planners` are the rows' planners by that size.
+[[nodiscard]] std::string different_buckets_text(const std::map<Bytes, std::vector<std::string>>& planners);
 
 }  // namespace stagecraft

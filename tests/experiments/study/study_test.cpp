@@ -198,9 +198,11 @@ TEST_CASE("study: damaged manifests are refused with their line") {
 TEST_CASE("study: all planners meet the same noise, other cells another") {
   const Cell one{{{"planner", "uniform"}, {"options.uniform.stages", 2}, {"microbatches", 8}}, 1};
   const Cell same{{{"microbatches", 8}, {"planner", "pipedream"}, {"label", "x"}, {"schedule", "1f1b"}}, 1};
+  const Cell own{{{"microbatches", 16}, {"planner", "pipedream"}, {"run_length", 99}}, 1};
   const Cell other_seed{one.keys, 2};
-  const Cell other_cell{{{"planner", "uniform"}, {"microbatches", 16}}, 1};
+  const Cell other_cell{{{"planner", "uniform"}, {"microbatches", 8}, {"model", "other"}}, 1};
   CHECK(noise_seed(one) == noise_seed(same));
+  CHECK(noise_seed(one) == noise_seed(own));
   CHECK(noise_seed(one) != noise_seed(other_seed));
   CHECK(noise_seed(one) != noise_seed(other_cell));
 }

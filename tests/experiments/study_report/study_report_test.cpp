@@ -159,7 +159,7 @@ TEST_CASE("study report: the data has every figure unrounded") {
   const std::string csv = study_csv(summary);
   CHECK(csv.starts_with("study,model,microbatch_size,name,planner,label,choices,cells,ok,infeasible,"));
   CHECK(csv.find("\n\"two, \"\"sizes\"\"\",toy,4,pipedream,pipedream,,{},1,1,0,") != std::string::npos);
-  CHECK(csv.find(",true,1.543125,,,1,1234.5,,0.002,,0.25,-0.05,3221225472,,,,1f1b,2-1\n") != std::string::npos);
+  CHECK(csv.find(",true,1.543125,,,1,1234.5,,0.002,,,0.25,-0.05,3221225472,,,,1f1b,2-1\n") != std::string::npos);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
 }
 

@@ -97,6 +97,20 @@ TEST_CASE("study summary: says in how many groups samples per update differ, and
                              "the period of 1 cell has not converged (column converged)"});
 }
 
+TEST_CASE("study summary: says in how many groups the lines exchange gradients in different buckets") {
+  StudyMaker maker;
+  const auto row = [](Detail bucket) {
+    return Detail::Record{{"throughput_samples_per_s", 100.0}, {"resolved_gradient_bucket_bytes", std::move(bucket)}};
+  };
+  maker.cell(keys_of("a", 4)).row(CellStatus::Ok, row(std::int64_t{0}));
+  maker.cell(keys_of("b", 4)).row(CellStatus::Ok, row(std::int64_t{1024}));
+  maker.cell(keys_of("a", 8)).row(CellStatus::Ok, row(Detail()));  // no replicas
+  maker.cell(keys_of("b", 8)).row(CellStatus::Ok, row(std::int64_t{1024}));
+  const StudySummary summary = summarise_study(maker.results);
+  REQUIRE(summary.notes.size() == 1);
+  CHECK(summary.notes.front().starts_with("the lines of 1 of 2 groups exchange gradients in buckets of different"));
+}
+
 TEST_CASE("study summary: speed-ups are paired seed by seed") {
   StudyMaker maker;
   maker.results.manifest.baseline = Keys{{"planner", "base"}};
