@@ -17,10 +17,10 @@ struct Fitting {
 
 /// Searches for the best pipeline whose stages pass a test by the memory ledger, first with a lower bound of a stage's
 /// memory and, if the ledger of the whole plan refuses the answer, with an upper bound. The test counts all devices
-/// that the search gives to later stages or leaves idle behind. So where devices may be left idle the problem is solved
-/// for every smaller number of members of each level as well. That is exact on chains and one level; on several levels
-/// a pipeline may be missed whose later nodes use fewer devices than its first ones. A search on fewer devices that
-/// would exceed the option `max_work` together with those before it is left out.
+/// behind a stage, those that stay idle as well. So where devices may stay idle, the problem is also solved for every
+/// smaller number of members of each level. That is exact for chains on one level. On several levels a pipeline may be
+/// missed whose nodes use different numbers of devices. The searches on fewer devices end before their transitions,
+/// with those of the first search, exceed the option `max_work`.
 /// May leave out states, as `restrict_states`.
 [[nodiscard]] Fitting plan_that_fits(Problem& problem, DownSets& states);
 
