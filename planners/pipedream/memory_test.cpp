@@ -8,6 +8,8 @@
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace stagecraft::pipedream {
 namespace {
@@ -118,8 +120,12 @@ MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states
   MemoryTest test;
   test.whole_pipeline = true;
   test.capacity = static_cast<double>(smallest_capacity(request.platform).value());
-  test.copies = [&request, choices](std::int64_t replicas, std::int64_t downstream) {
-    return schedule_copies(request, choices, replicas, downstream);
+  using Counts = std::pair<std::int64_t, std::int64_t>;
+  test.copies = [&request, choices, known = std::map<Counts, Copies>()](std::int64_t replicas,
+                                                                        std::int64_t downstream) mutable {
+    const auto [found, is_new] = known.try_emplace({replicas, downstream});
+    if (is_new) found->second = schedule_copies(request, choices, replicas, downstream);
+    return found->second;
   };
   const std::vector<BitEdge> edges = bit_edges(request.graph, states);
   for (std::size_t end = 0; end < states.count; ++end) {

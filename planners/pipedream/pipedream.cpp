@@ -1,13 +1,14 @@
 #include "planners/pipedream/chosen_states.hpp"
 #include "planners/pipedream/down_sets.hpp"
+#include "planners/pipedream/fitting.hpp"
 #include "planners/pipedream/memory_test.hpp"
 #include "planners/pipedream/options.hpp"
+#include "planners/pipedream/planned.hpp"
 #include "planners/pipedream/recurrence.hpp"
 #include "planners/pipedream/update_rounds.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
-#include "planners/shared/pipeline_claim.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace stagecraft {
@@ -23,85 +25,6 @@ extern const PlannerInfo pipedream_planner;
 
 namespace pipedream {
 namespace {
-
-/// What is planned: the request in PipeDream's terms.
-struct Problem {
-  const PlanRequest& request;
-  LayerGraph graph;  ///< with the recomputation in the backward
-  MemoryChoices choices;
-  Settings settings;
-};
-
-/// Gives each segment its devices: the next `replicas` members of its level. A level occurs several times if a segment
-/// of the level above has several members; `places` are the first devices of its occurrences, and each of them gets a
-/// copy of the segments. `unit` is the number of devices in a member.
-void place(const DownSets& states, const std::vector<Segment>& segments, const std::vector<Level>& levels,
-           std::size_t level, const std::vector<std::size_t>& places, std::vector<Stage>& stages) {
-  std::size_t unit = 1;
-  for (std::size_t inner = 0; inner < level; ++inner) unit *= levels[inner].count;
-  std::size_t used = 0;
-  for (const Segment& segment : segments) {
-    std::vector<std::size_t> members;
-    for (std::size_t first : places) {
-      for (std::size_t i = 0; i < segment.replicas; ++i) members.push_back(first + (used + i) * unit);
-    }
-    used += segment.replicas;
-    if (level > 0) {
-      place(states, segment.inner, levels, level - 1, members, stages);
-      continue;
-    }
-    stages.emplace_back();
-    stages.back().layers = layers_between(states, segment.from, segment.to);
-    for (std::size_t device : members) stages.back().replicas.emplace_back(DeviceId(device));
-  }
-}
-
-/// PipeDream's NOAM: the microbatches that it admits for each replica of the first stage.
-std::int64_t noam(const Plan& plan) {
-  std::size_t devices = 0;
-  for (const Stage& stage : plan.stages) devices += stage.replicas.size();
-  const std::size_t first = plan.stages.front().replicas.size();
-  return static_cast<std::int64_t>((devices + first - 1) / first);
-}
-
-Detail::Record details_of(const Problem& problem, const DownSets& states, const Answer& answer, const Plan& plan) {
-  Settings settings = problem.settings;
-  const auto rounds = static_cast<double>(plan.rounds_per_update);
-  const bool is_as_searched = !problem.request.samples_per_update || rounds == settings.rounds_per_update;
-  if (!is_as_searched) settings.rounds_per_update = rounds;
-  Detail::List levels;
-  for (const Level& level : settings.levels) {
-    levels.emplace_back(
-        Detail::Record{{"members", std::int64_t{level.count}}, {"bandwidth_bytes_per_s", level.bandwidth.value()}});
-  }
-  return {{"claimed_period_s", is_as_searched ? answer.period : period_of(states, settings, answer.segments)},
-          {"data_parallel_s", data_parallel_time(states, settings)},
-          {"total_compute_s", states.compute[states.count - 1] * settings.time_factor},
-          {"noam", noam(plan)},
-          {"states", static_cast<std::int64_t>(states.count)},
-          {"width", static_cast<std::int64_t>(states.width)},
-          {"levels", std::move(levels)},
-          {"time_factor", settings.time_factor},
-          {"memory_bytes", smallest_capacity(problem.request.platform).value()}};
-}
-
-Planned planned(const Problem& problem, const DownSets& states, const Answer& answer) {
-  const Settings& settings = problem.settings;
-  Planned result{empty_plan(pipedream_planner, problem.request), {}};
-  Plan& plan = result.plan;
-  const std::size_t outermost = settings.levels.empty() ? 0 : settings.levels.size() - 1;
-  place(states, answer.segments, settings.levels, outermost, {0}, plan.stages);
-  for (Stage& stage : plan.stages) apply(problem.choices, stage);
-  plan.rounds_per_update = rounds_of(problem.request, plan, problem.choices.weight_versions.has_value()).value_or(1);
-  plan.predicted = pipeline_claim(problem.request.graph, problem.request.platform, plan);
-  result.details = details_of(problem, states, answer, plan);
-  if (states.width > 0) {
-    result.notes.push_back("the graph has too many down-sets; this plan is the best on " +
-                           std::to_string(states.count) + " of them, at most " + std::to_string(states.width) +
-                           " of each size");
-  }
-  return result;
-}
 
 /// Whether planning again, including the enumeration of down-sets, would keep the user waiting.
 bool takes_long(const DownSets& states, const Settings& settings) {
@@ -147,31 +70,24 @@ PlanResult plan_by(const Problem& problem, const DownSets& states) {
 }
 
 /// Plans within the memory ledger. First tries the best pipeline without a memory test; if it passes the ledger it is
-/// the answer, because a test only removes choices. Otherwise tests each stage during the search, first with a lower
-/// bound of its memory and then with an upper bound. A plan that is returned has passed the ledger of the whole plan.
+/// the answer, because a test only removes choices. Otherwise tests each stage during the search.
 PlanResult plan_within_ledger(Problem& problem, DownSets& states) {
-  const PlanRequest& request = problem.request;
   const Answer free = optimize(states, problem.settings);
   if (free.segments.empty()) return nothing_found(problem, states);
-  PlanResult first = judged(request, planned(problem, states, free));
+  PlanResult first = judged(problem.request, planned(problem, states, free));
   if (std::holds_alternative<Planned>(first)) return first;
   const bool is_long = takes_long(states, problem.settings);
-  for (const Consumers consumers : {Consumers::One, Consumers::Every}) {
-    MemoryTest test;
-    test.whole_pipeline = true;
-    problem.settings.memory = &test;
-    restrict_states(request, problem.graph, problem.settings, states);
-    test = ledger_memory_test(request, states, problem.choices, consumers);
-    const Answer answer = optimize(states, problem.settings);
-    problem.settings.memory = nullptr;
-    if (answer.segments.empty()) break;
-    PlanResult result = judged(request, planned(problem, states, answer));
-    if (std::holds_alternative<Planned>(result)) return result;
-  }
+  Fitting fitting = plan_that_fits(problem, states);
+  if (fitting.plan) return std::move(*fitting.plan);
   Infeasible none = std::get<Infeasible>(first);
-  none.reason = "no pipeline fits; in the fastest one, " + none.reason;
+  const std::string what =
+      fitting.is_complete
+          ? "no pipeline fits"
+          : "no pipeline that was tried fits, and max_work does not allow all numbers of devices to be tried";
+  none.reason = what + "; in the fastest one, " + none.reason;
+  none.is_costly = is_long || fitting.work_on_fewer > kMostTransitionsToRepeat;
   const Bytes enough = *std::exchange(none.smallest_memory, std::nullopt);
-  if (is_long) {
+  if (none.is_costly) {
     none.hint = "the fastest pipeline needs " + format_human_bytes(enough) + " on every device";
   } else {
     none.search = MemorySearch{enough};
@@ -206,7 +122,7 @@ PlanResult plan_updates(Problem& problem, DownSets& states) {
     PlanResult result = plan_with_test(problem, own);
     std::pair rank{2, static_cast<double>(ranked.size())};
     if (auto* none = std::get_if<Infeasible>(&result)) {
-      none->is_costly = takes_long(own, problem.settings);
+      none->is_costly = none->is_costly || takes_long(own, problem.settings);
     } else {
       const Plan& plan = std::get<Planned>(result).plan;
       rank.first = rounds_of(problem.request, plan, two_versions) ? 0 : 1;
@@ -253,7 +169,8 @@ MemoryChoices choices_of(const PlanRequest& request) {
 
 PlanResult plan_pipedream(const PlanRequest& request) {
   (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
-  Problem problem{request, request.graph, choices_of(request), settings_of(request)};
+  const Settings settings = settings_of(request);
+  Problem problem{request, request.graph, choices_of(request), settings, settings.levels};
   if (problem.choices.recompute) {
     for (Layer& layer : problem.graph.layers) layer.backward += layer.forward;
   }

@@ -163,7 +163,8 @@ inline std::vector<std::vector<JudgedStage>> all_pipelines(const LayerGraph& gra
 }
 
 inline bool is_straight(const std::vector<JudgedStage>& stages) {
-  return std::ranges::all_of(stages, [](const JudgedStage& stage) { return stage.replicas == 1.0; });
+  return std::ranges::all_of(
+      stages, [](const JudgedStage& stage) { return stage.replicas == 1.0 && is_straight(stage.inner); });
 }
 
 /// A figure among a plan's details.
@@ -194,9 +195,10 @@ struct JudgedMemory {
   std::optional<std::int64_t> in_flight = std::nullopt;
 };
 
-/// Whether the shared ledger accepts the pipeline; which devices it has does not matter where all are alike.
-inline bool fits_ledger(const LayerGraph& graph, const Platform& platform, const std::vector<JudgedStage>& judged,
-                        const std::string& schedule, std::int64_t microbatches, const JudgedMemory& memory = {}) {
+/// The memory that the pipeline needs on every device by the shared ledger, or 0 if it fits. Which devices it has does
+/// not matter where all are alike.
+inline Bytes ledger_need(const LayerGraph& graph, const Platform& platform, const std::vector<JudgedStage>& judged,
+                         const std::string& schedule, std::int64_t microbatches, const JudgedMemory& memory = {}) {
   Plan plan;
   plan.schedule.name = schedule;
   plan.microbatches = microbatches;
@@ -210,7 +212,13 @@ inline bool fits_ledger(const LayerGraph& graph, const Platform& platform, const
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     plan.stages[s].weight_versions = std::min(versions[s], memory.most_versions);
   }
-  return !memory_overflow(platform, plan, ledger_peaks(graph, platform, plan, testing::compiled(plan))).has_value();
+  return memory_needed(platform, ledger_peaks(graph, platform, plan, testing::compiled(plan)));
+}
+
+/// Whether the shared ledger accepts the pipeline.
+inline bool fits_ledger(const LayerGraph& graph, const Platform& platform, const std::vector<JudgedStage>& judged,
+                        const std::string& schedule, std::int64_t microbatches, const JudgedMemory& memory = {}) {
+  return ledger_need(graph, platform, judged, schedule, microbatches, memory) == Bytes(0);
 }
 
 }  // namespace stagecraft::testing
