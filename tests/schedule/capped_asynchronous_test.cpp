@@ -17,6 +17,9 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace stagecraft {
@@ -63,6 +66,24 @@ AsynchronousCase asynchronous_case(std::uint32_t seed) {
   PlatformSpec spec = pairwise(devices, real(200, 2000), 0.01).spec;
   if (number(0, 1) == 0) spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(real(1e3, 1e4));
   return {std::move(graph), build_platform(std::move(spec)), std::move(plan)};
+}
+
+/// Without replicas, but with a second pipeline of two stages, which cuts the layers elsewhere. So a stage may exchange
+/// its gradients with several others.
+void add_pipeline(AsynchronousCase& made) {
+  for (Stage& stage : made.plan.stages) stage.replicas.resize(1);
+  const std::size_t layers = made.graph.layers.size();
+  PlatformSpec spec = made.platform.spec;
+  auto& devices = std::get<ExplicitForm>(spec.form).devices;
+  for (const auto& [begin, end] : {std::pair(std::size_t{0}, layers / 2), std::pair(layers / 2, layers)}) {
+    Stage stage;
+    stage.pipeline = 1;
+    for (std::size_t layer = begin; layer < end; ++layer) stage.layers.emplace_back(layer);
+    stage.replicas.emplace_back(DeviceId(devices.size()));
+    devices.push_back({"gpu" + std::to_string(devices.size()), DeviceKindId(0), std::nullopt});
+    made.plan.stages.push_back(std::move(stage));
+  }
+  made.platform = build_platform(std::move(spec));
 }
 
 void cap_each(Plan& plan, std::optional<std::int64_t> cap) {
@@ -158,6 +179,7 @@ TEST_CASE("capped runs: microbatches end as in an evaluation of the same order, 
   for (std::uint32_t seed = 1; seed <= testing::random_cases(200U); ++seed) {
     CAPTURE(seed);
     AsynchronousCase made = asynchronous_case(seed);
+    if (seed % 4 == 0) add_pipeline(made);
     made.plan.microbatches = 120;
     ScheduleProgram program = require_schedule(made.graph, made.platform, made.plan);
     const auto& kept = program.kept;
