@@ -21,7 +21,8 @@ struct PlanLoad {
   /// That of the busiest device or channel of the analytic network. None for several pipelines, and if the platform
   /// lacks a route that this network needs.
   std::optional<Seconds> busiest;
-  /// Asynchronous: the least period, that of the busiest device, link or channel of the network that is simulated.
+  /// Asynchronous: the least replayed period, that of the busiest device, link or channel of the network that is
+  /// simulated. In an evaluation links are not shared, so its period may be less.
   std::optional<Seconds> least_period;
 };
 

@@ -137,7 +137,7 @@ Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, cons
   Simulation simulation;
   simulation.choices = choices;
   PlanRunner runner(graph, platform, plan, simulation);
-  simulation.updates = stage_updates(runner.program());
+  simulation.updates = stage_updates(graph, runner.program());
   Clock::time_point start = Clock::now();
   Report evaluated = runner.evaluate();
   simulation.evaluated = evaluated.figures();

@@ -39,7 +39,7 @@ void set_samples_per_update(const LayerGraph& graph, const Platform& platform, P
     changed.microbatches = microbatches_of_update(samples, plan.microbatch_size);
     is_same = changed.microbatches == plan.microbatches;
   } else {
-    const std::int64_t of_round = largest(stage_updates(program)).samples;
+    const std::int64_t of_round = largest(stage_updates(graph, program)).samples;
     changed.rounds_per_update = whole_parts(samples, of_round, "a round of the plan's replicas");
     const ScheduleProgram slower = require_schedule(graph, platform, changed);
     changed.microbatches = std::max(plan.microbatches, least_microbatches(slower, slower.kept->replicas));

@@ -34,7 +34,7 @@ std::string action_letters(const Stage& stage) {
 
 Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                             const ScheduleProgram& program, StageId id) {
-  const StageUpdates updates = stage_updates(program)[id.value()];
+  const StageUpdates updates = stage_updates(graph, program)[id.value()];
   const Stage& stage = plan.stages[id.value()];
   Detail::List layers;
   for (LayerId layer : stage.layers) layers.emplace_back(graph.layers[layer].name);
@@ -185,7 +185,7 @@ std::string plan_text(const LayerGraph& graph, const Platform& platform, const P
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
-                     "\n" + updates_text(stage_updates(program)) + "\n" +
+                     "\n" + updates_text(stage_updates(graph, program)) + "\n" +
                      stage_table(graph, platform, program, evaluated) + "\n" +
                      figures_text("predicted by the planner", plan.predicted) +
                      figures_text("evaluated without contention", evaluated.figures());
@@ -207,7 +207,8 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
     record.emplace_back("outcome", "planned");
     record.emplace_back("plan", plan_record(planned->plan, planning.graph, platform));
     record.emplace_back("stages", stage_list(planning.graph, platform, planned->plan));
-    const StageUpdates updates = largest(stage_updates(require_schedule(planning.graph, platform, planned->plan)));
+    const StageUpdates updates =
+        largest(stage_updates(planning.graph, require_schedule(planning.graph, platform, planned->plan)));
     record.emplace_back("samples_per_update", updates.samples);
     record.emplace_back("staleness", updates.staleness);
     record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));

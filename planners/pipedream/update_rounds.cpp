@@ -19,7 +19,7 @@ StageUpdates updates_of(const PlanRequest& request, Plan plan) {
   for (;;) {
     const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
     const std::int64_t least = least_microbatches(program, program.kept->replicas);
-    if (plan.microbatches >= least) return largest(stage_updates(program));
+    if (plan.microbatches >= least) return largest(stage_updates(request.graph, program));
     plan.microbatches = least;
   }
 }

@@ -1,6 +1,7 @@
 #include "sim/schedule/all_reduce.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/bandwidths.hpp"
 
 #include <algorithm>
 #include <map>
@@ -173,6 +174,22 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
       }
     }
     sum += longest;
+  }
+  return sum;
+}
+
+Seconds lowered_all_reduce_time(const Platform& platform, const Members& members, Bytes begin, Bytes end) {
+  if (const auto tabulated = tabulated_all_reduce(platform, members.size(), end - begin)) return *tabulated;
+  Seconds sum;
+  for (const AllReducePhase& phase : all_reduce(platform, members, end - begin).phases) {
+    Seconds longest;
+    for (const AllReduceFlow& flow : phase.flows) {
+      const Route route = route_of(platform, flow);
+      const auto bandwidth = narrowest_bandwidth(platform, route);
+      const Bytes bytes = flow_bytes(platform, flow, begin, end);
+      longest = std::max(longest, route.latency + (bandwidth ? bytes / *bandwidth : Seconds()));
+    }
+    sum += latency_before(platform, phase) + longest;
   }
   return sum;
 }

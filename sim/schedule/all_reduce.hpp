@@ -62,6 +62,11 @@ struct AllReduce {
 /// The time of the all-reduce if every flow were alone on its links, without latencies.
 [[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
+/// The time of the all-reduce of [begin, end) of the gradients as it is lowered on the platform's network, if every
+/// flow were alone on its links. With latencies.
+[[nodiscard]] Seconds lowered_all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members,
+                                              Bytes begin, Bytes end);
+
 /// The time of an all-reduce on the analytic network: each of its rings has the bandwidth of the slowest pair of
 /// members. Between neighbours `flow` cross, of `bytes` of gradients.
 [[nodiscard]] Seconds analytic_all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes,

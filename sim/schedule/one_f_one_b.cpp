@@ -53,8 +53,14 @@ std::vector<std::int64_t> caps_of(const Plan& plan, std::int64_t eagerness, std:
   return caps;
 }
 
-bool is_capped(const Plan& plan) {
-  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
+/// Whether the plan's caps give it an order of its own. An asynchronous schedule keeps the order of its family unless a
+/// cap lies below what that has in flight.
+bool is_capped(const Plan& plan, bool synchronous, std::int64_t eagerness) {
+  if (std::ranges::none_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); })) return false;
+  if (synchronous) return true;
+  Plan free = plan;
+  for (Stage& stage : free.stages) stage.in_flight.reset();
+  return warmups(plan, eagerness) != warmups(free, eagerness);
 }
 
 /// Gives the segments of a run one after the other.
@@ -75,7 +81,7 @@ class Segments {
 
 /// Orders the work of a plan with caps from its times. **Requires** that no stages share a device.
 void order_capped(const PlanContext& context, std::int64_t eagerness, ScheduleProgram& program) {
-  const auto work = std::make_shared<const PipelineWork>(pipeline_work(context));
+  const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, program.synchronous));
   const auto caps_up_to = [&](std::int64_t most) { return caps_of(context.plan, eagerness, most); };
   const CappedOrder order = choose_order(context.kept, work, program.synchronous, program.steady_in_flight, caps_up_to);
   for (std::size_t s = 0; s < order.caps.size(); ++s) {
@@ -130,7 +136,7 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
       if (segment.begin > 0) return Schedule{};
       return order_by_rounds(*kept, Preference::BackwardsFirst, in_flight, synchronous);
     };
-  } else if (is_capped(context.plan)) {
+  } else if (is_capped(context.plan, synchronous, eagerness)) {
     order_capped(context, eagerness, program);
   } else {
     program.orders = [kept, warmup](Segment segment) { return orders_of(*kept, segment, warmup); };

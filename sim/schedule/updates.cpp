@@ -7,26 +7,34 @@
 namespace stagecraft {
 namespace {
 
-StageUpdates asynchronous_updates(const ScheduleProgram& program, StageId stage) {
+bool have_weights(const LayerGraph& graph, const std::vector<LayerId>& layers) {
+  return std::ranges::any_of(layers, [&](LayerId id) { return graph.layers[id].parameters > Bytes(0); });
+}
+
+StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram& program, StageId stage) {
   const Plan& plan = program.kept->plan;
   const Replicas& replicas = program.kept->replicas;
   const std::int64_t in_round = replicas[replicas.of(stage).front()].turns;  // microbatches
-  const bool reduces = replicas.rings()[replicas.rings_of(stage).front()].members.size() > 1;
+  const std::int64_t apart = plan.rounds_per_update;
+  const std::int64_t samples = plan.microbatch_size * in_round * apart;
+  if (!have_weights(graph, plan.stages[stage.value()].layers)) return {samples, 0};
+  const bool reduces = std::ranges::any_of(replicas.rings_of(stage), [&](std::size_t ring) {
+    return replicas.rings()[ring].members.size() > 1 && have_weights(graph, replicas.rings()[ring].layers);
+  });
   // Of the microbatches in flight at a forward, all but its own have their backwards between it and its own backward,
   // and so has the round whose all-reduce is under way.
   const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (reduces ? 1 : 0);
-  const std::int64_t apart = plan.rounds_per_update;
-  return {plan.microbatch_size * in_round * apart, (rounds + apart - 1) / apart};
+  return {samples, (rounds + apart - 1) / apart};
 }
 
 }  // namespace
 
-std::vector<StageUpdates> stage_updates(const ScheduleProgram& program) {
+std::vector<StageUpdates> stage_updates(const LayerGraph& graph, const ScheduleProgram& program) {
   const Plan& plan = program.kept->plan;
   std::vector<StageUpdates> updates;
   for (StageId stage : indices<StageId>(plan.stages.size())) {
     updates.push_back(program.synchronous ? StageUpdates{plan.microbatch_size * plan.microbatches, 0}
-                                          : asynchronous_updates(program, stage));
+                                          : asynchronous_updates(graph, program, stage));
   }
   return updates;
 }

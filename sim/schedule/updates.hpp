@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/model/layer_graph.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
@@ -16,8 +17,9 @@ struct StageUpdates {
 
 /// By stage. A flushed schedule updates every stage once an iteration, so nothing is stale. An asynchronous one updates
 /// a stage after each round of its replicas' turns, or after `Plan::rounds_per_update` of them. A forward does not wait
-/// for an all-reduce that is under way, so the update after it counts as later than the forward.
-[[nodiscard]] std::vector<StageUpdates> stage_updates(const ScheduleProgram& program);
+/// for an all-reduce that is under way, so the update after it counts as later than the forward. A stage without
+/// parameters has no weights, so nothing there is stale.
+[[nodiscard]] std::vector<StageUpdates> stage_updates(const LayerGraph& graph, const ScheduleProgram& program);
 
 /// The samples of an update, and the staleness, of the stage where each is largest.
 [[nodiscard]] StageUpdates largest(const std::vector<StageUpdates>& updates);

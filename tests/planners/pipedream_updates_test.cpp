@@ -248,15 +248,20 @@ TEST_CASE("pipedream updates: two weight versions mean updates so far apart that
   CHECK(straight.plan.rounds_per_update == 3);
   const ScheduleProgram program = require_schedule(graph, flat_platform(4, 1000.0), straight.plan);
   CHECK(program.weight_versions == std::vector<std::int64_t>{2, 2, 2, 1});
-  CHECK(largest(stage_updates(program)) == StageUpdates{3, 1});
+  CHECK(largest(stage_updates(graph, program)) == StageUpdates{3, 1});
   for (const Stage& stage : straight.plan.stages) CHECK_FALSE(stage.weight_versions.has_value());
-  LayerGraph first_cheap = chain({1, 1, 1});
-  first_cheap.layers[LayerId(0)].parameters = first_cheap.layers[LayerId(1)].parameters = Bytes(0);
+  LayerGraph first_cheap = chain({0.5, 1.5, 1});
+  first_cheap.layers[LayerId(0)].parameters = first_cheap.layers[LayerId(1)].parameters = Bytes(1);
   first_cheap.layers[LayerId(2)].parameters = Bytes(1'000'000);
   const Planned replicated = planned_with(first_cheap, flat_platform(3, 1000.0),
                                           {{}, {{"weight_versions", "2"}, {"memory_test", "none"}}, {}});
   REQUIRE(replicated.plan.stages.front().replicas.size() == 2);
   CHECK(replicated.plan.rounds_per_update == 2);
+  first_cheap.layers[LayerId(0)].parameters = first_cheap.layers[LayerId(1)].parameters = Bytes(0);
+  const Planned weightless = planned_with(first_cheap, flat_platform(3, 1000.0),
+                                          {{}, {{"weight_versions", "2"}, {"memory_test", "none"}}, {}});
+  REQUIRE(weightless.plan.stages.front().replicas.size() == 2);
+  CHECK(weightless.plan.rounds_per_update == 1);  // the first stage has nothing to exchange, and no weights
   CHECK(planned_with(graph, flat_platform(1), {{}, two, {}}).plan.rounds_per_update == 1);
   CHECK(planned_with(graph, flat_platform(4), {{}, {{"straight", "true"}}, {}}).plan.rounds_per_update == 1);
 }
@@ -271,7 +276,7 @@ TEST_CASE("pipedream updates: with two weight versions no order needs a third, r
     const Planned found = planned_with(
         graph, platform, {{}, {{"weight_versions", "2"}, {"memory_test", "none"}, {"use_fewer", "true"}}, {}, 360});
     const ScheduleProgram program = require_schedule(graph, platform, found.plan);
-    CHECK(largest(stage_updates(program)).staleness <= 1);
+    CHECK(largest(stage_updates(graph, program)).staleness <= 1);
     std::int64_t most = 1;
     const std::int64_t rounds = found.plan.rounds_per_update;
     for (const DeviceOrder& order : program.orders({0, 360}).devices) {

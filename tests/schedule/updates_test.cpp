@@ -30,26 +30,41 @@ Plan two_and_one(std::int64_t rounds_per_update) {
   return plan;
 }
 
+std::vector<StageUpdates> updates_of(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return stage_updates(graph, require_schedule(graph, platform, plan));
+}
+
 TEST_CASE("updates: a flushed iteration is one update of all its samples") {
   Plan plan = straight(3, 5, "1f1b");
   plan.microbatch_size = 4;
-  const auto updates = stage_updates(require_schedule(chain(3, 1, 2), pairwise(3), plan));
+  const auto updates = updates_of(chain(3, 1, 2), pairwise(3), plan);
   CHECK(updates == std::vector<StageUpdates>(3, {20, 0}));
 }
 
 TEST_CASE("updates: each stage of an asynchronous plan sums up its own rounds") {
   // In flight are 1 + (3 - 1) / 2 = 2 on a replica of stage 0, and 1 in stage 1. Stage 0 has an all-reduce.
   const auto updates = [](std::int64_t rounds) {
-    return stage_updates(require_schedule(chain(2, 1, 2), pairwise(3), two_and_one(rounds)));
+    return updates_of(chain(2, 1, 2, 0, 0, 8), pairwise(3), two_and_one(rounds));
   };
   CHECK(updates(1) == std::vector<StageUpdates>{{16, 2}, {8, 0}});
   CHECK(updates(4) == std::vector<StageUpdates>{{64, 1}, {32, 0}});
   CHECK(largest(updates(1)) == StageUpdates{16, 2});
 }
 
+// The replicas of stage 0 have nothing to exchange, and no weights of which a forward could read old ones.
+TEST_CASE("updates: a stage without parameters is never stale") {
+  LayerGraph graph = chain(2, 1, 2, 0, 0, 8);
+  graph.layers[LayerId(0)].parameters = Bytes(0);
+  CHECK(updates_of(graph, pairwise(3), two_and_one(1)) == std::vector<StageUpdates>{{16, 0}, {8, 0}});
+  Plan plan = straight(1, 200, "pipedream");
+  plan.stages[0].replicas = {DeviceId(0), DeviceId(1)};
+  CHECK(updates_of(chain(1, 1, 2), pairwise(2), plan).front().staleness == 0);
+  CHECK(updates_of(chain(1, 1, 2, 0, 0, 8), pairwise(2), plan).front().staleness == 1);
+}
+
 TEST_CASE("updates: PipeDream's stages are as stale as their distance from the end") {
   const Plan plan = straight(4, 100, "pipedream");
-  const auto updates = stage_updates(require_schedule(chain(4, 1, 2), pairwise(4), plan));
+  const auto updates = updates_of(chain(4, 1, 2, 0, 0, 8), pairwise(4), plan);
   for (std::int64_t s = 0; s < 4; ++s) CHECK(updates[static_cast<std::size_t>(s)].staleness == 3 - s);
 }
 
@@ -98,7 +113,7 @@ TEST_CASE("updates: staleness is what the orders show, random plans") {
     random.plan.rounds_per_update = 1 + seed % 4;
     random.plan.microbatches = 400;
     const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
-    const auto updates = stage_updates(program);
+    const auto updates = stage_updates(random.graph, program);
     const Schedule schedule = program.orders({0, 400});
     for (const DeviceOrder& order : schedule.devices) {
       const Replica& replica = program.kept->replicas[program.kept->replicas.on(order.device).front()];
@@ -107,6 +122,12 @@ TEST_CASE("updates: staleness is what the orders show, random plans") {
       reducing += reduces ? 1 : 0;
       const std::int64_t counted =
           counted_staleness(order.actions, replica.stage, random.plan.rounds_per_update, reduces);
+      Bytes parameters;
+      for (LayerId layer : random.plan.stages[stage].layers) parameters += random.graph.layers[layer].parameters;
+      if (parameters == Bytes(0)) {
+        CHECK(updates[stage].staleness == 0);
+        continue;
+      }
       // An order under caps may keep fewer microbatches in flight than the caps allow; the figure goes by the caps.
       CHECK(updates[stage].staleness >= counted);
       if (program.reaches_in_flight) CHECK(updates[stage].staleness == counted);

@@ -25,7 +25,7 @@ CappedRun::CappedRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const
     untouched[to.value()].missing_forward += senders(from);
     untouched[from.value()].missing_backward += senders(to);
   }
-  if (!synchronous) rounds_.resize(replicas.rings().size());
+  if (!synchronous) exchanges_.resize(replicas.rings().size());
   for (ReplicaId id : replicas.all()) {
     const StageId stage = replicas[id].stage;
     Worker worker;
@@ -97,12 +97,32 @@ bool CappedRun::is_ready(ReplicaId id, bool backward, Seconds now) {
   const Inputs& known = inputs(worker, backward ? worker.backwards : worker.forwards);
   if (!backward) return known.missing_forward == 0 && known.forward <= now;
   if (known.missing_backward > 0 || known.backward > now) return false;
-  if (rounds_.empty() || worker.backwards == 0) return true;
-  const auto before = static_cast<std::size_t>(worker.backwards - 1);
+  if (!updates_before(id)) return true;
   return std::ranges::all_of(kept_->replicas.rings_of(worker.stage), [&](std::size_t ring) {
-    const Round& round = rounds_[ring][before];
-    return round.ended == kept_->replicas.rings()[ring].members.size() && round.end <= now;
+    if (work_->all_reduces[ring].empty()) return true;
+    return exchanges_[ring].rounds == worker.backwards && exchanges_[ring].end <= now;
   });
+}
+
+/// Whether the replica has gradients to exchange before an update.
+bool CappedRun::exchanges(ReplicaId id) const {
+  return std::ranges::any_of(kept_->replicas.rings_of(workers_[id].stage),
+                             [&](std::size_t ring) { return !work_->all_reduces[ring].empty(); });
+}
+
+/// Whether an exchange and an update come right before the replica's next backward.
+bool CappedRun::updates_before(ReplicaId id) const {
+  const std::int64_t backwards = workers_[id].backwards;
+  return !exchanges_.empty() && backwards > 0 && backwards % kept_->plan.rounds_per_update == 0 && exchanges(id);
+}
+
+/// When a backward begins that is ready now. The update before it may already have begun while the replica waited for
+/// the backward's inputs.
+Seconds CappedRun::begin_of_backward(ReplicaId id, Seconds now) const {
+  if (!updates_before(id)) return now;
+  Seconds begin = workers_[id].free;
+  for (std::size_t ring : kept_->replicas.rings_of(workers_[id].stage)) begin = std::max(begin, exchanges_[ring].end);
+  return std::max(now, begin + work_->updates[id].update);
 }
 
 CappedRun::Inputs& CappedRun::inputs(Worker& worker, std::int64_t local) {
@@ -119,20 +139,31 @@ void CappedRun::start(ReplicaId id, bool backward, Seconds now) {
   action.stage = worker.stage;
   action.microbatch = kept_->replicas.microbatch(id, local);
   worker.actions.push_back(action);
-  const Seconds end = now + (backward ? worker.times.backward : worker.times.forward);
+  const Seconds end = backward ? begin_of_backward(id, now) + worker.times.backward : now + worker.times.forward;
   worker.free = end;
   if (backward) {
-    worker.inputs.pop_front();
-    ++worker.backwards;
-    if (ends_.size() <= action.microbatch) ends_.resize(action.microbatch + std::size_t{1});
-    ends_[action.microbatch] = std::max(ends_[action.microbatch], end);
-    if (!rounds_.empty()) end_round(id, local, end);
+    end_backward(id, end);
   } else {
     ++worker.forwards;
     arrive(id, action.microbatch, true, end);
   }
   send(id, action.microbatch, backward, end);
-  wake(id, end);
+  wake(id, worker.free);
+}
+
+void CappedRun::end_backward(ReplicaId id, Seconds end) {
+  Worker& worker = workers_[id];
+  const std::uint32_t microbatch = kept_->replicas.microbatch(id, worker.backwards);
+  worker.inputs.pop_front();
+  ++worker.backwards;
+  if (ends_.size() <= microbatch) ends_.resize(microbatch + std::size_t{1});
+  ends_[microbatch] = std::max(ends_[microbatch], end);
+  if (exchanges_.empty() || worker.backwards % kept_->plan.rounds_per_update != 0) return;
+  if (exchanges(id)) {
+    arrive_at_exchange(id, end);
+  } else {
+    worker.free = end + work_->updates[id].update;
+  }
 }
 
 void CappedRun::send(ReplicaId id, std::uint32_t microbatch, bool backward, Seconds end) {
@@ -158,15 +189,28 @@ void CappedRun::arrive(ReplicaId id, std::uint32_t microbatch, bool backward, Se
   if (--(backward ? known.missing_backward : known.missing_forward) == 0) wake(id, last);
 }
 
-void CappedRun::end_round(ReplicaId id, std::int64_t local, Seconds end) {
-  const auto at = static_cast<std::size_t>(local);
+/// The replica's last backward before an update ends at `end`. The last member to arrive starts the all-reduces, of one
+/// bucket after the other.
+void CappedRun::arrive_at_exchange(ReplicaId id, Seconds end) {
+  for (const auto& [bucket, before_end] : work_->updates[id].buckets) {
+    const std::size_t buckets = work_->all_reduces[bucket.ring].size();
+    if (buckets == 0) continue;
+    Exchange& exchange = exchanges_[bucket.ring];
+    exchange.completed.resize(buckets);
+    exchange.completed[bucket.bucket] = std::max(exchange.completed[bucket.bucket], end - before_end);
+  }
   for (std::size_t ring : kept_->replicas.rings_of(workers_[id].stage)) {
-    std::vector<Round>& rounds = rounds_[ring];
-    if (rounds.size() <= at) rounds.resize(at + 1);
-    rounds[at].end = std::max(rounds[at].end, end);
+    if (work_->all_reduces[ring].empty()) continue;
+    Exchange& exchange = exchanges_[ring];
     const std::vector<ReplicaId>& members = kept_->replicas.rings()[ring].members;
-    if (++rounds[at].ended < members.size()) continue;
-    for (ReplicaId member : members) wake(member, rounds[at].end);
+    if (++exchange.members < members.size()) continue;
+    exchange.members = 0;
+    exchange.rounds = workers_[id].backwards;
+    for (std::size_t k = 0; k < exchange.completed.size(); ++k) {
+      exchange.end = std::max(exchange.end, exchange.completed[k]) + work_->all_reduces[ring][k];
+    }
+    exchange.completed.clear();
+    for (ReplicaId member : members) wake(member, exchange.end);
   }
 }
 

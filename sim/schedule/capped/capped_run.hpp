@@ -30,8 +30,8 @@ struct CappedOrder {
 
 /// A run of a plan under caps, with the times of its work. The orders of its devices are those in which the work starts
 /// in the run, so they cannot deadlock. A replica runs its forwards in the order of its microbatches, and so its
-/// backwards. An asynchronous backward also waits for the previous microbatch on all replicas of its layers.
-/// A copy is a run of its own from there on.
+/// backwards. An asynchronous run updates weights as a lowered one does (`Synchronise`): a replica's first backward
+/// after an update waits for the all-reduce before the update. A copy is a run of its own from there on.
 class CappedRun {
  public:
   /// Of the first `microbatches` of the plan.
@@ -67,10 +67,12 @@ class CappedRun {
     std::deque<Inputs> inputs;    ///< from its first microbatch whose backward has not started
     std::vector<Action> actions;  ///< not taken yet
   };
-  /// The k-th backwards of the replicas of the same layers.
-  struct Round {
-    std::size_t ended = 0;
-    Seconds end;  ///< of the last one
+  /// The exchange of gradients of the replicas that hold the same layers. No member is ahead of the next update.
+  struct Exchange {
+    std::size_t members = 0;         ///< that have had their last backward before the next update
+    std::vector<Seconds> completed;  ///< by bucket: when those members have completed it
+    std::int64_t rounds = 0;         ///< up to the last update
+    Seconds end;                     ///< of the last all-reduce
   };
   /// When a replica may be able to start something.
   using Wake = std::pair<Seconds, ReplicaId>;
@@ -83,7 +85,11 @@ class CappedRun {
   void start(ReplicaId id, bool backward, Seconds now);
   void send(ReplicaId id, std::uint32_t microbatch, bool backward, Seconds end);
   void arrive(ReplicaId id, std::uint32_t microbatch, bool backward, Seconds at);
-  void end_round(ReplicaId id, std::int64_t local, Seconds end);
+  [[nodiscard]] bool exchanges(ReplicaId id) const;
+  [[nodiscard]] bool updates_before(ReplicaId id) const;
+  [[nodiscard]] Seconds begin_of_backward(ReplicaId id, Seconds now) const;
+  void end_backward(ReplicaId id, Seconds end);
+  void arrive_at_exchange(ReplicaId id, Seconds end);
   [[nodiscard]] std::vector<Action> take_actions(ReplicaId id, std::int64_t end);
 
   std::shared_ptr<const KeptPlan> kept_;
@@ -92,8 +98,8 @@ class CappedRun {
   IndexVector<ReplicaId, Worker> workers_;
   std::vector<std::vector<std::size_t>> crossings_from_;  ///< by stage, in `PipelineWork::crossings`
   std::vector<std::vector<std::size_t>> crossings_to_;
-  std::vector<std::vector<Round>> rounds_;  ///< by ring; asynchronous only
-  std::vector<Wake> wakes_;                 ///< a heap, the earliest first
+  std::vector<Exchange> exchanges_;  ///< by ring; asynchronous only
+  std::vector<Wake> wakes_;          ///< a heap, the earliest first
   std::vector<Seconds> ends_;
   std::int64_t taken_ = 0;
 };

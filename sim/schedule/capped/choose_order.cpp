@@ -1,6 +1,8 @@
 #include "sim/schedule/capped/choose_order.hpp"
 
+#include "sim/schedule/capped/repeated_period.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +14,10 @@ constexpr std::int64_t kJudged = 512;       ///< microbatches by which a long ru
 constexpr std::int64_t kJudgedRounds = 16;  ///< or as many rounds of turns
 constexpr std::int64_t kMostJudged = 4096;  ///< microbatches, at most
 constexpr double kFaster = 1.0 - 1e-9;      ///< an order is faster only by more than rounding
+
+std::int64_t judged_microbatches(std::int64_t stride) {
+  return std::clamp(kJudgedRounds * stride, kJudged, kMostJudged);
+}
 
 /// By stage: the least time for which a microbatch is in flight there, transfers apart.
 std::vector<Seconds> round_trips(const KeptPlan& kept, const PipelineWork& work) {
@@ -33,35 +39,43 @@ class Choice {
       : kept_(kept),
         work_(work),
         synchronous_(synchronous),
-        stride_(kept->replicas.round()),
-        judged_(std::min(kept->plan.microbatches, std::clamp(kJudgedRounds * stride_, kJudged, kMostJudged))),
+        stride_(whole_round(kept->plan, kept->replicas)),
+        judged_(synchronous ? std::min(kept->plan.microbatches, judged_microbatches(stride_))
+                            : judged_microbatches(stride_)),
         trips_(round_trips(*kept, *work)) {}
 
-  /// The least time of a run under the caps, by Little's law.
+  /// No order under the caps is faster, by Little's law.
   [[nodiscard]] Seconds bound(const std::vector<std::int64_t>& caps) const {
     Seconds most;
     for (StageId id : indices<StageId>(caps.size())) {
-      const auto count = kept_->replicas.count(kept_->replicas.of(id).back(), kept_->plan.microbatches);
-      most = std::max(most, trips_[id.value()] * (static_cast<double>(count) / static_cast<double>(caps[id.value()])));
+      const ReplicaId last = kept_->replicas.of(id).back();
+      const double count = synchronous_ ? static_cast<double>(kept_->replicas.count(last, kept_->plan.microbatches))
+                                        : 1.0 / static_cast<double>(kept_->replicas[last].turns);
+      most = std::max(most, trips_[id.value()] * (count / static_cast<double>(caps[id.value()])));
     }
     return most;
   }
 
+  /// The time of an iteration, or of a microbatch in an asynchronous run.
   [[nodiscard]] Seconds time(const CappedOrder& order) const {
     CappedRun run(kept_, work_, order, synchronous_, judged_);
     static_cast<void>(run.take(judged_));
     const std::vector<Seconds>& ends = run.ends();
-    const std::int64_t first = judged_ / 4;
-    const std::int64_t length = stride_ < judged_ / 2 ? judged_ / 2 / stride_ * stride_ : judged_ / 2;
+    if (!synchronous_) return repeated_period(ends, stride_).value_or(middle_period(ends));
     const Seconds whole = std::ranges::max(ends);
-    if (length == 0) return whole;
-    const Seconds span = ends[static_cast<std::size_t>(first + length)] - ends[static_cast<std::size_t>(first)];
-    const Seconds period = span / static_cast<double>(length);
-    const std::int64_t all = kept_->plan.microbatches;
-    return synchronous_ ? whole + period * static_cast<double>(all - judged_) : period * static_cast<double>(all);
+    const std::int64_t left = kept_->plan.microbatches - judged_;
+    return left == 0 ? whole : whole + middle_period(ends) * static_cast<double>(left);
   }
 
  private:
+  /// The time of a microbatch in the middle half of the judged run.
+  [[nodiscard]] Seconds middle_period(const std::vector<Seconds>& ends) const {
+    const std::int64_t first = judged_ / 4;
+    const std::int64_t length = stride_ < judged_ / 2 ? judged_ / 2 / stride_ * stride_ : judged_ / 2;
+    const Seconds span = ends[static_cast<std::size_t>(first + length)] - ends[static_cast<std::size_t>(first)];
+    return span / static_cast<double>(length);
+  }
+
   const std::shared_ptr<const KeptPlan>& kept_;
   const std::shared_ptr<const PipelineWork>& work_;
   bool synchronous_;

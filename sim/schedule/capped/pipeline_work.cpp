@@ -2,6 +2,7 @@
 
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
 
@@ -50,9 +51,56 @@ std::vector<Boundary> all_boundaries(const PlanContext& context) {
   return all;
 }
 
+/// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
+std::vector<Seconds> all_reduces_of(const PlanContext& context, const GradientRing& ring,
+                                    const std::vector<GradientBucket>& buckets) {
+  std::vector<DeviceId> members;
+  for (ReplicaId member : ring.members) members.push_back(context.replicas[member].device);
+  std::vector<Seconds> times;
+  if (buckets.empty() || smallest_bandwidth_around(context.platform, members).apart) return times;
+  Bytes begin;
+  for (const GradientBucket& bucket : buckets) {
+    times.push_back(lowered_all_reduce_time(context.platform, members, begin, begin + bucket.bytes));
+    begin += bucket.bytes;
+  }
+  return times;
+}
+
+/// The buckets by the steps that complete them. Without steps all are complete at the backward's end.
+std::vector<CompletedBucket> completed_buckets(const std::vector<RingBucket>& buckets,
+                                               const std::vector<BackwardStep>& steps) {
+  std::vector<CompletedBucket> completed;
+  for (const RingBucket& bucket : buckets) completed.push_back({bucket, {}});
+  Seconds left;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (step->completes) completed[*step->completes].before_end = left;
+    left += step->recompute + step->backward;
+  }
+  return completed;
+}
+
+void add_updates(const PlanContext& context, PipelineWork& work) {
+  const Training& training = context.plan.training;
+  const RingBuckets buckets = ring_buckets(context.graph, context.plan, context.replicas);
+  for (std::size_t ring = 0; ring < buckets.by_ring.size(); ++ring) {
+    work.all_reduces.push_back(all_reduces_of(context, context.replicas.rings()[ring], buckets.by_ring[ring]));
+  }
+  for (StageId stage : indices<StageId>(context.plan.stages.size())) {
+    const StageProgram whole = stage_program(context.graph, context.plan.stages[stage.value()], buckets.of(stage));
+    for (ReplicaId id : context.replicas.of(stage)) {
+      const Replica& replica = context.replicas[id];
+      const double factor = require_time_factor(context.platform, context.graph.device_kind, replica.device);
+      std::vector<BackwardStep> steps;
+      if (training.bucket() > Bytes(0)) steps = scaled(whole, factor, replica.share).backward;
+      work.updates.push_back({completed_buckets(buckets.by_stage[stage.value()], steps),
+                              update_time(context.platform.kind(replica.device), training, whole.parameters)});
+    }
+  }
+}
+
 }  // namespace
 
-PipelineWork pipeline_work(const PlanContext& context) {
+PipelineWork pipeline_work(const PlanContext& context, bool synchronous) {
   PipelineWork work;
   const std::vector<StageProgram> programs = stage_programs(context);
   for (ReplicaId id : context.replicas.all()) {
@@ -62,6 +110,7 @@ PipelineWork pipeline_work(const PlanContext& context) {
     work.computations.push_back({own.forward, own.backward_total()});
   }
   for (const Boundary& boundary : all_boundaries(context)) work.crossings.push_back(crossing_of(context, boundary));
+  if (!synchronous) add_updates(context, work);
   return work;
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/schedule/pipeline_times.hpp"
+#include "sim/schedule/ring_buckets.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstddef>
@@ -19,15 +20,31 @@ struct Crossing {
   std::vector<BlockTimes> times;
 };
 
+/// A bucket of gradients that a replica's backward completes.
+struct CompletedBucket {
+  RingBucket bucket;
+  Seconds before_end;  ///< of the backward
+};
+
+/// How a replica updates its weights.
+struct UpdateWork {
+  std::vector<CompletedBucket> buckets;  ///< those that it exchanges before an update
+  Seconds update;                        ///< the optimizer's step
+};
+
 /// The times of a plan's work, as `evaluate` gives them on the platform's network without exclusive links.
 struct PipelineWork {
   IndexVector<ReplicaId, BlockTimes> computations;  ///< of one microbatch
   /// The boundaries of the plan, and those between consecutive stages that exchange nothing.
   std::vector<Crossing> crossings;
+  IndexVector<ReplicaId, UpdateWork> updates;  ///< asynchronous only
+  /// Asynchronous only: by ring of `Replicas::rings`, the time of each bucket's all-reduce; none if nothing is
+  /// exchanged.
+  std::vector<std::vector<Seconds>> all_reduces;
 };
 
 /// **Throws** InputError for a device of unknown speed. **Cost** O(layers + edges + pairs of replicas that exchange
-/// tensors).
-[[nodiscard]] PipelineWork pipeline_work(const PlanContext& context);
+/// tensors + flows of the all-reduces).
+[[nodiscard]] PipelineWork pipeline_work(const PlanContext& context, bool synchronous);
 
 }  // namespace stagecraft

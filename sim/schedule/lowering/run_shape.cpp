@@ -3,7 +3,6 @@
 #include "sim/base/error.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -17,8 +16,8 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
       plan_(kept_->plan),
       replicas_(kept_->replicas),
       network_(network),
-      boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)) {
-  make_buckets();
+      boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)),
+      buckets_(ring_buckets(graph, plan_, replicas_)) {
   for (StageId stage : indices<StageId>(plan_.stages.size())) make_workers(stage);
   for (DeviceId device : replicas_.devices()) {
     const std::span<const ReplicaId> on = replicas_.on(device);
@@ -32,33 +31,12 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
   if (!is_analytic()) check_connected();
 }
 
-void RunShape::make_buckets() {
-  for (const GradientRing& ring : replicas_.rings()) {
-    const bool is_alone = ring.members.size() == 1;
-    buckets_.push_back(is_alone ? std::vector<GradientBucket>{}
-                                : gradient_buckets(graph_, ring.layers, plan_.training.bucket()));
-  }
-  for (StageId stage : indices<StageId>(plan_.stages.size())) {
-    std::vector<RingBucket>& completed = stage_buckets_.emplace_back();
-    for (std::size_t ring : replicas_.rings_of(stage)) {
-      for (std::size_t k = 0; k < buckets_[ring].size(); ++k) completed.push_back({ring, k});
-    }
-    if (replicas_.rings_of(stage).size() == 1) continue;
-    const std::vector<LayerId>& layers = plan_.stages[stage.value()].layers;
-    std::ranges::sort(completed, std::greater<>(), [&](const RingBucket& each) {
-      return std::ranges::find(layers, buckets_[each.ring][each.bucket].completed_by);
-    });
-  }
-}
-
 void RunShape::make_workers(StageId stage) {
   const Stage& planned = plan_.stages[stage.value()];
   const StageProgram whole = stage_program(graph_, planned);
   std::optional<StageProgram> in_buckets;
   if (plan_.training.bucket() > Bytes(0) && !buckets(stage).empty()) {
-    std::vector<GradientBucket> completed;
-    for (const auto& [ring, bucket] : buckets(stage)) completed.push_back(buckets_[ring][bucket]);
-    in_buckets = stage_program(graph_, planned, completed);
+    in_buckets = stage_program(graph_, planned, buckets_.of(stage));
   }
   for (ReplicaId id : replicas_.of(stage)) {
     const Replica& replica = replicas_[id];

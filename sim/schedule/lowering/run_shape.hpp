@@ -6,6 +6,7 @@
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/lower.hpp"
+#include "sim/schedule/ring_buckets.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <cstdint>
@@ -39,12 +40,6 @@ struct WorkerShape {
   }
 };
 
-/// A bucket of a ring's gradients.
-struct RingBucket {
-  std::size_t ring = 0;    ///< position in `Replicas::rings`
-  std::size_t bucket = 0;  ///< position among the ring's buckets
-};
-
 /// A plan as lowering sees it: which replica runs which stage on which device, and which tensors go from where to
 /// where. It does not change while the plan runs.
 class RunShape {
@@ -61,9 +56,9 @@ class RunShape {
   [[nodiscard]] bool is_analytic() const { return network_ == NetworkModel::Analytic; }
   [[nodiscard]] const std::vector<Boundary>& boundaries() const { return boundaries_; }
   /// The buckets in which a ring, by its position in `Replicas::rings`, exchanges gradients.
-  [[nodiscard]] const std::vector<GradientBucket>& buckets(std::size_t ring) const { return buckets_[ring]; }
+  [[nodiscard]] const std::vector<GradientBucket>& buckets(std::size_t ring) const { return buckets_.by_ring[ring]; }
   /// The buckets of all rings of the stage, in the order in which its backward completes them.
-  [[nodiscard]] const std::vector<RingBucket>& buckets(StageId stage) const { return stage_buckets_[stage.value()]; }
+  [[nodiscard]] const std::vector<RingBucket>& buckets(StageId stage) const { return buckets_.by_stage[stage.value()]; }
   [[nodiscard]] const WorkerShape& operator[](ReplicaId replica) const { return workers_[replica]; }
 
   /// Number of transfers that carry one microbatch over the boundary in one direction.
@@ -82,7 +77,6 @@ class RunShape {
   }
 
  private:
-  void make_buckets();
   void make_workers(StageId stage);
   void connect(std::size_t boundary, bool gradient);
   void count_inputs();
@@ -95,8 +89,7 @@ class RunShape {
   const Replicas& replicas_;
   NetworkModel network_;
   std::vector<Boundary> boundaries_;
-  std::vector<std::vector<GradientBucket>> buckets_;    ///< by ring
-  std::vector<std::vector<RingBucket>> stage_buckets_;  ///< by stage
+  RingBuckets buckets_;
   IndexVector<ReplicaId, WorkerShape> workers_;
   IndexVector<ReplicaId, std::size_t> device_index_;
   std::vector<std::vector<ReplicaId>> on_device_;
