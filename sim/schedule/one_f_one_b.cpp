@@ -53,14 +53,8 @@ std::vector<std::int64_t> caps_of(const Plan& plan, std::int64_t eagerness, std:
   return caps;
 }
 
-/// Whether the plan's caps give it an order of its own. An asynchronous schedule keeps the order of its family unless a
-/// cap lies below what that has in flight.
-bool is_capped(const Plan& plan, bool synchronous, std::int64_t eagerness) {
-  if (std::ranges::none_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); })) return false;
-  if (synchronous) return true;
-  Plan free = plan;
-  for (Stage& stage : free.stages) stage.in_flight.reset();
-  return warmups(plan, eagerness) != warmups(free, eagerness);
+bool is_capped(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
 }
 
 /// Gives the segments of a run one after the other.
@@ -136,7 +130,7 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
       if (segment.begin > 0) return Schedule{};
       return order_by_rounds(*kept, Preference::BackwardsFirst, in_flight, synchronous);
     };
-  } else if (is_capped(context.plan, synchronous, eagerness)) {
+  } else if (is_capped(context.plan)) {
     order_capped(context, eagerness, program);
   } else {
     program.orders = [kept, warmup](Segment segment) { return orders_of(*kept, segment, warmup); };
