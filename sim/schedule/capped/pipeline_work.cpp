@@ -72,9 +72,9 @@ std::vector<CompletedBucket> completed_buckets(const std::vector<RingBucket>& bu
   std::vector<CompletedBucket> completed;
   for (const RingBucket& bucket : buckets) completed.push_back({bucket, {}});
   Seconds left;
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (step->completes) completed[*step->completes].before_end = left;
-    left += step->recompute + step->backward;
+  for (std::size_t at = steps.size(); at-- > 0;) {
+    if (steps[at].completes) completed[*steps[at].completes].before_end = left;
+    left += steps[at].recompute + steps[at].backward;
   }
   return completed;
 }
