@@ -9,6 +9,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <memory>
 
@@ -38,6 +39,9 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   const Inputs inputs = load_inputs(options.inputs, settings);
   const Planning planning = make_plan(*planner, inputs, choices, settings.say);
   const Planned* planned = planning.planned();
+  if (planned != nullptr) {
+    refuse_run_length(choices.run_length, require_family(planned->plan.schedule.name).synchronous);
+  }
   Report evaluated;
   if (planned != nullptr) {
     evaluated = choices.run_length ? evaluate_plan(planning.graph, inputs.platform, planned->plan)

@@ -43,6 +43,12 @@ std::optional<std::int64_t> read_run_length(const LengthOptions& options) {
   return read_count_option("--run-length", options.run_length, 1, run_limits::kMostMicrobatches);
 }
 
+void refuse_run_length(const std::optional<std::int64_t>& length, bool synchronous) {
+  if (!length || !synchronous) return;
+  throw InputError("applies to asynchronous schedules only", {"", 0, 0, "--run-length"},
+                   "--iterations and the plan's microbatches give the length of a synchronous run");
+}
+
 void add_planning_options(CLI::App& command, PlanningOptions& options) {
   add_option(command, "--schedule", options.schedule,
              "schedule, with parameters as NAME,K=V,...; default: the planner's own");

@@ -43,6 +43,9 @@ void add_length_options(CLI::App& command, LengthOptions& options);
 [[nodiscard]] std::optional<std::int64_t> read_samples_per_update(const LengthOptions& options);
 [[nodiscard]] std::optional<std::int64_t> read_run_length(const LengthOptions& options);
 
+/// **Throws** InputError if the length of an asynchronous run is given for a synchronous one.
+void refuse_run_length(const std::optional<std::int64_t>& length, bool synchronous);
+
 struct PlanningOptions {
   std::optional<std::string> schedule;
   std::optional<std::string> microbatches;

@@ -75,8 +75,9 @@ std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
   const Parsed<Seconds> from = parse_seconds(text->substr(0, dots));
   const Parsed<Seconds> to = parse_seconds(dots == std::string::npos ? "" : text->substr(dots + 2));
   if (!from || !to || *from.value >= *to.value) {
-    throw InputError("expected two times FROM..TO in ascending order, such as '1.5 s..2 s', found " + quote(*text),
-                     place);
+    throw InputError(
+        "expected two times with units FROM..TO in ascending order, such as '1.5 s..2 s', found " + quote(*text),
+        place);
   }
   return TimeRange{*from.value, *to.value};
 }
@@ -100,6 +101,9 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   Plan& plan = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
   choices.run_length = read_run_length(options.length);
+  if (choices.run_length && !require_family(plan.schedule.name).synchronous) {
+    plan.microbatches = std::max(plan.microbatches, *choices.run_length);
+  }
   refuse_findings(options.plan, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
                   "stagecraft check lists every violation");
   if (const auto samples = read_samples_per_update(options.length)) {
@@ -115,6 +119,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
     throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
                      "--run-length gives the length of an asynchronous run");
   }
+  refuse_run_length(choices.run_length, program.synchronous);
   const std::string remark = prediction_remark(plan, program.synchronous);
   if (!remark.empty()) settings.say(remark);
   plan.pattern = program.pattern;

@@ -34,33 +34,31 @@ bool runs_asynchronously(const ScheduleChoice& schedule) {
 
 std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, const PlanningChoices& choices,
                               bool asynchronous) {
-  if (choices.microbatches) return *choices.microbatches;
+  const std::int64_t usual = kMicrobatchesPerDevice * static_cast<std::int64_t>(inputs.platform.devices.size());
   if (choices.run_length && asynchronous) return *choices.run_length;
+  if (choices.microbatches) return asynchronous ? std::max(*choices.microbatches, usual) : *choices.microbatches;
   if (choices.samples_per_update && !asynchronous) {
     return microbatches_of_update(*choices.samples_per_update, graph.microbatch_size);
   }
-  if (!choices.global_batch) return kMicrobatchesPerDevice * static_cast<std::int64_t>(inputs.platform.devices.size());
+  if (!choices.global_batch) return usual;
   if (*choices.global_batch % graph.microbatch_size != 0) {
     throw InputError("a global batch of " + std::to_string(*choices.global_batch) +
                          " samples is not a multiple of the " + std::to_string(graph.microbatch_size) +
                          " samples of a microbatch",
                      {}, "choose the size of a microbatch with --microbatch-size");
   }
-  return *choices.global_batch / graph.microbatch_size;
+  const std::int64_t whole = *choices.global_batch / graph.microbatch_size;
+  return asynchronous ? std::max(whole, usual) : whole;
 }
 
-bool has_default_length(const PlanningChoices& choices) {
-  return !choices.microbatches && !choices.global_batch && !choices.run_length;
-}
-
-/// Fills in the samples of an update, the pattern that the schedule runs, and a default length with which an
-/// asynchronous run can be measured.
+/// Fills in the samples of an update, the pattern that the schedule runs, and a length with which an asynchronous run
+/// can be measured, unless its length is given.
 void complete(const LayerGraph& graph, const Platform& platform, Plan& plan, const PlanningChoices& choices) {
   if (choices.samples_per_update) set_samples_per_update(graph, platform, plan, *choices.samples_per_update);
   const ScheduleProgram program = require_schedule(graph, platform, plan);
   plan.pattern = program.pattern;
   const std::int64_t least = least_microbatches(program, Replicas(plan));
-  if (has_default_length(choices)) plan.microbatches = std::max(plan.microbatches, least);
+  if (!choices.run_length) plan.microbatches = std::max(plan.microbatches, least);
 }
 
 /// Checks a planner's plan. A plan that breaks a rule is a bug of this program (InternalError). Exceptions are the

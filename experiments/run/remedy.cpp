@@ -58,6 +58,11 @@ std::vector<StageId> lacking_stages(const Platform& platform, const Plan& plan, 
   return stages;
 }
 
+bool lacks_host(const Platform& platform, const Report& report) {
+  return std::ranges::any_of(report.overflows,
+                             [&](const MemoryOverflow& overflow) { return !platform.is_device(overflow.place); });
+}
+
 /// The memory with which no device would have run out: the highest peak of those that did, plus the memory that is
 /// reserved there.
 std::optional<Bytes> enough_memory(const Platform& platform, const Report& report) {
@@ -157,7 +162,7 @@ Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan
   Remedies remedies;
   const Platform& platform = inputs.platform;
   const std::vector<StageId> stages = lacking_stages(platform, plan, report);
-  if (stages.empty()) return remedies;
+  if (stages.empty() || lacks_host(platform, report)) return remedies;
   Trial trial(platform, plan, options);
   remedies.memory = enough_memory(platform, report);
   if (remedies.memory) trial.add(Change::Memory, graph, plan);

@@ -1,5 +1,6 @@
 #include "experiments/run/update_size.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -19,9 +20,9 @@ std::int64_t whole_parts(std::int64_t samples, std::int64_t unit, const std::str
   if (samples % unit == 0) return samples / unit;
   const std::int64_t below = samples / unit * unit;
   const std::string nearest = (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + unit);
-  throw InputError("an update of " + std::to_string(samples) + " samples is not a multiple of the " +
-                       std::to_string(unit) + " samples of " + what,
-                   {}, "the nearest that are possible: " + nearest);
+  throw InputError("an update of " + counted(samples, "sample") + " is not a multiple of the " + std::to_string(unit) +
+                       " samples of " + what,
+                   {}, "the nearest multiples: " + nearest);
 }
 
 }  // namespace

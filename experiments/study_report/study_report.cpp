@@ -33,7 +33,7 @@ std::string remedy_text(const StudyLine& line) {
   }
   if (line.counts.of(CellStatus::Infeasible) == 0) return "";
   std::string text;
-  if (line.smallest_memory_bytes) text = bytes_text(*line.smallest_memory_bytes);
+  if (line.smallest_memory_bytes) text = format_enough_bytes(Bytes(*line.smallest_memory_bytes));
   if (line.largest_microbatch_size) {
     text += (text.empty() ? "" : " or ") + fmt::format("microbatches of {}", *line.largest_microbatch_size);
   }

@@ -48,7 +48,7 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
     cells.insert(cells.end(),
                  {schedule_text(plan.schedule) + (report.period ? " *" : ""), configuration_text(plan),
                   std::to_string(report.devices.size()), std::to_string(row.simulation->length.microbatches),
-                  std::to_string(largest(row.simulation->updates).samples), short_number(report.throughput),
+                  samples_text(row.simulation->updates), short_number(report.throughput),
                   time_or_dash(headline(report.figures())), time_or_dash(headline(row.simulation->evaluated)),
                   prediction_text(*row.simulation, plan), percent(report.bubble_ratio), fullest_memory(report)});
   } else {
@@ -96,6 +96,7 @@ std::string one_text(const Comparison& comparison, bool timings) {
     table.rows.push_back(cells_of(row, timings));
     notes += note(row, comparison.inputs.platform);
     if (!row.simulation) continue;
+    updates.push_back(fewest_samples(row.simulation->updates));
     updates.push_back(largest(row.simulation->updates).samples);
     if (const auto size = exchanged_buckets(*row.plan())) buckets[*size].push_back(row.planner->name);
   }
@@ -138,7 +139,7 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
   text += "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run\n";
-  text += "update: samples per update, of the stage with the most\n";
+  text += "update: samples per update, of the stages with the fewest and the most\n";
   text += "Times are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
   if (any_even) text += "replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each\n";
   if (any_asynchronous) {

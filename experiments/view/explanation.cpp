@@ -87,8 +87,8 @@ std::string caps_text(const Remedies& remedies) {
 
 std::string change_text(const Remedies& remedies, Change change) {
   switch (change) {
-    case Change::Memory: return "at least " + format_human_bytes(*remedies.memory) + " on every device";
-    case Change::MicrobatchSize: return "microbatches of " + counted(*remedies.microbatch_size, "sample");
+    case Change::Memory: return "at least " + format_enough_bytes(*remedies.memory) + " on every device";
+    case Change::MicrobatchSize: return "as many microbatches of " + counted(*remedies.microbatch_size, "sample");
     case Change::InFlight: return "fewer microbatches in flight (in_flight): " + caps_text(remedies);
     case Change::RecomputeLayers: return "recomputation of each single layer, in the stages that lack memory";
     case Change::RecomputeStages: break;
@@ -98,7 +98,7 @@ std::string change_text(const Remedies& remedies, Change change) {
 
 std::string remedies_text(const Remedies& remedies) {
   if (remedies.tried.empty()) return "";
-  std::string text = "  the plan would fit with any one of:";
+  std::string text = "  the plan would fit with any one of (samples/s: without contention):";
   for (const auto& [change, throughput] : remedies.tried) {
     text += "\n    - " + change_text(remedies, change);
     if (throughput) text += ": " + short_number(*throughput) + " samples/s";
@@ -190,6 +190,10 @@ std::string lacking_text(const Report& report, const Platform& platform) {
 
 std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies) {
   if (report.overflows.empty()) return "";
+  if (std::ranges::any_of(report.overflows, [&](const auto& each) { return !platform.is_device(each.place); })) {
+    return lacking_text(report, platform) + fullest_text(report, platform) +
+           "  no change is tried where a host lacks memory; a plan that swaps less needs less there\n";
+  }
   return lacking_text(report, platform) + fullest_text(report, platform) + remedies_text(remedies);
 }
 

@@ -126,7 +126,7 @@ std::string remedy_text(const Planning& planning) {
   const std::int64_t size = planning.graph.microbatch_size;
   std::string text;
   if (infeasible.smallest_memory)
-    text = "at least " + format_human_bytes(*infeasible.smallest_memory) + " on every device";
+    text = "at least " + format_enough_bytes(*infeasible.smallest_memory) + " on every device";
   if (planning.largest_microbatch_size) {
     text += (text.empty() ? "" : ", or ") + std::string("microbatches of ") +
             std::to_string(*planning.largest_microbatch_size) + " instead of " + counted(size, "sample");

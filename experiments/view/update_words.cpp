@@ -20,12 +20,15 @@ std::string range_text(std::int64_t least, std::int64_t most) {
 
 }  // namespace
 
+std::string samples_text(const std::vector<StageUpdates>& updates) {
+  return range_text(fewest_samples(updates), largest(updates).samples);
+}
+
 std::string updates_text(const std::vector<StageUpdates>& updates) {
-  const auto [least, most] = std::ranges::minmax(updates, {}, &StageUpdates::samples);
   const auto [freshest, stalest] = std::ranges::minmax(updates, {}, &StageUpdates::staleness);
   const std::string staleness = range_text(freshest.staleness, stalest.staleness);
-  const bool is_one = most.samples == 1;
-  return "updates: " + range_text(least.samples, most.samples) + (is_one ? " sample" : " samples") +
+  const bool is_one = largest(updates).samples == 1;
+  return "updates: " + samples_text(updates) + (is_one ? " sample" : " samples") +
          (staleness == "0" ? "" : ", staleness " + staleness) + "\n";
 }
 

@@ -13,6 +13,9 @@ namespace stagecraft {
 
 struct Plan;
 
+/// The samples per update of the stages with the fewest and the most: `32`, or `32 to 480`.
+[[nodiscard]] std::string samples_text(const std::vector<StageUpdates>& updates);
+
 /// A line with what the updates of a plan's stages sum up: `updates: 32 to 480 samples, staleness 1 to 2`.
 [[nodiscard]] std::string updates_text(const std::vector<StageUpdates>& updates);
 

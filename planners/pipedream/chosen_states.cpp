@@ -63,10 +63,11 @@ DownSets choose_states(const PlanRequest& request, const LayerGraph& graph, cons
   if (states) return std::move(*states);
   states = enumerate_down_sets(graph, max_states);
   if (states) require_work(request, states->count, planning_work(request, states->count, settings));
+  const std::string compress = request.options.flag("compress") ? "" : "set compress=true, ";
   throw InputError("the graph has more than " + std::to_string(max_states) +
                        " states (option max_states), whose tables would need more than " +
                        format_number(std::ceil(transitions(max_states, settings))) + " transitions",
-                   {}, "set compress=true, merge the layers of parallel branches, or raise max_states and max_work");
+                   {}, compress + "merge the layers of parallel branches, or raise max_states and max_work");
 }
 
 void restrict_states(const PlanRequest& request, const LayerGraph& graph, const Settings& settings, DownSets& states) {

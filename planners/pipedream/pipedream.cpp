@@ -88,7 +88,7 @@ PlanResult plan_within_ledger(Problem& problem, DownSets& states) {
   none.is_costly = is_long || fitting.work_on_fewer > kMostTransitionsToRepeat;
   const Bytes enough = *std::exchange(none.smallest_memory, std::nullopt);
   if (none.is_costly) {
-    none.hint = "the fastest pipeline needs " + format_human_bytes(enough) + " on every device";
+    none.hint = "the fastest pipeline needs " + format_enough_bytes(enough) + " on every device";
   } else {
     none.search = MemorySearch{enough};
   }
@@ -105,33 +105,71 @@ PlanResult plan_with_test(Problem& problem, DownSets& states) {
   return result;
 }
 
-/// Plans as published, and with each number of rounds between updates that may give the samples asked for. Of the plans
-/// whose updates have them the one with the least claim is the answer. If there is none, it is the first one, whose
-/// updates are refused later; if no plan fits, the reason is that of the first search.
-PlanResult plan_updates(Problem& problem, DownSets& states) {
-  const bool two_versions = problem.choices.weight_versions.has_value();
-  std::vector<std::pair<std::pair<int, double>, PlanResult>> ranked;
-  const std::vector<RoundsToTry> tries = rounds_to_try(problem.request);
-  for (const RoundsToTry& tried : tries) {
-    problem.settings.rounds_per_update = static_cast<double>(tried.rounds);
-    problem.settings.most_replicas = tried.most_replicas;
-    problem.choices.rounds_per_update = tried.rounds;
+/// The plan with all layers on all devices, as one stage.
+PlanResult plan_as_one_stage(const Problem& problem, const DownSets& states) {
+  Segment whole{kNothing, states.count - 1, 1, {}};
+  for (const Level& level : problem.settings.levels) {
+    const bool is_innermost = &level == &problem.settings.levels.front();
+    whole = {kNothing, states.count - 1, level.count, is_innermost ? std::vector<Segment>{} : std::vector{whole}};
+  }
+  const double period = period_of(states, problem.settings, {whole});
+  return judged(problem.request, planned(problem, states, {period, {whole}}));
+}
+
+/// Searches for plans with updates as asked for, and ranks them.
+class UpdateSearch {
+ public:
+  UpdateSearch(Problem& problem, DownSets& states, std::size_t tries)
+      : problem_(problem), states_(states), keeps_states_(tries > 1) {}
+
+  template <class Search>
+  void add(const RoundsToTry& tried, Search search) {
+    problem_.settings.rounds_per_update = static_cast<double>(tried.rounds);
+    problem_.settings.most_replicas = tried.most_replicas;
+    problem_.choices.rounds_per_update = tried.rounds;
     std::optional<DownSets> copy;  // since a search may leave out states
-    if (tries.size() > 1) copy = states;
-    DownSets& own = copy ? *copy : states;
-    PlanResult result = plan_with_test(problem, own);
-    std::pair rank{2, static_cast<double>(ranked.size())};
+    if (keeps_states_) copy = states_;
+    DownSets& own = copy ? *copy : states_;
+    PlanResult result = search(problem_, own);
+    std::pair rank{2, static_cast<double>(ranked_.size())};
     if (auto* none = std::get_if<Infeasible>(&result)) {
-      none->is_costly = none->is_costly || takes_long(own, problem.settings);
+      none->is_costly = none->is_costly || takes_long(own, problem_.settings);
     } else {
       const Plan& plan = std::get<Planned>(result).plan;
-      rank.first = rounds_of(problem.request, plan, two_versions) ? 0 : 1;
+      rank.first = rounds_of(problem_.request, plan, problem_.choices.weight_versions.has_value()) ? 0 : 1;
       if (rank.first == 0 && plan.predicted.period) rank.second = plan.predicted.period->value();
     }
-    ranked.emplace_back(rank, std::move(result));
+    ranked_.emplace_back(rank, std::move(result));
   }
-  auto& [rank, best] = *std::ranges::min_element(ranked, {}, [](const auto& each) { return each.first; });
-  if (rank.first == 1 && two_versions) require_two_versions(problem.request, std::get<Planned>(best).plan);
+
+  /// The answer, and 0 if its updates are as asked for, 1 if not, 2 if there is no plan.
+  std::pair<int, PlanResult> best() {
+    auto& [rank, result] = *std::ranges::min_element(ranked_, {}, [](const auto& each) { return each.first; });
+    return {rank.first, std::move(result)};
+  }
+
+ private:
+  Problem& problem_;
+  DownSets& states_;
+  bool keeps_states_;
+  std::vector<std::pair<std::pair<int, double>, PlanResult>> ranked_;
+};
+
+/// Plans as published, and with each number of rounds between updates that may give the samples asked for. A search
+/// with at most t replicas may answer with fewer, whose updates do not have them, so the plan of one stage is tried
+/// too. Of the plans whose updates have them the one with the least claim is the answer. If there is none, it is the
+/// first one, whose updates are refused later; if no plan fits, the reason is that of the first search.
+PlanResult plan_updates(Problem& problem, DownSets& states) {
+  const std::vector<RoundsToTry> tries = rounds_to_try(problem.request);
+  UpdateSearch search(problem, states, tries.size());
+  for (const RoundsToTry& tried : tries) search.add(tried, plan_with_test);
+  const bool may_be_one_stage =
+      tries.size() > 1 && tries.back().most_replicas == problem.request.platform.devices.size();
+  if (may_be_one_stage && !problem.settings.straight) search.add(tries.back(), plan_as_one_stage);
+  auto [rank, best] = search.best();
+  if (rank == 1 && problem.choices.weight_versions) {
+    require_two_versions(problem.request, std::get<Planned>(best).plan);
+  }
   return std::move(best);
 }
 

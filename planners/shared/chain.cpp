@@ -18,8 +18,10 @@ namespace {
 
 BytesPerSecond require_bandwidth(const Platform& platform) {
   if (const auto bandwidth = smallest_pair_bandwidth(platform)) return *bandwidth;
-  throw InputError("two devices of platform " + quote(platform.spec.name) + " are not connected", {},
-                   "this planner may put any two devices next to each other: add a default_link");
+  throw InputError(
+      "two devices of platform " + quote(platform.spec.name) + " are not connected", {},
+      "this planner may put any two devices next to each other: give their nodes a nic; in an explicit platform, add a "
+      "link, a route or a default_link");
 }
 
 /// The kind of device whose optimizer step takes longest.

@@ -15,9 +15,12 @@ BytesPerSecond one_way(const Platform& platform, DeviceId from, DeviceId to, Rou
   const bool is_connected = find_route(platform, platform.place(from), platform.place(to), route);
   const auto bandwidth = is_connected ? narrowest_bandwidth(platform, route) : std::nullopt;
   if (bandwidth) return *bandwidth;
-  throw InputError("devices " + quote(platform.devices[from].name) + " and " + quote(platform.devices[to].name) +
-                       " of platform " + quote(platform.spec.name) + " are not connected",
-                   {}, "this planner may put any two devices next to each other: add a default_link");
+  throw InputError(
+      "devices " + quote(platform.devices[from].name) + " and " + quote(platform.devices[to].name) + " of platform " +
+          quote(platform.spec.name) + " are not connected",
+      {},
+      "this planner may put any two devices next to each other: give their nodes a nic; in an explicit platform, add a "
+      "link, a route or a default_link");
 }
 
 }  // namespace

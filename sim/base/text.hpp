@@ -56,6 +56,8 @@ struct [[nodiscard]] Parsed {
 /// Rounded to three digits for tables: `11.2 GiB`, `41.3 ms`, `12.5 GBps`; infinity is `never`.
 [[nodiscard]] std::string format_human_bytes(Bytes value);
 [[nodiscard]] std::string format_human_seconds(Seconds value);
+/// As `format_human_bytes`, but rounded up, for advice: what it says is enough where `value` is.
+[[nodiscard]] std::string format_enough_bytes(Bytes value);
 [[nodiscard]] std::string format_human_bandwidth(BytesPerSecond value);
 
 /// `text` in single quotes for a message: at most 80 characters shown, control characters and bytes that are no UTF-8

@@ -163,6 +163,15 @@ std::string format_human_bytes(Bytes value) {
   return human_form(static_cast<double>(value.value()), kBinarySizes, 1024);
 }
 
+std::string format_enough_bytes(Bytes value) {
+  constexpr double kStep = 1.0005;  // less than a step of the last digit
+  std::string text = format_human_bytes(value);
+  for (double more = static_cast<double>(value.value()); *parse_bytes(text).value < value;) {
+    text = human_form(more *= kStep, kBinarySizes, 1024);
+  }
+  return text;
+}
+
 std::string format_human_seconds(Seconds value) {
   if (value == Seconds(0)) return "0 s";
   return human_form(value.value(), kTimes, 1000);

@@ -81,6 +81,8 @@ Parsed<OptionValue> read_option(const OptionInfo& option, const std::string& tex
   } else if (std::holds_alternative<std::int64_t>(option.default_value)) {
     const Parsed<std::int64_t> count = parse_count(text);
     if (count && within(static_cast<double>(*count.value))) return {*count.value, {}, {}};
+    const bool is_whole = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    if (!count && is_whole) return {std::nullopt, count.problem, {}};
   } else if (std::holds_alternative<double>(option.default_value)) {
     const Parsed<double> number = parse_number(text);
     if (number && within(*number.value)) return {*number.value, {}, {}};

@@ -113,11 +113,16 @@ double require_time_factor(const Platform& platform, const std::string& profile_
   const DeviceKind& kind = platform.kind(device);
   const std::optional<double> factor = time_factor(platform, profile_device, platform.devices[device].kind);
   if (factor) return *factor;
-  const bool profile_known = speed_of(platform, profile_device).has_value();
-  const std::string& missing = profile_known ? kind.name : profile_device;
+  std::vector<std::string> missing;
+  if (!speed_of(platform, profile_device)) missing.push_back(profile_device);
+  if (!kind.speed) missing.push_back(kind.name);
+  const bool both = missing.size() > 1;
+  const std::string hint = "give " + std::string(both ? "them" : "it") + " with --speed " + missing.front() + "=X" +
+                           (both ? " --speed " + missing.back() + "=Y" : "");
   throw InputError("the profile was taken on '" + profile_device + "' and the platform has '" + kind.name +
-                       "', but the speed of '" + missing + "' is not known",
-                   {}, "give it with --speed " + missing + "=X, relative to the platform's other kinds");
+                       "', but the speed of '" + missing.front() + (both ? "' and of '" + missing.back() : "") +
+                       "' is not known",
+                   {}, hint + ", relative to the platform's other kinds");
 }
 
 }  // namespace stagecraft

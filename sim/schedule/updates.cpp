@@ -11,13 +11,17 @@ bool have_weights(const LayerGraph& graph, const std::vector<LayerId>& layers) {
   return std::ranges::any_of(layers, [&](LayerId id) { return graph.layers[id].parameters > Bytes(0); });
 }
 
+bool have_weights(const LayerGraph& graph) {
+  return std::ranges::any_of(graph.layers, [](const Layer& layer) { return layer.parameters > Bytes(0); });
+}
+
 StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram& program, StageId stage) {
   const Plan& plan = program.kept->plan;
   const Replicas& replicas = program.kept->replicas;
   const std::int64_t in_round = replicas[replicas.of(stage).front()].turns;  // microbatches
   const std::int64_t apart = plan.rounds_per_update;
   const std::int64_t samples = plan.microbatch_size * in_round * apart;
-  if (!have_weights(graph, plan.stages[stage.value()].layers)) return {samples, 0};
+  if (!have_weights(graph, plan.stages[stage.value()].layers)) return {have_weights(graph) ? 0 : samples, 0};
   const bool reduces = std::ranges::any_of(replicas.rings_of(stage), [&](std::size_t ring) {
     return replicas.rings()[ring].members.size() > 1 && have_weights(graph, replicas.rings()[ring].layers);
   });
@@ -40,12 +44,20 @@ std::vector<StageUpdates> stage_updates(const LayerGraph& graph, const ScheduleP
 }
 
 StageUpdates largest(const std::vector<StageUpdates>& updates) {
-  StageUpdates largest;
+  StageUpdates largest{0, 0};
   for (const StageUpdates& each : updates) {
     largest.samples = std::max(largest.samples, each.samples);
     largest.staleness = std::max(largest.staleness, each.staleness);
   }
   return largest;
+}
+
+std::int64_t fewest_samples(const std::vector<StageUpdates>& updates) {
+  std::int64_t fewest = largest(updates).samples;
+  for (const StageUpdates& each : updates) {
+    if (each.samples > 0) fewest = std::min(fewest, each.samples);
+  }
+  return fewest;
 }
 
 }  // namespace stagecraft

@@ -112,6 +112,11 @@ TEST_CASE("text: human forms have three digits and the unit that suits them") {
   CHECK(format_human_bytes(Bytes(0)) == "0 B");
   CHECK(format_human_bytes(Bytes(1023)) == "1023 B");
   CHECK(format_human_bytes(Bytes((1 << 20) - 1)) == "1 MiB");
+  CHECK(format_enough_bytes(Bytes(12025908428)) == "11.2 GiB");  // exactly 12025908428.8 B
+  CHECK(format_enough_bytes(Bytes(12025908430)) == "11.3 GiB");
+  CHECK(format_enough_bytes(Bytes(1023)) == "1023 B");
+  CHECK(format_enough_bytes(Bytes((1 << 20) + 1)) == "1.01 MiB");
+  CHECK(format_enough_bytes(Bytes(0)) == "0 B");
   CHECK(format_human_seconds(Seconds(0.0413)) == "41.3 ms");
   CHECK(format_human_seconds(Seconds(0.9996)) == "1 s");
   CHECK(format_human_seconds(Seconds(1.23e-6)) == "1.23 us");

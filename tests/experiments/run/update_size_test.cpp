@@ -41,8 +41,8 @@ TEST_CASE("update size: sets the microbatches of an iteration, or the rounds of 
   set_samples_per_update(chain(2, 1, 2), pairwise(3), plan, 80);
   CHECK(plan.microbatches == 10);
   CHECK(!plan.predicted.iteration_time);
-  CHECK(refusal(plan, 81) == "the nearest that are possible: 80 and 88");
-  CHECK(refusal(plan, 7) == "the nearest that are possible: 8");
+  CHECK(refusal(plan, 81) == "the nearest multiples: 80 and 88");
+  CHECK(refusal(plan, 7) == "the nearest multiples: 8");
 
   plan.schedule.name = "pipedream";
   plan.stages[0].replicas = {DeviceId(0), DeviceId(2)};
@@ -54,7 +54,7 @@ TEST_CASE("update size: sets the microbatches of an iteration, or the rounds of 
   CHECK(plan.rounds_per_update == 10);
   CHECK(!plan.predicted.period);
   CHECK(plan.microbatches == 2 * 20 + 20 + 1);  // discards 10 at each end, rounded up to 20, and needs one stride
-  CHECK(refusal(plan, 24) == "the nearest that are possible: 16 and 32");
+  CHECK(refusal(plan, 24) == "the nearest multiples: 16 and 32");
 }
 
 /// Bytes that each pair of devices exchanges per microbatch, in each direction; counted from the plan alone.
