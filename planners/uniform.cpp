@@ -13,18 +13,18 @@ extern const PlannerInfo uniform_planner;
 
 namespace {
 
-/// `possible`: the most stages, up to `wanted`, that the schedule places; 0 for none.
-[[noreturn]] void refuse_stages(const PlanRequest& request, std::size_t wanted, std::size_t replicas,
-                                std::size_t possible) {
-  const std::string found = std::to_string(request.platform.devices.size());
+/// Why the schedule does not place so many stages. `possible`: the most that it places, up to `wanted`; 0 for none.
+InputError unplaceable(const PlanRequest& request, std::size_t wanted, std::size_t replicas, std::size_t possible) {
+  const std::size_t devices = request.platform.devices.size();
   if (require_family(request.schedule.name).placement == straight_placement) {
-    throw InputError("planner 'uniform': " + counted(wanted, "stage") + " of " + counted(replicas, "replica") +
-                     " need " + counted(wanted * replicas, "device") + ", the platform has " + found);
+    return InputError("planner 'uniform': " + counted(wanted, "stage") + " of " + counted(replicas, "replica") +
+                      " need " + counted(wanted * replicas, "device") + ", the platform has " +
+                      std::to_string(devices));
   }
-  throw InputError("planner 'uniform': schedule " + quote(schedule_text(request.schedule)) + " cannot place " +
-                       counted(wanted, "stage") + " on " + counted(request.platform.devices.size(), "device") +
-                       (replicas > 1 ? ", with " + std::to_string(replicas) + " replicas each" : ""),
-                   {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
+  return InputError("planner 'uniform': schedule " + quote(schedule_text(request.schedule)) + " cannot place " +
+                        counted(wanted, "stage") + " on " + counted(devices, "device") +
+                        (replicas > 1 ? ", with " + std::to_string(replicas) + " replicas each" : ""),
+                    {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
 }
 
 /// The schedule's placement of the stages: as many as the option asks for, or else as many as devices and layers allow.
@@ -38,8 +38,9 @@ Placement place(const PlanRequest& request, std::size_t replicas) {
   }
   const std::size_t most = wanted == 0 ? layer_count : wanted;
   Placement placement = largest_placement(request.schedule, device_count / replicas, most);
-  if (wanted != 0 && pipeline_stages(placement) != wanted)
-    refuse_stages(request, wanted, replicas, pipeline_stages(placement));
+  if (const std::size_t possible = pipeline_stages(placement); wanted != 0 && possible != wanted) {
+    throw unplaceable(request, wanted, replicas, possible);
+  }
   if (wanted > layer_count) {
     throw InputError("planner 'uniform': " + counted(wanted, "stage") + ", but the model has only " +
                      counted(layer_count, "layer"));
