@@ -114,15 +114,19 @@ double require_time_factor(const Platform& platform, const std::string& profile_
   const std::optional<double> factor = time_factor(platform, profile_device, platform.devices[device].kind);
   if (factor) return *factor;
   std::vector<std::string> missing;
-  if (!speed_of(platform, profile_device)) missing.push_back(profile_device);
-  if (!kind.speed) missing.push_back(kind.name);
-  const bool both = missing.size() > 1;
-  const std::string hint = "give " + std::string(both ? "them" : "it") + " with --speed " + missing.front() + "=X" +
-                           (both ? " --speed " + missing.back() + "=Y" : "");
+  for (const std::string& each : {profile_device, kind.name}) {
+    if (!speed_of(platform, each)) missing.push_back(each);
+  }
+  std::string names = "'" + missing.front() + "'";
+  std::string hint = "give it with --speed " + missing.front() + "=X";
+  if (missing.size() > 1) {
+    names += " and of '" + missing.back() + "'";
+    hint = "give them with --speed " + missing.front() + "=X --speed " + missing.back() + "=Y";
+  }
+  hint += ", relative to the platform's other kinds";
   throw InputError("the profile was taken on '" + profile_device + "' and the platform has '" + kind.name +
-                       "', but the speed of '" + missing.front() + (both ? "' and of '" + missing.back() : "") +
-                       "' is not known",
-                   {}, hint + ", relative to the platform's other kinds");
+                       "', but the speed of " + names + " is not known",
+                   {}, hint);
 }
 
 }  // namespace stagecraft
