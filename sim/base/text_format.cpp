@@ -166,10 +166,11 @@ std::string format_human_bytes(Bytes value) {
 std::string format_enough_bytes(Bytes value) {
   constexpr double kStep = 1.0005;  // less than a step of the last digit
   std::string text = format_human_bytes(value);
-  for (double more = static_cast<double>(value.value()); *parse_bytes(text).value < value;) {
+  double more = static_cast<double>(value.value());
+  for (auto read = parse_bytes(text); read && *read.value < value; read = parse_bytes(text)) {
     text = human_form(more *= kStep, kBinarySizes, 1024);
   }
-  return text;
+  return text;  // also what is too large to be read, which no device has
 }
 
 std::string format_human_seconds(Seconds value) {

@@ -117,6 +117,7 @@ TEST_CASE("text: human forms have three digits and the unit that suits them") {
   CHECK(format_enough_bytes(Bytes(1023)) == "1023 B");
   CHECK(format_enough_bytes(Bytes((1 << 20) + 1)) == "1.01 MiB");
   CHECK(format_enough_bytes(Bytes(0)) == "0 B");
+  CHECK(format_enough_bytes(Bytes(std::int64_t{1} << 60)) == "1048576 TiB");  // more than can be read
   CHECK(format_human_seconds(Seconds(0.0413)) == "41.3 ms");
   CHECK(format_human_seconds(Seconds(0.9996)) == "1 s");
   CHECK(format_human_seconds(Seconds(1.23e-6)) == "1.23 us");
