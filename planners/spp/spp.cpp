@@ -226,7 +226,6 @@ const PlannerInfo spp_planner{
           "rdo: recursive minimum cuts; identity: the order of the platform",
           {"rdo", "identity"}}},
     .plan = spp::plan_spp,
-    .orders_turns = true,
 };
 
 }  // namespace stagecraft

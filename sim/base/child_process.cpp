@@ -76,6 +76,8 @@ void FrameSender::send(std::uint32_t kind, std::string_view bytes) const {
 
 ChildProcess::ChildProcess(const std::function<void(FrameSender&)>& body, ChildErrors of_errors) : parent_(getpid()) {
   std::fflush(nullptr);  // C++ streams write through C's
+  // Its first call finds a function in all libraries of the program, which would else be read anew in every child.
+  static_cast<void>(std::current_exception());
   Pipe frames = open_pipe();
   Pipe errors = of_errors == ChildErrors::Kept ? open_pipe() : Pipe();
   pid_ = fork();

@@ -117,7 +117,7 @@ TEST_CASE(
 }
 
 TEST_CASE("pipedream memory: a cap on microbatches in flight is in the plan, which fits") {
-  for (unsigned seed = 1; seed <= 20; ++seed) {
+  for (unsigned seed = 1; seed <= testing::random_cases(20U); ++seed) {
     CAPTURE(seed);
     const LayerGraph graph = chain_with_checkpoints(seed, 5);
     const Platform platform = flat_platform(4, 200, Bytes(1500));

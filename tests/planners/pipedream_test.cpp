@@ -5,6 +5,7 @@
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/pipedream_evaluator.hpp"
 #include "tests/planners/pipedream_oracle.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
@@ -116,7 +117,7 @@ TEST_CASE("pipedream: states and traffic equal the definition on 100 random grap
 }
 
 TEST_CASE("pipedream: equals the best of all pipelines on 100 random graphs") {
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+  for (unsigned seed = 1; seed <= testing::random_cases(100U); ++seed) {
     std::mt19937 random(seed);
     const LayerGraph graph = random_graph(seed, 3 + random() % 4);
     const DownSets states = enumerate_down_sets(graph, 10000).value();

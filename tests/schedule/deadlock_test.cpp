@@ -2,6 +2,7 @@
 #include "sim/base/error.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
 
 #include <doctest/doctest.h>
@@ -104,7 +105,7 @@ bool has_unequal_rounds(const Plan& plan) {
 
 TEST_CASE("deadlock: caps and replicas of a chain never keep 1F1B from its end, 1500 random plans") {
   for (const std::string schedule : {"1f1b", "eager-1f1b", "pipedream"}) {
-    for (std::uint32_t seed = 1; seed <= 500; ++seed) {
+    for (std::uint32_t seed = 1; seed <= testing::random_cases(500U); ++seed) {
       CAPTURE(schedule);
       CAPTURE(seed);
       const Plan plan = random_plan(seed, schedule, false);
@@ -116,7 +117,7 @@ TEST_CASE("deadlock: caps and replicas of a chain never keep 1F1B from its end, 
 
 TEST_CASE("deadlock: stages that share devices have orders that run to their end, 900 random plans") {
   for (const std::string schedule : {"1f1b", "eager-1f1b", "pipedream"}) {
-    for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    for (std::uint32_t seed = 1; seed <= testing::random_cases(300U); ++seed) {
       CAPTURE(schedule);
       CAPTURE(seed);
       const Plan plan = random_plan(seed, schedule, true);
@@ -128,7 +129,7 @@ TEST_CASE("deadlock: stages that share devices have orders that run to their end
 
 TEST_CASE("deadlock: two pipelines on shared devices have orders that run to their end, 600 random plans") {
   for (const std::string schedule : {"1f1b", "pipedream"}) {
-    for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    for (std::uint32_t seed = 1; seed <= testing::random_cases(300U); ++seed) {
       CAPTURE(schedule);
       CAPTURE(seed);
       const Plan plan = random_plan(seed, schedule, true, 2);
@@ -139,15 +140,15 @@ TEST_CASE("deadlock: two pipelines on shared devices have orders that run to the
 
 TEST_CASE("deadlock: pipedream refuses pipelines whose rounds never fit, and no others, 400 random plans") {
   int refused = 0;
-  for (std::uint32_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(400U); ++seed) {
     CAPTURE(seed);
     const Plan plan = random_plan(seed, "pipedream", false, 2);
     refused += is_refused(plan) ? 1 : 0;
     CHECK(is_refused(plan) == has_unequal_rounds(plan));
     if (!is_refused(plan)) CHECK_FALSE(deadlocks(plan));
   }
-  CHECK(refused > 40);
-  CHECK(refused < 360);
+  CHECK(refused > testing::random_cases(40));
+  CHECK(refused < testing::random_cases(360));
 }
 
 /// Whether 1F1B orders with these warm-ups come to an end, by playing them: nothing else is modelled.
@@ -190,7 +191,7 @@ bool ends(const Plan& plan, const std::vector<std::int64_t>& warmup) {
 
 TEST_CASE("deadlock: the warm-up that caps leave to later stages is the largest that can run, 1500 random chains") {
   int lowered = 0;
-  for (std::uint32_t seed = 1; seed <= 1500; ++seed) {
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(1500U); ++seed) {
     CAPTURE(seed);
     Plan plan = random_plan(seed, "1f1b", false);
     plan.microbatches = 200;
@@ -206,7 +207,7 @@ TEST_CASE("deadlock: the warm-up that caps leave to later stages is the largest 
       CHECK_FALSE(ends(plan, more));
     }
   }
-  CHECK(lowered > 50);
+  CHECK(lowered > testing::random_cases(50));
 }
 
 TEST_CASE("deadlock: a cap is passed on past a stage with more replicas") {
