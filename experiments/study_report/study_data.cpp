@@ -72,6 +72,15 @@ Detail::Record contender_record(const Contender& contender) {
           {"choices", contender.choices}};
 }
 
+Detail::Record claims_record(const Claims& claims) {
+  return {{"plans", whole(claims.plans)},
+          {"mean_error", or_null(claims.mean_error)},
+          {"worst_error", or_null(claims.worst_error)},
+          {"rank_correlation", or_null(claims.rank_correlation)},
+          {"regret", or_null(claims.regret)},
+          {"worst_regret", or_null(claims.worst_regret)}};
+}
+
 Detail::Record overall_record(const StudySummary& summary, const OverallLine& line) {
   const auto [lowest, highest] = std::ranges::minmax_element(line.speed_ups);
   const bool any = !line.speed_ups.empty();
@@ -82,6 +91,7 @@ Detail::Record overall_record(const StudySummary& summary, const OverallLine& li
           {"groups_compared", whole(line.speed_ups.size())},
           {"groups", whole(line.groups)},
           {"groups_won", whole(line.groups_won)},
+          {"claims", claims_record(line.claims)},
           {"cells", counts_record(line.counts)}};
 }
 

@@ -176,6 +176,39 @@ Section overall_section(const StudySummary& summary) {
   return section;
 }
 
+std::vector<std::string> claims_cells(const std::string& name, const Claims& claims) {
+  const auto error = [](const std::optional<double>& value) { return value ? signed_percent(*value) : "-"; };
+  const auto ratio = [](const std::optional<double>& value) { return value ? ratio_text(*value) : "-"; };
+  return {name,
+          std::to_string(claims.plans),
+          error(claims.mean_error),
+          error(claims.worst_error),
+          claims.rank_correlation ? fmt::format("{:.2f}", *claims.rank_correlation) : "-",
+          ratio(claims.regret),
+          ratio(claims.worst_regret)};
+}
+
+/// How well each planner predicted its plans, and how far they are from the best of their groups.
+Section claims_section(const StudySummary& summary) {
+  Section section;
+  section.heading = "Claims and regret";
+  section.items = {"error: (predicted − simulated) / simulated time",
+                   "rank: Spearman's correlation of both times, each over the best simulated one of its group",
+                   "regret: the group's best samples/s over the planner's"};
+  Table& table = section.table.emplace(
+      Table{{"planner", "predicted", "mean error", "worst error", "rank", "regret", "worst regret"}, {}, 1});
+  for (const OverallLine& line : summary.overall) {
+    table.rows.push_back(claims_cells(summary.contenders[line.contender].name, line.claims));
+  }
+  return section;
+}
+
+bool has_claims(const StudySummary& summary) {
+  return std::ranges::any_of(summary.overall, [&](const OverallLine& line) {
+    return line.claims.plans > 0 || (line.claims.regret && summary.overall.size() > 1);
+  });
+}
+
 /// An item for each contender that has a label or choices: its planner and its choices.
 std::vector<std::string> contender_items(const StudySummary& summary) {
   std::vector<std::string> items;
@@ -257,6 +290,7 @@ Document study_document(const StudySummary& summary) {
       document.sections.push_back(group_section(summary, group, columns));
     }
   }
+  if (has_claims(summary)) document.sections.push_back(claims_section(summary));
   if (!summary.reasons.empty()) document.sections.push_back(reason_section(summary));
   return document;
 }

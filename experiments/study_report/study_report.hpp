@@ -8,8 +8,8 @@
 
 namespace stagecraft {
 
-/// The report with its tables: one over all groups and one for each group (or the tables that the study asks for), and
-/// then the reasons why cells have no figures.
+/// The report with its tables: one over all groups, one for each group (or the tables that the study asks for), one
+/// of claims and regret, and then the reasons why cells have no figures.
 [[nodiscard]] Document study_document(const StudySummary& summary);
 
 /// The same as JSON, without rounding (docs/reference/study-report.md).

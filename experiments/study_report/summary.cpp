@@ -175,7 +175,9 @@ std::vector<OverallLine> make_overall(const std::vector<StudyGroup>& groups, std
       if (line.speed_up) into.speed_ups.push_back(line.speed_up->mean);
     }
   }
+  const std::vector<Claims> claims = summarise_claims(groups, contenders);
   for (OverallLine& line : overall) {
+    line.claims = claims[line.contender];
     line.speed_up = mean_ratio(line.speed_ups);
     if (line.speed_up) line.speed_up->interval.reset();
   }

@@ -2,6 +2,7 @@
 
 #include "experiments/study/results.hpp"
 #include "experiments/study_report/cell_counts.hpp"
+#include "experiments/study_report/claims.hpp"
 #include "experiments/study_report/contenders.hpp"
 #include "experiments/study_report/cross_table.hpp"
 #include "experiments/study_report/mean_ratio.hpp"
@@ -55,6 +56,7 @@ struct OverallLine {
   std::size_t groups_won = 0;         ///< in which it is the best or shares that place
   std::vector<double> speed_ups;      ///< one for each group in which it and the baseline ran
   std::optional<MeanRatio> speed_up;  ///< their geometric mean, without an interval, because groups are not a sample
+  Claims claims;
 };
 
 /// A reason why cells have no figures.

@@ -183,6 +183,15 @@ speed  base  lazy                          eager
 2      2 ok  2 ok        1 infeasible, 1 not run
 all    4 ok  4 ok  2 ok, 1 infeasible, 1 not run
 
+Claims and regret
+planner  predicted  mean error  worst error  rank  regret  worst regret
+base             0           -            -     -   2.449         6.000
+lazy             0           -            -     -   1.000         1.000
+eager            0           -            -     -   2.000         2.000
+- error: (predicted − simulated) / simulated time
+- rank: Spearman's correlation of both times, each over the best simulated one of its group
+- regret: the group's best samples/s over the planner's
+
 Why cells gave no figures
 - 1 x infeasible: no room
 )");

@@ -79,6 +79,14 @@ planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  pea
 uniform    -         -                 -         -     -          -       -            -  crashed
 pipedream  -         -                 -         -     -          -       -            -  not run
 
+Claims and regret
+planner    predicted  mean error  worst error  rank  regret  worst regret
+uniform            1      -5.0 %       -5.0 %     -   1.543         1.543
+pipedream          1      -5.0 %       -5.0 %     -   1.000         1.000
+- error: (predicted − simulated) / simulated time
+- rank: Spearman's correlation of both times, each over the best simulated one of its group
+- regret: the group's best samples/s over the planner's
+
 Why cells gave no figures
 - 1 x infeasible: no stage fits
 - 1 x crashed: <script>\n

@@ -1,0 +1,92 @@
+#include "experiments/study_report/claims.hpp"
+
+#include "experiments/study_report/mean_ratio.hpp"
+#include "experiments/study_report/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace stagecraft {
+namespace {
+
+/// The rank of each value, from 0; equal values get the mean of theirs.
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> result(values.size());
+  for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    while (end < order.size() && !(values[order[first]] < values[order[end]])) ++end;
+    for (std::size_t i = first; i < end; ++i) result[order[i]] = static_cast<double>(first + end - 1) / 2.0;
+  }
+  return result;
+}
+
+/// What a contender's plans were in the groups that it ran in.
+struct Record {
+  std::vector<double> errors;
+  std::vector<double> predicted;  ///< over the group's best simulated time
+  std::vector<double> simulated;  ///< likewise
+  std::vector<double> regrets;
+};
+
+void add(const StudyGroup& group, std::vector<Record>& records) {
+  double best = 0.0;
+  for (const StudyLine& line : group.lines) best = std::max(best, line.throughput.value_or(0.0));
+  for (const StudyLine& line : group.lines) {
+    if (!line.throughput) continue;
+    Record& record = records[line.contender];
+    const double regret = best / *line.throughput;
+    if (group.lines.size() > 1) record.regrets.push_back(regret);
+    if (!line.prediction_error) continue;
+    record.errors.push_back(*line.prediction_error);
+    record.simulated.push_back(regret);
+    record.predicted.push_back(regret * (1.0 + *line.prediction_error));
+  }
+}
+
+Claims claims_of(const Record& record) {
+  Claims claims;
+  claims.plans = record.errors.size();
+  if (!record.errors.empty()) {
+    claims.mean_error =
+        std::accumulate(record.errors.begin(), record.errors.end(), 0.0) / static_cast<double>(record.errors.size());
+    claims.worst_error = std::ranges::max(record.errors, {}, [](double error) { return std::abs(error); });
+  }
+  claims.rank_correlation = rank_correlation(record.predicted, record.simulated);
+  if (const auto mean = mean_ratio(record.regrets)) {
+    claims.regret = mean->mean;
+    claims.worst_regret = std::ranges::max(record.regrets);
+  }
+  return claims;
+}
+
+}  // namespace
+
+std::optional<double> rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() < 3) return std::nullopt;
+  const std::vector<double> x = ranks(a);
+  const std::vector<double> y = ranks(b);
+  const double mean = static_cast<double>(a.size() - 1) / 2.0;
+  double xx = 0.0;
+  double xy = 0.0;
+  double yy = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mean) * (x[i] - mean);
+    xy += (x[i] - mean) * (y[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  if (xx == 0.0 || yy == 0.0) return std::nullopt;
+  return xy / std::sqrt(xx * yy);
+}
+
+std::vector<Claims> summarise_claims(const std::vector<StudyGroup>& groups, std::size_t contenders) {
+  std::vector<Record> records(contenders);
+  for (const StudyGroup& group : groups) add(group, records);
+  std::vector<Claims> claims;
+  for (const Record& record : records) claims.push_back(claims_of(record));
+  return claims;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,62 @@
+#include "experiments/study_report/claims.hpp"
+
+#include "experiments/study_report/summary.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+StudyLine line(std::size_t contender, double throughput, std::optional<double> error = std::nullopt) {
+  StudyLine made;
+  made.contender = contender;
+  made.throughput = throughput;
+  made.prediction_error = error;
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("rank correlation: worked by hand, with ties, and where there is none") {
+  const std::vector<double> rising{1, 2, 3, 4, 5};
+  CHECK(*rank_correlation(rising, {10, 20, 35, 36, 90}) == doctest::Approx(1));
+  CHECK(*rank_correlation(rising, {5, 4, 3, 2, 1}) == doctest::Approx(-1));
+  // Ten pairs without ties: 1 − 6 · Σ d² / (n (n² − 1)) with Σ d² = 194.
+  CHECK(*rank_correlation({106, 100, 86, 101, 99, 103, 97, 113, 112, 110}, {7, 27, 2, 50, 28, 29, 20, 12, 6, 17}) ==
+        doctest::Approx(1 - 6.0 * 194 / 990).epsilon(1e-12));
+  // Ranks 0, 1.5, 1.5, 3 and 0, 2, 1, 3: 4.5 / √(4.5 · 5).
+  CHECK(*rank_correlation({1, 2, 2, 3}, {1, 3, 2, 4}) == doctest::Approx(4.5 / std::sqrt(22.5)).epsilon(1e-12));
+  CHECK_FALSE(rank_correlation({1, 2}, {1, 2}));
+  CHECK_FALSE(rank_correlation({1, 1, 1}, {1, 2, 3}));
+}
+
+TEST_CASE("claims: errors, ranks and regret of two planners in four groups") {
+  std::vector<StudyGroup> groups(4);
+  groups[0].lines = {line(0, 100, -0.5), line(1, 50)};         // 0 is the best; the other takes twice as long
+  groups[1].lines = {line(0, 10, 0.5), line(1, 40)};           // four times as long as the best
+  groups[2].lines = {line(0, 30, -0.2), line(1, 60)};          // twice as long
+  groups[3].lines = {StudyLine{.contender = 0}, line(1, 60)};  // not run: no claim, no regret
+  const std::vector<Claims> claims = summarise_claims(groups, 3);
+  REQUIRE(claims.size() == 3);
+  CHECK(claims[0].plans == 3);
+  CHECK(*claims[0].mean_error == doctest::Approx(-0.2 / 3));
+  CHECK(std::abs(*claims[0].worst_error) == 0.5);
+  CHECK(*claims[0].rank_correlation == doctest::Approx(1));  // 0.5, 6, 1.6 for 1, 4, 2
+  CHECK(*claims[0].regret == doctest::Approx(2));            // 1, 4, 2
+  CHECK(*claims[0].worst_regret == 4);
+  CHECK(claims[1].plans == 0);
+  CHECK_FALSE(claims[1].mean_error);
+  CHECK_FALSE(claims[1].rank_correlation);
+  CHECK(*claims[1].regret == doctest::Approx(std::pow(2.0, 0.25)));
+  CHECK_FALSE(claims[2].regret);
+  groups.resize(1);
+  groups[0].lines.resize(1);
+  CHECK_FALSE(summarise_claims(groups, 1)[0].regret);  // alone it is compared with nobody
+}
+
+}  // namespace stagecraft
