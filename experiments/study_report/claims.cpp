@@ -10,14 +10,16 @@
 namespace stagecraft {
 namespace {
 
-/// The rank of each value, from 0; equal values get the mean of theirs.
+constexpr double kRounding = 1e-9;  // relative; values that are closer differ by rounding only
+
+/// The rank of each value, from 0; equal values get the mean of theirs. **Requires** values that are not negative.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
   std::vector<double> result(values.size());
   for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
-    while (end < order.size() && !(values[order[first]] < values[order[end]])) ++end;
+    while (end < order.size() && values[order[end]] <= values[order[first]] * (1 + kRounding)) ++end;
     for (std::size_t i = first; i < end; ++i) result[order[i]] = static_cast<double>(first + end - 1) / 2.0;
   }
   return result;
@@ -31,14 +33,21 @@ struct Record {
   std::vector<double> regrets;
 };
 
+bool is_complete(const StudyLine& line) {
+  return line.throughput && line.counts.of(CellStatus::Ok) == line.counts.total();
+}
+
 void add(const StudyGroup& group, std::vector<Record>& records) {
   double best = 0.0;
-  for (const StudyLine& line : group.lines) best = std::max(best, line.throughput.value_or(0.0));
   for (const StudyLine& line : group.lines) {
-    if (!line.throughput) continue;
+    if (is_complete(line)) best = std::max(best, *line.throughput);
+  }
+  const bool is_compared = std::ranges::count_if(group.lines, is_complete) > 1;
+  for (const StudyLine& line : group.lines) {
+    if (!is_complete(line)) continue;
     Record& record = records[line.contender];
     const double regret = best / *line.throughput;
-    if (group.lines.size() > 1) record.regrets.push_back(regret);
+    if (is_compared) record.regrets.push_back(regret);
     if (!line.prediction_error) continue;
     record.errors.push_back(*line.prediction_error);
     record.simulated.push_back(regret);
@@ -55,6 +64,7 @@ Claims claims_of(const Record& record) {
     claims.worst_error = std::ranges::max(record.errors, {}, [](double error) { return std::abs(error); });
   }
   claims.rank_correlation = rank_correlation(record.predicted, record.simulated);
+  claims.compared = record.regrets.size();
   if (const auto mean = mean_ratio(record.regrets)) {
     claims.regret = mean->mean;
     claims.worst_regret = std::ranges::max(record.regrets);

@@ -77,6 +77,7 @@ Detail::Record claims_record(const Claims& claims) {
           {"mean_error", or_null(claims.mean_error)},
           {"worst_error", or_null(claims.worst_error)},
           {"rank_correlation", or_null(claims.rank_correlation)},
+          {"compared", whole(claims.compared)},
           {"regret", or_null(claims.regret)},
           {"worst_regret", or_null(claims.worst_regret)}};
 }

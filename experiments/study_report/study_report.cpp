@@ -184,6 +184,7 @@ std::vector<std::string> claims_cells(const std::string& name, const Claims& cla
           error(claims.mean_error),
           error(claims.worst_error),
           claims.rank_correlation ? fmt::format("{:.2f}", *claims.rank_correlation) : "-",
+          std::to_string(claims.compared),
           ratio(claims.regret),
           ratio(claims.worst_regret)};
 }
@@ -192,11 +193,12 @@ std::vector<std::string> claims_cells(const std::string& name, const Claims& cla
 Section claims_section(const StudySummary& summary) {
   Section section;
   section.heading = "Claims and regret";
-  section.items = {"error: (predicted − simulated) / simulated time",
-                   "rank: Spearman's correlation of both times, each over the best simulated one of its group",
-                   "regret: the group's best samples/s over the planner's"};
-  Table& table = section.table.emplace(
-      Table{{"planner", "predicted", "mean error", "worst error", "rank", "regret", "worst regret"}, {}, 1});
+  section.items = {
+      "error: (predicted − simulated) / simulated time",
+      "rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group",
+      "regret: the group's best samples/s over the planner's"};
+  Table& table = section.table.emplace(Table{
+      {"planner", "predicted", "mean error", "worst error", "rank", "compared", "regret", "worst regret"}, {}, 1});
   for (const OverallLine& line : summary.overall) {
     table.rows.push_back(claims_cells(summary.contenders[line.contender].name, line.claims));
   }

@@ -3,7 +3,6 @@
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
-#include "planners/shared/pair_bandwidths.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
@@ -141,8 +140,7 @@ const PlannerInfo dapple_planner{
                  kMostLatencies,
                  "limit of the latencies computed; on larger problems fewer cuts are tried",
                  {},
-                 1},
-                pair_bandwidth_option(PairShare::Nominal)},
+                 1}},
     .plan = dapple::plan_dapple,
 };
 

@@ -48,8 +48,8 @@ void require_pairs(const Platform& platform) {
                       .remedy = "plan for fewer devices"});
 }
 
-void add_bandwidths(const Platform& platform, PairShare share, Problem& problem) {
-  const PairBandwidths pairs = pair_bandwidths(platform, share);
+void add_bandwidths(const Platform& platform, Problem& problem) {
+  const PairBandwidths pairs = pair_bandwidths(platform);
   const std::size_t devices = platform.devices.size();
   std::vector<double>& all = problem.bandwidth;
   all.reserve(devices * devices);
@@ -105,7 +105,7 @@ Problem problem_of(const PlanRequest& request) {
   Problem problem;
   add_layers(request.graph, problem);
   add_exchange(request, problem);
-  add_bandwidths(request.platform, pair_share(request.options), problem);
+  add_bandwidths(request.platform, problem);
   for (DeviceId a : indices(request.platform.devices)) {
     problem.factors.push_back(slowest_factor(request.graph, request.platform, {a}));
     const Seconds update = update_time(request.platform.kind(a), request.training, kGigabyte);

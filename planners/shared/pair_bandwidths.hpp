@@ -1,6 +1,5 @@
 #pragma once
 
-#include "planners/planner.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/platform.hpp"
@@ -31,20 +30,9 @@ class PairBandwidths {
   std::vector<BytesPerSecond> values_;
 };
 
-/// How much of a link a pair of devices gets.
-enum class PairShare {
-  Nominal,  ///< all of it, as if no other pair used it
-  Shared,   ///< in the same node all of it; in two nodes, an equal part if all devices of both talk to each other at
-            ///< once
-};
-
-/// The option `pair_bandwidth` of planners that know pairs.
-[[nodiscard]] OptionInfo pair_bandwidth_option(PairShare default_share);
-[[nodiscard]] PairShare pair_share(const Options& options);
-
 /// The smallest bandwidth on the route of each pair; the smaller of both directions.
 /// **Throws** InputError naming two devices that are not connected.
 /// **Cost** O(devices² · links on a route), about 0.2 s for 1,024 devices; 8 bytes of memory for each ordered pair.
-[[nodiscard]] PairBandwidths pair_bandwidths(const Platform& platform, PairShare share = PairShare::Nominal);
+[[nodiscard]] PairBandwidths pair_bandwidths(const Platform& platform);
 
 }  // namespace stagecraft

@@ -194,7 +194,7 @@ PlanResult plan_spp(const PlanRequest& asked) {
                             .training = asked.training,
                             .options = asked.options};
   require_partition_size(request.graph.layers.size(), request.platform.devices.size());
-  const PairBandwidths bandwidths = pair_bandwidths(request.platform, pair_share(request.options));
+  const PairBandwidths bandwidths = pair_bandwidths(request.platform);
   const std::vector<DeviceId> devices = order_devices(request, bandwidths);
   const std::vector<Candidate> all = candidates(request, devices, bandwidths);
   if (all.empty()) return no_way_to_use_all(request);
@@ -224,8 +224,7 @@ const PlannerInfo spp_planner{
          {"device_order",
           std::string("rdo"),
           "rdo: recursive minimum cuts; identity: the order of the platform",
-          {"rdo", "identity"}},
-         pair_bandwidth_option(PairShare::Nominal)},
+          {"rdo", "identity"}}},
     .plan = spp::plan_spp,
 };
 

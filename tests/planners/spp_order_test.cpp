@@ -1,6 +1,5 @@
 #include "planners/spp/device_order.hpp"
 #include "sim/base/error.hpp"
-#include "tests/model/topologies.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <boost/graph/adjacency_list.hpp>
@@ -257,21 +256,6 @@ TEST_CASE("spp: a pair has the smallest bandwidth on its route") {
   CHECK(pairs.size() == 3);
   CHECK(pairs.between(DeviceId(0), DeviceId(2)) == BytesPerSecond(7));
   CHECK(pairs.between(DeviceId(2), DeviceId(0)) == BytesPerSecond(7));
-}
-
-TEST_CASE("pair bandwidth shared: a card is divided among all pairs of both nodes, a switch inside a node is not") {
-  const auto between = [](double device_link, const NicSpec& card, std::uint32_t a, std::uint32_t b) {
-    const Interconnect inside{SwitchedNode{}, test::link_of(device_link)};
-    const Platform platform = test::built(test::nodes_of(3, 4, inside, SwitchedNetwork{}, card));
-    return pair_bandwidths(platform, PairShare::Shared).between(DeviceId(a), DeviceId(b)).value();
-  };
-  const NicSpec card{test::link_of(160), false};
-  CHECK(between(1000, card, 0, 3) == 1000);
-  CHECK(between(1000, card, 0, 4) == 10);   // 4 x 4 pairs cross it
-  CHECK(between(1000, card, 11, 2) == 10);  // whatever the third node does
-  CHECK(between(8, card, 0, 4) == 2);       // a device's own link has four of them
-  CHECK(between(1000, {test::link_of(160), true}, 0, 4) == 40);
-  CHECK(between(1000, {test::link_of(160, 0.0, Duplex::Half), false}, 0, 4) == 5);
 }
 
 TEST_CASE("spp: devices that are not connected are named") {

@@ -80,11 +80,11 @@ uniform    -         -                 -         -     -          -       -     
 pipedream  -         -                 -         -     -          -       -            -  not run
 
 Claims and regret
-planner    predicted  mean error  worst error  rank  regret  worst regret
-uniform            1      -5.0 %       -5.0 %     -   1.543         1.543
-pipedream          1      -5.0 %       -5.0 %     -   1.000         1.000
+planner    predicted  mean error  worst error  rank  compared  regret  worst regret
+uniform            1      -5.0 %       -5.0 %     -         1   1.543         1.543
+pipedream          1      -5.0 %       -5.0 %     -         1   1.000         1.000
 - error: (predicted − simulated) / simulated time
-- rank: Spearman's correlation of both times, each over the best simulated one of its group
+- rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group
 - regret: the group's best samples/s over the planner's
 
 Why cells gave no figures
