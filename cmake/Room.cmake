@@ -2,7 +2,7 @@
 # (docs/explanation/architecture.md).
 #   stagecraft_room(NAME [FRONT] USES room… PRIVATE target…)
 # PRIVATE targets are third-party libraries whose headers no header of the room may include.
-# A FRONT room reads or writes what people see. It is optimized lightly: that halves its build and takes a quarter off the
+# A FRONT room reads or writes what people see. It is optimized lightly: that halves its build and takes a fifth off the
 # program, of which a forked cell of a study reads in each page that it comes through.
 add_library(stagecraft_warnings INTERFACE)
 target_compile_options(stagecraft_warnings INTERFACE

@@ -206,9 +206,8 @@ Section claims_section(const StudySummary& summary) {
 }
 
 bool has_claims(const StudySummary& summary) {
-  return std::ranges::any_of(summary.overall, [&](const OverallLine& line) {
-    return line.claims.plans > 0 || (line.claims.regret && summary.overall.size() > 1);
-  });
+  return std::ranges::any_of(summary.overall,
+                             [](const OverallLine& line) { return line.claims.plans > 0 || line.claims.compared > 0; });
 }
 
 /// An item for each contender that has a label or choices: its planner and its choices.

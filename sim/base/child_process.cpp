@@ -76,7 +76,7 @@ void FrameSender::send(std::uint32_t kind, std::string_view bytes) const {
 
 ChildProcess::ChildProcess(const std::function<void(FrameSender&)>& body, ChildErrors of_errors) : parent_(getpid()) {
   std::fflush(nullptr);  // C++ streams write through C's
-  // Its first call finds a function in all libraries of the program, which would else be read anew in every child.
+  // The first call of the process looks a function up in all libraries of the program: once here, not in each child.
   static_cast<void>(std::current_exception());
   Pipe frames = open_pipe();
   Pipe errors = of_errors == ChildErrors::Kept ? open_pipe() : Pipe();
