@@ -4,6 +4,8 @@
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/progress.hpp"
+#include "experiments/run/sensitivity.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/comparison.hpp"
 #include "planners/registry.hpp"
@@ -13,8 +15,11 @@
 #include "sim/io/json.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -26,6 +31,7 @@ struct CompareOptions {
   PlanningOptions planning;
   SimulationOptions simulation;
   std::vector<std::string> set;
+  bool vary = false;
 };
 
 using PlannerOption = std::pair<std::string, std::pair<std::string, std::string>>;  ///< planner, (option, value)
@@ -37,6 +43,7 @@ struct CompareChoices {
   PlanningChoices planning;
   SimulationChoices simulation;
   std::vector<PlannerOption> set;
+  bool vary = false;
 };
 
 Planners read_planners(const std::optional<std::string>& text, const ExternalCalls& calls) {
@@ -94,7 +101,11 @@ CompareChoices read_choices(const CompareOptions& options) {
   CompareChoices choices{.planners = read_planners(options.planners, read_external_options(options.planning)),
                          .planning = read_planning_choices(options.planning),
                          .simulation = read_simulation_choices(options.simulation),
-                         .set = {}};
+                         .set = {},
+                         .vary = options.vary};
+  if (choices.vary && choices.planners.size() < 2) {
+    throw InputError("expected at least two --planners, of which one wins, found one", {"", 0, 0, "--vary"});
+  }
   choices.planning.iterations = choices.simulation.iterations;
   choices.simulation.run_length = choices.planning.run_length;
   for (const std::string& text : options.set) choices.set.push_back(read_planner_option(text, choices.planners));
@@ -128,6 +139,22 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
   return row;
 }
 
+/// Judges the plans of all rows on varied inputs.
+std::optional<Sensitivity> vary_inputs(const Comparison& comparison, const CompareChoices& choices,
+                                       const Settings& settings) {
+  std::vector<Contender> contenders;
+  std::vector<Standing> standings;
+  for (const ComparisonRow& row : comparison.rows) {
+    const Plan* plan = row.plan();
+    if (plan == nullptr) continue;
+    contenders.push_back({row.planner->name, &row.planning->graph, plan});
+    standings.push_back({row.outcome(), row.simulation->report.throughput});
+  }
+  PartsProgressLine line(settings.progress, "simulations with varied inputs");
+  return find_sensitivity(comparison.inputs.platform, contenders, std::move(standings), choices.simulation,
+                          [&](std::size_t done, std::size_t total) { line.show(done, total, 0); });
+}
+
 Comparison compare_all(const std::string& model, const CompareOptions& options, const CompareChoices& choices,
                        const Settings& settings) {
   Comparison comparison;
@@ -137,6 +164,8 @@ Comparison compare_all(const std::string& model, const CompareOptions& options, 
   for (const auto& planner : choices.planners) {
     comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, settings));
   }
+  comparison.is_varied = choices.vary;
+  if (choices.vary) comparison.sensitivity = vary_inputs(comparison, choices, settings);
   return comparison;
 }
 
@@ -186,6 +215,8 @@ VerbAction configure_compare(CLI::App& command) {
   add_planning_options(command, options->planning);
   add_repeated(command, "--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated");
   add_simulation_options(command, options->simulation);
+  add_flag(command, "--vary", options->vary,
+           "simulate the plans on varied inputs too: does the winner survive other bandwidths, speeds, latencies?");
   return [options](const Settings& settings) { return answer_compare(*options, settings); };
 }
 

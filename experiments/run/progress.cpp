@@ -1,7 +1,5 @@
 #include "experiments/run/progress.hpp"
 
-#include "sim/base/counted.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,16 +26,16 @@ ProgressLine::~ProgressLine() {
   if (has_shown_) wipe_line();
 }
 
-StudyProgressLine::~StudyProgressLine() {
+PartsProgressLine::~PartsProgressLine() {
   if (has_shown_) wipe_line();
 }
 
-void StudyProgressLine::show(std::size_t done, std::size_t total, std::size_t failed) {
+void PartsProgressLine::show(std::size_t done, std::size_t total, std::size_t failed) {
   const auto now = std::chrono::steady_clock::now();
   if (!is_shown_ || (has_shown_ && now - last_ < std::chrono::milliseconds(100))) return;
   has_shown_ = true;
   last_ = now;
-  std::string text = std::to_string(done) + " of " + counted(total, "cell");
+  std::string text = std::to_string(done) + " of " + std::to_string(total) + " " + parts_;
   if (failed > 0) text += ", " + std::to_string(failed) + " failed";
   if (done > 0 && done < total) {
     const double spent = std::chrono::duration<double>(now - start_).count();

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 
 namespace stagecraft {
 
@@ -25,21 +27,23 @@ class ProgressLine {
   std::uint64_t total_;
 };
 
-/// The same for the cells of a study, with an estimate of the time left, from the mean time per cell so far.
-class StudyProgressLine {
+/// The same for equal parts of a task, such as the cells of a study, with an estimate of the time left, from the mean
+/// time per part so far.
+class PartsProgressLine {
  public:
   /// Shows nothing unless `is_shown`.
-  explicit StudyProgressLine(bool is_shown) : is_shown_(is_shown) {}
-  StudyProgressLine(const StudyProgressLine&) = delete;
-  StudyProgressLine& operator=(const StudyProgressLine&) = delete;
-  StudyProgressLine(StudyProgressLine&&) = delete;
-  StudyProgressLine& operator=(StudyProgressLine&&) = delete;
-  ~StudyProgressLine();
+  PartsProgressLine(bool is_shown, std::string parts) : is_shown_(is_shown), parts_(std::move(parts)) {}
+  PartsProgressLine(const PartsProgressLine&) = delete;
+  PartsProgressLine& operator=(const PartsProgressLine&) = delete;
+  PartsProgressLine(PartsProgressLine&&) = delete;
+  PartsProgressLine& operator=(PartsProgressLine&&) = delete;
+  ~PartsProgressLine();
 
   void show(std::size_t done, std::size_t total, std::size_t failed);
 
  private:
   bool is_shown_;
+  std::string parts_;  ///< what the parts are called
   bool has_shown_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_ = start_;

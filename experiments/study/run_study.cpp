@@ -29,7 +29,7 @@ std::vector<std::size_t> cells_to_run(const Manifest& manifest, const RunChoices
 bool run_cells(const Manifest& manifest, const std::vector<std::size_t>& cells, const RunChoices& choices,
                const Settings& settings) {
   const InterruptWatch watch;
-  StudyProgressLine line(settings.progress);
+  PartsProgressLine line(settings.progress, "cells");
   const auto show = [&](const StudyProgress& progress) { line.show(progress.done, progress.total, progress.failed); };
   const auto should_stop = [] { return InterruptWatch::is_interrupted(); };
   if (choices.executor == ExecutorChoice::Slurm) {

@@ -1,6 +1,7 @@
 #include "experiments/view/comparison.hpp"
 
 #include "experiments/view/plan_view.hpp"
+#include "experiments/view/sensitivity_view.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
@@ -78,6 +79,10 @@ std::string note(const ComparisonRow& row, const Platform& platform) {
          format_human_bytes(overflow.excess) + "\n";
 }
 
+std::string title_of(const Comparison& comparison) {
+  return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name;
+}
+
 std::string one_text(const Comparison& comparison, bool timings) {
   const bool replays = std::ranges::any_of(comparison.rows, [](const ComparisonRow& row) {
     return row.simulation && row.simulation->choices.engine == EngineChoice::Replay;
@@ -100,8 +105,7 @@ std::string one_text(const Comparison& comparison, bool timings) {
     updates.push_back(largest(row.simulation->updates).samples);
     if (const auto size = exchanged_buckets(*row.plan())) buckets[*size].push_back(row.planner->name);
   }
-  return comparison.inputs.model.profiles.front().name + " on " + comparison.inputs.platform.spec.name +
-         ", microbatches of " + counted(comparison.microbatch_size, "sample") + "\n" +
+  return title_of(comparison) + ", microbatches of " + counted(comparison.microbatch_size, "sample") + "\n" +
          different_updates_text(std::move(updates)) + different_buckets_text(buckets) + to_text(table) + notes;
 }
 
@@ -145,6 +149,9 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
   if (any_asynchronous) {
     text += "* asynchronous: no flush between iterations, weights are older; times are for one microbatch\n";
   }
+  for (const Comparison& comparison : comparisons) {
+    if (comparison.is_varied) text += "\n" + sensitivity_text(title_of(comparison), comparison.sensitivity);
+  }
   return text;
 }
 
@@ -155,8 +162,9 @@ Detail::Record comparison_record(const std::vector<Comparison>& comparisons, boo
     for (const ComparisonRow& row : comparison.rows) {
       rows.emplace_back(row_record(row, comparison.inputs, timings));
     }
-    models.emplace_back(
-        Detail::Record{{"model", comparison.inputs.model.profiles.front().name}, {"rows", std::move(rows)}});
+    Detail::Record model{{"model", comparison.inputs.model.profiles.front().name}, {"rows", std::move(rows)}};
+    if (comparison.is_varied) model.emplace_back("sensitivity", sensitivity_record(comparison.sensitivity));
+    models.emplace_back(std::move(model));
   }
   return {{"platform", comparisons.front().inputs.platform.spec.name}, {"models", std::move(models)}};
 }

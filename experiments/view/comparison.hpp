@@ -2,6 +2,7 @@
 
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/sensitivity.hpp"
 #include "experiments/run/simulation.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/detail.hpp"
@@ -30,12 +31,15 @@ struct Comparison {
   Inputs inputs;
   std::int64_t microbatch_size = 1;
   std::vector<ComparisonRow> rows;
+  bool is_varied = false;                  ///< whether its sensitivity was asked for
+  std::optional<Sensitivity> sensitivity;  ///< of the winner among the rows; none if there are no two to compare
 };
 
-/// One table for each model.
+/// One table for each model, and if it was asked for, then one for each with its sensitivity.
 [[nodiscard]] std::string comparison_text(const std::vector<Comparison>& comparisons, bool timings);
 
-/// `{"platform": …, "models": [{"model": …, "rows": […]}]}`. The `simulation` of a row is as in `simulate --json`.
+/// `{"platform": …, "models": [{"model": …, "rows": […]}]}`. The `simulation` of a row is as in `simulate --json`. A
+/// model whose sensitivity was asked for also has `sensitivity`.
 [[nodiscard]] Detail::Record comparison_record(const std::vector<Comparison>& comparisons, bool timings);
 
 }  // namespace stagecraft

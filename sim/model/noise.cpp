@@ -66,8 +66,12 @@ double normal_quantile(double share) {
 double noise_factor(const Jitter& jitter, const Op& op, DeviceId device) {
   std::uint64_t bits = mix_seeds(jitter.seed, (std::uint64_t{device.value()} << 32U) | op.microbatch);
   bits = mix_seeds(bits, (std::uint64_t{static_cast<std::uint8_t>(op.kind)} << 32U) | op.chunk);
+  return lognormal_factor(jitter.sigma, bits);
+}
+
+double lognormal_factor(double sigma, std::uint64_t bits) {
   const double share = (static_cast<double>(bits >> 12U) + 0.5) * 0x1p-52;
-  return exponential(jitter.sigma * normal_quantile(share));
+  return exponential(sigma * normal_quantile(share));
 }
 
 std::uint64_t mix_seeds(std::uint64_t a, std::uint64_t b) { return scramble(scramble(a + 0x9E3779B97F4A7C15U) ^ b); }

@@ -16,6 +16,10 @@ namespace stagecraft {
 /// **Requires** a sigma that is not above `kLargestSigma`.
 [[nodiscard]] double noise_factor(const Jitter& jitter, const Op& op, DeviceId device);
 
+/// e^(sigma · z), with the z of the standard normal distribution at the share that the upper 52 of the random `bits`
+/// choose. **Requires** a sigma that is not above `kLargestSigma`.
+[[nodiscard]] double lognormal_factor(double sigma, std::uint64_t bits);
+
 /// The largest sigma. With it one computation in forty takes 50 times its time or longer; more is not realistic.
 inline constexpr double kLargestSigma = 2.0;
 
