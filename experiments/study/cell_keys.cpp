@@ -7,10 +7,12 @@
 #include "experiments/study/cell_spec.hpp"
 #include "experiments/study/limits.hpp"
 #include "experiments/study/manifest.hpp"
+#include "experiments/study/vary_keys.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/yaml_values.hpp"
+#include "sim/model/noise.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -203,6 +205,12 @@ const CellKey* find_cell_key(const std::vector<CellKey>& keys, std::string_view 
   return found == keys.end() ? nullptr : &*found;
 }
 
+void read_noise(const YamlNode& node, Keys& into) {
+  const double sigma = read_number(node);
+  if (sigma > kLargestSigma) node.fail_expected("a number from 0 to " + format_number(kLargestSigma));
+  set_key(into, "profile_noise", sigma);
+}
+
 void read_training_key(const std::string& name, const YamlNode& node, Keys& into) {
   const std::string prefix = "training.";
   if (const CellKey* known = find_cell_key(training_keys(), prefix + name)) {
@@ -265,7 +273,10 @@ const std::vector<CellKey>& plain_keys() {
           1, run_limits::kMostIterations),
       key(
           "events", [](const Detail& value, CellSpec& spec) { spec.events = word(value); }, name_key),
+      {"profile_noise", read_noise,
+       [](const Detail& value, CellSpec& spec) { spec.profile_noise = as<double>(value); }},
       {"training", read_training},
+      {"vary", read_vary},
   };
   return kKeys;
 }
@@ -301,13 +312,15 @@ void read_cell_key(const std::string& name, const YamlNode& node, Keys& into) {
     read_option_path(name, node, into);
   } else if (name.starts_with("training.")) {
     read_training_key(name.substr(std::string("training.").size()), node, into);
+  } else if (name.starts_with("vary.")) {
+    read_vary_key(name.substr(std::string("vary.").size()), node, into);
   } else if (name.starts_with("tag.") && !name.ends_with('.')) {
     read_tag(name, node, into);
   } else if ((name.starts_with("model.") || name.starts_with("platform.")) && !name.ends_with('.')) {
     set_key(into, name, read_detail(node, study_limits::kMostNodes));  // checked when the file is read
   } else {
-    std::vector<std::string> known = {"options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY",
-                                      "tag.NAME"};
+    std::vector<std::string> known = {
+        "options.PLANNER.OPTION", "training.KEY", "platform.KEY", "model.KEY", "vary.KEY", "tag.NAME"};
     for (const CellKey& each : plain_keys()) known.push_back(each.name);
     node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
   }
@@ -318,14 +331,15 @@ std::string read_cell_key_name(const YamlNode& node) {
   if (name == "nodes") return kNodeCount;
   std::vector<std::string> known;
   for (const CellKey& plain : plain_keys()) {
-    if (plain.name != "label" && plain.name != "training") known.push_back(plain.name);
+    if (plain.name != "label" && plain.name != "training" && plain.name != "vary") known.push_back(plain.name);
   }
   if (std::ranges::find(known, name) != known.end()) return name;
-  constexpr std::array<std::string_view, 5> kFirst = {"training", "platform", "model", "tag", "options"};
+  constexpr std::array<std::string_view, 6> kFirst = {"training", "vary", "platform", "model", "tag", "options"};
   const std::size_t point = name.find('.');
   const bool is_path = point != std::string::npos && point + 1 < name.size();
   if (is_path && std::ranges::find(kFirst, name.substr(0, point)) != kFirst.end()) return name;
-  known.insert(known.end(), {"training.KEY", "platform.PATH", "model.PATH", "tag.NAME", "options.PLANNER.OPTION"});
+  known.insert(known.end(),
+               {"training.KEY", "vary.KEY", "platform.PATH", "model.PATH", "tag.NAME", "options.PLANNER.OPTION"});
   node.fail("there is no key " + quote(name) + " of a cell", suggest_name(name, known));
 }
 
@@ -340,13 +354,16 @@ CellSpec read_cell(const Cell& cell) {
       if (known->take != nullptr) known->take(value, spec);
     } else if (name.starts_with(own_options)) {
       spec.planning.options.emplace_back(name.substr(own_options.size()), option_text(value));
+    } else if (double* factor = vary_factor(name, spec.variation)) {
+      *factor = as<double>(value);
     } else if (name.starts_with("model.")) {
       spec.model_values.emplace_back(name.substr(std::string("model.").size()), value);
     } else if (name.starts_with("platform.")) {
       spec.platform_values.emplace_back(name.substr(std::string("platform.").size()), value);
     }
   }
-  if (!spec.events.empty() || is_external(spec.planner)) spec.noise_seed = noise_seed(cell);
+  const bool is_random = !spec.events.empty() || spec.profile_noise > 0.0 || is_external(spec.planner);
+  if (is_random) spec.noise_seed = noise_seed(cell);
   return spec;
 }
 

@@ -2,6 +2,7 @@
 
 #include "experiments/run/planning_choices.hpp"
 #include "experiments/run/simulation.hpp"
+#include "experiments/run/variation.hpp"
 #include "experiments/study/study.hpp"
 
 #include <cstdint>
@@ -14,14 +15,17 @@ namespace stagecraft {
 struct CellSpec {
   std::string model;  ///< like platform and events a path or a name, as written in the study
   std::string platform;
-  std::string events;    ///< empty: none
-  Keys model_values;     ///< values that replace those of the file, by their path in it
-  Keys platform_values;  ///< likewise
+  std::string events;          ///< empty: none
+  Keys model_values;           ///< values that replace those of the file, by their path in it
+  Keys platform_values;        ///< likewise
+  Variation variation;         ///< of the model and the platform, for planner and run alike
+  double profile_noise = 0.0;  ///< sigma of the errors in the times that the planner gets; the run has the true ones
   std::string planner;
   PlanningChoices planning;
   EngineChoice engine = EngineChoice::Replay;
   NetworkModel network = NetworkModel::Platform;
-  std::uint64_t noise_seed = 0;  ///< of a cell with events or an external planner: others have no use for it
+  std::uint64_t noise_seed =
+      0;  ///< of a cell with events, profile noise or an external planner: others have no use for it
 };
 
 /// **Throws** InputError for keys that no study file can give, for example from a manifest that was edited.

@@ -19,6 +19,8 @@ inline constexpr std::int64_t kMostSeeds = 1'000'000;
 inline constexpr std::int64_t kMostRetries = 100;
 inline constexpr Bytes kLeastMemory(std::int64_t{64} << 20);
 inline constexpr Seconds kLeastTime(1e-3);
+inline constexpr double kLeastFactor = 0.001;  ///< of `vary`
+inline constexpr double kMostFactor = 1000.0;
 inline constexpr Seconds kMostTime(1000.0 * 24 * 3600);
 
 }  // namespace stagecraft::study_limits

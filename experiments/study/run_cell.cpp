@@ -1,8 +1,10 @@
 #include "experiments/study/run_cell.hpp"
 
 #include "experiments/run/external_planner.hpp"
+#include "experiments/run/judge.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/simulation.hpp"
+#include "experiments/run/variation.hpp"
 #include "experiments/study/result_columns.hpp"
 #include "experiments/view/figures.hpp"
 #include "planners/registry.hpp"
@@ -40,10 +42,26 @@ PlannerInfo planner_of(const Manifest& manifest, const CellSpec& cell) {
   return external_planner(cell.planner, find_file(manifest, "planner", cell.planner).path, calls);
 }
 
-Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec& cell, const Inputs& inputs) {
+/// Plans for a profile with noise and returns the plan with the true profile, on which it will run.
+/// **Throws** InputError if the plan cannot run there, which a plan with orders or a length of its own may not.
+Planning plan_with_noise(const PlannerInfo& planner, const Inputs& inputs, const CellSpec& cell) {
+  const auto ignore = [](const std::string&) {};
+  const Variation noise{.noise = ProfileNoise{cell.profile_noise, cell.noise_seed}};
+  Planning planning = make_plan(planner, varied(inputs, noise), cell.planning, ignore);
+  planning.graph = profile_at(inputs.model, cell.planning.microbatch_size, ignore);
+  if (const Planned* planned = planning.planned()) {
+    refuse_findings("", "the plan for the noisy profile does not run with the true one",
+                    judge_plan(planning.graph, inputs.platform, {planned->plan, {}}), "");
+  }
+  return planning;
+}
+
+Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec& cell, const Inputs& given) {
   const auto ignore = [](const std::string&) {};
   const PlannerInfo planner = planner_of(manifest, cell);
-  const Planning planning = make_plan(planner, inputs, cell.planning, ignore);
+  const Inputs inputs = varied(given, cell.variation);
+  const Planning planning = cell.profile_noise > 0.0 ? plan_with_noise(planner, inputs, cell)
+                                                     : make_plan(planner, inputs, cell.planning, ignore);
   Row row{.key = key, .status = CellStatus::Infeasible, .message = {}, .figures = {}, .timings = {}};
   row.timings.emplace_back("planning_time_s", planning.time.value());
   if (const Planned* planned = planning.planned()) {

@@ -32,6 +32,11 @@ base:
   model.name: other
   options.madpipe.states: exact
   tag.size: small
+  vary: {bandwidth: 0.5, network: 2}
+  vary.compute: 1
+  vary.collective_efficiency: 0.25
+  vary.latency: 10
+  profile_noise: 0.05
 )",
                                   "study.yaml");
   const Expansion expansion = expand(study);
@@ -46,6 +51,9 @@ base:
   CHECK(spec.engine == EngineChoice::Evaluate);
   CHECK(spec.network == NetworkModel::Analytic);
   CHECK(spec.noise_seed == noise_seed(expansion.cells.front()));
+  CHECK(spec.variation ==
+        Variation{.bandwidth = 0.5, .network = 2, .compute = 1, .collective_efficiency = 0.25, .latency = 10});
+  CHECK(spec.profile_noise == 0.05);
   const PlanningChoices& planning = spec.planning;
   CHECK(planning.schedule == ScheduleChoice{"1f1b-star", {{"release", "asap"}}});
   CHECK(planning.microbatches == 8);
@@ -65,13 +73,32 @@ TEST_CASE("cell spec: what a key leaves out has the defaults of a run") {
   CHECK(spec.engine == EngineChoice::Replay);
   CHECK(spec.network == NetworkModel::Platform);
   CHECK(spec.events.empty());
+  CHECK(spec.variation == Variation());
+  CHECK(spec.profile_noise == 0.0);
   CHECK(spec.planning.iterations == 1);
   CHECK_FALSE(spec.planning.schedule);
   CHECK_FALSE(spec.planning.microbatches);
 }
 
+TEST_CASE(
+    "cell spec: one seed errs the same way at every size of the profile's errors, and on another platform another "
+    "way") {
+  const auto seed_with = [](const Detail& sigma, const Detail& bandwidth) {
+    const Keys keys{{"model", "m"},
+                    {"platform", "p"},
+                    {"planner", "uniform"},
+                    {"profile_noise", sigma},
+                    {"vary.bandwidth", bandwidth}};
+    return read_cell({keys, 1}).noise_seed;
+  };
+  CHECK(seed_with(0.1, 1.0) != 0);
+  CHECK(seed_with(0.1, 1.0) == seed_with(0.2, 1.0));
+  CHECK(seed_with(0.1, 1.0) != seed_with(0.1, 2.0));
+}
+
 TEST_CASE("cell spec: a value of another type than a study file gives is refused") {
   CHECK_THROWS_AS(static_cast<void>(read_cell({{{"planner", 3}}, 1})), InputError);
+  CHECK_THROWS_AS(static_cast<void>(read_cell({{{"planner", "uniform"}, {"vary.compute", "2"}}, 1})), InputError);
   CHECK_THROWS_AS(static_cast<void>(read_cell({{{"planner", "uniform"}, {"microbatches", "8"}}, 1})), InputError);
 }
 
