@@ -55,7 +55,9 @@ std::string losses(const Sensitivity& sensitivity) {
   std::string text;
   for (const auto& [winner, variations] : by_winner) {
     const std::string who = winner ? sensitivity.planners[*winner] + " wins with " : "no plan runs with ";
-    text += (text.empty() ? "" : "; ") + who + variations;
+    if (!text.empty()) text += "; ";
+    text += who;
+    text += variations;
   }
   return text;
 }
