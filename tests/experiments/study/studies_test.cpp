@@ -45,7 +45,7 @@ TEST_CASE("studies: a shipped one is known by its name, and comes before a file 
 
 TEST_CASE("studies: a file with every key can be read") {
   const std::string path = STAGECRAFT_SOURCE_DIR "/tests/vectors/good/study_everything.yaml";
-  CHECK(parse_study(read_text_file(path), path).axes.size() == 5);
+  CHECK(parse_study(read_text_file(path), path).axes.size() == 7);
 }
 
 TEST_CASE("studies: what the schema refuses the reader refuses, too") {
