@@ -4,6 +4,7 @@
 #include "planners/dapple/placement.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/bucket_exchange.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,18 @@ struct DeviceSet {
   double update = 0.0;            ///< seconds of the optimizer's step per byte of parameters
 };
 
+/// The bandwidth of every two devices, in bytes per second.
+struct PairTable {
+  PairBandwidths pairs{0};       ///< of a device with itself: infinite
+  double least_bandwidth = 0.0;  ///< of all pairs
+  bool is_ordered = false;       ///< no pair has more bandwidth than a pair that lies inside it, in platform order
+
+  /// The least bandwidth between a device of one list and another device of the other list, both ascending. Adds the
+  /// work to `steps`. **Cost** O(1) if bandwidths are ordered, otherwise up to the product of the sizes.
+  [[nodiscard]] double slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
+                                    double& steps) const;
+};
+
 /// Everything on which the latency of a plan depends. Layers are positions in the canonical order.
 struct Problem {
   // Sums over the layers before each position, in seconds on the profile's device and in bytes. **Shape** layers + 1
@@ -27,12 +40,11 @@ struct Problem {
   std::vector<double> backward;
   std::vector<double> parameters;
 
-  std::vector<double> crossing;   ///< bytes over the cut before each position, one way. **Shape** layers + 1
-  std::vector<double> factors;    ///< by device: time factor relative to the profile
-  std::vector<double> update;     ///< by device: seconds of the optimizer's step for each byte of parameters
-  std::vector<double> bandwidth;  ///< of a pair, bytes per second: [a * devices + b]
-  double least_bandwidth = 0.0;   ///< of all pairs
-  bool is_ordered = false;        ///< no pair has more bandwidth than a pair that lies inside it, in platform order
+  std::vector<double> crossing;     ///< bytes over the cut before each position, one way. **Shape** layers + 1
+  std::vector<double> factors;      ///< by device: time factor relative to the profile
+  std::vector<double> update;       ///< by device: seconds of the optimizer's step for each byte of parameters
+  PairTable rings;                  ///< for all-reduces within a stage
+  std::optional<PairTable> shared;  ///< between stages; none: as for rings
   std::vector<Node> nodes;
   std::optional<BucketExchange> exchange;  ///< of gradients in buckets; none: they are exchanged after the backward
   std::int64_t microbatches = 1;
@@ -41,11 +53,10 @@ struct Problem {
   [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
 
-  /// The least bandwidth between a device of one list and another device of the other list, both ascending. Adds the
-  /// work to `steps`. **Cost** O(1) if bandwidths are ordered, otherwise up to the product of the sizes.
-  [[nodiscard]] double slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
-                                    double& steps) const;
-  /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `slowest_pair`, added to `steps`.
+  /// The bandwidths between stages.
+  [[nodiscard]] const PairTable& channels() const { return shared ? *shared : rings; }
+  /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `PairTable::slowest_pair`, added to
+  /// `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
   /// A stage with the layers [begin, end) that divides each microbatch evenly among its devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
@@ -58,7 +69,7 @@ struct Problem {
     return block;
   }
   /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.
-  /// **Cost** as `slowest_pair`, added to `steps`.
+  /// **Cost** as `PairTable::slowest_pair`, added to `steps`.
   [[nodiscard]] double speed(const DeviceSet& from, const DeviceSet& to, double& steps) const;
   [[nodiscard]] Block channel(std::size_t cut, double speed) const {
     return {crossing[cut] / speed, crossing[cut] / speed, 0.0};
@@ -66,7 +77,7 @@ struct Problem {
 };
 
 /// **Throws** InputError if devices are not connected, a speed is not known or there are more than 8,192 devices.
-/// **Cost** O(devices² · links on a route), 16 bytes of memory for each ordered pair.
+/// **Cost** O(devices² · links on a route), 8 bytes of memory for each ordered pair, 16 with `pair_bandwidth=shared`.
 [[nodiscard]] Problem problem_of(const PlanRequest& request);
 
 struct PlacedStage {

@@ -1,13 +1,22 @@
 #include "planners/shared/pair_bandwidths.hpp"
 
+#include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/schedule/boundaries.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
+
+constexpr const char* kPairOption = "pair_bandwidth";
+constexpr const char* kNominalPairs = "nominal";
+constexpr const char* kSharedPairs = "shared";
 
 /// The bandwidth from one device to another. `route` is scratch space, reused so that a million pairs need no
 /// allocations.
@@ -23,6 +32,75 @@ BytesPerSecond one_way(const Platform& platform, DeviceId from, DeviceId to, Rou
       "link, a route or a default_link");
 }
 
+/// What a pair gets of the links on its routes while others use them.
+class LinkShares {
+ public:
+  LinkShares(const Platform& platform, PairShare share)
+      : platform_(platform), both_ways_(share == PairShare::BothWays), crossing_(platform.links.size()) {}
+
+  /// Lowers the bandwidths of all pairs of a device of `one` with a device of `other`.
+  void divide(const std::vector<DeviceId>& one, const std::vector<DeviceId>& other, PairBandwidths& pairs) {
+    if (both_ways_) {
+      count(one, other, 1);
+      count(other, one, 1);
+      lower(one, other, pairs);
+      lower(other, one, pairs);
+      count(one, other, -1);
+      count(other, one, -1);
+      return;
+    }
+    for (const auto& [from, to] : {std::pair(&one, &other), std::pair(&other, &one)}) {
+      count(*from, *to, 1);
+      lower(*from, *to, pairs);
+      count(*from, *to, -1);
+    }
+  }
+
+ private:
+  const Route& route(DeviceId from, DeviceId to) {
+    static_cast<void>(find_route(platform_, platform_.place(from), platform_.place(to), route_));
+    return route_;
+  }
+  void count(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to, int by) {
+    for (DeviceId a : from) {
+      for (DeviceId b : to) {
+        for (LinkId link : route(a, b).links) crossing_[link.value()] += by;
+      }
+    }
+  }
+  void lower(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to, PairBandwidths& pairs) {
+    for (DeviceId a : from) {
+      for (DeviceId b : to) {
+        BytesPerSecond least = pairs.between(a, b);
+        for (LinkId link : route(a, b).links) {
+          least = std::min(least, platform_.links[link].bandwidth / crossing_[link.value()]);
+        }
+        pairs.set(a, b, least);
+      }
+    }
+  }
+
+  const Platform& platform_;
+  bool both_ways_;
+  std::vector<double> crossing_;  ///< routes over each link
+  Route route_;                   ///< scratch space
+};
+
+/// The devices among which a stage divides each microbatch; one if its replicas take turns.
+double parts_of(const Stage& stage) {
+  return stage.replication == Replication::Split ? static_cast<double>(stage.replicas.size()) : 1.0;
+}
+
+BytesPerSecond slowest_between(const Stage& from, const Stage& to, const PairBandwidths& bandwidths) {
+  BytesPerSecond slowest(kNever.value());
+  for (DeviceId a : devices_of(from)) {
+    for (DeviceId b : devices_of(to)) {
+      if (a != b) slowest = std::min(slowest, bandwidths.between(a, b));
+    }
+  }
+  return slowest;
+}
+
 }  // namespace
 
 PairBandwidths pair_bandwidths(const Platform& platform) {
@@ -34,6 +112,39 @@ PairBandwidths pair_bandwidths(const Platform& platform) {
     }
   }
   return pairs;
+}
+
+OptionInfo pair_bandwidth_option(PairShare default_share) {
+  return {kPairOption,
+          std::string(default_share == PairShare::Nominal ? kNominalPairs : kSharedPairs),
+          "of devices in two nodes, between stages: all of a link, or their part if all devices of both talk at once",
+          {kNominalPairs, kSharedPairs}};
+}
+
+PairShare pair_share(const Options& options, bool at_once) {
+  if (options.word(kPairOption) == kNominalPairs) return PairShare::Nominal;
+  return at_once ? PairShare::BothWays : PairShare::OneWay;
+}
+
+PairBandwidths channel_bandwidths(const Platform& platform, const PairBandwidths& nominal, PairShare share) {
+  PairBandwidths pairs = nominal;
+  if (share == PairShare::Nominal) return pairs;
+  const std::vector<std::vector<DeviceId>> nodes = nodes_of(platform);
+  LinkShares shares(platform, share);
+  for (std::size_t one = 0; one < nodes.size(); ++one) {
+    for (std::size_t other = 0; other < one; ++other) shares.divide(nodes[other], nodes[one], pairs);
+  }
+  return pairs;
+}
+
+std::vector<Seconds> channel_times(const LayerGraph& graph, const Plan& plan, const PairBandwidths& bandwidths) {
+  std::vector<Seconds> times;
+  for (const Boundary& boundary : chain_boundaries(graph, plan)) {
+    const Stage& from = plan.stages[boundary.from.value()];
+    const Stage& to = plan.stages[boundary.to.value()];
+    times.push_back(boundary.bytes / slowest_between(from, to, bandwidths) / (parts_of(from) * parts_of(to)));
+  }
+  return times;
 }
 
 }  // namespace stagecraft

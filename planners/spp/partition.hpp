@@ -18,6 +18,12 @@ enum class PartitionTies {
   FirstFound,   ///< the first one in the order of the recurrence's loops
 };
 
+/// What two devices have between them, by position or by device.
+struct UsedBandwidths {
+  PairBandwidths rings;     ///< within a stage, for all-reduces
+  PairBandwidths channels;  ///< between stages
+};
+
 /// The input of the partition: the layers of a chain and the devices in a fixed order, both given by position.
 struct PartitionProblem {
   // Sums over the layers before each position. **Shape** layers + 1; the first entry is 0, and entries never decrease.
@@ -30,7 +36,7 @@ struct PartitionProblem {
   Bytes bucket;  ///< size of the buckets; 0: gradients are exchanged after the backward
 
   std::vector<Bytes> crossing;  ///< bytes that cross the cut before each position, one way. **Shape** layers + 1
-  PairBandwidths bandwidths;    ///< device ids are positions
+  UsedBandwidths bandwidths;    ///< device ids are positions
 
   // The device at each position.
   std::vector<double> factors;                   ///< time factor relative to the profile
@@ -51,7 +57,7 @@ struct PartitionProblem {
 /// The problem of a request: layers in canonical order, devices in `order`.
 /// **Requires** the bandwidths of the request's platform, and an order of all its devices.
 /// **Throws** InputError if a device's speed is not known, or if the layers take longer than `kLongestChain`.
-[[nodiscard]] PartitionProblem partition_problem(const PlanRequest& request, const PairBandwidths& bandwidths,
+[[nodiscard]] PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwidths& bandwidths,
                                                  const std::vector<DeviceId>& order);
 
 /// Layers [begin, end) on the devices [first, first + replicas), all by position.

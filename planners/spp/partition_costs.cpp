@@ -15,7 +15,8 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem)
   STAGECRAFT_CHECK(problem.compute.size() == problem.crossing.size() &&
                        problem.parameters.size() == problem.crossing.size() && problem.layers() > 0,
                    "prefix sums over the same layers");
-  STAGECRAFT_CHECK(devices_ > 0 && problem.bandwidths.size() == devices_ && problem.update_bandwidth.size() == devices_,
+  STAGECRAFT_CHECK(devices_ > 0 && problem.bandwidths.rings.size() == devices_ &&
+                       problem.bandwidths.channels.size() == devices_ && problem.update_bandwidth.size() == devices_,
                    "tables over the same devices");
   for (Seconds seconds : problem.compute) compute_.push_back(seconds.value());
   for (Seconds seconds : problem.forward) forward_.push_back(seconds.value());
@@ -37,7 +38,7 @@ void PartitionCosts::fill_ranges() {
       range.update_bandwidth = std::min(range.update_bandwidth, problem_->update_bandwidth[last].value());
       for (std::size_t other = first; other < last; ++other) {
         range.bandwidth =
-            std::min(range.bandwidth, problem_->bandwidths.between(DeviceId(other), DeviceId(last)).value());
+            std::min(range.bandwidth, problem_->bandwidths.rings.between(DeviceId(other), DeviceId(last)).value());
       }
       ranges_[first * (devices_ + 1) + last + 1] = range;
     }
@@ -55,7 +56,8 @@ void PartitionCosts::fill_crossings() {
     flows.resize(middle * most);
     for (std::size_t before = 1; before <= middle; ++before) {
       for (std::size_t behind = 1; behind <= most; ++behind) {
-        double least = problem_->bandwidths.between(DeviceId(middle - before), DeviceId(middle + behind - 1)).value();
+        double least =
+            problem_->bandwidths.channels.between(DeviceId(middle - before), DeviceId(middle + behind - 1)).value();
         const std::size_t at = (before - 1) * most + behind - 1;
         if (before > 1) least = std::min(least, smallest[at - most]);
         if (behind > 1) least = std::min(least, smallest[at - 1]);

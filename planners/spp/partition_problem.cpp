@@ -25,7 +25,7 @@ std::vector<Seconds> exact_sums(const std::vector<Seconds>& layers) {
 
 }  // namespace
 
-PartitionProblem partition_problem(const PlanRequest& request, const PairBandwidths& bandwidths,
+PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwidths& bandwidths,
                                    const std::vector<DeviceId>& order) {
   const LayerTotals sums = totals(request.graph);
   require_countable(request.graph, sums.forward + sums.backward);
@@ -47,7 +47,7 @@ PartitionProblem partition_problem(const PlanRequest& request, const PairBandwid
                            .backward = {},
                            .bucket = request.training.bucket(),
                            .crossing = crossing_bytes(request.graph, layers),
-                           .bandwidths = PairBandwidths(order.size()),
+                           .bandwidths = {PairBandwidths(order.size()), PairBandwidths(order.size())},
                            .factors = {},
                            .update_bandwidth = {},
                            .update_copies = 1 + request.training.gradient_copies + request.training.optimizer_copies,
@@ -62,7 +62,10 @@ PartitionProblem partition_problem(const PlanRequest& request, const PairBandwid
     problem.factors.push_back(require_time_factor(request.platform, request.graph.device_kind, device));
     problem.update_bandwidth.push_back(kind.update_bandwidth.value_or(BytesPerSecond(kNever.value())));
     for (std::size_t other = 0; other < position; ++other) {
-      problem.bandwidths.set(DeviceId(other), DeviceId(position), bandwidths.between(order[other], device));
+      const DeviceId a(other);
+      const DeviceId b(position);
+      problem.bandwidths.rings.set(a, b, bandwidths.rings.between(order[other], device));
+      problem.bandwidths.channels.set(a, b, bandwidths.channels.between(order[other], device));
     }
   }
   return problem;

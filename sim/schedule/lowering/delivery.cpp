@@ -1,5 +1,6 @@
 #include "sim/schedule/lowering/delivery.hpp"
 
+#include "sim/base/error.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 
 #include <algorithm>
@@ -76,8 +77,11 @@ OpId RendezvousDelivery::oldest() const {
   return oldest;
 }
 
-Delivery::Delivery(LoweringState& state, const Schedule& first) : state_(state), rule_(rule_of(state, first)) {
-  if (!state.shape.is_analytic()) return;
+Delivery::Delivery(LoweringState& state, const Schedule& first, const std::vector<Seconds>& channel_times)
+    : state_(state), rule_(rule_of(state, first)), analytic_seconds_(channel_times) {
+  STAGECRAFT_CHECK(channel_times.empty() || channel_times.size() == state.shape.boundaries().size(),
+                   "a time for each boundary");
+  if (!state.shape.is_analytic() || !channel_times.empty()) return;
   for (const Boundary& boundary : state.shape.boundaries()) {
     analytic_seconds_.push_back(channel_time(state.shape.platform(), state.shape.plan(), boundary));
   }

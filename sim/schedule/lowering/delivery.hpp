@@ -63,8 +63,9 @@ using DeliveryRule = std::variant<EagerDelivery, Channels, ExplicitDelivery, Ren
 /// Brings results to the replicas that need them.
 class Delivery {
  public:
-  /// `first` is the plan's first segment; it tells which rule holds. `state` must outlive it.
-  Delivery(LoweringState& state, const Schedule& first);
+  /// `first` is the plan's first segment; it tells which rule holds. `channel_times` are those of the analytic network
+  /// by boundary, or empty. `state` must outlive it.
+  Delivery(LoweringState& state, const Schedule& first, const std::vector<Seconds>& channel_times);
 
   /// The forward of a replica, or with `gradient` its backward, has been appended as `result`: sends it to every
   /// replica that needs it.

@@ -26,7 +26,7 @@ PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask tas
       first_(next_segment()),
       state_(shape_, writer, task_.first, first_),
       orders_(state_),
-      delivery_(state_, first_),
+      delivery_(state_, first_, task_.channel_times),
       swapping_(state_, orders_),
       synchronise_(state_, task_.program.synchronous),
       compute_({state_, orders_, delivery_, swapping_, synchronise_}) {
