@@ -308,9 +308,10 @@ TEST_CASE("dapple: on very many devices the search ends early, with a plan of al
 
 TEST_CASE("dapple: the slowest pair of two sets, with and without bandwidths that fall with distance") {
   std::mt19937 random(3);
-  Problem ordered = dapple::problem_of(request_of(chain({1, 1}), cluster(3, 4, 1000, 100), 4));
+  const dapple::PairTable ordered =
+      dapple::problem_of(request_of(chain({1, 1}), cluster(3, 4, 1000, 100), 4)).channels();
   REQUIRE(ordered.is_ordered);
-  Problem plain = ordered;
+  dapple::PairTable plain = ordered;
   plain.is_ordered = false;
   for (int round = 0; round < 200; ++round) {
     std::vector<DeviceId> from;
@@ -323,7 +324,8 @@ TEST_CASE("dapple: the slowest pair of two sets, with and without bandwidths tha
     CHECK(ordered.slowest_pair(from, to, steps) == plain.slowest_pair(from, to, steps));
     CHECK(ordered.slowest_pair(from, from, steps) == plain.slowest_pair(from, from, steps));
   }
-  std::swap(plain.bandwidth[1], plain.bandwidth[11]);
+  plain.pairs.set(DeviceId(0), DeviceId(1), BytesPerSecond(100));
+  plain.pairs.set(DeviceId(0), DeviceId(11), BytesPerSecond(1000));
   double steps = 0.0;
   CHECK(plain.slowest_pair(ids({0}), ids({1, 11}), steps) == 100.0);
   CHECK(steps == 2.0);
