@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 namespace stagecraft {
@@ -92,6 +93,17 @@ InputFile read_input(const std::string& name, InputKind kind) {
   return file;
 }
 
+/// The sizes of the first kind's profiles: one, or from the smallest to the largest.
+std::string sizes_text(const Model& model) {
+  const LayerGraph& first = model.profiles.front();
+  std::int64_t largest = first.microbatch_size;
+  for (const LayerGraph& graph : model.profiles) {
+    if (graph.device_kind == first.device_kind) largest = graph.microbatch_size;
+  }
+  const std::string smallest = std::to_string(first.microbatch_size);
+  return largest == first.microbatch_size ? "only " + smallest : smallest + " to " + std::to_string(largest);
+}
+
 /// Refuses a microbatch size at which the model's sizes exceed the limit for model files. Sizes grow with the
 /// microbatch and are counted in 64 bits.
 void check_growth(const Model& model, std::int64_t microbatch_size) {
@@ -106,6 +118,44 @@ void check_growth(const Model& model, std::int64_t microbatch_size) {
     throw InputError("with microbatches of " + counted(microbatch_size, "sample") + " the sizes of the model " +
                          quote(graph.name) + " exceed 1 PiB",
                      {}, "choose a smaller --microbatch-size");
+  }
+}
+
+/// The kind of the first device that the model knows and whose speed the user does not give.
+std::optional<std::string> chosen_kind(const ProfileSource& source, const Platform& platform) {
+  for (DeviceId device : indices(platform.devices)) {
+    const std::string& kind = platform.kind(device).name;
+    if (source.has(kind) && !platform.spec.speeds.contains(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+/// Makes the profile of `kind` the model's first one.
+void put_first(Model& model, const ProfileSource& source, const std::string& kind) {
+  if (model.computed) {
+    model.profiles = {source.profile(kind, model.profiles.front().microbatch_size)};
+  } else {
+    std::ranges::stable_partition(model.profiles, [&](const LayerGraph& graph) { return graph.device_kind == kind; });
+  }
+}
+
+/// Gives the kinds that the model knows the speeds of its whole profiles, relative to `unit`.
+void set_speeds(const ProfileSource& source, const std::string& unit, std::int64_t samples, Platform& platform) {
+  const auto total = [&](const std::string& kind) {
+    const LayerTotals sums = totals(source.profile(kind, samples));
+    return (sums.forward + sums.backward).value();
+  };
+  std::optional<double> of_unit;
+  double unit_speed = 1.0;
+  for (DeviceKind& kind : platform.spec.device_kinds) {
+    if (kind.name == unit) unit_speed = kind.speed.value_or(1.0);
+  }
+  for (DeviceKind& kind : platform.spec.device_kinds) {
+    if (kind.name == unit) kind.speed = unit_speed;
+    if (kind.name == unit || !source.has(kind.name)) continue;
+    if (!of_unit) of_unit = total(unit);
+    const double own = total(kind.name);
+    if (own > 0.0) kind.speed = unit_speed * *of_unit / own;
   }
 }
 
@@ -170,7 +220,19 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   check_speeds(speeds, spec, inputs.model);
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));
+  fit_to_platform(inputs.model, inputs.platform);
   return inputs;
+}
+
+void fit_to_platform(Model& model, Platform& platform) {
+  const bool has_kinds = model.profiles.front().device_kind != model.profiles.back().device_kind;
+  if (!model.computed && !has_kinds) return;
+  const std::shared_ptr<const ProfileSource> source = profiles_of(model);
+  const std::int64_t samples = model.profiles.front().microbatch_size;
+  const std::optional<std::string> chosen = chosen_kind(*source, platform);
+  if (!chosen) return;
+  if (*chosen != model.profiles.front().device_kind) put_first(model, *source, *chosen);
+  set_speeds(*source, *chosen, samples, platform);
 }
 
 Model load_model(const std::string& name) {
@@ -185,13 +247,13 @@ PlatformSpec load_platform_spec(const std::string& name) {
 
 LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
                       const std::function<void(const std::string&)>& say) {
-  if (!microbatch_size) return model.profiles.front();
+  if (!microbatch_size) microbatch_size = model.profiles.front().microbatch_size;
   check_growth(model, *microbatch_size);
   ScaledProfile scaled = at_microbatch_size(model, *microbatch_size);
-  if (scaled.extrapolated) {
-    say("warning: microbatches of " + counted(*microbatch_size, "sample") + " lie outside the sizes for which " +
-        quote(scaled.graph.name) + " was measured (" + std::to_string(model.profiles.front().microbatch_size) + " to " +
-        std::to_string(model.profiles.back().microbatch_size) + "); times and sizes are extrapolated");
+  if (scaled.basis == Basis::Extrapolated) {
+    say("warning: microbatches of " + counted(*microbatch_size, "sample") +
+        " lie outside the sizes of the profile of " + quote(scaled.graph.name) + " (" + sizes_text(model) +
+        "); times and sizes are extrapolated");
   }
   return std::move(scaled.graph);
 }

@@ -44,6 +44,11 @@ struct Inputs {
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
                                  const std::map<std::string, double>& speeds);
 
+/// Chooses the model's profile for a platform: that of the first device whose kind the model knows, so that the answer
+/// does not depend on which kind the file names first. Planners then see the platform's other kinds that the model
+/// knows by the ratio of the whole model's times. Speeds that the user gives are kept, and their kinds not chosen.
+void fit_to_platform(Model& model, Platform& platform);
+
 enum class InputKind { Model, Platform, Study };
 
 /// The path of the file that `name` means: a path relative to `base`, or else the name of a shipped file. For studies a

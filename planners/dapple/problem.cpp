@@ -38,7 +38,9 @@ void add_exchange(const PlanRequest& request, Problem& problem) {
   for (LayerId id : canonical_order(request.graph)) {
     parameters.push_back(parameters.back() + request.graph.layers[id].parameters);
   }
-  problem.exchange = BucketExchange(std::move(parameters), problem.backward, request.training.bucket());
+  for (const DividedTimes::Sums& sums : problem.divided.all_sums()) {
+    problem.exchanges.emplace_back(parameters, sums.backward, request.training.bucket());
+  }
 }
 
 void require_pairs(const Platform& platform) {
@@ -90,7 +92,7 @@ DeviceSet Problem::device_set(std::vector<DeviceId> chosen, double& steps) const
   }
   const auto count = static_cast<double>(chosen.size());
   steps += count;
-  set.share = factor / count;
+  set.factor = factor;
   set.ring = 2.0 * (count - 1.0) / count / slowest_pair(chosen, chosen, steps);
   set.devices = std::move(chosen);
   return set;
@@ -104,6 +106,7 @@ Problem problem_of(const PlanRequest& request) {
   require_pairs(request.platform);
   Problem problem;
   add_layers(request.graph, problem);
+  problem.divided = DividedTimes(request.graph, request.platform.devices.size());
   add_exchange(request, problem);
   add_bandwidths(request.platform, problem);
   for (DeviceId a : indices(request.platform.devices)) {

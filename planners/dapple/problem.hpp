@@ -4,10 +4,10 @@
 #include "planners/dapple/placement.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/bucket_exchange.hpp"
+#include "planners/shared/divided_times.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace stagecraft::dapple {
@@ -15,7 +15,7 @@ namespace stagecraft::dapple {
 /// The devices of a stage, with the figures on which its times depend.
 struct DeviceSet {
   std::vector<DeviceId> devices;  ///< ascending
-  double share = 1.0;             ///< the slowest device's time factor divided by the number of devices
+  double factor = 1.0;            ///< the slowest device's
   double ring = 0.0;              ///< seconds of all-reduce per byte of parameters
   double update = 0.0;            ///< seconds of the optimizer's step per byte of parameters
 };
@@ -34,7 +34,9 @@ struct Problem {
   double least_bandwidth = 0.0;   ///< of all pairs
   bool is_ordered = false;        ///< no pair has more bandwidth than a pair that lies inside it, in platform order
   std::vector<Node> nodes;
-  std::optional<BucketExchange> exchange;  ///< of gradients in buckets; none: they are exchanged after the backward
+  DividedTimes divided;  ///< among the devices of a stage
+  /// Of gradients in buckets, for each of the sums in `divided`; none: they are exchanged after the backward.
+  std::vector<BucketExchange> exchanges;
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
 
@@ -47,14 +49,18 @@ struct Problem {
                                     double& steps) const;
   /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `slowest_pair`, added to `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
-  /// A stage with the layers [begin, end) that divides each microbatch evenly among its devices.
+  /// A stage with the layers [begin, end) that divides each microbatch among its devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
     const double bytes = parameters[end] - parameters[begin];
-    Block block{(forward[end] - forward[begin]) * on.share, (backward[end] - backward[begin]) * on.share,
+    const std::size_t count = on.devices.size();
+    const DividedTimes::Sums& sums = divided.of(count);
+    const double share = on.factor / divided.divisor(count);
+    Block block{(sums.forward[end] - sums.forward[begin]) * share, (sums.backward[end] - sums.backward[begin]) * share,
                 bytes * (on.ring + on.update)};
-    if (!exchange) return block;
+    if (exchanges.empty()) return block;
     const auto seconds = [&](Bytes before, Bytes all) { return static_cast<double>((all - before).value()) * on.ring; };
-    block.synchronise = exchange->last_backward(begin, end, on.share, seconds) - block.backward + bytes * on.update;
+    const BucketExchange& exchange = exchanges[divided.sums_index(count)];
+    block.synchronise = exchange.last_backward(begin, end, share, seconds) - block.backward + bytes * on.update;
     return block;
   }
   /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.

@@ -7,14 +7,13 @@
 
 namespace stagecraft::exhaustive {
 
-LeastCosts::LeastCosts(const PlanRequest& request) : microbatches_(request.microbatches) {
+LeastCosts::LeastCosts(const PlanRequest& request)
+    : times_(request.graph, request.platform.devices.size()), microbatches_(request.microbatches) {
   copies_ = 1 + request.training.gradient_copies + request.training.optimizer_copies;
-  seconds_.push_back(0.0);
   parameters_.emplace_back();
   stash_.emplace_back();
   for (LayerId id : canonical_order(request.graph)) {
     const Layer& layer = request.graph.layers[id];
-    seconds_.push_back(seconds_.back() + (layer.forward + layer.backward).value());
     parameters_.push_back(parameters_.back() + layer.parameters);
     stash_.push_back(stash_.back() + layer.stash);
   }
@@ -26,13 +25,14 @@ LeastCosts::LeastCosts(const PlanRequest& request) : microbatches_(request.micro
 }
 
 double LeastCosts::time(const Piece& piece, std::size_t first_device) const {
-  const double seconds = seconds_[piece.end] - seconds_[piece.begin];
+  const std::size_t parts = piece.split ? piece.replicas : 1;
+  const std::vector<double>& sums = times_.of(parts).total;
+  const double seconds = (sums[piece.end] - sums[piece.begin]) / times_.divisor(parts);
   double busiest = 0.0;
   for (std::size_t replica = 0; replica < piece.replicas; ++replica) {
     const auto replicas = static_cast<std::int64_t>(piece.replicas);
     const std::int64_t own = turns_taken(static_cast<std::int64_t>(replica), replicas, microbatches_);
-    const double rounds =
-        piece.split ? static_cast<double>(microbatches_) / static_cast<double>(replicas) : static_cast<double>(own);
+    const auto rounds = static_cast<double>(piece.split ? microbatches_ : own);
     busiest = std::max(busiest, rounds * seconds * factors_[first_device + replica]);
   }
   return busiest;

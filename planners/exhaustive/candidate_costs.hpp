@@ -2,6 +2,7 @@
 
 #include "planners/exhaustive/space.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/divided_times.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/plan.hpp"
 
@@ -22,7 +23,7 @@ class LeastCosts {
   [[nodiscard]] Bytes memory_needed(const Piece& piece, std::size_t first_device) const;
 
  private:
-  std::vector<double> seconds_;  ///< sums over the layers before each position
+  DividedTimes times_;
   std::vector<Bytes> parameters_;
   std::vector<Bytes> stash_;
   std::vector<double> factors_;  ///< by device

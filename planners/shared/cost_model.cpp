@@ -11,11 +11,13 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
+#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -70,6 +72,22 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
   return {peaks.begin(), peaks.end()};
 }
 
+/// The program of the stage's slowest replica.
+StageProgram slowest_program(const LayerGraph& graph, const Platform& platform, const Stage& stage,
+                             const std::vector<GradientBucket>& buckets) {
+  ReplicaPrograms programs(graph, platform, stage, buckets);
+  const Share share = largest_share(stage, graph.microbatch_size);
+  std::set<DeviceKindId> seen;
+  std::optional<StageProgram> slowest;
+  const auto total = [](const StageProgram& program) { return program.forward + program.backward_total(); };
+  for (DeviceId device : devices_of(stage)) {
+    if (!seen.insert(platform.devices[device].kind).second) continue;
+    StageProgram program = programs.of(device, share);
+    if (!slowest || total(program) > total(*slowest)) slowest = std::move(program);
+  }
+  return *std::move(slowest);
+}
+
 /// Whether the exact peaks can be computed quickly.
 bool is_quickly_walked(const Plan& plan, const ScheduleProgram& program) {
   if (program.reaches_in_flight || program.pattern) return true;
@@ -79,9 +97,8 @@ bool is_quickly_walked(const Plan& plan, const ScheduleProgram& program) {
 }  // namespace
 
 StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
-  const StageProgram work = stage_program(graph, stage);
-  const double factor = slowest_factor(graph, platform, devices_of(stage));
-  return {work.forward * factor, work.backward_total() * factor};
+  const StageProgram work = slowest_program(graph, platform, stage, {});
+  return {work.forward, work.backward_total()};
 }
 
 double slowest_factor(const LayerGraph& graph, const Platform& platform, const std::vector<DeviceId>& devices) {
@@ -128,12 +145,9 @@ Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, 
                              const Stage& stage) {
   const std::vector<DeviceId> devices = devices_of(stage);
   const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, training.bucket());
-  const bool is_split = stage.replication == Replication::Split;
-  const Share share = is_split ? Share{0, 1, static_cast<std::int64_t>(devices.size())} : Share{};
-  const double factor = slowest_factor(graph, platform, devices);
   std::vector<Seconds> all_reduces;
   for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
-  return exposed_all_reduce(scaled(stage_program(graph, stage, buckets), factor, share).backward, all_reduces);
+  return exposed_all_reduce(slowest_program(graph, platform, stage, buckets).backward, all_reduces);
 }
 
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,

@@ -219,7 +219,7 @@ Model import_pipedream(std::string_view text, const std::string& file_name, std:
   }
   check_graph(graph, {file_name, 0, 0, ""});
   apply_memory_defaults(graph);
-  return {{std::move(graph)}};
+  return {{std::move(graph)}, {}, {}};
 }
 
 }  // namespace stagecraft

@@ -3,11 +3,16 @@
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/workload/computed_profiles.hpp"
+#include "sim/workload/image_draft.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -166,6 +171,41 @@ void check_same_shape(const YamlNode& node, const LayerGraph& graph, const Layer
   }
 }
 
+/// Parameters belong to the model, whatever the size and the device.
+void check_same_parameters(const YamlNode& node, const LayerGraph& graph, const LayerGraph& first) {
+  const std::vector<YamlNode> layers = node.at("layers").items();
+  for (LayerId id : indices(graph.layers)) {
+    const Bytes expected = first.layers[id].parameters;
+    if (graph.layers[id].parameters == expected) continue;
+    layers[id.value()].at("parameters").fail_expected(format_bytes(expected) + " as in the first profile");
+  }
+}
+
+void check_new_profile(const YamlNode& node, const Model& model) {
+  const LayerGraph& graph = model.profiles.back();
+  check_same_shape(node, graph, model.profiles.front());
+  check_same_parameters(node, graph, model.profiles.front());
+  const auto same = [&](const LayerGraph& other) {
+    return other.microbatch_size == graph.microbatch_size && other.device_kind == graph.device_kind;
+  };
+  if (std::ranges::count_if(model.profiles, same) > 1) {
+    node.at("microbatch_size")
+        .fail("the size " + std::to_string(graph.microbatch_size) + " of " + quote(graph.device_kind) +
+              " is given twice");
+  }
+}
+
+/// Puts the profiles of a kind together, in the order in which the file names the kinds, by increasing size.
+void sort_profiles(Model& model) {
+  std::vector<std::string> kinds;
+  for (const LayerGraph& graph : model.profiles) {
+    if (std::ranges::find(kinds, graph.device_kind) == kinds.end()) kinds.push_back(graph.device_kind);
+  }
+  std::ranges::sort(model.profiles, {}, [&](const LayerGraph& graph) {
+    return std::pair(std::ranges::find(kinds, graph.device_kind) - kinds.begin(), graph.microbatch_size);
+  });
+}
+
 Model read_profiles(const YamlNode& root) {
   root.allow_keys({"schema", "model", "device", "source", "profiles", "edges"});
   const std::optional<YamlNode> shared = root.find("edges");
@@ -173,21 +213,58 @@ Model read_profiles(const YamlNode& root) {
   const YamlNode profiles = root.at("profiles");
   for (const YamlNode& node : profiles.items()) {
     if (shared) {
-      node.allow_keys({"microbatch_size", "input", "layers"});
+      node.allow_keys({"device", "microbatch_size", "input", "layers"});
     } else {
-      node.allow_keys({"microbatch_size", "input", "layers", "edges"});
+      node.allow_keys({"device", "microbatch_size", "input", "layers", "edges"});
     }
-    model.profiles.push_back(read_profile(node, read_header(root), shared ? shared : node.find("edges")));
-    const LayerGraph& graph = model.profiles.back();
-    check_same_shape(node, graph, model.profiles.front());
-    const auto same_size = [&](const LayerGraph& other) { return other.microbatch_size == graph.microbatch_size; };
-    if (std::ranges::count_if(model.profiles, same_size) > 1) {
-      node.at("microbatch_size").fail("the size " + std::to_string(graph.microbatch_size) + " is given twice");
-    }
+    LayerGraph header = read_header(root);
+    if (const auto device = node.find("device")) header.device_kind = read_name(*device);
+    model.profiles.push_back(read_profile(node, std::move(header), shared ? shared : node.find("edges")));
+    check_new_profile(node, model);
   }
   if (model.profiles.empty()) profiles.fail("expected at least one profile, found none");
-  std::ranges::sort(model.profiles, {}, &LayerGraph::microbatch_size);
+  sort_profiles(model);
   return model;
+}
+
+Recipe read_recipe(const YamlNode& node) {
+  node.allow_keys({"architecture", "image", "granularity"});
+  Recipe recipe;
+  recipe.architecture = read_name(node.at("architecture"));
+  if (const auto image = node.find("image")) recipe.image = read_count(*image, 1, ImageLimits::kPixels);
+  recipe.granularity = read_choice<std::string>(node.at("granularity"),
+                                                {{"operator", "operator"}, {"layer", "layer"}, {"block", "block"}});
+  return recipe;
+}
+
+/// What differs between a file's profile and the computed one; empty if nothing does.
+std::string difference(const LayerGraph& found, const LayerGraph& computed) {
+  for (LayerId id : indices(found.layers)) {
+    if (id.value() >= computed.layers.size()) break;
+    if (found.layers[id] != computed.layers[id]) return "layer " + quote(found.layers[id].name);
+  }
+  if (found.layers.size() != computed.layers.size()) return "the number of layers";
+  if (found.edges != computed.edges) return "the list of edges";
+  return found.input == computed.input ? "" : "the input";
+}
+
+/// A file whose figures are not those of its recipe was edited, or comes from another version of the cost model; what
+/// the recipe gives for other sizes would not belong to it.
+Model computed_as_given(const YamlNode& node, LayerGraph given) {
+  const Recipe recipe = read_recipe(node);
+  std::optional<Model> model = computed_model(recipe, given.device_kind, given.microbatch_size);
+  if (!model) {
+    node.fail(
+        "the catalogues have no network " + quote(recipe.architecture) + " or no device " + quote(given.device_kind),
+        "leave the key 'computed' out: times of other sizes are then extrapolated");
+  }
+  const std::string differs = difference(given, model->profiles.front());
+  if (!differs.empty()) {
+    node.fail("the figures are not those that the cost model gives for this network: " + differs + " differs",
+              "leave the key 'computed' out if you have changed them, or write the file anew with 'stagecraft model'");
+  }
+  model->profiles.front() = std::move(given);
+  return *std::move(model);
 }
 
 }  // namespace
@@ -216,8 +293,11 @@ Model parse_model(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/model/1");
   if (root.find("profiles")) return read_profiles(root);
-  root.allow_keys({"schema", "model", "device", "microbatch_size", "source", "input", "layers", "edges", "profiles"});
-  return {{read_profile(root, read_header(root), root.find("edges"))}};
+  root.allow_keys(
+      {"schema", "model", "device", "microbatch_size", "source", "computed", "input", "layers", "edges", "profiles"});
+  LayerGraph graph = read_profile(root, read_header(root), root.find("edges"));
+  if (const auto computed = root.find("computed")) return computed_as_given(*computed, std::move(graph));
+  return {{std::move(graph)}, {}, {}};
 }
 
 Model read_model_file(const std::string& path) { return parse_model(read_text_file(path), path); }

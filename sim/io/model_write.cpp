@@ -2,6 +2,8 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/yaml_text.hpp"
 
+#include <utility>
+
 namespace stagecraft {
 namespace {
 
@@ -39,6 +41,13 @@ Detail::Record profile_record(const LayerGraph& graph) {
           {"edges", std::move(edges)}};
 }
 
+Detail::Record recipe_record(const Recipe& recipe) {
+  Detail::Record record = {{"architecture", recipe.architecture}};
+  if (recipe.image) record.emplace_back("image", *recipe.image);
+  record.emplace_back("granularity", recipe.granularity);
+  return record;
+}
+
 }  // namespace
 
 Detail::Record model_record(const Model& model) {
@@ -46,12 +55,17 @@ Detail::Record model_record(const Model& model) {
   const LayerGraph& first = model.profiles.front();
   Detail::Record root = {{"schema", "stagecraft/model/1"}, {"model", first.name}, {"device", first.device_kind}};
   if (!first.source.empty()) root.emplace_back("source", first.source);
+  if (model.recipe) root.emplace_back("computed", recipe_record(*model.recipe));
   if (model.profiles.size() == 1) {
     Detail::Record profile = profile_record(first);
     root.insert(root.end(), profile.begin(), profile.end());
   } else {
     Detail::List profiles;
-    for (const LayerGraph& graph : model.profiles) profiles.push_back(profile_record(graph));
+    for (const LayerGraph& graph : model.profiles) {
+      Detail::Record profile = profile_record(graph);
+      if (graph.device_kind != first.device_kind) profile.insert(profile.begin(), {"device", graph.device_kind});
+      profiles.emplace_back(std::move(profile));
+    }
     root.emplace_back("profiles", std::move(profiles));
   }
   return root;

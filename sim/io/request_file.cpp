@@ -113,7 +113,7 @@ std::string write_request(const PlannerQuestion& question) {
                       {"training", training_record(question.training)},
                       {"options", question.options},
                       {"seed", question.seed ? Detail(*question.seed) : Detail()},
-                      {"model", model_record(Model{{graph}})},
+                      {"model", model_record(Model{{graph}, {}, {}})},
                       {"order", std::move(names)},
                       {"cut_bytes", std::move(cuts)},
                       {"platform", platform_record(question.platform.spec)},

@@ -2,8 +2,11 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/profile_source.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,26 +45,42 @@ struct LayerGraph {
   Bytes input;                       ///< input of each layer without incoming edges
   IndexVector<LayerId, Layer> layers;
   std::vector<LayerEdge> edges;  ///< in file order
+  /// The times of its layers on other kinds of device and for parts of its microbatch. None: times are in proportion
+  /// to samples and to the speeds of kinds.
+  std::shared_ptr<const ProfileSource> own_times;
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;
 };
 
-/// A model as its file gives it: one profile for each measured microbatch size, by increasing size, at least one. All
-/// have the same layers and edges.
+/// How to compute a profile again: the names under which the catalogues of networks and devices know its parts.
+struct Recipe {
+  std::string architecture;
+  std::optional<std::int64_t> image;  ///< pixels along an edge, where they are not the network's usual ones
+  std::string granularity;
+  friend bool operator==(const Recipe&, const Recipe&) = default;
+};
+
+/// A model as its file gives it: one profile for each kind of device and microbatch size, at least one; those of a kind
+/// stand together, by increasing size. All have the same layers and edges.
 struct Model {
   std::vector<LayerGraph> profiles;
-  friend bool operator==(const Model&, const Model&) = default;
+  std::optional<Recipe> recipe;
+  std::shared_ptr<const ProfileSource> computed;  ///< the profiles that the recipe gives; none without one
+  friend bool operator==(const Model& a, const Model& b) { return a.profiles == b.profiles && a.recipe == b.recipe; }
 };
 
-/// `model` at `microbatch_size` samples per microbatch.
+/// The profiles of the model, for every kind and size that it knows.
+[[nodiscard]] std::shared_ptr<const ProfileSource> profiles_of(const Model& model);
+
+/// `model` on one kind of device at a number of samples per microbatch.
 struct ScaledProfile {
   LayerGraph graph;
-  bool extrapolated = false;  ///< the size lies outside the measured ones, of which there are several
+  Basis basis = Basis::Given;
 };
 
-/// The profile at another microbatch size: proportional from one measured size (times, `input`, outputs, stashes,
-/// checkpoints, workspaces and edge bytes; never parameters), linear between several.
-/// **Requires** microbatch_size > 0.
-[[nodiscard]] ScaledProfile at_microbatch_size(const Model& model, std::int64_t microbatch_size);
+/// The profile of `kind` at `microbatch_size`. It has its own times where the model knows more than one size or kind.
+/// **Requires** microbatch_size > 0, and a kind that the model has; the first profile's is the default.
+[[nodiscard]] ScaledProfile at_microbatch_size(const Model& model, std::int64_t microbatch_size,
+                                               const std::optional<std::string>& kind = {});
 
 /// Sets each layer's `stash` and `checkpoint` to the bytes of its inputs wherever they are negative ("not given"):
 /// the sum over incoming edges, `input` for a layer without any.

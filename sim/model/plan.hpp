@@ -17,7 +17,7 @@ namespace stagecraft {
 /// How the replicas of a stage share the work.
 enum class Replication {
   RoundRobin,  ///< whole microbatches alternate in turn: see `Replicas`
-  Split,       ///< each microbatch is divided: replica j runs the j-th r-th of its samples
+  Split,  ///< each microbatch is divided into whole samples: of b, replica j of r runs ⌊j b / r⌋ to ⌊(j + 1) b / r⌋
 };
 
 /// The devices that run one replica of a stage together. Today exactly one: `check_plan` refuses more.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -44,15 +45,15 @@ class BackwardWalk {
         actions_(actions_by_layer(actions_of<Recompute>(stage), swaps_)),
         item_of_(swaps_.size(), kNone) {}
 
-  void take(LayerId id, const Layer& layer) {
+  void take(LayerId id, const Layer& layer, const LayerTimes& times) {
     const std::size_t segment = find_or_none(actions_.segment, id);
     const std::size_t swap = find_or_none(actions_.swap, id);
     const bool is_needed_first = swap != kNone && item_of_[swap] == kNone;
     const bool is_new = program_.backward.empty() || program_.backward.back().completes || is_needed_first;
     if (is_new || segment != open_segment_) program_.backward.emplace_back();
     BackwardStep& step = program_.backward.back();
-    step.backward += layer.backward;
-    step.weight += layer.backward_weight;
+    step.backward += times.backward;
+    step.weight += times.backward_weight;
     step.workspace = std::max(step.workspace, layer.workspace);
     if (is_needed_first) {
       step.needs = item_of_[swap] = program_.swapped.size();
@@ -60,7 +61,7 @@ class BackwardWalk {
     }
     if (segment != open_segment_) open(segment);
     if (segment != kNone) {
-      restore(layer);
+      restore(layer, times.forward);
     } else {
       (swap == kNone ? program_.kept : program_.swapped[item_of_[swap]].bytes) += layer.stash;
     }
@@ -91,9 +92,9 @@ class BackwardWalk {
 
   /// The first step of a segment recomputes all of it. The segment's first layer keeps its checkpoint, which need not
   /// be recomputed. The walk meets that layer last, so the checkpoint noted last counts when the segment is closed.
-  void restore(const Layer& layer) {
+  void restore(const Layer& layer, Seconds forward) {
     BackwardStep& first = program_.backward[segment_begin_];
-    first.recompute += layer.forward;
+    first.recompute += forward;
     first.restored += layer.stash;
     first.workspace = std::max(first.workspace, layer.workspace);
     checkpoint_ = layer.checkpoint;
@@ -111,6 +112,24 @@ class BackwardWalk {
   std::size_t segment_end_ = 0;       ///< its last step so far
   Bytes checkpoint_;                  ///< of its earliest layer so far
 };
+
+template <class Times>
+StageProgram program_with(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets,
+                          const Times& times) {
+  StageProgram program;
+  BackwardWalk walk(stage, buckets, program);
+  for (std::size_t at = stage.layers.size(); at-- > 0;) {
+    const LayerId id = stage.layers[at];
+    const Layer& layer = graph.layers[id];
+    const LayerTimes own = times(id);
+    program.forward += own.forward;
+    program.parameters += layer.parameters;
+    program.workspace = std::max(program.workspace, layer.workspace);
+    walk.take(id, layer, own);
+  }
+  walk.end();
+  return program;
+}
 
 }  // namespace
 
@@ -133,27 +152,29 @@ Bytes StageProgram::backward_workspace() const {
 }
 
 StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets) {
-  StageProgram program;
-  BackwardWalk walk(stage, buckets, program);
-  const std::vector<LayerId> backward(stage.layers.rbegin(), stage.layers.rend());
-  for (LayerId id : backward) {
+  return program_with(graph, stage, buckets, [&](LayerId id) {
     const Layer& layer = graph.layers[id];
-    program.forward += layer.forward;
-    program.parameters += layer.parameters;
-    program.workspace = std::max(program.workspace, layer.workspace);
-    walk.take(id, layer);
+    return LayerTimes{layer.forward, layer.backward, layer.backward_weight};
+  });
+}
+
+StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets,
+                           const std::function<LayerTimes(LayerId)>& times) {
+  return program_with(graph, stage, buckets, times);
+}
+
+StageProgram with_times(StageProgram program, double factor) {
+  program.forward = program.forward * factor;
+  for (BackwardStep& step : program.backward) {
+    step.recompute = step.recompute * factor;
+    step.backward = step.backward * factor;
+    step.weight = step.weight * factor;
   }
-  walk.end();
   return program;
 }
 
-StageProgram scaled(StageProgram program, double factor, const Share& share) {
-  const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
-  program.forward = program.forward * time;
+StageProgram with_bytes_of(StageProgram program, const Share& share) {
   for (BackwardStep& step : program.backward) {
-    step.recompute = step.recompute * time;
-    step.backward = step.backward * time;
-    step.weight = step.weight * time;
     step.restored = share * step.restored;
     step.released = share * step.released;
     step.workspace = share * step.workspace;
@@ -162,6 +183,11 @@ StageProgram scaled(StageProgram program, double factor, const Share& share) {
   for (SwappedStash& part : program.swapped) part.bytes = share * part.bytes;
   program.workspace = share * program.workspace;
   return program;
+}
+
+StageProgram scaled(StageProgram program, double factor, const Share& share) {
+  const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
+  return with_bytes_of(with_times(std::move(program), time), share);
 }
 
 Seconds update_time(const DeviceKind& kind, const Training& training, Bytes parameters) {

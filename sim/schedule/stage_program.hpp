@@ -6,6 +6,7 @@
 #include "sim/schedule/gradient_buckets.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -61,9 +62,17 @@ struct StageProgram {
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
 [[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage,
                                          const std::vector<GradientBucket>& buckets = {});
+/// The same with other times of the layers.
+[[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage,
+                                         const std::vector<GradientBucket>& buckets,
+                                         const std::function<LayerTimes(LayerId)>& times);
 
-/// The program of one replica: times are multiplied by `factor`, for its device, and by its share of each microbatch;
-/// bytes by its share.
+/// The program with all times multiplied by `factor`.
+[[nodiscard]] StageProgram with_times(StageProgram program, double factor);
+/// The program with the bytes of that share of a microbatch.
+[[nodiscard]] StageProgram with_bytes_of(StageProgram program, const Share& share);
+/// The program of a replica whose times are in proportion to its share: they are multiplied by `factor`, for its
+/// device, and by the share; bytes by the share.
 [[nodiscard]] StageProgram scaled(StageProgram program, double factor, const Share& share);
 
 /// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the

@@ -11,6 +11,13 @@ const char* to_string(Granularity granularity) {
   return "";
 }
 
+std::optional<Granularity> granularity_of(std::string_view name) {
+  for (const Granularity each : {Granularity::Operator, Granularity::Layer, Granularity::Block}) {
+    if (name == to_string(each)) return each;
+  }
+  return std::nullopt;
+}
+
 std::int64_t parameter_count(const Architecture& architecture) {
   std::int64_t sum = 0;
   for (const Operator& op : architecture.operators) sum += op.parameters;

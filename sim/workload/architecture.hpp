@@ -4,7 +4,9 @@
 #include "sim/base/quantity.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stagecraft {
@@ -78,6 +80,8 @@ enum class Granularity {
 };
 
 [[nodiscard]] const char* to_string(Granularity granularity);
+/// The granularity of that name; none for other names.
+[[nodiscard]] std::optional<Granularity> granularity_of(std::string_view name);
 
 /// The number of distinct parameters, as publications count them: without tied copies.
 [[nodiscard]] std::int64_t parameter_count(const Architecture& architecture);

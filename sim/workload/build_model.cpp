@@ -76,19 +76,15 @@ Place place_of(const Operator& op, Granularity granularity) {
 
 /// Operators of one name form one layer, in the order of first appearance.
 void assign_layers(Build& build, LayerGraph& graph, Granularity granularity) {
-  std::map<std::string, LayerId> known;
-  for (const OperatorId id : indices(build.net.operators)) {
-    Place place = place_of(build.net.operators[id], granularity);
-    const auto [at, is_new] = known.try_emplace(place.name, LayerId(graph.layers.size()));
-    if (is_new) {
-      Layer layer;
-      layer.name = at->first;
-      layer.type = std::move(place.type);
-      graph.layers.push_back(std::move(layer));
-      build.members.push_back({});
-    }
-    build.layer_of.push_back(at->second);
-    build.members[at->second].push_back(id);
+  build.members = operators_of_layers(build.net, granularity);
+  build.layer_of.resize(build.net.operators.size());
+  for (const LayerId id : indices(build.members)) {
+    for (const OperatorId member : build.members[id]) build.layer_of[member] = id;
+    Place place = place_of(build.net.operators[build.members[id].front()], granularity);
+    Layer layer;
+    layer.name = std::move(place.name);
+    layer.type = std::move(place.type);
+    graph.layers.push_back(std::move(layer));
   }
 }
 
@@ -134,16 +130,14 @@ void add_operators(const Build& build, LayerId id, Layer& layer) {
   for (const OperatorId member : build.members[id]) {
     const Operator& op = build.net.operators[member];
     const OperatorCost cost = operator_cost(op, build.device, build.device.precision, build.samples);
-    layer.forward += cost.forward;
-    layer.backward += cost.backward_input + cost.backward_weight;
-    layer.backward_weight += cost.backward_weight;
     layer.parameters += Bytes(kParameterBytes * (op.parameters + op.tied_parameters));
     layer.stash += Bytes((op.saved_bytes + op.saved_values * value_bytes(build.device.precision)) * build.samples);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch, stash));
   }
-  layer.forward = rounded(layer.forward);
-  layer.backward = rounded(layer.backward);
-  layer.backward_weight = rounded(layer.backward_weight);
+  const LayerTimes times = computed_times(build.net, build.members[id], build.device, build.samples);
+  layer.forward = times.forward;
+  layer.backward = times.backward;
+  layer.backward_weight = times.backward_weight;
   layer.checkpoint = std::min(sum_of(build, entering(build, id)), layer.stash);
 }
 
@@ -177,6 +171,31 @@ std::string describe_source(const Build& build, Granularity granularity) {
 
 }  // namespace
 
+IndexVector<LayerId, std::vector<OperatorId>> operators_of_layers(const Architecture& architecture,
+                                                                  Granularity granularity) {
+  std::map<std::string, LayerId> known;
+  IndexVector<LayerId, std::vector<OperatorId>> operators;
+  for (const OperatorId id : indices(architecture.operators)) {
+    const std::string name = place_of(architecture.operators[id], granularity).name;
+    const auto [at, is_new] = known.try_emplace(name, LayerId(operators.size()));
+    if (is_new) operators.push_back({});
+    operators[at->second].push_back(id);
+  }
+  return operators;
+}
+
+LayerTimes computed_times(const Architecture& architecture, const std::vector<OperatorId>& operators,
+                          const DeviceDescription& device, std::int64_t samples) {
+  LayerTimes sum;
+  for (const OperatorId id : operators) {
+    const OperatorCost cost = operator_cost(architecture.operators[id], device, device.precision, samples);
+    sum.forward += cost.forward;
+    sum.backward += cost.backward_input + cost.backward_weight;
+    sum.backward_weight += cost.backward_weight;
+  }
+  return {rounded(sum.forward), rounded(sum.backward), rounded(sum.backward_weight)};
+}
+
 Model build_model(const Architecture& architecture, const DeviceDescription& device, std::int64_t microbatch_size,
                   Granularity granularity) {
   STAGECRAFT_CHECK(microbatch_size > 0, "a positive microbatch size");
@@ -191,7 +210,7 @@ Model build_model(const Architecture& architecture, const DeviceDescription& dev
   assign_layers(build, graph, granularity);
   for (const LayerId id : indices(graph.layers)) add_operators(build, id, graph.layers[id]);
   add_edges(build, graph);
-  return {{std::move(graph)}};
+  return {{std::move(graph)}, {}, {}};
 }
 
 }  // namespace stagecraft

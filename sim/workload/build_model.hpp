@@ -5,8 +5,18 @@
 #include "sim/workload/device.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace stagecraft {
+
+/// The operators of each layer, in the order of the network.
+[[nodiscard]] IndexVector<LayerId, std::vector<OperatorId>> operators_of_layers(const Architecture& architecture,
+                                                                                Granularity granularity);
+
+/// The times of a layer of these operators on `device`, in the device's own precision, rounded to the nanosecond.
+/// **Throws** InputError where the device lacks the precision.
+[[nodiscard]] LayerTimes computed_times(const Architecture& architecture, const std::vector<OperatorId>& operators,
+                                        const DeviceDescription& device, std::int64_t samples);
 
 /// A profile computed instead of measured: the operators of each layer timed one after the other on `device`, in the
 /// device's own precision.

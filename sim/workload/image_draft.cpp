@@ -1,6 +1,7 @@
 #include "sim/workload/image_draft.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/workload/draft.hpp"
 
 #include <utility>
 

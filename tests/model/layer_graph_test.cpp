@@ -31,16 +31,16 @@ LayerGraph profile(std::int64_t size, std::int64_t unit) {
 }  // namespace
 
 TEST_CASE("layer graph: one measured size scales in proportion, parameters excepted") {
-  const Model model{{profile(4, 8)}};
+  const Model model{{profile(4, 8)}, {}, {}};
   const ScaledProfile half = at_microbatch_size(model, 2);
-  CHECK_FALSE(half.extrapolated);
+  CHECK(half.basis == Basis::Extrapolated);
   CHECK(half.graph == profile(2, 4));
   CHECK(at_microbatch_size(model, 12).graph == profile(12, 24));
   CHECK(at_microbatch_size(model, 4).graph == profile(4, 8));
 }
 
 TEST_CASE("layer graph: bytes of a scaled profile are rounded up") {
-  const LayerGraph third = at_microbatch_size(Model{{profile(3, 1)}}, 1).graph;
+  const LayerGraph third = at_microbatch_size(Model{{profile(3, 1)}, {}, {}}, 1).graph;
   CHECK(third.input == Bytes(1));
   const Layer& layer = third.layers[LayerId(0)];
   CHECK(layer.output == Bytes(2));  // 5 / 3
@@ -52,23 +52,24 @@ TEST_CASE("layer graph: bytes of a scaled profile are rounded up") {
 
 TEST_CASE("layer graph: several measured sizes are interpolated, and outside of them it says so") {
   // unit: 10 at 2, 14 at 4, 40 at 8
-  const Model model{{profile(2, 10), profile(4, 14), profile(8, 40)}};
+  const Model model{{profile(2, 10), profile(4, 14), profile(8, 40)}, {}, {}};
   const auto unit = [&](std::int64_t size) { return at_microbatch_size(model, size).graph.layers[LayerId(0)].forward; };
   CHECK(unit(3) == Seconds(12));
   CHECK(unit(6) == Seconds(27));
   CHECK(unit(8) == Seconds(40));
-  CHECK(unit(1) == Seconds(5));    // from nothing to the smallest
+  CHECK(unit(1) == Seconds(8));    // back along the first piece
   CHECK(unit(12) == Seconds(66));  // on along the last piece: 40 + 4 * 6.5
-  CHECK_FALSE(at_microbatch_size(model, 3).extrapolated);
-  CHECK_FALSE(at_microbatch_size(model, 8).extrapolated);
-  CHECK(at_microbatch_size(model, 1).extrapolated);
-  CHECK(at_microbatch_size(model, 12).extrapolated);
+  CHECK(at_microbatch_size(model, 3).basis == Basis::Interpolated);
+  CHECK(at_microbatch_size(model, 8).basis == Basis::Given);
+  CHECK(at_microbatch_size(model, 1).basis == Basis::Extrapolated);
+  CHECK(at_microbatch_size(model, 12).basis == Basis::Extrapolated);
+  CHECK(at_microbatch_size(model, 3).graph.own_times != nullptr);
   CHECK(at_microbatch_size(model, 12).graph.microbatch_size == 12);
   CHECK(at_microbatch_size(model, 12).graph.layers[LayerId(1)].parameters == Bytes(1000));
 }
 
 TEST_CASE("layer graph: a falling line ends at zero") {
-  Model model{{profile(2, 10), profile(4, 4)}};
+  Model model{{profile(2, 10), profile(4, 4)}, {}, {}};
   const LayerGraph far = at_microbatch_size(model, 8).graph;  // 4 - 2 * 6 < 0
   CHECK(far.layers[LayerId(0)].forward == Seconds(0));
   CHECK(far.layers[LayerId(0)].stash == Bytes(0));
@@ -76,7 +77,7 @@ TEST_CASE("layer graph: a falling line ends at zero") {
 }
 
 TEST_CASE("layer graph: shares of a whole stay within it beyond the measured sizes") {
-  Model model{{profile(2, 10), profile(4, 20)}};
+  Model model{{profile(2, 10), profile(4, 20)}, {}, {}};
   Layer& layer = model.profiles[1].layers[LayerId(0)];
   layer.backward_weight = layer.backward;  // 15 of 20, then 40 of 40: on at 8, 90 of 80
   layer.checkpoint = layer.stash;          // 10 of 70, then 140 of 140: on at 8, 400 of 280

@@ -7,6 +7,7 @@
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/periodic.hpp"
+#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 
@@ -102,15 +103,14 @@ std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform&
   std::vector<ChainResource> resources;
   for (std::size_t s = 0; s < works.size(); ++s) {
     const DeviceId device = plan.stages[s].replicas.front().lead();
-    const double factor = require_time_factor(platform, graph.device_kind, device);
-    const Seconds update = update_time(platform.kind(device), plan.training, works[s].parameters);
+    const StageProgram own = ReplicaPrograms(graph, platform, plan.stages[s]).of(device, Share{});
+    const Seconds update = update_time(platform.kind(device), plan.training, own.parameters);
     const std::string name = "stage " + std::to_string(s);
     if (s > 0) {
       const Ticks transfer = transfer_ticks(platform, plan, s - 1, bytes[s - 1]);
       resources.push_back({transfer, transfer});
     }
-    resources.push_back({duration(works[s].forward * factor, name),
-                         duration(works[s].backward_total() * factor, name) + duration(update, name)});
+    resources.push_back({duration(own.forward, name), duration(own.backward_total(), name) + duration(update, name)});
   }
   return resources;
 }
