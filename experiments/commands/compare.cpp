@@ -142,7 +142,7 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
 /// Judges the plans of all rows on varied inputs.
 std::optional<Sensitivity> vary_inputs(const Comparison& comparison, const CompareChoices& choices,
                                        const Settings& settings) {
-  std::vector<Contender> contenders;
+  std::vector<Entrant> contenders;
   std::vector<Standing> standings;
   for (const ComparisonRow& row : comparison.rows) {
     const Plan* plan = row.plan();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTie = 1e-9;  // relative
 
-Standing standing_on(const Platform& platform, const Contender& contender, const Variation& change,
+Standing standing_on(const Platform& platform, const Entrant& contender, const Variation& change,
                      const SimulationChoices& choices) {
   const LayerGraph graph = varied(*contender.graph, change);
   const std::vector<Finding> findings = judge_plan(graph, platform, {*contender.plan, {}});
@@ -62,11 +62,11 @@ PlanRanking rank(std::string variation, std::vector<Standing> plans, std::option
   return ranking;
 }
 
-std::optional<Sensitivity> find_sensitivity(const Platform& platform, const std::vector<Contender>& contenders,
+std::optional<Sensitivity> find_sensitivity(const Platform& platform, const std::vector<Entrant>& contenders,
                                             std::vector<Standing> standings, const SimulationChoices& choices,
                                             const std::function<void(std::size_t, std::size_t)>& progress) {
   Sensitivity sensitivity;
-  for (const Contender& contender : contenders) sensitivity.planners.push_back(contender.planner);
+  for (const Entrant& contender : contenders) sensitivity.planners.push_back(contender.planner);
   sensitivity.given = rank("as given", std::move(standings), std::nullopt);
   if (!sensitivity.given.runner_up) return std::nullopt;
   const std::vector<NamedVariation> variations = usual_variations(platform);
@@ -75,7 +75,7 @@ std::optional<Sensitivity> find_sensitivity(const Platform& platform, const std:
   for (const auto& [name, change] : variations) {
     const Platform changed = build_platform(varied(platform.spec, change));
     std::vector<Standing> plans;
-    for (const Contender& contender : contenders) {
+    for (const Entrant& contender : contenders) {
       plans.push_back(standing_on(changed, contender, change, choices));
       progress(++done, total);
     }

@@ -16,7 +16,7 @@ namespace stagecraft {
 struct Plan;
 
 /// A plan whose rank is asked for. It refers to what the planner made.
-struct Contender {
+struct Entrant {
   std::string planner;
   const LayerGraph* graph = nullptr;
   const Plan* plan = nullptr;
@@ -62,7 +62,7 @@ struct Sensitivity {
 /// with sufficient memory on the platform as it is, whose `standings` are given. After each simulation it calls
 /// `progress` with the number of those that are done and of all.
 [[nodiscard]] std::optional<Sensitivity> find_sensitivity(
-    const Platform& platform, const std::vector<Contender>& contenders, std::vector<Standing> standings,
+    const Platform& platform, const std::vector<Entrant>& contenders, std::vector<Standing> standings,
     const SimulationChoices& choices, const std::function<void(std::size_t, std::size_t)>& progress);
 
 }  // namespace stagecraft

@@ -40,7 +40,7 @@ double student_t_95(std::int64_t degrees) {
 }
 
 std::optional<MeanRatio> mean_ratio(const std::vector<double>& ratios) {
-  constexpr double kRounding = 1e-12;
+  constexpr double kLeastSpread = 1e-12;
   if (ratios.empty()) return std::nullopt;
   const auto count = static_cast<double>(ratios.size());
   double sum = 0.0;
@@ -50,7 +50,7 @@ std::optional<MeanRatio> mean_ratio(const std::vector<double>& ratios) {
   }
   const double mean = sum / count;
   const auto [least, greatest] = std::ranges::minmax(ratios);
-  if (greatest - least <= kRounding * greatest) return MeanRatio{ratios.front(), std::nullopt, ratios.size()};
+  if (greatest - least <= kLeastSpread * greatest) return MeanRatio{ratios.front(), std::nullopt, ratios.size()};
   double squares = 0.0;
   for (double ratio : ratios) squares += (std::log(ratio) - mean) * (std::log(ratio) - mean);
   const double error = std::sqrt(squares / (count - 1.0) / count);
