@@ -14,6 +14,7 @@ PlanResult plan_contiguous(const PlanRequest& request) {
     throw InputError("planner 'contiguous' plans for the schedule '1f1b-star', not for " + quote(request.schedule.name),
                      {}, "its cut is optimal only with the numbers of microbatches in flight of that schedule");
   }
+  if (request.options.word("cut") == "pipedream") return pipedream_cut_plan(contiguous_planner, request);
   return contiguous_plan(contiguous_planner, request);
 }
 
@@ -26,7 +27,11 @@ const PlannerInfo contiguous_planner{
         "bandwidth)",
     .source = "Stagecraft's own, with the model of MadPipe (Beaumont et al. 2022)",
     .default_schedule = "1f1b-star",
-    .options = {},
+    .options = {{"cut",
+                 std::string("best"),
+                 "best: the cut with the least period; pipedream: that of PipeDream's program without replicas, which "
+                 "knows no transfers in flight, with its least period",
+                 {"best", "pipedream"}}},
     .plan = plan_contiguous,
 };
 

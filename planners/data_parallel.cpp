@@ -33,9 +33,7 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   }
   if (is_split) stage.replication = Replication::Split;
 
-  const StageTime whole = stage_time(request.graph, request.platform, stage);
-  StageTime time = whole;
-  if (is_split) time = {time.forward / static_cast<double>(replicas), time.backward / static_cast<double>(replicas)};
+  const StageTime time = stage_time(request.graph, request.platform, stage);
   const std::int64_t in_round = is_split ? 1 : replicas;  // microbatches
   const Bytes parameters = totals(request.graph).parameters;
   const Seconds all_reduce = ring_all_reduce(request.platform, devices_of(stage), parameters);
@@ -48,7 +46,7 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
     const std::int64_t rounds = (request.microbatches + in_round - 1) / in_round;
     plan.predicted.iteration_time = time.total() * static_cast<double>(rounds) + exposed + update;
   }
-  const Detail::Record details = {{"compute_s", whole.total().value()},
+  const Detail::Record details = {{"compute_s", time.total().value()},
                                   {"all_reduce_s", all_reduce.value()},
                                   {"exposed_all_reduce_s", exposed.value()},
                                   {"update_s", update.value()}};

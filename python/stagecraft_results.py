@@ -20,7 +20,7 @@ from pathlib import Path
 
 __all__ = ["Study", "geometric_mean", "read", "series"]
 
-JSON_COLUMNS = ("device_peak_memory_bytes", "details")
+JSON_COLUMNS = ("device_peak_memory_bytes", "idle_memory_by_stage", "details")
 TEXT_COLUMNS = ("key", "status", "message", "model", "platform", "planner", "label", "schedule", "events", "engine",
                 "network", "replan", "peak_memory_device", "overflow_device", "configuration", "bottleneck",
                 "resolved_schedule")

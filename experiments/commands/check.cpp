@@ -3,7 +3,6 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/plan_input.hpp"
-#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -25,7 +24,7 @@ struct CheckOptions {
 Detail::Record finding_record(const Finding& finding) {
   return {{"rule", finding.rule},
           {"stage", finding.stage ? Detail(std::int64_t{*finding.stage}) : Detail()},
-          {"message", finding.message}};
+          {"message", to_string(finding)}};
 }
 
 Answer answer(const std::string& path, const std::vector<Finding>& findings) {
@@ -34,7 +33,7 @@ Answer answer(const std::string& path, const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
     violations.emplace_back(finding_record(finding));
-    text += finding.rule + ": " + finding.message + "\n";
+    text += finding.rule + ": " + to_string(finding) + "\n";
   }
   text += path + ": " + (is_fine ? "breaks no rule and fits in memory" : counted(findings.size(), "violation")) + "\n";
   Detail::Record record{{"outcome", is_fine ? "ok" : "violations"}, {"violations", std::move(violations)}};
@@ -65,13 +64,7 @@ std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, Pl
   }
   const std::string remark = prediction_remark(plan, require_family(plan.schedule.name).synchronous);
   if (!remark.empty()) settings.say(remark);
-  CapCount in_flight(plan);
-  const auto watch = [&](const Span& span, const Op& op, auto) { in_flight.add(span, op); };
-  const Report report = evaluate_plan(input.graph, inputs.platform, plan, lower_options, {}, watch);
-  findings = in_flight.findings(inputs.platform);
-  const std::vector<Finding> lacking = memory_findings(report, inputs.platform);
-  findings.insert(findings.end(), lacking.begin(), lacking.end());
-  return findings;
+  return judge_run(input.graph, inputs.platform, plan, lower_options);
 }
 
 Answer answer_check(const CheckOptions& options, const Settings& settings) {

@@ -54,8 +54,8 @@ const std::vector<Values>& known_values() {
   static const std::vector<Values> kValues = {
       {"model", "--device", [] { return names_of(known_devices()); }},
       {"model", "NAME", [] { return names_of(known_architectures()); }},
-      {"model", "--granularity", [] { return Words{"operator", "layer", "block"}; }},
-      {"import", "FORMAT", [] { return Words{"pipedream"}; }},
+      {"model", "--granularity", [] { return Words{"operator", "layer", "residual", "block"}; }},
+      {"import", "FORMAT", [] { return Words{"pipedream", "vpipe"}; }},
       {"schema", "FORMAT", [] { return schema_names(); }},
       {"list", "KIND", [] { return catalogue_kinds(); }},
       {"completion", "SHELL", [] { return Words{"bash", "zsh", "fish"}; }},

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 namespace stagecraft {
@@ -161,8 +162,13 @@ Comparison compare_all(const std::string& model, const CompareOptions& options, 
   comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
   comparison.microbatch_size =
       choices.planning.microbatch_size.value_or(comparison.inputs.model.profiles.front().microbatch_size);
+  std::set<std::string> said;  // several planners may have the same remark
+  Settings once = settings;
+  once.say = [&](const std::string& text) {
+    if (said.insert(text).second) settings.say(text);
+  };
   for (const auto& planner : choices.planners) {
-    comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, settings));
+    comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, once));
   }
   comparison.is_varied = choices.vary;
   if (choices.vary) comparison.sensitivity = vary_inputs(comparison, choices, settings);

@@ -123,7 +123,7 @@ Description describe(const DescribeOptions& options, const Settings& settings) {
   const std::string format = format_of(source);
   if (format == "plan") return describe_plan_source(source, options, settings);
   refuse_plan_options(options, format);
-  if (format == "platform" || format == "device") tell_remarks(file_remarks(source.text, source.path), settings);
+  if (format != "architecture") tell_remarks(file_remarks(source.text, source.path), settings);
   if (format == "model") return describe_model(parse_model(source.text, source.path));
   if (format == "platform") return describe_platform(build_platform(parse_platform(source.text, source.path)));
   if (format == "architecture") return describe_architecture(parse_architecture(source.text, source.path));

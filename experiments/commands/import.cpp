@@ -1,40 +1,101 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/import_plan.hpp"
 #include "experiments/commands/model_answer.hpp"
+#include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/written_file.hpp"
+#include "sim/base/error.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/text_file.hpp"
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
 
+/// The options of all formats; each format has its own.
 struct ImportOptions {
   std::string format;
   std::string file;
-  std::string microbatch_size;
-  std::string device;
+  std::optional<std::string> device;
+  std::optional<std::string> model;
+  std::optional<std::string> platform;
+  std::vector<std::string> speeds;
+  PlanningOptions planning;
+  bool live_weights = false;
   std::optional<std::string> output;
 };
 
+using Given = std::vector<std::pair<std::string, bool>>;  ///< options, and whether they are given
+
+void require_given(const std::string& format, const Given& options) {
+  for (const auto& [name, is_given] : options) {
+    if (is_given) continue;
+    throw InputError(std::string(name).append(" is required to import ") + format, {}, "see stagecraft import --help");
+  }
+}
+
+void refuse_given(const std::string& format, const Given& options) {
+  for (const auto& [name, is_given] : options) {
+    if (is_given) throw InputError("does not apply to " + format, {"", 0, 0, name}, "see stagecraft import --help");
+  }
+}
+
+Answer import_profile(const ImportOptions& options) {
+  const PlanningOptions& planning = options.planning;
+  require_given("pipedream", {{"--microbatch-size", planning.microbatch_size.has_value()},
+                              {"--device", options.device.has_value()}});
+  refuse_given("pipedream", {{"--model", options.model.has_value()},
+                             {"--platform", options.platform.has_value()},
+                             {"--speed", !options.speeds.empty()},
+                             {"--schedule", planning.schedule.has_value()},
+                             {"--microbatches", planning.microbatches.has_value()},
+                             {"--training", planning.training.has_value()},
+                             {"--live-weights", options.live_weights}});
+  const auto size = read_count_option("--microbatch-size", *planning.microbatch_size, 1, run_limits::kMostSamples);
+  const std::string device = read_name_option("--device", *options.device);
+  refuse_overwriting(options.output, {options.file});
+  const std::string text = read_text_file(options.file);
+  return model_answer(import_pipedream(text, options.file, size, device), options.output);
+}
+
+Answer import_plan(const ImportOptions& options, const Settings& settings) {
+  require_given("vpipe", {{"--model", options.model.has_value()}, {"--platform", options.platform.has_value()}});
+  refuse_given("vpipe", {{"--device", options.device.has_value()}});
+  const InputOptions inputs{*options.model, {*options.platform, options.speeds}};
+  return import_vpipe({options.file, inputs, options.planning, options.live_weights, options.output}, settings);
+}
+
 VerbAction configure_import(CLI::App& command) {
   auto options = std::make_shared<ImportOptions>();
-  add_required(command, "FORMAT", options->format, "pipedream: the graph text of PipeDream's profiler");
-  add_required(command, "FILE", options->file, "the profile");
-  add_required(command, "--microbatch-size", options->microbatch_size, "samples in the microbatch that was profiled");
-  add_required(command, "--device", options->device, "kind of device on which the times were measured");
+  add_required(command, "FORMAT", options->format,
+               "pipedream: the graph text of PipeDream's profiler; vpipe: a plan of vPipe's program");
+  add_required(command, "FILE", options->file, "the profile or the plan");
+  add_option(command, "--microbatch-size", options->planning.microbatch_size,
+             "samples in the microbatch that was profiled; of a plan: in a microbatch, by default the smallest size "
+             "that the model file gives");
+  add_option(command, "--device", options->device, "pipedream: kind of device on which the times were measured");
+  add_option(command, "--model", options->model, "vpipe: the model: a file, or the name of a shipped one");
+  add_option(command, "--platform", options->platform, "vpipe: the platform: a file, or the name of a shipped one");
+  add_repeated(command, "--speed", options->speeds,
+               "KIND=X: vpipe: speed of a kind of device relative to the others; may be repeated");
+  add_option(command, "--schedule", options->planning.schedule,
+             "vpipe: schedule, with parameters as NAME,K=V,...; default: pipedream");
+  add_option(command, "--microbatches", options->planning.microbatches,
+             "vpipe: microbatches in an iteration, or the least length of an asynchronous run; default: as for plan");
+  add_option(command, "--training", options->planning.training,
+             "vpipe: K=V,...: how much training keeps in memory, as for plan");
+  add_flag(command, "--live-weights", options->live_weights,
+           "vpipe: one weight version more on each stage than the schedule implies, as vPipe's program has");
   add_option(command, "-o,--output", options->output,
-             "write the model to this file, as JSON if its name ends in .json");
-  return [options](const Settings&) {
-    static_cast<void>(read_choice_option("FORMAT", options->format, {"pipedream"}));
-    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
-    const std::string device = read_name_option("--device", options->device);
-    refuse_overwriting(options->output, {options->file});
-    const std::string text = read_text_file(options->file);
-    return model_answer(import_pipedream(text, options->file, size, device), options->output);
+             "write the model or the plan to this file, as JSON if its name ends in .json");
+  return [options](const Settings& settings) {
+    const std::string format = read_choice_option("FORMAT", options->format, {"pipedream", "vpipe"});
+    return format == "vpipe" ? import_plan(*options, settings) : import_profile(*options);
   };
 }
 
@@ -42,7 +103,7 @@ VerbAction configure_import(CLI::App& command) {
 
 const Verb import_verb{
     .name = "import",
-    .summary = "turn another tool's profile into a model file",
+    .summary = "turn another tool's profile into a model file, or its plan into a plan file",
     .configure = configure_import,
 };
 

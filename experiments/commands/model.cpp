@@ -13,6 +13,7 @@
 #include "sim/io/text_file.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "sim/workload/computed_profiles.hpp"
 #include "sim/workload/image_draft.hpp"
 
 #include <filesystem>
@@ -27,6 +28,7 @@ struct ModelOptions {
   std::string microbatch_size;
   std::string granularity = "layer";
   std::optional<std::string> image;
+  bool only_recipe = false;
   std::optional<std::string> output;
 };
 
@@ -43,8 +45,7 @@ std::vector<std::string> names_of(const std::vector<Known>& known) {
 }
 
 /// A known network with images of that size. Only a network known by name takes the size from the command line.
-Architecture load_architecture_at(const std::string& name, const std::string& image) {
-  const std::int64_t pixels = read_count_option("--image", image, 1, ImageLimits::kPixels);
+Architecture load_architecture_at(const std::string& name, std::int64_t pixels) {
   if (auto known = find_architecture(name, pixels)) return *std::move(known);
   throw InputError(quote(name) + " is not a network for images known by name", {"", 0, 0, "--image"},
                    "an architecture file has its own key 'image'");
@@ -70,10 +71,9 @@ DeviceDescription load_device(const std::string& name, const Settings& settings)
                    suggest_name(name, names_of(known_devices())));
 }
 
-Granularity read_granularity(const std::string& text) {
-  const std::string choice = read_choice_option("--granularity", text, {"operator", "layer", "block"});
-  if (choice == "operator") return Granularity::Operator;
-  return choice == "layer" ? Granularity::Layer : Granularity::Block;
+std::optional<std::int64_t> image_of(const ModelOptions& options) {
+  if (!options.image) return std::nullopt;
+  return read_count_option("--image", *options.image, 1, ImageLimits::kPixels);
 }
 
 VerbAction configure_model(CLI::App& command) {
@@ -83,19 +83,29 @@ VerbAction configure_model(CLI::App& command) {
   add_required(command, "--device", options->device, "a name from 'stagecraft list devices', or a device file");
   add_required(command, "--microbatch-size", options->microbatch_size, "samples in a microbatch");
   add_option(command, "--granularity", options->granularity,
-             "what one layer of the model stands for: operator, layer or block");
+             "what one layer of the model stands for: operator, layer, residual or block");
   add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
+  add_flag(command, "--recipe", options->only_recipe,
+           "leave the figures out of the file; they are computed whenever it is read");
   add_option(command, "-o,--output", options->output,
              "write the model to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
-    const Granularity granularity = read_granularity(options->granularity);
+    const std::string granularity =
+        read_choice_option("--granularity", options->granularity, {"operator", "layer", "residual", "block"});
     refuse_overwriting(options->output, {options->architecture, options->device});
-    const Architecture architecture = options->image ? load_architecture_at(options->architecture, *options->image)
-                                                     : load_architecture(options->architecture);
+    const std::optional<std::int64_t> image = image_of(*options);
+    const Architecture architecture =
+        image ? load_architecture_at(options->architecture, *image) : load_architecture(options->architecture);
     const DeviceDescription device = load_device(options->device, settings);
-    const Model model = build_model(architecture, device, size, granularity);
-    return model_answer(model, options->output);
+    Model model = build_model(architecture, device, size, *granularity_of(granularity));
+    const Recipe recipe{options->architecture, image, granularity};
+    if (const auto known = computed_model(recipe, options->device, size)) model = *known;
+    if (options->only_recipe && !model.recipe) {
+      throw InputError("only a network and a device known by name have a recipe", {"", 0, 0, "--recipe"},
+                       "see 'stagecraft list architectures' and 'stagecraft list devices'");
+    }
+    return model_answer(model, options->output, options->only_recipe);
   };
 }
 

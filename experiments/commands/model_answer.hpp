@@ -9,8 +9,9 @@
 namespace stagecraft {
 
 /// The answer of the verbs that make a model: the text of the model file; or, if `output` is given, a summary of the
-/// file, which is written there (as JSON if the name ends in .json).
+/// file, which is written there (as JSON if the name ends in .json). `only_recipe` as for `write_model`.
 /// **Throws** InputError if the file cannot be written.
-[[nodiscard]] Answer model_answer(const Model& model, const std::optional<std::string>& output);
+[[nodiscard]] Answer model_answer(const Model& model, const std::optional<std::string>& output,
+                                  bool only_recipe = false);
 
 }  // namespace stagecraft

@@ -1,4 +1,5 @@
 #include "experiments/commands/add_option.hpp"
+#include "experiments/commands/plan_output.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/external_planner.hpp"
@@ -7,8 +8,8 @@
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/analytic/lower_bound.hpp"
 #include "sim/io/json.hpp"
-#include "sim/io/plan_file.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <memory>
@@ -24,10 +25,12 @@ struct PlanOptions {
   std::optional<std::string> output;
 };
 
-std::string plan_file_text(const Planning& planning, const Platform& platform, const std::string& path) {
-  const Plan& plan = planning.planned()->plan;
-  if (path.ends_with(".json")) return plan_to_json(plan, planning.graph, platform) + "\n";
-  return write_plan_yaml(plan, planning.graph, platform);
+/// The run of the plan as the user asked for it: of the given length, or until its period has converged.
+Report evaluated(const Planned& planned, const LayerGraph& graph, const Platform& platform, bool extends) {
+  if (extends) return evaluate_until_converged(graph, platform, planned.plan);
+  Report report = evaluate_plan(graph, platform, planned.plan);
+  report.bound = evaluated_period_bound(graph, platform, planned.plan);
+  return report;
 }
 
 Answer answer_plan(const PlanOptions& options, const Settings& settings) {
@@ -42,19 +45,11 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   if (planned != nullptr) {
     refuse_run_length(choices.run_length, require_family(planned->plan.schedule.name).synchronous);
   }
-  Report evaluated;
-  if (planned != nullptr) {
-    evaluated = choices.run_length ? evaluate_plan(planning.graph, inputs.platform, planned->plan)
-                                   : evaluate_until_converged(planning.graph, inputs.platform, planned->plan);
-  }
-  if (planned != nullptr && options.output) {
-    write_file_atomically(*options.output, plan_file_text(planning, inputs.platform, *options.output));
-  }
-  if (planned == nullptr && options.output) {
-    settings.say("note: " + *options.output + " is not written, because there is no plan");
-  }
-  return {.text = planning_text(planning, evaluated, inputs.platform, settings.timings),
-          .json = to_json(planning_record(planning, evaluated.figures(), inputs.platform, settings.timings)),
+  Report report;
+  if (planned != nullptr) report = evaluated(*planned, planning.graph, inputs.platform, !choices.run_length);
+  write_plan_output(options.output, planning, inputs.platform, settings);
+  return {.text = planning_text(planning, report, inputs.platform, settings.timings),
+          .json = to_json(planning_record(planning, report.figures(), inputs.platform, settings.timings)),
           .code = planned != nullptr ? ExitCode::Done : ExitCode::No};
 }
 

@@ -2,9 +2,11 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/written_file.hpp"
+#include "experiments/study/column_warnings.hpp"
 #include "experiments/study/result_files.hpp"
 #include "experiments/study/results.hpp"
 #include "experiments/study/study_file.hpp"
+#include "experiments/study_report/planning_times.hpp"
 #include "experiments/study_report/study_report.hpp"
 #include "experiments/study_report/summary.hpp"
 #include "experiments/view/document.hpp"
@@ -28,17 +30,21 @@ struct ReportOptions {
   std::vector<std::string> folders;
   std::optional<std::string> output;
   std::optional<std::string> study;
+  bool planning_times = false;
 };
 
-using Writer = std::string (*)(const StudySummary& summary);
+using Writer = std::string (*)(const StudySummary& summary, const std::vector<PlanningTimes>& times);
 
 /// The writers of reports, by the extension of the file.
 const std::map<std::string, Writer>& writers() {
   static const std::map<std::string, Writer> table = {
-      {".csv", [](const StudySummary& summary) { return study_csv(summary); }},
-      {".html", [](const StudySummary& summary) { return to_html(study_document(summary)); }},
-      {".md", [](const StudySummary& summary) { return to_markdown(study_document(summary)); }},
-      {".txt", [](const StudySummary& summary) { return to_text(study_document(summary)); }},
+      {".csv", [](const StudySummary& summary, const std::vector<PlanningTimes>&) { return study_csv(summary); }},
+      {".html", [](const StudySummary& summary,
+                   const std::vector<PlanningTimes>& times) { return to_html(study_document(summary, times)); }},
+      {".md", [](const StudySummary& summary,
+                 const std::vector<PlanningTimes>& times) { return to_markdown(study_document(summary, times)); }},
+      {".txt", [](const StudySummary& summary,
+                  const std::vector<PlanningTimes>& times) { return to_text(study_document(summary, times)); }},
   };
   return table;
 }
@@ -70,12 +76,20 @@ void show_as(const std::string& name, Manifest& manifest) {
 
 Answer answer_report(const ReportOptions& options, const Settings& settings) {
   const Writer write = options.output ? find_writer(*options.output) : writers().at(".txt");
+  if (options.planning_times && write == writers().at(".csv")) {
+    throw InputError("a .csv file has no planning times", {"", 0, 0, "--planning-times"}, "--json has them");
+  }
   refuse_results(options);
   Results results = load_results(options.folders);
   if (options.study) show_as(*options.study, results.manifest);
   for (const std::string& warning : results.warnings) settings.say("warning: " + warning);
+  for (const std::string& warning : column_warnings(results)) settings.say("warning: " + warning);
   const StudySummary summary = summarise_study(results);
-  Answer answer{.text = write(summary), .json = to_json(study_record(summary))};
+  const auto times = settings.timings ? planning_times(results) : std::vector<PlanningTimes>();
+  Detail::Record record = study_record(summary);
+  if (settings.timings) record.emplace_back("planning_times", planning_time_list(times));
+  const std::string text = write(summary, options.planning_times ? times : std::vector<PlanningTimes>());
+  Answer answer{.text = text, .json = to_json(record)};
   if (options.output) {
     write_file_atomically(*options.output, answer.text);
     answer.text = one_line(*options.output) + ": the report of " + std::to_string(summary.rows) + " of " +
@@ -90,6 +104,8 @@ VerbAction configure_report(CLI::App& command) {
   add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
   add_option(command, "--study", options->study,
              "take baseline, columns and tables from this study file instead of the results");
+  add_flag(command, "--planning-times", options->planning_times,
+           "show how long each planner took, which differs from run to run");
   return [options](const Settings& settings) { return answer_report(*options, settings); };
 }
 

@@ -2,6 +2,8 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/option_text.hpp"
+#include "experiments/study/column_warnings.hpp"
+#include "experiments/study/door_check.hpp"
 #include "experiments/study/limits.hpp"
 #include "experiments/study/run_study.hpp"
 #include "experiments/study/slurm.hpp"
@@ -110,12 +112,20 @@ std::string resuming_command(const RunOptions& options, const RunChoices& choice
   return text;
 }
 
+/// The cells that the filters leave, whatever the shard.
+std::vector<std::size_t> wanted_cells(const Manifest& manifest, const RunChoices& choices) {
+  std::vector<std::size_t> cells;
+  for (std::size_t i = 0; i < manifest.cells.size(); ++i) {
+    if (is_wanted(manifest.cells[i].cell.keys, choices.filters)) cells.push_back(i);
+  }
+  return cells;
+}
+
 Answer answer_dry_run(const Manifest& manifest, const Expansion& expansion, const RunChoices& choices,
                       const Settings& settings) {
   DryRun run{.manifest = manifest, .repeated = expansion.repeated, .cells = {}, .workers = choices.workers, .cell = {}};
-  for (std::size_t i = 0; i < manifest.cells.size(); ++i) {
-    const bool is_of_shard = !choices.shard || i % choices.shard->parts == choices.shard->part - 1;
-    if (is_of_shard && is_wanted(manifest.cells[i].cell.keys, choices.filters)) run.cells.push_back(i);
+  for (const std::size_t i : wanted_cells(manifest, choices)) {
+    if (!choices.shard || i % choices.shard->parts == choices.shard->part - 1) run.cells.push_back(i);
   }
   const std::optional<Trial> trial = settings.timings ? try_cells(manifest, run.cells) : std::nullopt;
   if (trial) run.cell = trial->cell;
@@ -140,9 +150,11 @@ Answer answer_run(const RunOptions& options, const Settings& settings) {
   for (const std::string& warning : expansion.warnings) settings.say("warning: " + options.study + ": " + warning);
   check_filters(expansion, choices);
   const Manifest manifest = make_manifest(study, expansion, command_of(options));
+  refuse_common_problem(manifest, wanted_cells(manifest, choices));
   if (options.dry_run) return answer_dry_run(manifest, expansion, choices, settings);
   const StudyRun run = run_study(manifest, choices, settings);
   for (const std::string& warning : run.results.warnings) settings.say("warning: " + warning);
+  for (const std::string& warning : column_warnings(run.results)) settings.say("warning: " + warning);
   return {.text = study_run_text(run, choices, resuming_command(options, choices)),
           .json = to_json(study_run_record(run, choices)),
           .code = code_of(run)};

@@ -49,7 +49,7 @@ void refuse_run_length(const std::optional<std::int64_t>& length, bool synchrono
                    "--iterations and the plan's microbatches give the length of a synchronous run");
 }
 
-void add_planning_options(CLI::App& command, PlanningOptions& options) {
+void add_planning_options(CLI::App& command, PlanningOptions& options, MicrobatchSize size) {
   add_option(command, "--schedule", options.schedule,
              "schedule, with parameters as NAME,K=V,...; default: the planner's own");
   add_option(
@@ -59,13 +59,16 @@ void add_planning_options(CLI::App& command, PlanningOptions& options) {
   add_option(command, "--global-batch", options.global_batch,
              "samples in an iteration, instead of --microbatches; must be a multiple of the microbatch size");
   add_length_options(command, options.length);
-  add_option(command, "--microbatch-size", options.microbatch_size,
-             "samples in a microbatch; default: the smallest size that the model file gives");
+  if (size == MicrobatchSize::Chosen) {
+    add_option(command, "--microbatch-size", options.microbatch_size,
+               "samples in a microbatch; default: the smallest size that the model file gives");
+  }
   add_option(command, "--training", options.training,
              "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "
              "optimizer_copies (2), boundary_buffers (2), input_gradient_release (0); and gradient_bucket, the size "
              "of the parts in which replicas exchange gradients during the backward (0: all after it; default: the "
-             "planner's own)");
+             "planner's own); and stash: autograd, what the model file says that layers "
+             "keep and need (default), or input, the bytes of their inputs only");
   add_option(command, "--planner-time-limit", options.planner_time_limit,
              "time limit for an external planner (exec:PATH), such as '90 s'; default: 10 min");
 }

@@ -55,7 +55,9 @@ struct PlanningOptions {
   std::optional<std::string> training;
   std::optional<std::string> planner_time_limit;
 };
-void add_planning_options(CLI::App& command, PlanningOptions& options);
+/// Whether the user chooses the microbatch size, or the verb looks for one.
+enum class MicrobatchSize { Chosen, Sought };
+void add_planning_options(CLI::App& command, PlanningOptions& options, MicrobatchSize size = MicrobatchSize::Chosen);
 /// Reads everything but the planner's own options (`--set`).
 [[nodiscard]] PlanningChoices read_planning_choices(const PlanningOptions& options);
 [[nodiscard]] ExternalCalls read_external_options(const PlanningOptions& options);

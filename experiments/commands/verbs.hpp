@@ -18,6 +18,7 @@ extern const Verb describe_verb;
 extern const Verb import_verb;
 extern const Verb list_verb;
 extern const Verb man_verb;
+extern const Verb max_batch_verb;
 extern const Verb model_verb;
 extern const Verb plan_verb;
 extern const Verb report_verb;

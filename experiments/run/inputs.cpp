@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 namespace stagecraft {
@@ -92,6 +93,17 @@ InputFile read_input(const std::string& name, InputKind kind) {
   return file;
 }
 
+/// The sizes of the first kind's profiles: one, or from the smallest to the largest.
+std::string sizes_text(const Model& model) {
+  const LayerGraph& first = model.profiles.front();
+  std::int64_t largest = first.microbatch_size;
+  for (const LayerGraph& graph : model.profiles) {
+    if (graph.device_kind == first.device_kind) largest = graph.microbatch_size;
+  }
+  const std::string smallest = std::to_string(first.microbatch_size);
+  return largest == first.microbatch_size ? "only " + smallest : smallest + " to " + std::to_string(largest);
+}
+
 /// Refuses a microbatch size at which the model's sizes exceed the limit for model files. Sizes grow with the
 /// microbatch and are counted in 64 bits.
 void check_growth(const Model& model, std::int64_t microbatch_size) {
@@ -101,11 +113,75 @@ void check_growth(const Model& model, std::int64_t microbatch_size) {
       bytes += static_cast<double>((layer.output + layer.stash + layer.workspace).value());
     }
     for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
+    for (const SharedTensor& tensor : graph.tensors) bytes += static_cast<double>(tensor.bytes.value());
     const double growth = static_cast<double>(microbatch_size) / static_cast<double>(graph.microbatch_size);
     if (bytes * growth <= run_limits::kMostModelBytes) continue;
     throw InputError("with microbatches of " + counted(microbatch_size, "sample") + " the sizes of the model " +
                          quote(graph.name) + " exceed 1 PiB",
                      {}, "choose a smaller --microbatch-size");
+  }
+}
+
+/// The kind of the first device that the model knows and whose speed the user does not give.
+std::optional<std::string> chosen_kind(const ProfileSource& source, const Platform& platform) {
+  for (DeviceId device : indices(platform.devices)) {
+    const std::string& kind = platform.kind(device).name;
+    if (source.has(kind) && !platform.spec.speeds.contains(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+/// Makes the profile of `kind` the model's first one.
+void put_first(Model& model, const ProfileSource& source, const std::string& kind) {
+  if (model.computed) {
+    model.profiles = {source.profile(kind, model.profiles.front().microbatch_size)};
+  } else {
+    std::ranges::stable_partition(model.profiles, [&](const LayerGraph& graph) { return graph.device_kind == kind; });
+  }
+}
+
+/// Gives the kinds the speeds that hold in `precision`.
+void use_precision(const std::string& precision, Platform& platform) {
+  platform.precision = precision;
+  if (precision == kPlainPrecision) return;
+  for (DeviceKind& kind : platform.spec.device_kinds) {
+    const auto other = kind.other_speeds.find(precision);
+    kind.speed = other != kind.other_speeds.end() ? std::optional(other->second) : std::nullopt;
+  }
+}
+
+/// Where the platform gives `unit` no speed, the speeds of kinds that the model lacks relate to nothing.
+void forget_speeds(const ProfileSource& source, const std::string& unit, Platform& platform) {
+  for (DeviceKind& kind : platform.spec.device_kinds) {
+    if (!source.has(kind.name)) kind.speed = std::nullopt;
+    if (!platform.spec.speeds.contains(kind.name)) continue;
+    throw InputError(
+        "the speed of " + quote(unit) + ", to which that of " + quote(kind.name) + " relates, is not known",
+        {"", 0, 0, "--speed"},
+        "give it too, with --speed " + unit + "=X" +
+            (source.has(kind.name) ? ", or leave both out: the model has a profile of each" : ""));
+  }
+}
+
+/// Gives the kinds that the model knows the speeds of its whole profiles, relative to `unit`.
+void set_speeds(const ProfileSource& source, const std::string& unit, std::int64_t samples, Platform& platform) {
+  const auto total = [&](const std::string& kind) {
+    const LayerTotals sums = totals(source.profile(kind, samples));
+    return (sums.forward + sums.backward).value();
+  };
+  std::optional<double> of_unit;
+  std::optional<double> known;
+  for (const DeviceKind& kind : platform.spec.device_kinds) {
+    if (kind.name == unit) known = kind.speed;
+  }
+  if (!known) forget_speeds(source, unit, platform);
+  const double unit_speed = known.value_or(1.0);
+  for (DeviceKind& kind : platform.spec.device_kinds) {
+    if (kind.name == unit) kind.speed = unit_speed;
+    if (kind.name == unit || !source.has(kind.name)) continue;
+    if (!of_unit) of_unit = total(unit);
+    const double own = total(kind.name);
+    if (own > 0.0) kind.speed = unit_speed * *of_unit / own;
   }
 }
 
@@ -166,11 +242,28 @@ Inputs load_inputs(const std::string& model, const std::string& platform, const 
   inputs.model_hash = sha256(model_file.text);
   PlatformSpec spec = parse_platform(platform_file.text, platform_file.path);
   inputs.remarks = file_remarks(platform_file.text, platform_file.path);
+  const std::vector<std::string> of_model = file_remarks(model_file.text, model_file.path);
+  inputs.remarks.insert(inputs.remarks.end(), of_model.begin(), of_model.end());
   inputs.platform_hash = sha256(platform_file.text);
   check_speeds(speeds, spec, inputs.model);
   spec.speeds = speeds;
   inputs.platform = build_platform(std::move(spec));
+  fit_to_platform(inputs.model, inputs.platform);
   return inputs;
+}
+
+void fit_to_platform(Model& model, Platform& platform) {
+  const bool has_kinds = model.profiles.front().device_kind != model.profiles.back().device_kind;
+  if (!model.computed && !has_kinds) {
+    use_precision(model.profiles.front().precision, platform);
+    return;
+  }
+  const std::shared_ptr<const ProfileSource> source = profiles_of(model);
+  const std::int64_t samples = model.profiles.front().microbatch_size;
+  const std::optional<std::string> chosen = chosen_kind(*source, platform);
+  if (chosen && *chosen != model.profiles.front().device_kind) put_first(model, *source, *chosen);
+  use_precision(model.profiles.front().precision, platform);
+  if (chosen) set_speeds(*source, *chosen, samples, platform);
 }
 
 Model load_model(const std::string& name) {
@@ -183,17 +276,17 @@ PlatformSpec load_platform_spec(const std::string& name) {
   return parse_platform(file.text, file.path);
 }
 
-LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
+LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size, StashConvention stash,
                       const std::function<void(const std::string&)>& say) {
-  if (!microbatch_size) return model.profiles.front();
+  if (!microbatch_size) microbatch_size = model.profiles.front().microbatch_size;
   check_growth(model, *microbatch_size);
-  ScaledProfile scaled = at_microbatch_size(model, *microbatch_size);
-  if (scaled.extrapolated) {
-    say("warning: microbatches of " + counted(*microbatch_size, "sample") + " lie outside the sizes for which " +
-        quote(scaled.graph.name) + " was measured (" + std::to_string(model.profiles.front().microbatch_size) + " to " +
-        std::to_string(model.profiles.back().microbatch_size) + "); times and sizes are extrapolated");
+  LayerGraph graph = at_microbatch_size(model, *microbatch_size);
+  if (graph.origin == Origin::Extrapolated) {
+    say("warning: microbatches of " + counted(*microbatch_size, "sample") +
+        " lie outside the sizes of the profile of " + quote(graph.name) + " (" + sizes_text(model) +
+        "); times and sizes are extrapolated");
   }
-  return std::move(scaled.graph);
+  return with_stash(std::move(graph), stash);
 }
 
 }  // namespace stagecraft

@@ -2,6 +2,7 @@
 
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/model/training.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,11 @@ struct Inputs {
 [[nodiscard]] Inputs load_inputs(const std::string& model, const std::string& platform,
                                  const std::map<std::string, double>& speeds);
 
+/// Chooses the model's profile for a platform: that of the first device whose kind the model knows, so that the answer
+/// does not depend on which kind the file names first. Planners then see the platform's other kinds that the model
+/// knows by the ratio of the whole model's times. Speeds that the user gives are kept, and their kinds not chosen.
+void fit_to_platform(Model& model, Platform& platform);
+
 enum class InputKind { Model, Platform, Study };
 
 /// The path of the file that `name` means: a path relative to `base`, or else the name of a shipped file. For studies a
@@ -55,10 +61,10 @@ enum class InputKind { Model, Platform, Study };
 [[nodiscard]] Model load_model(const std::string& name);
 [[nodiscard]] PlatformSpec load_platform_spec(const std::string& name);
 
-/// The profile at `microbatch_size`, or at the model's smallest measured size if there is none. Passes a warning to
-/// `say` if the size lies outside the range of the measured ones.
+/// The profile at `microbatch_size`, or at the model's smallest measured size if there is none, with the stashes of
+/// that convention. Passes a warning to `say` if the size lies outside the range of the measured ones.
 /// **Throws** InputError if its sizes would exceed the limit for model files.
 [[nodiscard]] LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size,
-                                    const std::function<void(const std::string&)>& say);
+                                    StashConvention stash, const std::function<void(const std::string&)>& say);
 
 }  // namespace stagecraft

@@ -2,6 +2,7 @@
 
 #include "experiments/run/limits.hpp"
 #include "experiments/run/simulation.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
@@ -87,6 +88,10 @@ void judge_progress(const LayerGraph& graph, const Platform& platform, const Pla
 
 }  // namespace
 
+std::string to_string(const Finding& finding) {
+  return InputError(finding.message, finding.place, finding.hint).what();
+}
+
 std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& plan, std::int64_t iterations) {
   const double microbatches = static_cast<double>(plan.microbatches);
   const double stages = static_cast<double>(std::max<std::size_t>(plan.stages.size(), 1));
@@ -113,12 +118,16 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
 std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {
   const Plan& plan = reading.plan;
   std::vector<Finding> findings;
-  for (const std::string& problem : reading.problems) findings.push_back({"names", std::nullopt, problem});
+  for (const InputError& problem : reading.problems) {
+    findings.push_back({"names", std::nullopt, problem.message(), problem.place(), problem.hint()});
+  }
   for (const Violation& violation : check_plan(graph, platform, plan)) {
     const auto stage = violation.stage.is_none() ? std::nullopt : std::optional(violation.stage.value());
     findings.push_back({to_string(violation.rule), stage, violation.message});
   }
-  if (find_family(plan.schedule.name) == nullptr || findings.empty()) judge_schedule(graph, platform, plan, findings);
+  const bool is_known = find_family(plan.schedule.name) != nullptr;
+  if (!is_known || findings.empty()) judge_schedule(graph, platform, plan, findings);
+  if (!is_known && findings.back().rule == "schedule") findings.back().place = reading.schedule;
   if (const auto problem = size_problem(graph, plan, 1)) findings.push_back({"size", std::nullopt, *problem});
   return findings;
 }
@@ -146,10 +155,10 @@ void refuse_findings(const std::string& path, const std::string& what, const std
   if (findings.empty()) return;
   const std::size_t others = findings.size() - 1;
   const std::string more = others == 0 ? "" : ", and " + std::to_string(others) + " more";
-  const std::string& first = findings.front().message;
-  const std::string prefix = path + ":";  // the place says it already
-  const std::string told = first.starts_with(prefix) ? first.substr(prefix.size()) : first;
-  throw InputError(what + ": " + told + more, {path, 0, 0, ""}, hint);
+  const Finding& first = findings.front();
+  const InputPlace place = first.place.line > 0 ? first.place : InputPlace{path, 0, 0, ""};
+  const std::string separator = first.hint.empty() || hint.empty() ? "" : "; ";
+  throw InputError(what + ": " + first.message + more, place, first.hint + separator + hint);
 }
 
 std::vector<Finding> memory_findings(const Report& report, const Platform& platform) {
@@ -181,6 +190,17 @@ std::vector<Finding> CapCount::findings(const Platform& platform) const {
                         platform.place_name(place) + " has " + std::to_string(count.peak) + " microbatches of stage " +
                             std::to_string(stage.value()) + " in flight, more than its cap of " + std::to_string(cap)});
   }
+  return findings;
+}
+
+std::vector<Finding> judge_run(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                               const LowerOptions& options) {
+  CapCount in_flight(plan);
+  const auto watch = [&](const Span& span, const Op& op, auto) { in_flight.add(span, op); };
+  const Report report = evaluate_plan(graph, platform, plan, options, {}, watch);
+  std::vector<Finding> findings = in_flight.findings(platform);
+  const std::vector<Finding> lacking = memory_findings(report, platform);
+  findings.insert(findings.end(), lacking.begin(), lacking.end());
   return findings;
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "sim/base/error.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 #include "sim/model/schedule.hpp"
 #include "sim/model/timeline.hpp"
+#include "sim/schedule/lower.hpp"
 
 #include <cstdint>
 #include <map>
@@ -23,8 +25,13 @@ struct Finding {
   std::string rule;  ///< names, schedule, length, size, memory, or a rule of `check_plan`
   std::optional<std::uint32_t> stage;
   std::string message;
+  InputPlace place = {};  ///< in the plan's file, if it is known
+  std::string hint = {};
   friend bool operator==(const Finding&, const Finding&) = default;
 };
+
+/// The message with its place and its hint.
+[[nodiscard]] std::string to_string(const Finding& finding);
 
 /// All reasons why a plan cannot be run: unknown names, broken rules, a schedule that cannot run it, a run that is too
 /// short to measure or too large to simulate.
@@ -39,8 +46,8 @@ struct Finding {
 /// empty.
 [[nodiscard]] std::string prediction_remark(const Plan& plan, bool synchronous);
 
-/// **Throws** InputError for the file `path` if there are findings. The message consists of `what`, the first finding
-/// and the number of the others.
+/// **Throws** InputError if there are findings, at the place of the first one or else for the file `path`. The message
+/// consists of `what`, the first finding and the number of the others.
 void refuse_findings(const std::string& path, const std::string& what, const std::vector<Finding>& findings,
                      const std::string& hint);
 
@@ -65,6 +72,11 @@ class CapCount {
   const Plan& plan_;
   std::map<std::pair<StageId, PlaceId>, Count> counts_;
 };
+
+/// What goes wrong when the plan runs without contention: caps on microbatches in flight that are exceeded, and places
+/// that run out of memory. **Requires** a plan without findings, and orders without findings if `options` has them.
+[[nodiscard]] std::vector<Finding> judge_run(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                             const LowerOptions& options = {});
 
 /// The reason why a run is too large, if it is: more than 10^9 computations (each of one microbatch on one stage), or
 /// possibly more than 1 EiB of memory.

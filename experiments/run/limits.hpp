@@ -21,7 +21,11 @@ inline constexpr std::int64_t kMostAtOnce = 4'000'000;    ///< computations in o
                                                           ///< transfers included
 inline constexpr std::int64_t kMostPending = 10'000'000;  ///< microbatches in flight: each takes some 200 bytes
 
-inline constexpr std::int64_t kMostSizes =
-    1'000'000;  ///< microbatch sizes that are considered in the search for a smaller one with a plan
+// Microbatch sizes in a search for the largest one with a plan.
+inline constexpr std::int64_t kMostSizes = 1'000'000;  ///< no size from here on is considered
+inline constexpr double kMostSearchWork = 3e9;         ///< nanoseconds of planning after which no more are tried
+inline constexpr std::int64_t kSizesAbove = 8;         ///< that are tried above one that fits
+inline constexpr std::int64_t kMostSizesAbove = 64;    ///< the same if the planner wants more of them tried
+inline constexpr std::int64_t kMostSizesBelow = 1000;  ///< that are tried one by one below one that does not fit
 
 }  // namespace stagecraft::run_limits

@@ -27,6 +27,11 @@ Bytes read_size(const std::string& option, const std::string& key, const std::st
   return *size.value;
 }
 
+StashConvention read_stash(const std::string& value) {
+  const bool is_input = read_choice_option("--training stash", value, {"autograd", "input"}) == "input";
+  return is_input ? StashConvention::Input : StashConvention::Autograd;
+}
+
 }  // namespace
 
 std::int64_t read_count_option(const std::string& option, const std::string& text, std::int64_t least,
@@ -91,14 +96,16 @@ std::vector<std::string> read_list_option(const std::string& option, const std::
 
 Training read_training_option(const std::optional<std::string>& text) {
   const std::string option = "--training";
-  const std::vector<std::string> keys = {"gradient_copies", "optimizer_copies", "boundary_buffers",
-                                         "input_gradient_release", "gradient_bucket"};
+  const std::vector<std::string> keys = {"gradient_copies",        "optimizer_copies", "boundary_buffers",
+                                         "input_gradient_release", "gradient_bucket",  "stash"};
   Training training;
   if (!text) return training;
   std::set<std::string> given;
   for (const std::string& item : read_list_option(option, *text)) {
     const auto [key, value] = read_assignment(option, item);
-    static_cast<void>(read_choice_option(option, key, keys));
+    if (std::ranges::find(keys, key) == keys.end()) {
+      refuse(option, "unknown key " + quote(key), suggest_name(key, keys));
+    }
     if (!given.insert(key).second) refuse(option, quote(key) + " is given twice");
     const auto count = [&] {
       return read_count_option(std::string("--training ").append(key), value, 0, run_limits::kMostCopies);
@@ -108,6 +115,7 @@ Training read_training_option(const std::optional<std::string>& text) {
     if (key == keys[2]) training.boundary_buffers = count();
     if (key == keys[3]) training.input_gradient_release = read_share(option, key, value);
     if (key == keys[4]) training.gradient_bucket = read_size(option, key, value);
+    if (key == keys[5]) training.stash = read_stash(value);
   }
   return training;
 }

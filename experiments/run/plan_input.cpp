@@ -36,7 +36,7 @@ PlanInput parse_plan_input(const std::string& text, const std::string& path, con
     if (!warning.empty()) say(warning);
   }
   PlanInput input;
-  input.graph = profile_at(inputs.model, header.microbatch_size, say);
+  input.graph = profile_at(inputs.model, header.microbatch_size, header.stash, say);
   input.reading = parse_plan(text, path, input.graph, inputs.platform);
   return input;
 }

@@ -1,7 +1,6 @@
 #include "experiments/run/planning.hpp"
 
 #include "experiments/run/judge.hpp"
-#include "experiments/run/limits.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/least_memory.hpp"
 #include "planners/shared/turn_order.hpp"
@@ -45,7 +44,7 @@ std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, con
     throw InputError("a global batch of " + std::to_string(*choices.global_batch) +
                          " samples is not a multiple of the " + std::to_string(graph.microbatch_size) +
                          " samples of a microbatch",
-                     {}, "choose the size of a microbatch with --microbatch-size");
+                     {}, "choose the size of a microbatch: --microbatch-size, or the key microbatch_size of a study");
   }
   const std::int64_t whole = *choices.global_batch / graph.microbatch_size;
   return asynchronous ? std::max(whole, usual) : whole;
@@ -93,64 +92,96 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
   return request;
 }
 
-/// Whether the planner finds a plan for microbatches of that size.
-bool has_plan(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size) {
-  choices.microbatch_size = size;
-  try {
-    const LayerGraph graph = profile_at(inputs.model, size, [](const std::string&) {});
-    return std::holds_alternative<Planned>(planner.plan(make_request(planner, inputs, graph, choices)));
-  } catch (const InputError&) {
-    return false;
-  }
+/// The planner's answer for a request, made by `ask`, with the order of turns and all that the user's choices add.
+Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                     const std::function<void(const std::string&)>& say,
+                     const std::function<PlanResult(const PlanRequest&)>& ask) {
+  using Clock = std::chrono::steady_clock;
+  Planning planning;
+  planning.planner = &planner;
+  planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say);
+  const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
+  const Clock::time_point start = Clock::now();
+  planning.result = ask(request);
+  auto* planned = std::get_if<Planned>(&planning.result);
+  if (planned != nullptr && !planner.orders_turns) *planned = with_ordered_turns(request, std::move(*planned));
+  planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  if (planned == nullptr) return planning;
+  Plan& plan = planned->plan;
+  plan.model_hash = inputs.model_hash;
+  plan.platform_hash = inputs.platform_hash;
+  complete(planning.graph, inputs.platform, plan, choices);
+  verify(planning.graph, inputs.platform, plan);
+  for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
+  return planning;
 }
 
-/// The largest smaller microbatch size with a plan. As many sizes as the planner asks for are tried one by one, from
-/// the largest down. The others are searched by bisection, which assumes that if a size has a plan, all smaller ones
-/// do.
+/// The largest smaller microbatch size with a plan.
 std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, const Inputs& inputs,
                                                    const PlanningChoices& choices) {
   const auto& none = std::get<Infeasible>(planning.result);
   if (none.is_costly) return std::nullopt;
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t size = 1; size < std::min(planning.graph.microbatch_size, run_limits::kMostSizes); ++size) {
-    const std::optional<std::int64_t>& whole = choices.global_batch ? choices.global_batch : choices.samples_per_update;
-    if (!whole || *whole % size == 0) sizes.push_back(size);
-  }
-  const auto finds = [&](std::int64_t size) { return has_plan(*planning.planner, inputs, choices, size); };
-  for (std::int64_t tries = none.sizes_to_try; tries > 0 && !sizes.empty(); --tries) {
-    if (finds(sizes.back())) return sizes.back();
-    sizes.pop_back();
-  }
-  const auto end = std::ranges::partition_point(sizes, finds);
-  return end == sizes.begin() ? std::nullopt : std::optional(*(end - 1));
+  const PlannerInfo& planner = *planning.planner;
+  const auto ask = [&](std::int64_t size) -> SizeAnswer {
+    try {
+      return size_answer(plan_at_size(planner, inputs, choices, size, [](const std::string&) {}));
+    } catch (const InputError&) {
+      return {};
+    }
+  };
+  const SizeQuestion question{.sizes = sizes_to_choose(choices, planning.graph.microbatch_size),
+                              .ask = ask,
+                              .surely_fits = quick_test(planner, inputs, choices)};
+  return largest_size_below(question, size_answer(planning)).size;
 }
 
 }  // namespace
 
+void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices) {
+  const auto ignore = [](const std::string&) {};
+  const LayerGraph graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, ignore);
+  static_cast<void>(make_request(planner, inputs, graph, choices));
+}
+
 Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                    const std::function<void(const std::string&)>& say) {
-  using Clock = std::chrono::steady_clock;
-  Planning planning;
-  planning.planner = &planner;
-  planning.graph = profile_at(inputs.model, choices.microbatch_size, say);
-  const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
-  const Clock::time_point start = Clock::now();
-  planning.result = plan_explained(planner, request);
-  if (auto* planned = std::get_if<Planned>(&planning.result); planned != nullptr && !planner.orders_turns) {
-    *planned = with_ordered_turns(request, std::move(*planned));
-  }
-  planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
-  if (auto* planned = std::get_if<Planned>(&planning.result)) {
-    Plan& plan = planned->plan;
-    plan.model_hash = inputs.model_hash;
-    plan.platform_hash = inputs.platform_hash;
-    complete(planning.graph, inputs.platform, plan, choices);
-    verify(planning.graph, inputs.platform, plan);
-    for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
-  } else {
+  Planning planning = answer_with(planner, inputs, choices, say,
+                                  [&](const PlanRequest& request) { return plan_explained(planner, request); });
+  if (planning.planned() == nullptr) {
     planning.largest_microbatch_size = smaller_size_with_plan(planning, inputs, choices);
   }
   return planning;
+}
+
+Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size,
+                      const std::function<void(const std::string&)>& say) {
+  choices.microbatch_size = size;
+  return answer_with(planner, inputs, choices, say, planner.plan);
+}
+
+SizeAnswer size_answer(const Planning& planning) {
+  const auto* none = std::get_if<Infeasible>(&planning.result);
+  if (none == nullptr) return {.fits = true, .work = planning.planned()->work};
+  return {.tries_below = none->sizes_to_try, .work = none->work};
+}
+
+std::vector<std::int64_t> sizes_to_choose(const PlanningChoices& choices, std::int64_t end) {
+  return sizes_below(end, choices.global_batch ? choices.global_batch : choices.samples_per_update);
+}
+
+std::function<bool(std::int64_t)> quick_test(const PlannerInfo& planner, const Inputs& inputs,
+                                             const PlanningChoices& choices) {
+  if (!planner.surely_plans) return {};
+  return [&planner, &inputs, choices](std::int64_t size) {
+    PlanningChoices sized = choices;
+    sized.microbatch_size = size;
+    try {
+      const LayerGraph graph = profile_at(inputs.model, size, choices.training.stash, [](const std::string&) {});
+      return planner.surely_plans(make_request(planner, inputs, graph, sized));
+    } catch (const InputError&) {
+      return false;
+    }
+  };
 }
 
 }  // namespace stagecraft

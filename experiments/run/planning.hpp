@@ -2,6 +2,7 @@
 
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/planning_choices.hpp"
+#include "experiments/run/size_search.hpp"
 #include "planners/planner.hpp"
 #include "sim/model/layer_graph.hpp"
 
@@ -9,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
@@ -25,9 +27,29 @@ struct Planning {
   [[nodiscard]] const Planned* planned() const { return std::get_if<Planned>(&result); }
 };
 
+/// **Throws** InputError as `make_plan` does before it plans, for example for a global batch that is no multiple of the
+/// microbatch size.
+void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices);
+
 /// Plans, and checks the plan.
 /// **Throws** InputError for choices that make no sense; InternalError if a planner of this program breaks a rule.
 [[nodiscard]] Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                                  const std::function<void(const std::string&)>& say);
+
+/// The same for microbatches of `size` samples. If there is no plan, it is not sought what would lead to one.
+[[nodiscard]] Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices,
+                                    std::int64_t size, const std::function<void(const std::string&)>& say);
+
+/// What an answer tells a search for the largest size.
+[[nodiscard]] SizeAnswer size_answer(const Planning& planning);
+
+/// The microbatch sizes below `end` that the user's choices allow: those of which a global batch or an update is a
+/// multiple.
+[[nodiscard]] std::vector<std::int64_t> sizes_to_choose(const PlanningChoices& choices, std::int64_t end);
+
+/// `PlannerInfo::surely_plans` of a microbatch size; empty if the planner cannot tell. The planner and the inputs must
+/// outlive it.
+[[nodiscard]] std::function<bool(std::int64_t size)> quick_test(const PlannerInfo& planner, const Inputs& inputs,
+                                                                const PlanningChoices& choices);
 
 }  // namespace stagecraft

@@ -30,6 +30,17 @@ PartsProgressLine::~PartsProgressLine() {
   if (has_shown_) wipe_line();
 }
 
+TextProgressLine::~TextProgressLine() {
+  if (has_shown_) wipe_line();
+}
+
+void TextProgressLine::show(const std::string& text) {
+  if (!is_shown_) return;
+  has_shown_ = true;
+  std::fprintf(stderr, "\r%s\x1b[K", text.c_str());
+  std::fflush(stderr);
+}
+
 void PartsProgressLine::show(std::size_t done, std::size_t total, std::size_t failed) {
   const auto now = std::chrono::steady_clock::now();
   if (!is_shown_ || (has_shown_ && now - last_ < std::chrono::milliseconds(100))) return;

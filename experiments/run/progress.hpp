@@ -27,6 +27,24 @@ class ProgressLine {
   std::uint64_t total_;
 };
 
+/// The same with a text that changes.
+class TextProgressLine {
+ public:
+  /// Shows nothing unless `is_shown`.
+  explicit TextProgressLine(bool is_shown) : is_shown_(is_shown) {}
+  TextProgressLine(const TextProgressLine&) = delete;
+  TextProgressLine& operator=(const TextProgressLine&) = delete;
+  TextProgressLine(TextProgressLine&&) = delete;
+  TextProgressLine& operator=(TextProgressLine&&) = delete;
+  ~TextProgressLine();
+
+  void show(const std::string& text);
+
+ private:
+  bool is_shown_;
+  bool has_shown_ = false;
+};
+
 /// The same for equal parts of a task, such as the cells of a study, with an estimate of the time left, from the mean
 /// time per part so far.
 class PartsProgressLine {

@@ -23,14 +23,14 @@ bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   return memory_needed(platform, ledger_peaks(graph, platform, plan, program)) == Bytes(0);
 }
 
-LayerGraph silent_profile(const Inputs& inputs, std::int64_t microbatch_size) {
-  return profile_at(inputs.model, microbatch_size, [](const std::string&) {});
+LayerGraph silent_profile(const Inputs& inputs, const Plan& plan) {
+  return profile_at(inputs.model, plan.microbatch_size, plan.training.stash, [](const std::string&) {});
 }
 
 bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
   plan.microbatch_size = microbatch_size;
   try {
-    return fits(silent_profile(inputs, microbatch_size), inputs.platform, plan);
+    return fits(silent_profile(inputs, plan), inputs.platform, plan);
   } catch (const InputError&) {
     return false;
   }
@@ -171,7 +171,7 @@ Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan
   if (remedies.microbatch_size) {
     Plan smaller = plan;
     smaller.microbatch_size = *remedies.microbatch_size;
-    trial.add(Change::MicrobatchSize, silent_profile(inputs, smaller.microbatch_size), smaller);
+    trial.add(Change::MicrobatchSize, silent_profile(inputs, smaller), smaller);
   }
   remedies.in_flight = caps_that_fit(graph, platform, plan, stages);
   if (!remedies.in_flight.empty()) {

@@ -43,9 +43,18 @@ class PlanRunner {
 
   [[nodiscard]] const ScheduleProgram& program() const { return program_; }
 
-  /// Also collects the traffic, and the timeline if it is wanted of this engine.
-  Report evaluate() {
-    return run([&](const RunLength& length) {
+  /// Of the run as it begins, if it holds for a run with these events.
+  [[nodiscard]] std::optional<LowerBound> bound(EngineChoice engine) const {
+    if (!bound_holds(platform_, choices_.events, program_.synchronous)) return std::nullopt;
+    BoundOptions options;
+    options.lowering = lower_options(length_);
+    options.shares_links = engine == EngineChoice::Replay;
+    return lower_bound(graph_, platform_, with_length(plan_, length_), options);
+  }
+
+  /// Also collects the traffic, and the timeline if it is wanted of this engine. `bound`: of an evaluation.
+  Report evaluate(const std::optional<LowerBound>& bound) {
+    return run(bound, [&](const RunLength& length) {
       const Plan plan = with_length(plan_, length);
       TrafficFold traffic(platform_, plan, choices_.iterations);
       Timeline timeline;
@@ -61,9 +70,10 @@ class PlanRunner {
     });
   }
 
-  /// Begins with the length at which the evaluation has converged. `operations`: of the evaluation.
-  Report replay(std::uint64_t operations, const Settings& settings) {
-    return run([&](const RunLength& length) {
+  /// Begins with the length at which the evaluation has converged. `bound`: of a replay. `operations`: of the
+  /// evaluation.
+  Report replay(const std::optional<LowerBound>& bound, std::uint64_t operations, const Settings& settings) {
+    return run(bound, [&](const RunLength& length) {
       ProgressLine line(settings.progress, operations);
       ReplayOptions options;
       options.timeline = choices_.timeline;
@@ -79,8 +89,10 @@ class PlanRunner {
   }
 
  private:
-  Report run(const std::function<Report(const RunLength&)>& once) {
-    Report report = extends_ ? run_until_converged(program_, length_, once) : once(length_);
+  Report run(const std::optional<LowerBound>& bound, const std::function<Report(const RunLength&)>& once) {
+    const std::optional<Seconds> least = bound ? std::optional(bound->time) : std::nullopt;
+    Report report = extends_ ? run_until_converged(program_, length_, least, once) : once(length_);
+    if (report.period) report.bound = least;
     simulation_.length = length_;
     return report;
   }
@@ -121,6 +133,11 @@ std::optional<double> Simulation::prediction_error(const Figures& predicted) con
   return (*claim - *found) / *found;
 }
 
+std::optional<double> Simulation::over_bound() const {
+  const std::optional<Seconds> found = headline(report.figures());
+  return bound && found ? std::optional(*found / bound->time) : std::nullopt;
+}
+
 std::vector<std::size_t> Simulation::missed_events() const {
   std::vector<std::size_t> missed;
   for (std::size_t i = 0; i < choices.listed_events.size(); ++i) {
@@ -138,16 +155,21 @@ Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, cons
   simulation.choices = choices;
   PlanRunner runner(graph, platform, plan, simulation);
   simulation.updates = stage_updates(graph, runner.program());
+  const std::optional<LowerBound> bound = runner.bound(choices.engine);
+  const bool needs_both = choices.engine == EngineChoice::Replay && !runner.program().synchronous;
+  const std::optional<LowerBound> evaluated_bound = needs_both ? runner.bound(EngineChoice::Evaluate) : bound;
   Clock::time_point start = Clock::now();
-  Report evaluated = runner.evaluate();
+  Report evaluated = runner.evaluate(evaluated_bound);
   simulation.evaluated = evaluated.figures();
   simulation.load = load_of(graph, platform, runner.program(), choices.network, simulation.traffic);
   if (choices.engine == EngineChoice::Evaluate) {
     simulation.report = std::move(evaluated);
   } else {
     start = Clock::now();
-    simulation.report = runner.replay(evaluated.operations, settings);
+    simulation.report = runner.replay(bound, evaluated.operations, settings);
   }
+  if (!simulation.report.period || simulation.report.converged()) simulation.bound = bound;
+  simulation.basis = basis_of(graph, platform, plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   return simulation;
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "experiments/run/basis.hpp"
 #include "experiments/run/plan_load.hpp"
 #include "experiments/run/settings.hpp"
 #include "experiments/run/traffic.hpp"
+#include "sim/analytic/lower_bound.hpp"
 #include "sim/model/events.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
@@ -54,12 +56,19 @@ struct Simulation {
   RunLength length;                   ///< of the run
   std::vector<StageUpdates> updates;  ///< by stage
   PlanLoad load;
+  Basis basis;  ///< of the figures of `report`
+  /// What no order of the plan's work can beat with this engine and network. None where it is not known, or where the
+  /// figures are not those of the plan as it stands: with noise and faster devices or links, and for a period that is
+  /// disturbed by events or has not converged.
+  std::optional<LowerBound> bound;
   Timeline timeline;
   Traffic traffic;
   Seconds wall_time;
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.
   [[nodiscard]] std::optional<double> prediction_error(const Figures& predicted) const;
+  /// The iteration time or the period over the bound.
+  [[nodiscard]] std::optional<double> over_bound() const;
   /// Microbatches in all iterations.
   [[nodiscard]] std::int64_t microbatches() const { return length.microbatches * choices.iterations; }
   /// The positions in the file, from 0, of the events that would happen only after the end of the run.

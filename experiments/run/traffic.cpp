@@ -2,6 +2,7 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/analytic/lower_bound.hpp"
 #include "sim/schedule/convergence.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -22,8 +23,8 @@ Loads sorted(const std::map<TrafficCause, double>& sums) {
 
 std::size_t TrafficFold::PairHash::operator()(const Pair& pair) const {
   auto hash = static_cast<std::uint64_t>(pair.cause.kind);
-  for (const std::uint32_t part :
-       {pair.cause.from.value(), pair.cause.to.value(), pair.source.value(), pair.target.value()}) {
+  for (const std::uint32_t part : {pair.cause.from.value(), pair.cause.to.value(), pair.source.value(),
+                                   pair.target.value(), std::uint32_t{static_cast<std::uint8_t>(pair.leg)}}) {
     hash = (hash ^ part) * 0x9E3779B97F4A7C15U;  // Fibonacci hashing
     hash ^= hash >> 32U;
   }
@@ -38,7 +39,7 @@ TrafficFold::TrafficFold(const Platform& platform, const Plan& plan, std::int64_
 
 void TrafficFold::add(const Span& span, const Op& op) {
   if (span.aborted || !crosses_links(op) || op.bytes == Bytes(0)) return;
-  double& bytes = sums_[{cause_of(op), op.from, op.to}];
+  double& bytes = sums_[{cause_of(op), op.from, op.to, op.leg}];
   if (synchronous_ || std::int64_t{op.microbatch} < parts_) bytes += static_cast<double>(op.bytes.value());
 }
 
@@ -53,7 +54,7 @@ TrafficCause TrafficFold::cause_of(const Op& op) const {
 Traffic TrafficFold::finish() const {
   Traffic traffic{{}, parts_};
   for (const auto& [pair, bytes] : sums_) {
-    traffic.flows.push_back({pair.cause, pair.source, pair.target, bytes});
+    traffic.flows.push_back({pair.cause, pair.source, pair.target, pair.leg, bytes});
   }
   std::ranges::sort(traffic.flows);
   return traffic;
@@ -62,8 +63,9 @@ Traffic TrafficFold::finish() const {
 TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const ScheduleProgram program = require_schedule(graph, platform, plan);
   RunLength whole = first_length(program);
+  const auto bound = evaluated_period_bound(graph, platform, with_length(plan, whole));
   TrafficEvaluation evaluation;
-  evaluation.report = run_until_converged(program, whole, [&](const RunLength& length) {
+  evaluation.report = run_until_converged(program, whole, bound, [&](const RunLength& length) {
     const Plan run = with_length(plan, length);
     TrafficFold fold(platform, run, 1);
     LowerOptions options;
@@ -78,7 +80,9 @@ TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& plat
 
 Loads loads_by_cause(const Traffic& traffic) {
   std::map<TrafficCause, double> sums;
-  for (const Flow& flow : traffic.flows) sums[flow.cause] += flow.bytes;
+  for (const Flow& flow : traffic.flows) {
+    if (is_last(flow.leg)) sums[flow.cause] += flow.bytes;
+  }
   return sorted(sums);
 }
 
@@ -86,7 +90,7 @@ std::map<LinkId, Loads> loads_by_link(const Platform& platform, const Traffic& t
   std::map<LinkId, std::map<TrafficCause, double>> sums;
   Route route;
   for (const Flow& flow : traffic.flows) {
-    if (!find_route(platform, flow.source, flow.target, route)) continue;
+    if (!find_route(platform, flow.source, flow.target, flow.leg, route)) continue;
     for (LinkId link : route.links) sums[link][flow.cause] += flow.bytes;
   }
   std::map<LinkId, Loads> loads;

@@ -28,11 +28,12 @@ struct TrafficCause {
   friend auto operator<=>(const TrafficCause&, const TrafficCause&) = default;
 };
 
-/// Bytes that one cause moves from one place to another.
+/// Bytes that one cause moves from one place to another, or over one leg of the way between them.
 struct Flow {
   TrafficCause cause;
   PlaceId source;
   PlaceId target;
+  Leg leg = Leg::Whole;
   double bytes = 0.0;
   friend auto operator<=>(const Flow&, const Flow&) = default;
 };
@@ -61,6 +62,7 @@ class TrafficFold {
     TrafficCause cause;
     PlaceId source;
     PlaceId target;
+    Leg leg = Leg::Whole;
     friend bool operator==(const Pair&, const Pair&) = default;
   };
   struct PairHash {
@@ -84,7 +86,8 @@ struct TrafficEvaluation {
 /// **Requires** and **Throws** as `evaluate_plan`.
 [[nodiscard]] TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
-/// Bytes by cause, largest first and ties by cause: of all flows, or of the flows over each link.
+/// Bytes by cause, largest first and ties by cause: of all flows, each way counted once, or of the flows over each
+/// link.
 using Loads = std::vector<std::pair<TrafficCause, double>>;
 [[nodiscard]] Loads loads_by_cause(const Traffic& traffic);
 [[nodiscard]] std::map<LinkId, Loads> loads_by_link(const Platform& platform, const Traffic& traffic);

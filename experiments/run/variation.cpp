@@ -1,5 +1,9 @@
 #include "experiments/run/variation.hpp"
 
+#include "sim/model/profile_noise.hpp"
+#include "sim/model/time_factors.hpp"
+
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <variant>
@@ -69,6 +73,17 @@ bool changes(const Platform& platform, const Variation& change) {
   return change.latency == 1.0 || varied(platform.spec, change) != platform.spec;
 }
 
+/// What the change does to the times of a model's layers.
+IndexVector<LayerId, TimeFactors> factors_of(const Variation& change, std::size_t layers) {
+  IndexVector<LayerId, TimeFactors> factors =
+      change.noise ? profile_noise(layers, *change.noise) : IndexVector<LayerId, TimeFactors>(layers);
+  for (TimeFactors& each : factors) {
+    each.forward /= change.compute;
+    each.backward /= change.compute;
+  }
+  return factors;
+}
+
 }  // namespace
 
 std::vector<NamedVariation> usual_variations(const Platform& platform) {
@@ -102,17 +117,14 @@ PlatformSpec varied(PlatformSpec spec, const Variation& change) {
 }
 
 LayerGraph varied(LayerGraph graph, const Variation& change) {
-  for (Layer& layer : graph.layers) {
-    layer.forward = layer.forward / change.compute;
-    layer.backward = layer.backward / change.compute;
-    layer.backward_weight = layer.backward_weight / change.compute;
-  }
-  return change.noise ? with_profile_noise(std::move(graph), *change.noise) : graph;
+  const std::size_t layers = graph.layers.size();
+  return with_time_factors(std::move(graph), factors_of(change, layers));
 }
 
 Inputs varied(Inputs inputs, const Variation& change) {
   if (change == Variation()) return inputs;
-  for (LayerGraph& profile : inputs.model.profiles) profile = varied(std::move(profile), change);
+  const std::size_t layers = inputs.model.profiles.front().layers.size();
+  inputs.model = with_time_factors(std::move(inputs.model), factors_of(change, layers));
   inputs.platform = build_platform(varied(std::move(inputs.platform.spec), change));
   return inputs;
 }

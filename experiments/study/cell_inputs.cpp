@@ -59,10 +59,16 @@ HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& ce
   return platform;
 }
 
+Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform) {
+  Inputs inputs{std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash), {}};
+  fit_to_platform(inputs.model, inputs.platform);
+  return inputs;
+}
+
 Inputs load_inputs(const Manifest& manifest, const CellSpec& cell) {
   HashedInput<Model> model = load_model(manifest, cell);
   HashedInput<Platform> platform = load_platform(manifest, cell);
-  return {std::move(model.input), std::move(platform.input), std::move(model.hash), std::move(platform.hash), {}};
+  return joined(std::move(model), std::move(platform));
 }
 
 std::string model_key(const CellSpec& cell) { return input_key(cell.model, cell.model_values); }

@@ -21,6 +21,9 @@ struct HashedInput {
 [[nodiscard]] HashedInput<Model> load_model(const Manifest& manifest, const CellSpec& cell);
 [[nodiscard]] HashedInput<Platform> load_platform(const Manifest& manifest, const CellSpec& cell);
 
+/// Both, with the model's profile for the platform (`fit_to_platform`).
+[[nodiscard]] Inputs joined(HashedInput<Model> model, HashedInput<Platform> platform);
+
 /// Cells with equal keys have equal models.
 [[nodiscard]] std::string model_key(const CellSpec& cell);
 /// Cells with equal keys have equal platforms.

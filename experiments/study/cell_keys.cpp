@@ -33,6 +33,7 @@ struct CellKey {
   TakeKey take = nullptr;  ///< null: the key does not change the run
 };
 
+const char* const kLargestSize = "max";                 // of `microbatch_size`
 const char* const kNodeCount = "platform.nodes.count";  // the key `nodes` is short for this one
 
 template <class T>
@@ -196,6 +197,12 @@ const std::vector<CellKey>& training_keys() {
        [](const Detail& value, CellSpec& spec) {
          spec.planning.training.gradient_bucket = *parse_bytes(word(value)).value;
        }},
+      key(
+          "training.stash",
+          [](const Detail& value, CellSpec& spec) {
+            if (word(value) == "input") spec.planning.training.stash = StashConvention::Input;
+          },
+          word_key, std::vector<std::string>{"autograd", "input"}),
   };
   return kKeys;
 }
@@ -226,6 +233,25 @@ void read_training(const YamlNode& node, Keys& into) {
   for (const auto& [name, value] : node.entries()) read_training_key(name, value, into);
 }
 
+/// A number of samples, or `max`.
+void read_microbatch_size(const YamlNode& node, Keys& into) {
+  if (node.text() == kLargestSize) {
+    set_key(into, "microbatch_size", kLargestSize);
+    return;
+  }
+  if (!parse_number(node.text())) node.fail_expected("a number of samples, or " + std::string(kLargestSize));
+  set_key(into, "microbatch_size", read_count(node, 1, run_limits::kMostSamples));
+}
+
+void take_microbatch_size(const Detail& value, CellSpec& spec) {
+  const auto* word = std::get_if<std::string>(&value.value);
+  if (word != nullptr && *word == kLargestSize) {
+    spec.at_largest_size = true;
+  } else {
+    spec.planning.microbatch_size = whole(value);
+  }
+}
+
 /// The keys with a fixed name, as opposed to paths such as `options.PLANNER.KEY` or `platform.KEY`.
 const std::vector<CellKey>& plain_keys() {
   static const std::vector<CellKey> kKeys = {
@@ -242,9 +268,7 @@ const std::vector<CellKey>& plain_keys() {
       key(
           "microbatches", [](const Detail& value, CellSpec& spec) { spec.planning.microbatches = whole(value); },
           count_key, 1, run_limits::kMostMicrobatches),
-      key(
-          "microbatch_size", [](const Detail& value, CellSpec& spec) { spec.planning.microbatch_size = whole(value); },
-          count_key, 1, run_limits::kMostSamples),
+      {"microbatch_size", read_microbatch_size, take_microbatch_size},
       key(
           "global_batch", [](const Detail& value, CellSpec& spec) { spec.planning.global_batch = whole(value); },
           count_key, 1, run_limits::kMostSamples),

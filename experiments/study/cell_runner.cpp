@@ -1,19 +1,17 @@
 #include "experiments/study/cell_runner.hpp"
 
+#include "experiments/study/cell_limits.hpp"
 #include "experiments/study/run_cell.hpp"
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lasting_state.hpp"
 #include "sim/base/text.hpp"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <new>
@@ -30,25 +28,6 @@ std::string encode(const RowLine& row) { return static_cast<char>(row.status) + 
 RowLine decode(const std::string& bytes) { return {static_cast<CellStatus>(bytes.at(0)), bytes.substr(1)}; }
 
 constexpr std::chrono::milliseconds kLightLoad(200);
-
-/// Sets the memory limit of this process, which the kernel enforces, and turns core dumps off.
-void limit_memory(const StudyLimits& limits) {
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
-  if (!limits.memory) return;
-  const auto bytes = static_cast<rlim_t>(limits.memory->value());
-  const rlimit data{bytes, bytes};
-  setrlimit(RLIMIT_DATA, &data);
-}
-
-/// Lets the kernel end this process (SIGALRM) after that time; 0 cancels the alarm.
-void set_alarm(Seconds time) {
-  const double whole = std::floor(time.value());
-  itimerval timer{};
-  timer.it_value.tv_sec = static_cast<time_t>(whole);
-  timer.it_value.tv_usec = static_cast<suseconds_t>((time.value() - whole) * 1e6);
-  setitimer(ITIMER_REAL, &timer, nullptr);
-}
 
 std::string out_of_memory_text(const StudyLimits& limits) {
   if (!limits.memory) return "the machine does not have enough memory";

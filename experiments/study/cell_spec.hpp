@@ -22,6 +22,7 @@ struct CellSpec {
   double profile_noise = 0.0;  ///< sigma of the errors in the times that the planner gets; the run has the true ones
   std::string planner;
   PlanningChoices planning;
+  bool at_largest_size = false;  ///< plans for the largest microbatches that fit (`find_largest_size`)
   EngineChoice engine = EngineChoice::Replay;
   NetworkModel network = NetworkModel::Platform;
   std::uint64_t noise_seed =

@@ -103,8 +103,9 @@ bool is_intact(const Manifest& manifest, std::size_t position) {
 std::uint64_t noise_seed(const Cell& cell) {
   Keys keys = canonical(cell.keys);
   std::erase_if(keys, [](const auto& entry) {
-    return entry.first == "planner" || std::ranges::find(kOwnKeys, entry.first) != kOwnKeys.end() ||
-           entry.first == "profile_noise" || entry.first.starts_with("options.") || entry.first.starts_with("tag.");
+    const bool is_own = std::ranges::find(kOwnKeys, entry.first) != kOwnKeys.end();
+    return entry.first == "planner" || (is_own && entry.first != "microbatch_size") || entry.first == "profile_noise" ||
+           entry.first.starts_with("options.") || entry.first.starts_with("tag.");
   });
   const Detail::Record record{{"cell", std::move(keys)}, {"seed", static_cast<std::int64_t>(cell.seed)}};
   const std::string digest = sha256(to_json(record, -1));

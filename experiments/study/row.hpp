@@ -26,7 +26,7 @@ enum class CellStatus { Ok, Infeasible, OutOfMemory, Timeout, Crashed, Invalid }
 struct Row {
   std::string key;  ///< of the cell, a SHA-256
   CellStatus status = CellStatus::Ok;
-  std::string message;     ///< why the cell failed or has no plan; empty otherwise
+  std::string message;     ///< why the cell failed or has no plan, or which sizes its search left open; else empty
   Detail::Record figures;  ///< by the names that `results.csv` has (docs/reference/study-results.md)
   Detail::Record timings;  ///< `planning_time_s` and `wall_time_s`; differ from run to run
   friend bool operator==(const Row&, const Row&) = default;

@@ -2,6 +2,7 @@
 
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/judge.hpp"
+#include "experiments/run/largest_size.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/variation.hpp"
@@ -42,27 +43,43 @@ PlannerInfo planner_of(const Manifest& manifest, const CellSpec& cell) {
   return external_planner(cell.planner, find_file(manifest, "planner", cell.planner).path, calls);
 }
 
+/// A cell's answer.
+struct CellPlanning {
+  Planning planning;
+  std::string remark;  ///< if it is less than was asked for
+};
+
+CellPlanning plan_cell(const PlannerInfo& planner, const Inputs& inputs, const CellSpec& cell) {
+  const auto ignore = [](const std::string&) {};
+  if (!cell.at_largest_size) return {make_plan(planner, inputs, cell.planning, ignore), {}};
+  LargestSizeChoices choices;
+  choices.planning = cell.planning;
+  LargestSize largest = find_largest_size(planner, inputs, choices, ignore);
+  return {std::move(largest.planning), open_sizes_text(largest)};
+}
+
 /// Plans for a profile with noise and returns the plan with the true profile, on which it will run.
 /// **Throws** InputError if the plan cannot run there, which a plan with orders or a length of its own may not.
-Planning plan_with_noise(const PlannerInfo& planner, const Inputs& inputs, const CellSpec& cell) {
-  const auto ignore = [](const std::string&) {};
+CellPlanning plan_with_noise(const PlannerInfo& planner, const Inputs& inputs, const CellSpec& cell) {
   const Variation noise{.noise = ProfileNoise{cell.profile_noise, cell.noise_seed}};
-  Planning planning = make_plan(planner, varied(inputs, noise), cell.planning, ignore);
-  planning.graph = profile_at(inputs.model, cell.planning.microbatch_size, ignore);
+  CellPlanning answer = plan_cell(planner, varied(inputs, noise), cell);
+  Planning& planning = answer.planning;
+  planning.graph =
+      profile_at(inputs.model, planning.graph.microbatch_size, cell.planning.training.stash, [](const std::string&) {});
   if (const Planned* planned = planning.planned()) {
     refuse_findings("", "the plan for the noisy profile does not run with the true one",
                     judge_plan(planning.graph, inputs.platform, {planned->plan, {}}), "");
   }
-  return planning;
+  return answer;
 }
 
 Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec& cell, const Inputs& given) {
-  const auto ignore = [](const std::string&) {};
   const PlannerInfo planner = planner_of(manifest, cell);
   const Inputs inputs = varied(given, cell.variation);
-  const Planning planning = cell.profile_noise > 0.0 ? plan_with_noise(planner, inputs, cell)
-                                                     : make_plan(planner, inputs, cell.planning, ignore);
-  Row row{.key = key, .status = CellStatus::Infeasible, .message = {}, .figures = {}, .timings = {}};
+  const CellPlanning answer =
+      cell.profile_noise > 0.0 ? plan_with_noise(planner, inputs, cell) : plan_cell(planner, inputs, cell);
+  const Planning& planning = answer.planning;
+  Row row{.key = key, .status = CellStatus::Infeasible, .message = answer.remark, .figures = {}, .timings = {}};
   row.timings.emplace_back("planning_time_s", planning.time.value());
   if (const Planned* planned = planning.planned()) {
     const Simulation simulation = simulate_plan(planning.graph, inputs.platform, planned->plan,

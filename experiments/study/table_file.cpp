@@ -42,7 +42,8 @@ std::string read_value(const YamlNode& node, bool has_baseline) {
   }
   std::string name = read_figure(node);
   const auto column = std::ranges::find(figure_columns(), name, &ResultColumn::name);
-  if (column != figure_columns().end() && column->type == ColumnType::Text) {
+  const auto has_no_mean = [](const ResultColumn& of) { return of.type == ColumnType::Text || of.name == kRestsOn; };
+  if (column != figure_columns().end() && has_no_mean(*column)) {
     node.fail("the figure " + quote(name) + " is not a number", "a table shows means; use 'columns' to show words");
   }
   return name;
@@ -73,7 +74,7 @@ TableChoice read_table(const YamlNode& node, bool has_baseline, const ReadPatter
 std::string read_figure(const YamlNode& node) {
   std::vector<std::string> known{std::string(kLoadRatio)};
   for (const ResultColumn& column : figure_columns()) {
-    if (column.type != ColumnType::Json) known.push_back(column.name);
+    if (column.type != ColumnType::Json || column.name == kRestsOn) known.push_back(column.name);
   }
   std::string name = read_text(node);
   const bool is_detail = name.starts_with("details.") && name.size() > std::string_view("details.").size();

@@ -31,6 +31,7 @@ struct Record {
   std::vector<double> predicted;  ///< over the group's best simulated time
   std::vector<double> simulated;  ///< likewise
   std::vector<double> regrets;
+  std::vector<double> over_bounds;
 };
 
 bool is_complete(const StudyLine& line) {
@@ -48,6 +49,7 @@ void add(const StudyGroup& group, std::vector<Record>& records) {
     Record& record = records[line.contender];
     const double regret = best / *line.throughput;
     if (is_compared) record.regrets.push_back(regret);
+    if (line.over_bound) record.over_bounds.push_back(*line.over_bound);
     if (!line.prediction_error) continue;
     record.errors.push_back(*line.prediction_error);
     record.simulated.push_back(regret);
@@ -69,6 +71,7 @@ Claims claims_of(const Record& record) {
     claims.regret = mean->mean;
     claims.worst_regret = std::ranges::max(record.regrets);
   }
+  if (const auto mean = mean_ratio(record.over_bounds)) claims.over_bound = mean->mean;
   return claims;
 }
 

@@ -21,6 +21,9 @@ struct Claims {
   /// The throughput of the group's best line divided by its own: geometric mean, and the largest.
   std::optional<double> regret;
   std::optional<double> worst_regret;
+  /// Simulated time over the lower bound of the plan (`over_bound`): geometric mean over the groups in which it has
+  /// one.
+  std::optional<double> over_bound;
 };
 
 /// One for each contender.

@@ -10,7 +10,7 @@
 namespace stagecraft {
 
 /// A contender is what a study compares: a planner with its label, its options and, if each planner has one of its own,
-/// its schedule, its number of microbatches, its samples per update and the length of its run.
+/// its schedule, its number and size of microbatches, its samples per update and the length of its run.
 struct Contender {
   std::string name;  ///< the label, or else the planner; if several have the same, with the properties that differ
   std::string planner;

@@ -1,6 +1,8 @@
 // A study's report as JSON and as comma-separated values.
+#include "experiments/study/row_figures.hpp"
 #include "experiments/study_report/study_report.hpp"
 #include "experiments/study_report/table_section.hpp"
+#include "experiments/view/basis_words.hpp"
 #include "experiments/view/figures.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -61,7 +63,10 @@ Detail::Record line_record(const StudySummary& summary, const StudyLine& line) {
   put(FigureId::LargestMicrobatchSize, or_null(line.largest_microbatch_size));
   put(FigureId::ResolvedSchedule, text_or_null(line.schedule));
   put(FigureId::Configuration, text_or_null(line.configuration));
-  for (std::size_t i = 0; i < summary.columns.size(); ++i) record.emplace_back(summary.columns[i], line.extra[i]);
+  put(FigureId::RestsOn, line.rests_on.empty() ? Detail() : Detail(basis_record(line.rests_on)));
+  for (std::size_t i = 0; i < summary.columns.size(); ++i) {
+    if (find_key(record, summary.columns[i]) == nullptr) record.emplace_back(summary.columns[i], line.extra[i]);
+  }
   return record;
 }
 
@@ -79,7 +84,8 @@ Detail::Record claims_record(const Claims& claims) {
           {"rank_correlation", or_null(claims.rank_correlation)},
           {"compared", whole(claims.compared)},
           {"regret", or_null(claims.regret)},
-          {"worst_regret", or_null(claims.worst_regret)}};
+          {"worst_regret", or_null(claims.worst_regret)},
+          {"over_bound", or_null(claims.over_bound)}};
 }
 
 Detail::Record overall_record(const StudySummary& summary, const OverallLine& line) {
@@ -93,6 +99,7 @@ Detail::Record overall_record(const StudySummary& summary, const OverallLine& li
           {"groups", whole(line.groups)},
           {"groups_won", whole(line.groups_won)},
           {"claims", claims_record(line.claims)},
+          {"rests_on", line.rests_on.empty() ? Detail() : Detail(basis_record(line.rests_on))},
           {"cells", counts_record(line.counts)}};
 }
 
@@ -165,7 +172,8 @@ Detail::Record study_record(const StudySummary& summary) {
           {"groups", std::move(groups)},
           {"tables", std::move(tables)},
           {"reasons", std::move(reasons)},
-          {"notes", std::move(notes)}};
+          {"notes", std::move(notes)},
+          {"rests_on", ranges_record(summary.rests_on)}};
 }
 
 std::string study_csv(const StudySummary& summary) {
@@ -173,7 +181,10 @@ std::string study_csv(const StudySummary& summary) {
   for (const StudyGroup& group : summary.groups) {
     for (const StudyLine& line : group.lines) {
       Detail::Record record = line_keys(summary, group, summary.contenders[line.contender]);
-      for (auto& entry : line_record(summary, line)) record.push_back(std::move(entry));
+      for (auto& [name, value] : line_record(summary, line)) {
+        const bool is_text = name == kRestsOn && value != Detail();
+        record.emplace_back(name, is_text ? Detail(origins_text(line.rests_on)) : std::move(value));
+      }
       if (text.empty()) append_csv(text, record, true);
       append_csv(text, record, false);
     }

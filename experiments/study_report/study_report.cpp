@@ -1,7 +1,9 @@
 #include "experiments/study_report/study_report.hpp"
 
+#include "experiments/study/row_figures.hpp"
 #include "experiments/study_report/study_words.hpp"
 #include "experiments/study_report/table_section.hpp"
+#include "experiments/view/basis_words.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/text.hpp"
@@ -148,6 +150,11 @@ Section only_planner_section(const StudySummary& summary, Columns columns) {
   return section;
 }
 
+/// Whether the study asks for what its runs rest on.
+bool shows_basis(const StudySummary& summary) {
+  return std::ranges::find(summary.columns, kRestsOn) != summary.columns.end();
+}
+
 std::vector<std::string> overall_cells(const StudySummary& summary, const OverallLine& line) {
   const auto count = [&](CellStatus status) { return line.counts.of(status); };
   std::vector<std::string> cells{summary.contenders[line.contender].name};
@@ -163,6 +170,7 @@ std::vector<std::string> overall_cells(const StudySummary& summary, const Overal
                                   count(CellStatus::OutOfMemory), failed, line.counts.not_run}) {
     cells.push_back(std::to_string(value));
   }
+  if (shows_basis(summary)) cells.push_back(or_dash(origins_text(line.rests_on)));
   return cells;
 }
 
@@ -172,6 +180,7 @@ Section overall_section(const StudySummary& summary) {
   Table& table = section.table.emplace(Table{{"planner"}, {}, 1});
   if (summary.baseline) table.header.insert(table.header.end(), {"speed-up", "lowest", "highest", "compared"});
   table.header.insert(table.header.end(), {"best", "ok", "infeasible", "out of memory", "failed", "not run"});
+  if (shows_basis(summary)) table.header.push_back(column_heading(std::string(kRestsOn)));
   for (const OverallLine& line : summary.overall) table.rows.push_back(overall_cells(summary, line));
   return section;
 }
@@ -186,21 +195,31 @@ std::vector<std::string> claims_cells(const std::string& name, const Claims& cla
           claims.rank_correlation ? fmt::format("{:.2f}", *claims.rank_correlation) : "-",
           std::to_string(claims.compared),
           ratio(claims.regret),
-          ratio(claims.worst_regret)};
+          ratio(claims.worst_regret),
+          ratio(claims.over_bound)};
 }
 
 /// How well each planner predicted its plans, and how far they are from the best of their groups.
-Section claims_section(const StudySummary& summary) {
+Section claims_section(const StudySummary& summary, const std::vector<PlanningTimes>& times) {
   Section section;
   section.heading = "Claims and regret";
   section.items = {
       "error: (predicted − simulated) / simulated time",
       "rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group",
-      "regret: the group's best samples/s over the planner's"};
+      "regret: the group's best samples/s over the planner's",
+      "/ bound: simulated time over the least that any order of the plan's own work takes; geometric mean"};
   Table& table = section.table.emplace(Table{
-      {"planner", "predicted", "mean error", "worst error", "rank", "compared", "regret", "worst regret"}, {}, 1});
+      {"planner", "predicted", "mean error", "worst error", "rank", "compared", "regret", "worst regret", "/ bound"},
+      {},
+      1});
   for (const OverallLine& line : summary.overall) {
     table.rows.push_back(claims_cells(summary.contenders[line.contender].name, line.claims));
+  }
+  if (times.empty()) return section;
+  section.items.emplace_back("planning: how long the planner took, mean over its cells; differs from run to run");
+  table.header.emplace_back("planning");
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    table.rows[i].push_back(times[i].mean_s ? format_human_seconds(Seconds(*times[i].mean_s)) : "-");
   }
   return section;
 }
@@ -258,6 +277,7 @@ Section heading_section(const StudySummary& summary) {
         "other schedules that of one iteration.");
   }
   for (const std::string& note : summary.notes) section.sentences.push_back("Note: " + note);
+  if (!summary.rests_on.empty()) section.sentences.push_back("Rests on: " + basis_text(summary.rests_on));
   section.items = contender_items(summary);
   return section;
 }
@@ -278,7 +298,7 @@ Section reason_section(const StudySummary& summary) {
 
 }  // namespace
 
-Document study_document(const StudySummary& summary) {
+Document study_document(const StudySummary& summary, const std::vector<PlanningTimes>& times) {
   Document document{"Study " + summary.study, {heading_section(summary)}};
   document.sections.push_back(overall_section(summary));
   const Columns columns = find_columns(summary);
@@ -291,7 +311,7 @@ Document study_document(const StudySummary& summary) {
       document.sections.push_back(group_section(summary, group, columns));
     }
   }
-  if (has_claims(summary)) document.sections.push_back(claims_section(summary));
+  if (has_claims(summary) || !times.empty()) document.sections.push_back(claims_section(summary, times));
   if (!summary.reasons.empty()) document.sections.push_back(reason_section(summary));
   return document;
 }

@@ -3,6 +3,7 @@
 #include "experiments/study/row_figures.hpp"
 #include "experiments/study_report/contenders.hpp"
 #include "experiments/study_report/pairing.hpp"
+#include "experiments/view/basis_words.hpp"
 #include "experiments/view/figures.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/io/json.hpp"
@@ -72,8 +73,8 @@ std::string common_word(const std::vector<const Row*>& rows, std::string_view na
   return common;
 }
 
-/// The value of one of the study's further columns: the value that all rows agree on, or else the mean of the rows that
-/// are `ok`, or null. Rows of every status are looked at, because some figures also exist where there is no plan.
+/// A figure over the seeds: the value that all rows agree on, or else the mean of the rows that are `ok`, or null. Rows
+/// of every status are looked at, because some figures also exist where there is no plan.
 Detail extra_figure(const std::vector<const Row*>& rows, std::string_view name) {
   Detail common;
   for (const Row* row : rows) {
@@ -106,6 +107,27 @@ std::optional<MeanRatio> speed_up(const CellIndices& cells, const RowsByCell& ro
   return mean_ratio(ratios);
 }
 
+/// What the run of a row rests on; none if it has no run.
+std::optional<Basis> basis_of_row(const Row& row) {
+  const Detail* value = find_key(row.figures, name_of(FigureId::RestsOn));
+  const auto* record = value == nullptr ? nullptr : std::get_if<Detail::Record>(&value->value);
+  return record == nullptr ? std::nullopt : std::optional(basis_of_record(*record));
+}
+
+Basis mean_basis_of(const std::vector<const Row*>& rows) {
+  std::vector<Basis> runs;
+  for (const Row* row : rows) {
+    if (auto basis = row->status == CellStatus::Ok ? basis_of_row(*row) : std::nullopt) runs.push_back(*basis);
+  }
+  return mean_basis(runs);
+}
+
+/// The value of one of the study's further columns.
+Detail extra_value(const StudyLine& line, const std::vector<const Row*>& rows, const std::string& column) {
+  if (column != kRestsOn) return extra_figure(rows, column);
+  return line.rests_on.empty() ? Detail() : Detail(origins_text(line.rests_on));
+}
+
 StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsByCell& all_rows,
                     const Pairing& baselines, const std::vector<std::string>& columns) {
   StudyLine line;
@@ -123,11 +145,13 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   line.period_s = mean(rows, name_of(FigureId::Period));
   line.bubble_ratio = mean(rows, name_of(FigureId::BubbleRatio));
   line.prediction_error = mean(rows, name_of(FigureId::PredictionError));
+  line.over_bound = mean(rows, name_of(FigureId::OverBound));
   line.peak_memory_bytes = extreme(rows, name_of(FigureId::PeakMemory), std::greater<>());
   line.smallest_memory_bytes = extreme(rows, name_of(FigureId::SmallestMemory), std::greater<>());
   line.overflow_bytes = extreme(rows, name_of(FigureId::Overflow), std::greater<>());
   line.largest_microbatch_size = extreme(rows, name_of(FigureId::LargestMicrobatchSize), std::less<>());
-  for (const std::string& column : columns) line.extra.push_back(extra_figure(rows, column));
+  line.rests_on = mean_basis_of(rows);
+  for (const std::string& column : columns) line.extra.push_back(extra_value(line, rows, column));
   line.schedule = common_word(rows, name_of(FigureId::ResolvedSchedule));
   line.configuration = common_word(rows, name_of(FigureId::Configuration));
   return line;
@@ -164,6 +188,7 @@ std::vector<StudyGroup> make_groups(const SortedCells& sorted, const RowsByCell&
 
 std::vector<OverallLine> make_overall(const std::vector<StudyGroup>& groups, std::size_t contenders) {
   std::vector<OverallLine> overall(contenders);
+  std::vector<std::vector<Basis>> rests_on(contenders);
   for (std::size_t i = 0; i < contenders; ++i) overall[i].contender = i;
   for (const StudyGroup& group : groups) {
     for (const StudyLine& line : group.lines) {
@@ -173,11 +198,13 @@ std::vector<OverallLine> make_overall(const std::vector<StudyGroup>& groups, std
       into.counts.not_run += line.counts.not_run;
       for (const auto& [status, count] : line.counts.ended) into.counts.ended[status] += count;
       if (line.speed_up) into.speed_ups.push_back(line.speed_up->mean);
+      if (!line.rests_on.empty()) rests_on[line.contender].push_back(line.rests_on);
     }
   }
   const std::vector<Claims> claims = summarise_claims(groups, contenders);
   for (OverallLine& line : overall) {
     line.claims = claims[line.contender];
+    line.rests_on = mean_basis(rests_on[line.contender]);
     line.speed_up = mean_ratio(line.speed_ups);
     if (line.speed_up) line.speed_up->interval.reset();
   }
@@ -257,6 +284,14 @@ std::size_t most_seeds(const std::vector<StudyGroup>& groups) {
   return most;
 }
 
+BasisRanges find_basis(const Results& results) {
+  std::vector<Basis> runs;
+  for (const CellResult& result : results.rows) {
+    if (auto basis = basis_of_row(result.row)) runs.push_back(std::move(*basis));
+  }
+  return ranges_of(runs);
+}
+
 }  // namespace
 
 bool updates_differ(const StudyGroup& group) { return differs(group, &StudyLine::samples_per_update); }
@@ -285,6 +320,7 @@ StudySummary summarise_study(const Results& results) {
     for (const auto& [key, value] : summary.groups.front().keys) summary.differing.push_back(key);
   }
   summary.notes = find_notes(summary, baselines, rows);
+  summary.rests_on = find_basis(results);
   return summary;
 }
 

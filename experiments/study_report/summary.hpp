@@ -6,6 +6,7 @@
 #include "experiments/study_report/contenders.hpp"
 #include "experiments/study_report/cross_table.hpp"
 #include "experiments/study_report/mean_ratio.hpp"
+#include "experiments/view/basis_words.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +23,12 @@ struct StudyLine {
   bool is_best = false;  ///< all its cells are `ok`, and no other such line of the group has a higher throughput
 
   std::optional<MeanRatio> speed_up;  ///< ratio of throughputs to the baseline with the same seed
-  std::optional<double> throughput;   ///< this and the next four: arithmetic means over the seeds
+  std::optional<double> throughput;   ///< this and the next five: arithmetic means over the seeds
   std::optional<double> iteration_time_s;
   std::optional<double> period_s;
   std::optional<double> bubble_ratio;
   std::optional<double> prediction_error;
+  std::optional<double> over_bound;
   std::optional<std::int64_t>
       peak_memory_bytes;  ///< this and the next three: largest over the seeds, whatever the status
   std::optional<std::int64_t> samples_per_update;
@@ -34,6 +36,7 @@ struct StudyLine {
   std::optional<std::int64_t> smallest_memory_bytes;
   std::optional<std::int64_t> overflow_bytes;
   std::optional<std::int64_t> largest_microbatch_size;  ///< smallest over the seeds
+  Basis rests_on;                                       ///< mean over the seeds; empty if it is not known
   std::vector<Detail> extra;  ///< the study's further columns: the value of all seeds, or else the mean, or else null
   std::string schedule;       ///< of the plan; empty if it is not known or differs by seed
   std::string configuration;  ///< likewise
@@ -56,6 +59,7 @@ struct OverallLine {
   std::size_t groups_won = 0;         ///< in which it is the best or shares that place
   std::vector<double> speed_ups;      ///< one for each group in which it and the baseline ran
   std::optional<MeanRatio> speed_up;  ///< their geometric mean, without an interval, because groups are not a sample
+  Basis rests_on;                     ///< mean over the groups in which it is known
   Claims claims;
 };
 
@@ -84,6 +88,7 @@ struct StudySummary {
   std::vector<CrossTable> tables;    ///< those that the study asks for
   std::vector<StudyReason> reasons;  ///< each message once, the most frequent first
   std::vector<std::string> notes;    ///< sentences about missing or ambiguous speed-ups
+  BasisRanges rests_on;              ///< over all runs
 };
 
 /// Summarises a study. A cell's baseline is its partner for the study's baseline pattern (`pair_cells` with

@@ -194,7 +194,9 @@ std::vector<TimelineRow> device_rows(Picture& picture, const Platform& platform,
 /// least one column.
 std::vector<TimelineRow> transfer_rows(Picture& picture, const Platform& platform, const Scale& scale) {
   std::map<std::pair<PlaceId, PlaceId>, std::vector<const TimelineEntry*>> pairs;
-  for (const TimelineEntry& entry : picture.transfers) pairs[{entry.from, entry.to}].push_back(&entry);
+  for (const TimelineEntry& entry : picture.transfers) {
+    pairs[ends_of(platform, entry.from, entry.to, entry.leg)].push_back(&entry);
+  }
   std::vector<TimelineRow> rows;
   for (auto& [ends, entries] : pairs) {
     std::ranges::sort(entries, {}, [](const TimelineEntry* entry) { return std::pair(entry->start, entry->id); });
@@ -261,7 +263,8 @@ std::size_t name_width(const Picture& picture, const Platform& platform, bool tr
   for (const auto& [place, stages] : picture.stages) width = std::max(width, platform.place_name(place).size());
   if (!transfers) return width;
   for (const TimelineEntry& entry : picture.transfers) {
-    width = std::max(width, platform.place_name(entry.from).size() + platform.place_name(entry.to).size() + 2);
+    const auto [from, to] = ends_of(platform, entry.from, entry.to, entry.leg);
+    width = std::max(width, platform.place_name(from).size() + platform.place_name(to).size() + 2);
   }
   return width;
 }

@@ -1,5 +1,6 @@
 #include "experiments/view/comparison.hpp"
 
+#include "experiments/view/basis_words.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/sensitivity_view.hpp"
 #include "experiments/view/simulation_record.hpp"
@@ -17,7 +18,7 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kFigures = 12;  // columns of a row before its timing and outcome
+constexpr std::size_t kFigures = 13;  // columns of a row before its timing and outcome
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
@@ -41,6 +42,11 @@ std::string prediction_text(const Simulation& simulation, const Plan& plan) {
   return error ? signed_percent(*error) : "-";
 }
 
+std::string over_bound_text(const Simulation& simulation) {
+  const auto over = simulation.over_bound();
+  return over ? short_number(*over) : "-";
+}
+
 std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
   std::vector<std::string> cells{row.planner->name};
   if (row.simulation) {
@@ -50,8 +56,9 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
                  {schedule_text(plan.schedule) + (report.period ? " *" : ""), configuration_text(plan),
                   std::to_string(report.devices.size()), std::to_string(row.simulation->length.microbatches),
                   samples_text(row.simulation->updates), short_number(report.throughput),
-                  time_or_dash(headline(report.figures())), time_or_dash(headline(row.simulation->evaluated)),
-                  prediction_text(*row.simulation, plan), percent(report.bubble_ratio), fullest_memory(report)});
+                  time_or_dash(headline(report.figures())), over_bound_text(*row.simulation),
+                  time_or_dash(headline(row.simulation->evaluated)), prediction_text(*row.simulation, plan),
+                  percent(report.bubble_ratio), fullest_memory(report)});
   } else {
     cells.resize(kFigures, "-");
   }
@@ -88,25 +95,28 @@ std::string one_text(const Comparison& comparison, bool timings) {
     return row.simulation && row.simulation->choices.engine == EngineChoice::Replay;
   });
   Table table{{"planner", "schedule", "replicas", "dev.", "micro", "update", "samples/s",
-               replays ? "replayed" : "simulated", "evaluated", "claim", "bubble", "memory"},
+               replays ? "replayed" : "simulated", "/ bound", "evaluated", "claim", "bubble", "memory"},
               {},
               3};
   STAGECRAFT_CHECK(table.header.size() == kFigures, "a cell for each figure");
   if (timings) table.header.emplace_back("planning");
   table.header.emplace_back("outcome");
   std::string notes;
+  std::vector<Basis> bases;
   std::vector<std::int64_t> updates;
   std::map<Bytes, std::vector<std::string>> buckets;
   for (const ComparisonRow& row : comparison.rows) {
     table.rows.push_back(cells_of(row, timings));
     notes += note(row, comparison.inputs.platform);
     if (!row.simulation) continue;
+    bases.push_back(row.simulation->basis);
     updates.push_back(fewest_samples(row.simulation->updates));
     updates.push_back(largest(row.simulation->updates).samples);
     if (const auto size = exchanged_buckets(*row.plan())) buckets[*size].push_back(row.planner->name);
   }
   return title_of(comparison) + ", microbatches of " + counted(comparison.microbatch_size, "sample") + "\n" +
-         different_updates_text(std::move(updates)) + different_buckets_text(buckets) + to_text(table) + notes;
+         different_updates_text(std::move(updates)) + different_buckets_text(buckets) + to_text(table) + notes +
+         (bases.empty() ? "" : "Rests on: " + basis_text(ranges_of(bases)) + "\n");
 }
 
 Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool timings) {
@@ -144,6 +154,7 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
   }
   text += "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run\n";
   text += "update: samples per update, of the stages with the fewest and the most\n";
+  text += "/ bound: the time over the least that any order of the plan's own work takes\n";
   text += "Times are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
   if (any_even) text += "replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each\n";
   if (any_asynchronous) {

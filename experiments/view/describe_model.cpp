@@ -3,8 +3,10 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/stash.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -36,19 +38,35 @@ Detail::Record layer_record(const Layer& layer) {
           {"workspace_bytes", layer.workspace.value()}};
 }
 
-Detail::Record totals_record(const LayerTotals& sums) {
+Detail::Record totals_record(const LayerTotals& sums, Bytes stash) {
   return {{"forward_s", sums.forward.value()},
           {"backward_s", sums.backward.value()},
           {"parameters_bytes", sums.parameters.value()},
-          {"stash_bytes", sums.stash.value()}};
+          {"stash_bytes", stash.value()}};
 }
 
+/// `4, 16`, or with several kinds of device `4, 16 on A100-SXM4-40GB; 4 on V100-SXM2-16GB`.
 std::string sizes_text(const Model& model) {
+  const bool has_kinds = model.profiles.front().device_kind != model.profiles.back().device_kind;
   std::string text;
-  for (const LayerGraph& profile : model.profiles) {
-    text += (text.empty() ? "" : ", ") + std::to_string(profile.microbatch_size);
+  for (std::size_t i = 0; i < model.profiles.size(); ++i) {
+    const LayerGraph& profile = model.profiles[i];
+    const bool is_last = i + 1 == model.profiles.size() || model.profiles[i + 1].device_kind != profile.device_kind;
+    text += std::to_string(profile.microbatch_size);
+    if (has_kinds && is_last) text += " on " + profile.device_kind;
+    if (i + 1 < model.profiles.size()) text += is_last ? "; " : ", ";
   }
   return text;
+}
+
+Detail::List profile_list(const Model& model) {
+  Detail::List list;
+  for (const LayerGraph& profile : model.profiles) {
+    list.emplace_back(Detail::Record{{"device", profile.device_kind},
+                                     {"microbatch_size", profile.microbatch_size},
+                                     {"origin", to_string(profile.origin)}});
+  }
+  return list;
 }
 
 constexpr std::size_t kNamed = 3;
@@ -133,26 +151,26 @@ Description describe_model(const Model& model) {
   const std::vector<LayerId> order = canonical_order(graph);
   const std::vector<Bytes> cuts = cut_bytes(graph, order);
   const LayerTotals sums = totals(graph);
-  Detail::List sizes;
-  for (const LayerGraph& profile : model.profiles) sizes.emplace_back(profile.microbatch_size);
+  const Bytes stash = stash_of(graph, order);
   const bool chain = is_chain(graph, order);
   const std::string head = "model " + graph.name + ": a " + (chain ? "chain" : "graph") + " of " +
                            counted(graph.layers.size(), "layer") + " and " + counted(graph.edges.size(), "edge") +
-                           ", timed on " + graph.device_kind + "\nmicrobatch sizes: " + sizes_text(model) +
+                           ", timed on " + graph.device_kind + " (" + to_string(graph.origin) +
+                           ")\nmicrobatch sizes: " + sizes_text(model) +
                            (model.profiles.size() > 1 ? " (the figures below are those of the first)" : "") +
                            "\nsource: " + graph.source + "\n";
   const std::string whole = "a microbatch: " + format_human_seconds(sums.forward) + " forward, " +
-                            format_human_seconds(sums.backward) + " backward, " + format_human_bytes(sums.stash) +
+                            format_human_seconds(sums.backward) + " backward, " + format_human_bytes(stash) +
                             " of stash; " + format_human_bytes(sums.parameters) + " of parameters\n";
   Detail::Record record{{"kind", "model"},
                         {"name", graph.name},
                         {"device", graph.device_kind},
                         {"source", graph.source},
-                        {"microbatch_sizes", std::move(sizes)},
+                        {"profiles", profile_list(model)},
                         {"is_chain", chain},
                         {"edges", static_cast<std::int64_t>(graph.edges.size())},
                         {"input_bytes", graph.input.value()},
-                        {"totals", totals_record(sums)}};
+                        {"totals", totals_record(sums, stash)}};
   std::string critical;
   for (const auto& [title, ranking] : rankings(graph, order, cuts)) {
     std::string key = title;

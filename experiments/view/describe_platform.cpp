@@ -144,7 +144,7 @@ std::string links_table(const Platform& platform) {
 
 /// The levels of the platform; none if some devices are not connected.
 std::optional<std::vector<Level>> known_levels(const Platform& platform) {
-  if (platform.devices.size() > 1 && !smallest_pair_bandwidth(platform)) return std::nullopt;
+  if (platform.devices.size() > 1 && !smallest_pair_bandwidth(platform, PairUse::Collective)) return std::nullopt;
   return levels(platform);
 }
 
@@ -230,6 +230,15 @@ std::string nodes_text(const Platform& platform) {
   return text;
 }
 
+bool passes_hosts(const Platform& platform) { return platform.spec.transport == Transport::Host; }
+
+/// How boundary tensors travel, if not straight from device to device.
+std::string boundaries_text(const Platform& platform, const std::optional<BytesPerSecond>& smallest) {
+  if (!passes_hosts(platform)) return "";
+  return "boundary tensors: through host memory" +
+         (smallest ? ", at " + format_human_bandwidth(*smallest) + " or more with their copies" : "") + "\n";
+}
+
 /// `bisection: 150 GBps each way, gpu0 .. gpu3 | gpu4 .. gpu7`.
 std::string bisection_text(const Platform& platform, const std::optional<Bisection>& halves) {
   if (!halves) return "";
@@ -280,22 +289,26 @@ std::string head_text(const Platform& platform) {
 Description describe_platform(const Platform& platform) {
   const std::vector<RouteGroup> groups = routes_from_first(platform);
   const std::optional<std::vector<Level>> known = known_levels(platform);
-  const std::optional<BytesPerSecond> smallest = smallest_pair_bandwidth(platform);
+  const std::optional<BytesPerSecond> smallest = smallest_pair_bandwidth(platform, PairUse::Collective);
+  const std::optional<BytesPerSecond> of_boundaries = smallest_pair_bandwidth(platform, PairUse::Boundary);
   const std::optional<Bisection> halves = bisection(platform);
   const std::string text =
       head_text(platform) + nodes_text(platform) + levels_text(known) +
       (smallest ? "smallest bandwidth of a pair: " + format_human_bandwidth(*smallest) + "\n" : "") +
-      bisection_text(platform, halves) + collectives_text(platform) + never_full_text(platform) + "\n" +
-      kinds_table(platform) + routes_table(platform, groups) + links_table(platform);
-  Detail::Record record{{"kind", "platform"},
-                        {"name", platform.spec.name},
-                        {"nodes", static_cast<std::int64_t>(platform.nodes.size())},
-                        {"levels", levels_list(known)},
-                        {"smallest_pair_bandwidth_bytes_per_s", smallest ? Detail(smallest->value()) : Detail()},
-                        {"bisection_bytes_per_s", halves ? Detail(halves->bandwidth.value()) : Detail()},
-                        {"devices", devices_list(platform)},
-                        {"links", links_list(platform)},
-                        {"routes", routes_list(platform, groups)}};
+      boundaries_text(platform, of_boundaries) + bisection_text(platform, halves) + collectives_text(platform) +
+      never_full_text(platform) + "\n" + kinds_table(platform) + routes_table(platform, groups) + links_table(platform);
+  Detail::Record record{
+      {"kind", "platform"},
+      {"name", platform.spec.name},
+      {"nodes", static_cast<std::int64_t>(platform.nodes.size())},
+      {"levels", levels_list(known)},
+      {"smallest_pair_bandwidth_bytes_per_s", smallest ? Detail(smallest->value()) : Detail()},
+      {"transport", passes_hosts(platform) ? "host" : "direct"},
+      {"smallest_boundary_bandwidth_bytes_per_s", of_boundaries ? Detail(of_boundaries->value()) : Detail()},
+      {"bisection_bytes_per_s", halves ? Detail(halves->bandwidth.value()) : Detail()},
+      {"devices", devices_list(platform)},
+      {"links", links_list(platform)},
+      {"routes", routes_list(platform, groups)}};
   return {text, std::move(record)};
 }
 

@@ -64,17 +64,31 @@ std::string breakdown_text(const MemoryBreakdown& breakdown) {
   return text;
 }
 
-/// The memory at its peak, by category, of the device that lacks most.
-std::string fullest_text(const Report& report, const Platform& platform) {
-  const DeviceReport* fullest = nullptr;
-  for (const DeviceReport& device : report.devices) {
-    const auto lacks = [](const DeviceReport& each) { return each.memory.peak - each.memory.capacity; };
-    if (lacks(device) > Bytes(0) && (fullest == nullptr || lacks(device) > lacks(*fullest))) fullest = &device;
+/// The memory at its peak, by category, of a place that lacks some.
+std::string held_text(const std::string& name, const MemoryPeak& memory) {
+  return "  at its peak " + name + " holds " + format_human_bytes(memory.peak) + " of " +
+         format_human_bytes(memory.capacity) + ":\n    " + breakdown_text(memory.breakdown) + "\n";
+}
+
+/// The one that lacks most; null if none lacks anything.
+template <class PlaceReport>
+const PlaceReport* fullest(const std::vector<PlaceReport>& places) {
+  const PlaceReport* fullest = nullptr;
+  for (const PlaceReport& place : places) {
+    const auto lacks = [](const PlaceReport& each) { return each.memory.peak - each.memory.capacity; };
+    if (lacks(place) > Bytes(0) && (fullest == nullptr || lacks(place) > lacks(*fullest))) fullest = &place;
   }
-  if (fullest == nullptr) return "";
-  return "  at its peak " + platform.devices[fullest->device].name + " holds " +
-         format_human_bytes(fullest->memory.peak) + " of " + format_human_bytes(fullest->memory.capacity) + ":\n    " +
-         breakdown_text(fullest->memory.breakdown) + "\n";
+  return fullest;
+}
+
+/// Of the device and of the host that lack most.
+std::string fullest_text(const Report& report, const Platform& platform) {
+  std::string text;
+  if (const auto* device = fullest(report.devices)) {
+    text += held_text(platform.devices[device->device].name, device->memory);
+  }
+  if (const auto* host = fullest(report.hosts)) text += held_text(platform.hosts[host->host].name, host->memory);
+  return text;
 }
 
 std::string caps_text(const Remedies& remedies) {
@@ -192,7 +206,8 @@ std::string overflow_text(const Report& report, const Platform& platform, const 
   if (report.overflows.empty()) return "";
   if (std::ranges::any_of(report.overflows, [&](const auto& each) { return !platform.is_device(each.place); })) {
     return lacking_text(report, platform) + fullest_text(report, platform) +
-           "  no change is tried where a host lacks memory; a plan that swaps less needs less there\n";
+           "  no change is tried where a host lacks memory. A host holds swapped stashes (stash), boundary tensors on\n"
+           "  their way (buffers) and old weight versions (weights): a plan that swaps less needs less\n";
   }
   return lacking_text(report, platform) + fullest_text(report, platform) + remedies_text(remedies);
 }

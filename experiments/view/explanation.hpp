@@ -38,8 +38,8 @@ struct Explanation {
 /// One line for each sequence of consecutive places that lack the same amount.
 [[nodiscard]] std::string lacking_text(const Report& report, const Platform& platform);
 
-/// The places that lack memory, the contents of the device that lacks most, and the changes that would make the plan
-/// fit; empty if memory sufficed.
+/// The places that lack memory, the contents of the device and of the host that lack most, and the changes that would
+/// make the plan fit; empty if memory sufficed.
 [[nodiscard]] std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies);
 
 /// As `simulate --json` shows them.

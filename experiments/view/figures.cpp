@@ -2,6 +2,7 @@
 
 #include "experiments/run/planning.hpp"
 #include "experiments/run/simulation.hpp"
+#include "experiments/view/basis_words.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/update_words.hpp"
 #include "sim/base/error.hpp"
@@ -40,6 +41,39 @@ Detail device_peaks(const SimulatedPlan& run) {
     peaks.emplace_back(run.platform.devices[device.device].name, device.memory.peak.value());
   }
   return peaks;
+}
+
+/// What the run never used of the memory of its devices.
+Bytes idle_memory(const Report& report) {
+  Bytes idle;
+  for (const DeviceReport& device : report.devices) idle += device.memory.idle();
+  return idle;
+}
+
+double idle_memory_ratio(const Report& report) {
+  Bytes capacity;
+  for (const DeviceReport& device : report.devices) capacity += device.memory.capacity;
+  if (capacity == Bytes(0)) return 0.0;
+  return static_cast<double>(idle_memory(report).value()) / static_cast<double>(capacity.value());
+}
+
+double largest_idle_memory_ratio(const Report& report) {
+  double largest = 0.0;
+  for (const DeviceReport& device : report.devices) largest = std::max(largest, device.memory.idle_share());
+  return largest;
+}
+
+/// By stage of the plan: the share on the fullest of its devices.
+Detail stage_idle_memory_ratios(const SimulatedPlan& run) {
+  Detail::Record ratios;
+  for (StageId stage : indices<StageId>(run.plan.stages.size())) {
+    double least = 1.0;
+    for (const DeviceReport& device : run.simulation.report.devices) {
+      if (std::ranges::count(device.stages, stage) > 0) least = std::min(least, device.memory.idle_share());
+    }
+    ratios.emplace_back(std::to_string(stage.value()), least);
+  }
+  return ratios;
 }
 
 /// The place that lacks the most memory; null if everything fits.
@@ -86,6 +120,18 @@ std::vector<FigureInfo> figures_of_time() {
       {Id::Period, "period_s", Kind::Time, [](OfRun run) -> Detail { return or_null(run.simulation.report.period); }},
       {Id::LeastPeriod, "least_period_s", Kind::Time,
        [](OfRun run) -> Detail { return or_null(run.simulation.load.least_period); }},
+      {Id::Bound, "bound_s", Kind::Time,
+       [](OfRun run) -> Detail {
+         const auto& bound = run.simulation.bound;
+         return bound ? Detail(bound->time.value()) : Detail();
+       }},
+      {Id::OverBound, "over_bound", Kind::Number,
+       [](OfRun run) -> Detail { return or_null(run.simulation.over_bound()); }},
+      {Id::BoundBy, "bound_by", Kind::Word,
+       [](OfRun run) -> Detail {
+         const auto& bound = run.simulation.bound;
+         return bound ? Detail(bound_cause_text(bound->cause, run.platform)) : Detail();
+       }},
       {Id::Converged, "converged", Kind::Flag,
        [](OfRun run) -> Detail {
          const Report& report = run.simulation.report;
@@ -105,9 +151,8 @@ std::vector<FigureInfo> figures_of_time() {
   };
 }
 
-/// The figures behind those of times and updates. To add one, add it here or there, to `FigureId` and to
-/// docs/reference/study-results.md.
-std::vector<FigureInfo> further_figures() {
+/// The figures of speed, memory and predictions, which follow.
+std::vector<FigureInfo> figures_of_quality() {
   return {
       {Id::Throughput, "throughput_samples_per_s", Kind::Rate,
        [](OfRun run) -> Detail { return run.simulation.report.throughput; }},
@@ -124,6 +169,12 @@ std::vector<FigureInfo> further_figures() {
       {Id::PeakMemory, "peak_memory_bytes", Kind::Size,
        [](OfRun run) -> Detail { return largest_peak(run.simulation.report.figures()); }},
       {Id::PeakMemoryDevice, "peak_memory_device", Kind::Word, fullest_device},
+      {Id::IdleMemory, "idle_memory_bytes", Kind::Size,
+       [](OfRun run) -> Detail { return idle_memory(run.simulation.report).value(); }},
+      {Id::IdleMemoryRatio, "idle_memory_ratio", Kind::Ratio,
+       [](OfRun run) -> Detail { return idle_memory_ratio(run.simulation.report); }},
+      {Id::LargestIdleMemoryRatio, "idle_memory_largest_ratio", Kind::Ratio,
+       [](OfRun run) -> Detail { return largest_idle_memory_ratio(run.simulation.report); }},
       {Id::PredictionError, "prediction_error", Kind::Number,
        [](OfRun run) -> Detail { return or_null(run.simulation.prediction_error(run.plan.predicted)); }},
       {Id::PredictedIterationTime, "predicted_iteration_time_s", Kind::Time,
@@ -140,6 +191,12 @@ std::vector<FigureInfo> further_figures() {
        [](OfRun run) -> Detail { return largest_peak(run.simulation.evaluated); }},
       {Id::Overflow, "overflow_bytes", Kind::Size, overflow},
       {Id::OverflowDevice, "overflow_device", Kind::Word, overflow_device},
+  };
+}
+
+/// The figures that tell what was planned and run, which come last.
+std::vector<FigureInfo> figures_of_plan() {
+  return {
       {Id::Stages, "stages", Kind::Count, [](OfRun run) -> Detail { return std::ssize(run.plan.stages); }},
       {Id::DevicesUsed, "devices_used", Kind::Count,
        [](OfRun run) -> Detail { return std::ssize(Replicas(run.plan).devices()); }},
@@ -158,15 +215,19 @@ std::vector<FigureInfo> further_figures() {
       {Id::LargestMicrobatchSize, "largest_microbatch_size", Kind::Count,
        [](const Planning& planning) -> Detail { return or_null(planning.largest_microbatch_size); }},
       {Id::DevicePeakMemory, "device_peak_memory_bytes", Kind::Record, device_peaks},
+      {Id::StageIdleMemoryRatio, "idle_memory_by_stage", Kind::Record, stage_idle_memory_ratios},
+      {Id::RestsOn, "rests_on", Kind::Record, [](OfRun run) -> Detail { return basis_record(run.simulation.basis); }},
       {Id::Details, "details", Kind::Record, details},
   };
 }
 
-/// All figures, in the order of `FigureId`.
+/// All figures, in the order of `FigureId`. To add one, add it above, to `FigureId` and to
+/// docs/reference/study-results.md.
 std::vector<FigureInfo> make_figures() {
   std::vector<FigureInfo> figures = figures_of_time();
-  const std::vector<FigureInfo> further = further_figures();
-  figures.insert(figures.end(), further.begin(), further.end());
+  for (const auto& further : {figures_of_quality(), figures_of_plan()}) {
+    figures.insert(figures.end(), further.begin(), further.end());
+  }
   return figures;
 }
 
@@ -205,6 +266,19 @@ Detail::Record figure_record(const Planning& planning, const std::optional<Simul
     if (value != Detail()) record.emplace_back(figure.name, std::move(value));
   }
   return record;
+}
+
+std::string bound_cause_text(const BoundCause& cause, const Platform& platform) {
+  const auto stage = [](StageId id) { return std::to_string(id.value()); };
+  switch (cause.kind) {
+    case BoundCause::Kind::Device: return "the work of " + platform.devices[cause.device].name;
+    case BoundCause::Kind::Link: return "the bytes over " + platform.links[cause.link].name;
+    case BoundCause::Kind::InFlight: return "how many microbatches are in flight at stage " + stage(cause.stage);
+    case BoundCause::Kind::Chain: return "operations that wait for each other";
+    case BoundCause::Kind::Channel: break;
+  }
+  if (cause.stage == cause.other) return "the swaps of stage " + stage(cause.stage);
+  return "the channel between stages " + stage(cause.stage) + " and " + stage(cause.other);
 }
 
 std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platform) {

@@ -14,6 +14,7 @@
 
 namespace stagecraft {
 
+struct BoundCause;
 struct Plan;
 struct Planning;
 struct Simulation;
@@ -24,6 +25,9 @@ enum class FigureId : std::size_t {
   Load,
   Period,
   LeastPeriod,
+  Bound,
+  OverBound,
+  BoundBy,
   Converged,
   Drift,
   RunLength,
@@ -38,6 +42,9 @@ enum class FigureId : std::size_t {
   ExposedCommunication,
   PeakMemory,
   PeakMemoryDevice,
+  IdleMemory,
+  IdleMemoryRatio,
+  LargestIdleMemoryRatio,
   PredictionError,
   PredictedIterationTime,
   PredictedPeriod,
@@ -58,6 +65,8 @@ enum class FigureId : std::size_t {
   SmallestMemory,
   LargestMicrobatchSize,
   DevicePeakMemory,
+  StageIdleMemoryRatio,
+  RestsOn,
   Details,
 };
 
@@ -105,6 +114,9 @@ struct FigureInfo {
 /// All figures that apply to a planner's answer and, if the answer is a plan, to its run. Figures that are null are
 /// left out.
 [[nodiscard]] Detail::Record figure_record(const Planning& planning, const std::optional<SimulatedPlan>& run);
+
+/// What decides a bound, in words: `the work of gpu3`, `the bytes over node0.nic.up`.
+[[nodiscard]] std::string bound_cause_text(const BoundCause& cause, const Platform& platform);
 
 /// `stage 2`, or the link's name.
 [[nodiscard]] std::string bottleneck_name(const Bottleneck& bottleneck, const Platform& platform);

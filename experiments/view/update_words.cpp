@@ -35,6 +35,11 @@ std::string updates_text(const std::vector<StageUpdates>& updates) {
 std::string drift_text(const Report& report) {
   constexpr double kNothing = 1e-6;
   if (!report.drift) return "the run is too short to compare two windows";
+  if (std::abs(*report.drift) <= kLargestDrift && report.is_below_bound()) {
+    return "a microbatch takes " + short_number(100.0 * (1.0 - *report.period / *report.bound)) +
+           " % less in the measured part than it can in the long run, " + format_human_seconds(*report.bound) +
+           ", so work piles up";
+  }
   if (std::abs(*report.drift) < kNothing) return "a microbatch takes as long in both halves of the measured part";
   return "a microbatch takes " + short_number(100.0 * std::abs(*report.drift)) + " % " +
          (*report.drift < 0.0 ? "less" : "more") + " in the second half of the measured part than in the first";

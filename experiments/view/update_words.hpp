@@ -19,7 +19,8 @@ struct Plan;
 /// A line with what the updates of a plan's stages sum up: `updates: 32 to 480 samples, staleness 1 to 2`.
 [[nodiscard]] std::string updates_text(const std::vector<StageUpdates>& updates);
 
-/// How well the two windows of an asynchronous run agree: `its second half takes 0.02 % longer than the first`.
+/// How well the two windows of an asynchronous run agree: `a microbatch takes 0.02 % less in the second half …`; and if
+/// they do on a period that cannot last, that it cannot.
 [[nodiscard]] std::string drift_text(const Report& report);
 
 /// A sentence above a table whose rows have those samples per update; empty if all are equal.

@@ -3,6 +3,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
@@ -115,7 +116,7 @@ PlanResult plan_dapple(const PlanRequest& request) {
     answer = search(problem, limits);
     work += answer.work;
     PlanResult other = scheduled(request, problem, answer, schedule);
-    if (is_better(request, other, best)) best = std::move(other);
+    if (is_better(request, problem, other, best)) best = std::move(other);
   }
   if (auto* none = std::get_if<Infeasible>(&best)) {
     none->sizes_to_try = std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostLatenciesToRepeat) / work);
@@ -140,7 +141,8 @@ const PlannerInfo dapple_planner{
                  kMostLatencies,
                  "limit of the latencies computed; on larger problems fewer cuts are tried",
                  {},
-                 1}},
+                 1},
+                pair_bandwidth_option(PairShare::OneWay)},
     .plan = dapple::plan_dapple,
 };
 

@@ -1,6 +1,7 @@
 #include "planners/dapple/memory_limit.hpp"
 
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -76,7 +77,14 @@ PlanResult largest_cap(const PlanRequest& request, const Planned& planned) {
   return (grows_with_cap(planned.plan.schedule) ? bisected : stepped)(request, planned, most);
 }
 
-Seconds evaluated_time(const PlanRequest& request, const Plan& plan) {
+/// The time on channels of the problem's bandwidths between stages.
+Seconds evaluated_time(const PlanRequest& request, const Problem& problem, const Plan& plan) {
+  if (problem.divides_links) {
+    LowerOptions options;
+    options.network = NetworkModel::Analytic;
+    options.channel_times = channel_times(request.graph, plan, problem.channels().pairs);
+    return evaluate_plan(request.graph, request.platform, plan, options).iterations.back();
+  }
   return evaluate_iteration(request.graph, request.platform, require_schedule(request.graph, request.platform, plan));
 }
 
@@ -97,11 +105,12 @@ bool is_unlimited(const PlanResult& result) {
   return planned != nullptr && !planned->plan.stages.front().in_flight;
 }
 
-bool is_better(const PlanRequest& request, const PlanResult& challenger, const PlanResult& best) {
+bool is_better(const PlanRequest& request, const Problem& problem, const PlanResult& challenger,
+               const PlanResult& best) {
   const auto* own = std::get_if<Planned>(&challenger);
   const auto* other = std::get_if<Planned>(&best);
   if (own != nullptr && other != nullptr) {
-    return evaluated_time(request, own->plan) < evaluated_time(request, other->plan);
+    return evaluated_time(request, problem, own->plan) < evaluated_time(request, problem, other->plan);
   }
   if (own == nullptr && other == nullptr) {
     return std::get<Infeasible>(challenger).smallest_memory < std::get<Infeasible>(best).smallest_memory;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planners/dapple/problem.hpp"
 #include "planners/planner.hpp"
 
 namespace stagecraft::dapple {
@@ -12,8 +13,10 @@ namespace stagecraft::dapple {
 /// Whether the answer is a plan without a cap.
 [[nodiscard]] bool is_unlimited(const PlanResult& result);
 
-/// Whether `challenger` is better than `best`: a plan that takes less time when it is evaluated; or a plan where the
+/// Whether `challenger` is better than `best`: a plan that takes less time when it is evaluated, with the
+/// problem's bandwidths between stages if cards are shared; or a plan where the
 /// other is infeasible; or if both are infeasible, the one that needs less memory.
-[[nodiscard]] bool is_better(const PlanRequest& request, const PlanResult& challenger, const PlanResult& best);
+[[nodiscard]] bool is_better(const PlanRequest& request, const Problem& problem, const PlanResult& challenger,
+                             const PlanResult& best);
 
 }  // namespace stagecraft::dapple

@@ -2,7 +2,6 @@
 
 #include "planners/shared/chain.hpp"
 #include "planners/shared/cost_model.hpp"
-#include "planners/shared/pair_bandwidths.hpp"
 #include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -38,7 +37,9 @@ void add_exchange(const PlanRequest& request, Problem& problem) {
   for (LayerId id : canonical_order(request.graph)) {
     parameters.push_back(parameters.back() + request.graph.layers[id].parameters);
   }
-  problem.exchange = BucketExchange(std::move(parameters), problem.backward, request.training.bucket());
+  for (const DividedTimes::Sums& sums : problem.divided.all_sums()) {
+    problem.exchanges.emplace_back(parameters, sums.backward, request.training.bucket());
+  }
 }
 
 void require_pairs(const Platform& platform) {
@@ -48,28 +49,38 @@ void require_pairs(const Platform& platform) {
                       .remedy = "plan for fewer devices"});
 }
 
-void add_bandwidths(const Platform& platform, Problem& problem) {
-  const PairBandwidths pairs = pair_bandwidths(platform);
-  const std::size_t devices = platform.devices.size();
-  std::vector<double>& all = problem.bandwidth;
-  all.reserve(devices * devices);
-  for (DeviceId a : indices(platform.devices)) {
-    for (DeviceId b : indices(platform.devices)) all.push_back(a == b ? kInfinity : pairs.between(a, b).value());
-  }
-  problem.least_bandwidth = *std::ranges::min_element(all);
-  problem.is_ordered = true;
+PairTable table_of(PairBandwidths pairs) {
+  PairTable table{std::move(pairs), kInfinity, true};
+  const std::size_t devices = table.pairs.size();
+  const auto between = [&](std::size_t a, std::size_t b) {
+    return table.pairs.between(DeviceId(a), DeviceId(b)).value();
+  };
+  for (std::size_t a = 0; a < devices; ++a) table.pairs.set(DeviceId(a), DeviceId(a), BytesPerSecond(kInfinity));
   for (std::size_t a = 0; a < devices; ++a) {
     for (std::size_t b = a + 1; b < devices; ++b) {
-      const double shorter = std::min(all[a * devices + b - 1], all[(a + 1) * devices + b]);
-      if (all[a * devices + b] > shorter) problem.is_ordered = false;
+      table.least_bandwidth = std::min(table.least_bandwidth, between(a, b));
+      if (between(a, b) > std::min(between(a, b - 1), between(a + 1, b))) table.is_ordered = false;
     }
   }
+  return table;
+}
+
+/// A channel is a block of the list whose forward and backward take turns, so it carries one direction at a time.
+void add_bandwidths(const PlanRequest& request, Problem& problem) {
+  PairBandwidths rings = pair_bandwidths(request.platform, PairUse::Collective);
+  const PairShare share = pair_share(request.options, false);
+  problem.divides_links = share != PairShare::Nominal;
+  if (problem.divides_links || request.platform.spec.transport != Transport::Direct) {
+    problem.between_stages = table_of(channel_bandwidths(request.platform, rings, share));
+  }
+  problem.rings = table_of(std::move(rings));
 }
 
 }  // namespace
 
-double Problem::slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to, double& steps) const {
-  const auto between = [this](DeviceId a, DeviceId b) { return bandwidth[a.value() * devices() + b.value()]; };
+double PairTable::slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
+                               double& steps) const {
+  const auto between = [this](DeviceId a, DeviceId b) { return pairs.between(a, b).value(); };
   // A pair that encloses another one has no more bandwidth, and every pair is enclosed by one of these two.
   if (is_ordered) return std::min(between(from.front(), to.back()), between(from.back(), to.front()));
   double slowest = kInfinity;
@@ -90,22 +101,24 @@ DeviceSet Problem::device_set(std::vector<DeviceId> chosen, double& steps) const
   }
   const auto count = static_cast<double>(chosen.size());
   steps += count;
-  set.share = factor / count;
-  set.ring = 2.0 * (count - 1.0) / count / slowest_pair(chosen, chosen, steps);
+  set.factor = factor;
+  set.ring = 2.0 * (count - 1.0) / count / rings.slowest_pair(chosen, chosen, steps);
   set.devices = std::move(chosen);
   return set;
 }
 
 double Problem::speed(const DeviceSet& from, const DeviceSet& to, double& steps) const {
-  return slowest_pair(from.devices, to.devices, steps) * static_cast<double>(from.devices.size() * to.devices.size());
+  const auto flows = static_cast<double>(from.devices.size() * to.devices.size());
+  return channels().slowest_pair(from.devices, to.devices, steps) * flows;
 }
 
 Problem problem_of(const PlanRequest& request) {
   require_pairs(request.platform);
   Problem problem;
   add_layers(request.graph, problem);
+  problem.divided = DividedTimes(request.graph, request.platform.devices.size());
   add_exchange(request, problem);
-  add_bandwidths(request.platform, problem);
+  add_bandwidths(request, problem);
   for (DeviceId a : indices(request.platform.devices)) {
     problem.factors.push_back(slowest_factor(request.graph, request.platform, {a}));
     const Seconds update = update_time(request.platform.kind(a), request.training, kGigabyte);

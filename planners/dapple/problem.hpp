@@ -4,10 +4,11 @@
 #include "planners/dapple/placement.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/bucket_exchange.hpp"
+#include "planners/shared/divided_times.hpp"
+#include "planners/shared/pair_bandwidths.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace stagecraft::dapple {
@@ -15,9 +16,21 @@ namespace stagecraft::dapple {
 /// The devices of a stage, with the figures on which its times depend.
 struct DeviceSet {
   std::vector<DeviceId> devices;  ///< ascending
-  double share = 1.0;             ///< the slowest device's time factor divided by the number of devices
+  double factor = 1.0;            ///< the slowest device's
   double ring = 0.0;              ///< seconds of all-reduce per byte of parameters
   double update = 0.0;            ///< seconds of the optimizer's step per byte of parameters
+};
+
+/// The bandwidth of every two devices, in bytes per second.
+struct PairTable {
+  PairBandwidths pairs{0};       ///< of a device with itself: infinite
+  double least_bandwidth = 0.0;  ///< of all pairs
+  bool is_ordered = false;       ///< no pair has more bandwidth than a pair that lies inside it, in platform order
+
+  /// The least bandwidth between a device of one list and another device of the other list, both ascending. Adds the
+  /// work to `steps`. **Cost** O(1) if bandwidths are ordered, otherwise up to the product of the sizes.
+  [[nodiscard]] double slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
+                                    double& steps) const;
 };
 
 /// Everything on which the latency of a plan depends. Layers are positions in the canonical order.
@@ -27,38 +40,43 @@ struct Problem {
   std::vector<double> backward;
   std::vector<double> parameters;
 
-  std::vector<double> crossing;   ///< bytes over the cut before each position, one way. **Shape** layers + 1
-  std::vector<double> factors;    ///< by device: time factor relative to the profile
-  std::vector<double> update;     ///< by device: seconds of the optimizer's step for each byte of parameters
-  std::vector<double> bandwidth;  ///< of a pair, bytes per second: [a * devices + b]
-  double least_bandwidth = 0.0;   ///< of all pairs
-  bool is_ordered = false;        ///< no pair has more bandwidth than a pair that lies inside it, in platform order
+  std::vector<double> crossing;             ///< bytes over the cut before each position, one way. **Shape** layers + 1
+  std::vector<double> factors;              ///< by device: time factor relative to the profile
+  std::vector<double> update;               ///< by device: seconds of the optimizer's step for each byte of parameters
+  PairTable rings;                          ///< for all-reduces within a stage
+  std::optional<PairTable> between_stages;  ///< none: as for rings
+  bool divides_links = false;               ///< whether channels get only a part of links that nodes share
   std::vector<Node> nodes;
-  std::optional<BucketExchange> exchange;  ///< of gradients in buckets; none: they are exchanged after the backward
+  DividedTimes divided;  ///< among the devices of a stage
+  /// Of gradients in buckets, for each of the sums in `divided`; none: they are exchanged after the backward.
+  std::vector<BucketExchange> exchanges;
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
 
   [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
 
-  /// The least bandwidth between a device of one list and another device of the other list, both ascending. Adds the
-  /// work to `steps`. **Cost** O(1) if bandwidths are ordered, otherwise up to the product of the sizes.
-  [[nodiscard]] double slowest_pair(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
-                                    double& steps) const;
-  /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `slowest_pair`, added to `steps`.
+  /// The bandwidths between stages.
+  [[nodiscard]] const PairTable& channels() const { return between_stages ? *between_stages : rings; }
+  /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `PairTable::slowest_pair`, added to
+  /// `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
-  /// A stage with the layers [begin, end) that divides each microbatch evenly among its devices.
+  /// A stage with the layers [begin, end) that divides each microbatch among its devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
     const double bytes = parameters[end] - parameters[begin];
-    Block block{(forward[end] - forward[begin]) * on.share, (backward[end] - backward[begin]) * on.share,
+    const std::size_t count = on.devices.size();
+    const DividedTimes::Sums& sums = divided.of(count);
+    const double share = on.factor / divided.divisor(count);
+    Block block{(sums.forward[end] - sums.forward[begin]) * share, (sums.backward[end] - sums.backward[begin]) * share,
                 bytes * (on.ring + on.update)};
-    if (!exchange) return block;
+    if (exchanges.empty()) return block;
     const auto seconds = [&](Bytes before, Bytes all) { return static_cast<double>((all - before).value()) * on.ring; };
-    block.synchronise = exchange->last_backward(begin, end, on.share, seconds) - block.backward + bytes * on.update;
+    const BucketExchange& exchange = exchanges[divided.sums_index(count)];
+    block.synchronise = exchange.last_backward(begin, end, share, seconds) - block.backward + bytes * on.update;
     return block;
   }
   /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.
-  /// **Cost** as `slowest_pair`, added to `steps`.
+  /// **Cost** as `PairTable::slowest_pair`, added to `steps`.
   [[nodiscard]] double speed(const DeviceSet& from, const DeviceSet& to, double& steps) const;
   [[nodiscard]] Block channel(std::size_t cut, double speed) const {
     return {crossing[cut] / speed, crossing[cut] / speed, 0.0};
@@ -66,7 +84,8 @@ struct Problem {
 };
 
 /// **Throws** InputError if devices are not connected, a speed is not known or there are more than 8,192 devices.
-/// **Cost** O(devices² · links on a route), 16 bytes of memory for each ordered pair.
+/// **Cost** O(devices² · links on a route), 8 bytes of memory for each ordered pair, 16 with `pair_bandwidth=shared` or
+/// `transport: host`.
 [[nodiscard]] Problem problem_of(const PlanRequest& request);
 
 struct PlacedStage {

@@ -112,9 +112,8 @@ class Search {
   /// perfectly.
   [[nodiscard]] bool is_out_of_reach(std::size_t begin, std::size_t left) const {
     const std::size_t end = problem_.layers();
-    const double work =
-        problem_.forward[end] - problem_.forward[begin] + problem_.backward[end] - problem_.backward[begin];
-    return microbatches() * work * fastest_ / static_cast<double>(left) >= best_;
+    const std::vector<double>& work = problem_.divided.least_work();
+    return microbatches() * (work[end] - work[begin]) * fastest_ / static_cast<double>(left) >= best_;
   }
 
   /// The moves that the policies allow from a set of used devices, by increasing number of devices, each set of devices

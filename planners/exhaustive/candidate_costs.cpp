@@ -7,16 +7,15 @@
 
 namespace stagecraft::exhaustive {
 
-LeastCosts::LeastCosts(const PlanRequest& request) : microbatches_(request.microbatches) {
+LeastCosts::LeastCosts(const PlanRequest& request)
+    : times_(request.graph, request.platform.devices.size()),
+      stash_(request.graph, canonical_order(request.graph)),
+      microbatches_(request.microbatches),
+      samples_(request.graph.microbatch_size) {
   copies_ = 1 + request.training.gradient_copies + request.training.optimizer_copies;
-  seconds_.push_back(0.0);
   parameters_.emplace_back();
-  stash_.emplace_back();
   for (LayerId id : canonical_order(request.graph)) {
-    const Layer& layer = request.graph.layers[id];
-    seconds_.push_back(seconds_.back() + (layer.forward + layer.backward).value());
-    parameters_.push_back(parameters_.back() + layer.parameters);
-    stash_.push_back(stash_.back() + layer.stash);
+    parameters_.push_back(parameters_.back() + request.graph.layers[id].parameters);
   }
   for (DeviceId device : indices(request.platform.devices)) {
     factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
@@ -26,21 +25,29 @@ LeastCosts::LeastCosts(const PlanRequest& request) : microbatches_(request.micro
 }
 
 double LeastCosts::time(const Piece& piece, std::size_t first_device) const {
-  const double seconds = seconds_[piece.end] - seconds_[piece.begin];
+  const std::size_t parts = piece.split ? piece.replicas : 1;
+  const std::vector<double>& sums = times_.of(parts).total;
+  const auto replicas = static_cast<std::int64_t>(piece.replicas);
+  double seconds = (sums[piece.end] - sums[piece.begin]) / times_.divisor(parts);
+  const std::int64_t smallest = samples_ / replicas;
+  if (piece.split && samples_ % replicas != 0) {  // of the smallest share, as any device may have it
+    seconds *= static_cast<double>(smallest) / static_cast<double>(smallest + 1);
+  }
   double busiest = 0.0;
   for (std::size_t replica = 0; replica < piece.replicas; ++replica) {
-    const auto replicas = static_cast<std::int64_t>(piece.replicas);
     const std::int64_t own = turns_taken(static_cast<std::int64_t>(replica), replicas, microbatches_);
-    const double rounds =
-        piece.split ? static_cast<double>(microbatches_) / static_cast<double>(replicas) : static_cast<double>(own);
+    const auto rounds = static_cast<double>(piece.split ? microbatches_ : own);
     busiest = std::max(busiest, rounds * seconds * factors_[first_device + replica]);
   }
   return busiest;
 }
 
 Bytes LeastCosts::memory_needed(const Piece& piece, std::size_t first_device) const {
-  const Bytes stash = stash_[piece.end] - stash_[piece.begin];
-  const Bytes own = piece.split ? Bytes(stash.value() / static_cast<std::int64_t>(piece.replicas)) : stash;
+  const Bytes stash = stash_(piece.begin, piece.end);
+  const auto replicas = static_cast<std::int64_t>(piece.replicas);
+  const std::int64_t smallest = samples_ / replicas;  // the smallest share
+  const double part = static_cast<double>(smallest) / static_cast<double>(samples_);
+  const Bytes own = piece.split ? Bytes(static_cast<std::int64_t>(static_cast<double>(stash.value()) * part)) : stash;
   const Bytes held = (parameters_[piece.end] - parameters_[piece.begin]) * copies_ + own;
   Bytes needed{0};
   for (std::size_t device = first_device; device < first_device + piece.replicas; ++device) {

@@ -2,8 +2,10 @@
 
 #include "planners/exhaustive/space.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/divided_times.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/stash.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -22,14 +24,15 @@ class LeastCosts {
   [[nodiscard]] Bytes memory_needed(const Piece& piece, std::size_t first_device) const;
 
  private:
-  std::vector<double> seconds_;  ///< sums over the layers before each position
+  DividedTimes times_;
   std::vector<Bytes> parameters_;
-  std::vector<Bytes> stash_;
+  StashSums stash_;
   std::vector<double> factors_;  ///< by device
   std::vector<Bytes> memory_;    ///< by device
   std::vector<Bytes> reserved_;
   std::int64_t copies_ = 1;  ///< of the parameters
   std::int64_t microbatches_ = 1;
+  std::int64_t samples_ = 1;  ///< of a microbatch
 };
 
 }  // namespace stagecraft::exhaustive

@@ -32,8 +32,9 @@ StageCosts costs_of(const PlanRequest& request, const Stage& stage, double facto
 }  // namespace
 
 std::optional<PipedreamForms> pipedream_forms(const PlanRequest& request, const std::vector<Stage>& stages) {
-  const std::optional<BytesPerSecond> bandwidth = smallest_pair_bandwidth(request.platform);
-  if (!bandwidth) return std::nullopt;
+  const std::optional<BytesPerSecond> bandwidth = smallest_pair_bandwidth(request.platform, PairUse::Collective);
+  const std::optional<BytesPerSecond> of_boundaries = smallest_pair_bandwidth(request.platform);
+  if (!bandwidth || !of_boundaries) return std::nullopt;
   const double factor = slowest_factor(request.graph, request.platform, all_devices(request.platform));
   PipedreamForms forms;
   for (const Stage& stage : stages) {
@@ -42,7 +43,7 @@ std::optional<PipedreamForms> pipedream_forms(const PlanRequest& request, const 
     forms.program = std::max(forms.program, (costs.compute + costs.synchronisation) / costs.replicas);
   }
   for (const Boundary& boundary : boundaries(request.graph, plan_of(request, stages))) {
-    const Seconds whole = boundary.bytes * 2 / *bandwidth;
+    const Seconds whole = boundary.bytes * 2 / *of_boundaries;
     const auto receivers = static_cast<double>(stages[boundary.to.value()].replicas.size());
     const auto senders = static_cast<double>(stages[boundary.from.value()].replicas.size());
     forms.paper = std::max(forms.paper, whole);

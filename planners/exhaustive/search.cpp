@@ -8,6 +8,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -37,7 +38,9 @@ class Search {
         order_(canonical_order(request.graph)),
         plan_(plan_of(request, {})),
         synchronous_(!is_asynchronous(request.schedule)),
-        connected_(space_.devices == 1 || smallest_pair_bandwidth(request.platform).has_value()) {
+        connected_(space_.devices == 1 ||
+                   (smallest_pair_bandwidth(request.platform).has_value() &&
+                    smallest_pair_bandwidth(request.platform, PairUse::Collective).has_value())) {
     found_.candidates = count_.total();
     require_affordable({.what = "the search of " + std::to_string(space_.layers) + " layers on " +
                                 std::to_string(space_.devices) + " devices",

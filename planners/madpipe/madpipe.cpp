@@ -1,4 +1,3 @@
-#include "planners/madpipe/pipedream_cut.hpp"
 #include "planners/madpipe/settings.hpp"
 #include "planners/madpipe/special_plan.hpp"
 #include "planners/planner.hpp"
@@ -6,6 +5,7 @@
 #include "planners/shared/contiguous_plan.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
+#include "planners/shared/pipedream_cut.hpp"
 #include "planners/shared/star_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -108,6 +108,12 @@ std::optional<MemorySearch> search_of(const PlanRequest& request, const Settings
   return MemorySearch{std::max(Bytes(1), smallest_capacity(request.platform))};
 }
 
+/// Contiguous stages that fit are a plan, whether or not a device with several stages makes a faster one.
+bool surely_plans(const PlanRequest& request) {
+  return settings_of(request.options).fallback && request.schedule.name == madpipe_planner.default_schedule &&
+         fits_contiguously(request);
+}
+
 PlanResult plan_madpipe(const PlanRequest& request) {
   if (request.schedule.name != madpipe_planner.default_schedule) {
     throw InputError("planner 'madpipe' plans for the schedule '1f1b-star', not for " + quote(request.schedule.name),
@@ -132,6 +138,7 @@ const PlannerInfo madpipe_planner{
     .default_schedule = "1f1b-star",
     .options = madpipe::option_table(),
     .plan = madpipe::plan_madpipe,
+    .surely_plans = madpipe::surely_plans,
 };
 
 }  // namespace stagecraft

@@ -39,6 +39,7 @@ bool passes_on_only(const Crossings& crossings) {
 
 StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     : parts_(chain.size() + 1),
+      stash_(chain.stashes()),
       each_buffer_(chain.buffers(Bytes(1)).value()),
       normal_devices_(chain.device_count() - 1),
       capacity_(chain.capacity().value()),
@@ -58,7 +59,6 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     if (i == chain.size()) break;
     part.load = chain.load(i, i + 1);
     part.copies = chain.copies(i, i + 1).value();
-    part.stash = chain.stash(i, i + 1).value();
     part.workspace = chain.workspace(i, i + 1).value();
     least_bottleneck_ = std::max(least_bottleneck_, part.load);
   }
@@ -79,7 +79,7 @@ void StageCosts::prepend(StageInHand& stage) const {
   stage.load += part.load;
   stage.cut = part.cut;
   stage.kept += part.copies;
-  stage.stash += part.stash;
+  stage.stash = stash_(stage.begin, stage.end).value();
   stage.workspace = std::max(stage.workspace, part.workspace);
   if (graph_) {
     exchange(stage);

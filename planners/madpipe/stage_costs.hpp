@@ -4,6 +4,7 @@
 #include "planners/shared/chain.hpp"
 #include "planners/shared/crossings.hpp"
 #include "sim/base/ticks.hpp"
+#include "sim/model/stash.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +68,6 @@ class StageCosts {
     Ticks load = 0;
     Ticks cut = 0;
     std::int64_t copies = 0;
-    std::int64_t stash = 0;
     std::int64_t workspace = 0;
     std::int64_t buffers = 0;  // of the tensor that crosses the cut before the layer; only of a chain
   };
@@ -75,7 +75,8 @@ class StageCosts {
   /// Counts the tensors that pass from and to the layer that was prepended last.
   void exchange(StageInHand& stage) const;
 
-  std::vector<Part> parts_;                 // one more than layers
+  std::vector<Part> parts_;  // one more than layers
+  StashSums stash_;
   std::shared_ptr<const Crossings> graph_;  // null for a chain
   std::int64_t each_buffer_;                // bytes of buffers for a byte exchanged
   std::uint32_t normal_devices_;

@@ -3,6 +3,8 @@
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 namespace stagecraft::pipedream {
 namespace {
@@ -40,11 +42,28 @@ void fill_closure(BitGraph& bits) {
   }
 }
 
+/// What each layer keeps, where a tensor that several layers keep is its producer's, as the original program counts
+/// activations; an input of the network is the first layer's that keeps it.
+IndexVector<LayerId, Bytes> stashes_by_producer(const LayerGraph& graph, const std::vector<LayerId>& order) {
+  IndexVector<LayerId, Bytes> stashes(graph.layers.size());
+  std::vector<char> is_counted(graph.tensors.size());
+  for (const LayerId id : order) {
+    stashes[id] += graph.layers[id].stash;
+    for (const std::uint32_t kept : graph.layers[id].keeps) {
+      const SharedTensor& tensor = graph.tensors[kept];
+      stashes[id] -= tensor.bytes;
+      if (std::exchange(is_counted[kept], 1) == 0) stashes[tensor.from.is_none() ? id : tensor.from] += tensor.bytes;
+    }
+  }
+  return stashes;
+}
+
 void fill_costs(const LayerGraph& graph, BitGraph& bits) {
+  const IndexVector<LayerId, Bytes> stashes = stashes_by_producer(graph, bits.order);
   for (LayerId id : bits.order) {
     const Layer& layer = graph.layers[id];
     bits.compute.push_back((layer.forward + layer.backward).value());
-    bits.stash.push_back(static_cast<double>(layer.stash.value()));
+    bits.stash.push_back(static_cast<double>(stashes[id].value()));
     bits.parameters.push_back(static_cast<double>(layer.parameters.value()));
     bits.output.push_back(static_cast<double>(layer.output.value()));
   }

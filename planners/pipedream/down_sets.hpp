@@ -25,7 +25,7 @@ struct DownSets {
   std::vector<LayerId> order;          ///< canonical
   std::vector<std::uint64_t> members;  ///< word w of state s: members[w * stride + s]
   std::vector<double> compute;         ///< C: forward + backward of all layers in the set
-  std::vector<double> stash;           ///< Act
+  std::vector<double> stash;           ///< Act, in which a tensor counts once, at its producer
   std::vector<double> parameters;      ///< Par
   std::vector<double> traffic;         ///< O: bytes at the boundary after the set
 

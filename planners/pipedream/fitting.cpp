@@ -54,6 +54,9 @@ class LedgerSearch {
   /// The best pipeline of the problem's shape that fits, if its period is below that of all before.
   void run(Fitting& fitting) {
     for (const Consumers consumers : {Consumers::One, Consumers::Every}) {
+      const bool is_new = !tests_.contains(consumers);
+      if (is_new) fitting.work += kLedgerStepTime * ledger_test_work(problem_->request, states_->count);
+      fitting.work += kTransitionTime * transitions(states_->count, problem_->settings);
       problem_->settings.memory = &test(consumers);
       const Answer answer = optimize(*states_, problem_->settings);
       if (answer.period >= least_) return;

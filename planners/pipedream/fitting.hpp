@@ -12,6 +12,7 @@ namespace stagecraft::pipedream {
 struct Fitting {
   std::optional<Planned> plan;  ///< the pipeline of the least period by the recurrence, of those found that pass
   double work_on_fewer = 0.0;   ///< transitions that pipelines on fewer devices have taken
+  double work = 0.0;            ///< of all searches and their memory tests, in nanoseconds
   bool is_complete = true;      ///< whether `max_work` was enough for all of them
 };
 

@@ -86,7 +86,7 @@ void fill_row(const LevelCosts& costs, std::size_t j, std::size_t q, std::size_t
   const double sync = 4.0 * (replicas - 1.0) / (costs.bandwidth * replicas) / costs.settings->rounds_per_update;
   const double share = 1.0 / replicas;
   const double links = costs.settings->boundary == BoundaryCost::Whole ? 1.0 : replicas;
-  const double transfer = costs.settings->communication ? 2.0 / (costs.bandwidth * links) : 0.0;
+  const double transfer = costs.settings->communication ? 2.0 / (costs.boundary_bandwidth * links) : 0.0;
   const double output = j + 1 == states.count ? 0.0 : states.traffic[j];
   const double parameters = states.parameters[j];
   for (std::size_t k = 0; k < j; ++k) {

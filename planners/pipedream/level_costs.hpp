@@ -28,6 +28,7 @@ struct LevelCosts {
   const Settings* settings = nullptr;
   std::size_t members = 1;  // M
   double bandwidth = kInfinity;
+  double boundary_bandwidth = kInfinity;
   double below_members = 1.0;        // w
   std::vector<const Times*> below;   // T for each (q, d), or one table for all; empty at the innermost level
   std::vector<Copies> copies;        // for each (q, d); empty if memory is not tested

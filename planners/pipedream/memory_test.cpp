@@ -1,6 +1,7 @@
 #include "planners/pipedream/memory_test.hpp"
 
 #include "planners/shared/cost_model.hpp"
+#include "sim/model/stash.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/periodic.hpp"
@@ -69,6 +70,7 @@ StageProgram stage_work(const LayerGraph& graph, const DownSets& states, std::si
     work.parameters += layer.parameters;
     work.workspace = std::max(work.workspace, layer.workspace);
   }
+  if (!graph.tensors.empty()) work.kept = stash_of(graph, stage.layers);
   return work;
 }
 
@@ -133,8 +135,9 @@ MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states
       const StageProgram work = stage_work(request.graph, states, k - 1, end, choices);
       const Bytes boundary = crossing_bytes(states, edges, k - 1, end, consumers);
       const StaticMemory held = static_memory(request.training, work, 0, boundary, {});
-      test.fixed.push_back(static_cast<double>(peak_memory(held, work, 0, {}).value()));
-      if (choices.recompute) test.stash.push_back(static_cast<double>(work.stash().value()));
+      test.fixed.push_back(static_cast<double>(peak_memory(held, work, 0).value()));
+      if (choices.recompute || !request.graph.tensors.empty())
+        test.stash.push_back(static_cast<double>(work.stash().value()));
     }
   }
   return test;

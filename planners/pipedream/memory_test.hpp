@@ -37,5 +37,6 @@ enum class Consumers {
                                             const MemoryChoices& choices, Consumers consumers);
 /// The number of steps that `ledger_memory_test` takes.
 [[nodiscard]] double ledger_test_work(const PlanRequest& request, std::size_t state_count);
+inline constexpr double kLedgerStepTime = 4.0;  ///< nanoseconds, about
 
 }  // namespace stagecraft::pipedream

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace stagecraft {
 
@@ -72,12 +73,14 @@ PlanResult plan_by(const Problem& problem, const DownSets& states) {
 /// Plans within the memory ledger. First tries the best pipeline without a memory test; if it passes the ledger it is
 /// the answer, because a test only removes choices. Otherwise tests each stage during the search.
 PlanResult plan_within_ledger(Problem& problem, DownSets& states) {
+  problem.work += kTransitionTime * transitions(states.count, problem.settings);
   const Answer free = optimize(states, problem.settings);
   if (free.segments.empty()) return nothing_found(problem, states);
   PlanResult first = judged(problem.request, planned(problem, states, free));
   if (std::holds_alternative<Planned>(first)) return first;
   const bool is_long = takes_long(states, problem.settings);
   Fitting fitting = plan_that_fits(problem, states);
+  problem.work += fitting.work;
   if (fitting.plan) return std::move(*fitting.plan);
   Infeasible none = std::get<Infeasible>(first);
   const std::string what =
@@ -98,6 +101,7 @@ PlanResult plan_within_ledger(Problem& problem, DownSets& states) {
 PlanResult plan_with_test(Problem& problem, DownSets& states) {
   const std::string& memory = problem.request.options.word("memory_test");
   if (memory == "ledger") return plan_within_ledger(problem, states);
+  problem.work += kTransitionTime * transitions(states.count, problem.settings);
   const MemoryTest original = original_memory_test(smallest_capacity(problem.request.platform));
   if (memory == "original") problem.settings.memory = &original;
   PlanResult result = plan_by(problem, states);
@@ -180,6 +184,7 @@ std::vector<Level> flattened(const std::vector<Level>& levels) {
   for (const Level& level : std::span(levels).subspan(1)) {
     all.count *= level.count;
     all.bandwidth = std::min(all.bandwidth, level.bandwidth);
+    if (level.boundary) all.boundary = std::min(all.boundary_bandwidth(), *level.boundary);
   }
   return {all};
 }
@@ -214,7 +219,9 @@ PlanResult plan_pipedream(const PlanRequest& request) {
   }
   problem.settings.solves = static_cast<double>(rounds_to_try(request).size());
   DownSets states = choose_states(request, problem.graph, problem.settings);
-  return plan_updates(problem, states);
+  PlanResult result = plan_updates(problem, states);
+  std::visit([&](auto& answer) { answer.work = problem.work; }, result);
+  return result;
 }
 
 }  // namespace

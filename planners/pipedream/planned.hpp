@@ -16,6 +16,7 @@ struct Problem {
   MemoryChoices choices;
   Settings settings;
   std::vector<Level> levels;  ///< of the platform; those of `settings` have as many members or fewer
+  double work = 0.0;          ///< so far, as `Planned::work`
 };
 
 /// The plan of an answer to the problem, with the first devices of each member, and with its details.

@@ -121,6 +121,7 @@ class Hierarchy {
     costs.settings = settings_;
     costs.members = levels_[level].count;
     costs.bandwidth = levels_[level].bandwidth.value();
+    costs.boundary_bandwidth = levels_[level].boundary_bandwidth().value();
     costs.below_members = level == 0 ? 1.0 : levels_[level - 1].count;
     const bool tests = test != nullptr && (!whole || level == 0);
     costs.many_below = whole && level > 0;
@@ -223,7 +224,9 @@ Answer Hierarchy::solve(std::size_t level, const Context& context, std::size_t s
 
 double level_period(const DownSets& states, const Settings& settings, std::size_t level,
                     const std::vector<Segment>& segments) {
-  const double bandwidth = settings.levels.empty() ? kInfinity : settings.levels[level].bandwidth.value();
+  const bool is_one_device = settings.levels.empty();
+  const double bandwidth = is_one_device ? kInfinity : settings.levels[level].bandwidth.value();
+  const double boundary_bandwidth = is_one_device ? kInfinity : settings.levels[level].boundary_bandwidth().value();
   const double below_members = level == 0 ? 1.0 : settings.levels[level - 1].count;
   const auto difference = [](const std::vector<double>& sums, const Segment& segment) {
     return sums[segment.to] - (segment.from == kNothing ? 0.0 : sums[segment.from]);
@@ -240,7 +243,7 @@ double level_period(const DownSets& states, const Settings& settings, std::size_
     if (!settings.communication || is_first) continue;
     const double output = segment.to + 1 == states.count ? 0.0 : states.traffic[segment.to];
     const double links = settings.boundary == BoundaryCost::Whole ? 1.0 : q;
-    largest = std::max(largest, 2.0 * std::max(states.traffic[segment.from], output) / (bandwidth * links));
+    largest = std::max(largest, 2.0 * std::max(states.traffic[segment.from], output) / (boundary_bandwidth * links));
   }
   return largest;
 }

@@ -28,7 +28,7 @@ struct MemoryTest {
   std::function<Copies(std::int64_t replicas, std::int64_t downstream)> copies;
   /// The part that does not depend on copies. **Shape** entry J * (J + 1) / 2 + K + 1, K from -1 ("nothing"); empty: 0.
   std::vector<double> fixed;
-  /// What a microbatch keeps. **Shape** as `fixed`; empty: Act, the sum over the layers.
+  /// What a microbatch keeps. **Shape** as `fixed`; empty: the difference of Act of both states.
   std::vector<double> stash;
   /// Whether devices are counted over the whole pipeline, through all levels. Otherwise they are counted within one
   /// level, and each level is tested with its own segments, as in the original program.
@@ -82,7 +82,8 @@ struct Answer {
 /// The state is (K, J, r) at each level: A(K..J, r) is the least possible largest time of a stage or boundary if the
 /// layers of the segment (K, J] run as a pipeline on r members of the level. T_1(K..J) = C_J - C_K is the time of the
 /// segment on one device, and T_{L+1}(K..J) = A_L(K..J, M_L) its time on all members of a level, which form one member
-/// of the next level. At a level of M members and bandwidth B, whose members have w members of the level below,
+/// of the next level. At a level of M members and bandwidth B (beside O that of boundary tensors), whose members have w
+/// members of the level below,
 ///   A(K..J, r) = min of [T(K..J) + (4 (r-1) Par / (B r)) / w] / r        one stage on r members
 ///                and over K ⊂ k ⊂ J, q < r of the largest of A(K..k, r - q),
 ///                    [T(k..J) + 4 (q-1) Par / (B q)] / q, 2 O_k / (B q) and, unless J ends the model, 2 O_J / (B q).
@@ -101,6 +102,7 @@ struct Answer {
 /// An upper bound of the number of triples (segment, k, q) that `optimize` examines in all solves; it counts every
 /// smaller set as a subset.
 [[nodiscard]] double transitions(std::size_t state_count, const Settings& settings);
+inline constexpr double kTransitionTime = 0.2;  ///< nanoseconds, about
 
 /// The value that the recurrence gives to the segments of a level: the largest time of a stage or boundary.
 [[nodiscard]] double period_of(const DownSets& states, const Settings& settings, const std::vector<Segment>& segments);

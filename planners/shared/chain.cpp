@@ -3,6 +3,7 @@
 #include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
@@ -68,7 +69,7 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       forward_(order_.size() + 1),
       backward_(order_.size() + 1),
       copies_(order_.size() + 1),
-      stash_(order_.size() + 1),
+      stash_(request.graph, order_),
       transfer_(order_.size() + 1),
       crossings_(request.graph, order_),
       boundary_buffers_(device_count_ > 1 ? request.training.boundary_buffers : 0) {
@@ -85,7 +86,6 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
     const Seconds update = update_time(updater, request.training, layer.parameters);
     backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor) + ticks_up(update);
     copies_[i + 1] = copies_[i] + layer.parameters * copies;
-    stash_[i + 1] = stash_[i] + layer.stash;
     workspace.push_back(layer.workspace);
   }
   workspace_ = range_maxima(std::move(workspace));

@@ -5,6 +5,7 @@
 #include "planners/shared/limits.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/ticks.hpp"
+#include "sim/model/stash.hpp"
 #include "sim/schedule/periodic.hpp"
 
 #include <cstddef>
@@ -42,7 +43,8 @@ class Chain {
   [[nodiscard]] Ticks load(std::size_t begin, std::size_t end) const {
     return forward(begin, end) + backward(begin, end);
   }
-  [[nodiscard]] Bytes stash(std::size_t begin, std::size_t end) const { return stash_[end] - stash_[begin]; }
+  [[nodiscard]] Bytes stash(std::size_t begin, std::size_t end) const { return stash_(begin, end); }
+  [[nodiscard]] const StashSums& stashes() const { return stash_; }
   /// The largest workspace of one of the layers.
   [[nodiscard]] Bytes workspace(std::size_t begin, std::size_t end) const;
   /// Weights, gradients and optimizer state.
@@ -69,7 +71,7 @@ class Chain {
   std::vector<Ticks> forward_;   // sums over the layers before
   std::vector<Ticks> backward_;  // likewise
   std::vector<Bytes> copies_;
-  std::vector<Bytes> stash_;
+  StashSums stash_;
   std::vector<std::vector<Bytes>> workspace_;  // [i][l]: the largest workspace of 2^i layers from l on
   std::vector<Ticks> transfer_;
   Crossings crossings_;

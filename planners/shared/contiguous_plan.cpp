@@ -3,6 +3,7 @@
 #include "planners/shared/best_contiguous.hpp"
 #include "planners/shared/chain.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/pipedream_cut.hpp"
 #include "planners/shared/star_plan.hpp"
 #include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
@@ -47,6 +48,24 @@ void require_states(std::size_t layers, std::size_t devices) {
 }
 
 }  // namespace
+
+PlanResult pipedream_cut_plan(const PlannerInfo& planner, const PlanRequest& request) {
+  require_states(request.graph.layers.size(), request.platform.devices.size());
+  const Chain chain(request, kPeriodicWeightVersions);
+  const std::optional<PipedreamCut> cut = pipedream_cut(chain);
+  if (!cut) {
+    Infeasible none;
+    none.reason = "no cut passes PipeDream's memory test, in which the i-th stage from the end holds i microbatches";
+    none.hint = "cut=best also finds cuts that fit with fewer microbatches in flight and a longer period";
+    none.search = MemorySearch{std::max(Bytes(1), chain.capacity())};
+    return none;
+  }
+  PlanResult result = judged_answer(planner, request, chain, {cut->stages, cut->achieved});
+  if (auto* planned = std::get_if<Planned>(&result)) {
+    planned->details.emplace_back("claimed_period_s", to_seconds(cut->claimed).value());
+  }
+  return result;
+}
 
 PlanResult contiguous_plan(const PlannerInfo& planner, const PlanRequest& request) {
   require_states(request.graph.layers.size(), request.platform.devices.size());

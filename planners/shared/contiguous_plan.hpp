@@ -10,4 +10,7 @@ namespace stagecraft {
 /// **Cost** as `best_contiguous`.
 [[nodiscard]] PlanResult contiguous_plan(const PlannerInfo& planner, const PlanRequest& request);
 
+/// PipeDream's cut (`pipedream_cut`) with its least period under 1F1B*. **Requires** and **throws** as above.
+[[nodiscard]] PlanResult pipedream_cut_plan(const PlannerInfo& planner, const PlanRequest& request);
+
 }  // namespace stagecraft

@@ -11,11 +11,13 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
+#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -24,12 +26,12 @@ namespace {
 
 constexpr double kMostWalked = 2e6;  ///< microbatches times stages up to which a run is walked for exact peaks
 
-/// The peak memory of a replica that is alone on its device, with `pending` microbatches in flight.
+/// The peak memory of a replica that is alone on its device, with `pending` microbatches in flight. `work` is its own.
 Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const StageProgram& work,
                    std::int64_t weight_versions, const Replica& replica, std::int64_t pending) {
   const Bytes boundary = boundary_bytes(plan, all, replica.stage, replica.device);
   const StaticMemory held = static_memory(plan.training, work, weight_versions, boundary, replica.share);
-  return peak_memory(held, work, pending, replica.share);
+  return peak_memory(held, work, pending);
 }
 
 std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
@@ -55,19 +57,37 @@ std::int64_t chain_length(const Plan& plan) {
 
 /// An upper bound of the peaks: it assumes that every replica has as many microbatches in flight as its stage ever has,
 /// and that replicas on the same device peak at the same time.
-std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, const Plan& plan,
-                                                     const ScheduleProgram& program) {
+std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, const Platform& platform,
+                                                     const Plan& plan, const ScheduleProgram& program) {
   const std::vector<Boundary> all = boundaries(graph, plan);
   const Replicas replicas(plan);
   std::map<DeviceId, Bytes> peaks;
   for (StageId id : indices<StageId>(plan.stages.size())) {
-    const StageProgram work = stage_program(graph, plan.stages[id.value()]);
-    for (ReplicaId replica : replicas.of(id)) {
-      peaks[replicas[replica].device] += replica_peak(plan, all, work, program.weight_versions[id.value()],
-                                                      replicas[replica], program.in_flight[id.value()]);
+    ReplicaPrograms programs(graph, platform, plan.stages[id.value()]);
+    for (ReplicaId at : replicas.of(id)) {
+      const Replica& replica = replicas[at];
+      peaks[replica.device] +=
+          replica_peak(plan, all, programs.memory_of(replica.device, replica.share),
+                       program.weight_versions[id.value()], replica, program.in_flight[id.value()]);
     }
   }
   return {peaks.begin(), peaks.end()};
+}
+
+/// The program of the stage's slowest replica.
+StageProgram slowest_program(const LayerGraph& graph, const Platform& platform, const Stage& stage,
+                             const std::vector<GradientBucket>& buckets) {
+  ReplicaPrograms programs(graph, platform, stage, buckets);
+  const Share share = largest_share(stage, graph.microbatch_size);
+  std::set<DeviceKindId> seen;
+  std::optional<StageProgram> slowest;
+  const auto total = [](const StageProgram& program) { return program.forward + program.backward_total(); };
+  for (DeviceId device : devices_of(stage)) {
+    if (!seen.insert(platform.devices[device].kind).second) continue;
+    StageProgram program = programs.of(device, share);
+    if (!slowest || total(program) > total(*slowest)) slowest = std::move(program);
+  }
+  return *std::move(slowest);
 }
 
 /// Whether the exact peaks can be computed quickly.
@@ -79,9 +99,8 @@ bool is_quickly_walked(const Plan& plan, const ScheduleProgram& program) {
 }  // namespace
 
 StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
-  const StageProgram work = stage_program(graph, stage);
-  const double factor = slowest_factor(graph, platform, devices_of(stage));
-  return {work.forward * factor, work.backward_total() * factor};
+  const StageProgram work = slowest_program(graph, platform, stage, {});
+  return {work.forward, work.backward_total()};
 }
 
 double slowest_factor(const LayerGraph& graph, const Platform& platform, const std::vector<DeviceId>& devices) {
@@ -128,12 +147,9 @@ Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, 
                              const Stage& stage) {
   const std::vector<DeviceId> devices = devices_of(stage);
   const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, training.bucket());
-  const bool is_split = stage.replication == Replication::Split;
-  const Share share = is_split ? Share{0, 1, static_cast<std::int64_t>(devices.size())} : Share{};
-  const double factor = slowest_factor(graph, platform, devices);
   std::vector<Seconds> all_reduces;
   for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
-  return exposed_all_reduce(scaled(stage_program(graph, stage, buckets), factor, share).backward, all_reduces);
+  return exposed_all_reduce(slowest_program(graph, platform, stage, buckets).backward, all_reduces);
 }
 
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
@@ -169,10 +185,11 @@ Figures claimed_figures(const Plan& plan, Seconds largest_device_time, std::int6
 
 std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
                                                      const Plan& plan, const ScheduleProgram& program) {
-  if (program.orders_are_given || !is_quickly_walked(plan, program)) return ledger_bound(graph, plan, program);
-  if (const auto exact = device_peaks(graph, plan, program)) return *exact;
+  if (program.orders_are_given || !is_quickly_walked(plan, program))
+    return ledger_bound(graph, platform, plan, program);
+  if (const auto exact = device_peaks(graph, platform, plan, program)) return *exact;
   if (least_microbatches(program, program.kept->replicas) > plan.microbatches)
-    return ledger_bound(graph, plan, program);
+    return ledger_bound(graph, platform, plan, program);
   std::vector<std::pair<DeviceId, Bytes>> peaks;
   for (const DeviceReport& device : evaluate_plan(graph, platform, plan).devices) {
     peaks.emplace_back(device.device, device.memory.peak);
@@ -183,13 +200,15 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, co
 std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                             const ScheduleProgram& program, StageId stage) {
   const std::vector<Boundary> all = boundaries(graph, plan);
-  const StageProgram work = stage_program(graph, plan.stages[stage.value()]);
+  ReplicaPrograms programs(graph, platform, plan.stages[stage.value()]);
   const Replicas replicas(plan);
   std::int64_t most = program.in_flight[stage.value()];
-  for (ReplicaId replica : replicas.of(stage)) {
+  for (ReplicaId at : replicas.of(stage)) {
+    const Replica& replica = replicas[at];
+    const StageProgram work = programs.memory_of(replica.device, replica.share);
     const auto fits = [&](std::int64_t pending) {
-      return replica_peak(plan, all, work, program.weight_versions[stage.value()], replicas[replica], pending) <=
-             platform.capacity(replicas[replica].device);
+      return replica_peak(plan, all, work, program.weight_versions[stage.value()], replica, pending) <=
+             platform.capacity(replica.device);
     };
     std::int64_t held = 0;  // bisection: `held` fits (or is 0), and more than `most` does not
     while (held < most) {

@@ -17,7 +17,7 @@ namespace stagecraft {
 struct Plan;
 struct Stage;
 
-/// The time of one whole microbatch on a stage's slowest replica.
+/// The time of one microbatch on a stage's slowest replica: of its largest share, if the stage divides microbatches.
 struct StageTime {
   Seconds forward;
   Seconds backward;  ///< including recomputation

@@ -25,6 +25,11 @@ inline constexpr double kMostBlocks = 1e9;
 /// The same if the order depends on times, because then all blocks are in memory at once.
 inline constexpr double kMostListedBlocks = 1e8;
 
+/// Units and cuts that `dawnpiper` looks at, of some 50 ns each; then its search ends with a note.
+inline constexpr double kMostPartitionWork = 2e8;
+/// Times that stages are sought again because the memory ledger finds more in them than the planner's estimate.
+inline constexpr std::int64_t kMostSettlingRounds = 32;
+
 /// Points on an axis of MadPipe's grid.
 inline constexpr std::int64_t kMostGridPoints = 10'000;
 /// About 52 days; a microbatch on one device must take less.
@@ -36,6 +41,7 @@ inline constexpr double kMostCandidatesToRepeat = 2000;     ///< of `exhaustive`
 inline constexpr double kMostTransitionsToRepeat = 2e7;     ///< of `pipedream`
 inline constexpr double kMostLatenciesToRepeat = 1e7;       ///< of `dapple`, for all sizes together
 inline constexpr std::size_t kMostLayersToRepeat = 32;      ///< of `madpipe`
+inline constexpr std::size_t kMostUnitsToRepeat = 10'000;   ///< units times stages of `dawnpiper`
 inline constexpr int kMostDoublings = 20;                   ///< of the memory in a search for the least memory
 inline constexpr Bytes kMostMemory{std::int64_t{1} << 60};  ///< of a device in such a search
 

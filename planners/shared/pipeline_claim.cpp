@@ -47,10 +47,9 @@ LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, co
     const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     const double share = 1.0 / static_cast<double>(replicas);
     const bool split = stage.replication == Replication::Split;
-    const Seconds once = time.total() * (split ? share : 1.0);
+    const Seconds once = time.total();
     const std::int64_t turns = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
-    const Seconds round = split ? time.backward * share + std::max(time.forward * share, all_reduce) + update
-                                : (time.backward + std::max(time.forward, all_reduce) + update) * share;
+    const Seconds round = (time.backward + std::max(time.forward, all_reduce) + update) * (split ? 1.0 : share);
     const Seconds other_round = split ? once : once * share;
     largest.period = std::max(largest.period, (other_round * (rounds - 1.0) + round) / rounds);
     largest.work = std::max(largest.work, once * static_cast<double>(turns));

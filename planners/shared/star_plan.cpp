@@ -2,8 +2,10 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "sim/base/error.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/schedule/periodic.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace stagecraft {
@@ -34,6 +36,9 @@ Plan pattern_plan(const PlannerInfo& planner, const PlanRequest& request, const 
   }
   plan.pattern = to_pattern(pattern, true);
   plan.predicted.period = to_seconds(pattern.period);
+  // Updates take no time in a pattern, so the period is that of updates of any size. A round is one microbatch.
+  const std::int64_t samples = request.samples_per_update.value_or(plan.microbatch_size);
+  if (samples % plan.microbatch_size == 0) plan.rounds_per_update = samples / plan.microbatch_size;
   return plan;
 }
 

@@ -27,9 +27,9 @@ std::optional<double> slower_bandwidth(const Platform& platform, DeviceId a, Dev
   double least = std::numeric_limits<double>::infinity();
   if (a == b) return least;
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-    if (!find_route(platform, platform.place(from), platform.place(to), route)) return std::nullopt;
-    const auto narrowest = narrowest_bandwidth(platform, route);
-    if (narrowest) least = std::min(least, narrowest->value());
+    const std::optional<PairCost> cost = pair_cost(platform, from, to, PairUse::Boundary, route);
+    if (!cost) return std::nullopt;
+    if (cost->bandwidth) least = std::min(least, cost->bandwidth->value());
   }
   return least;
 }

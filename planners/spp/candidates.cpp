@@ -26,18 +26,22 @@ bool can_run(const PlanRequest& request, const Plan& plan) {
   return std::holds_alternative<ScheduleProgram>(compile_schedule(request.graph, request.platform, plan));
 }
 
-/// Executes the plan on the analytic network, and fills in its time and bounds.
+/// Executes the plan on the candidate's channels, and fills in its time and bounds.
 void execute(const PlanRequest& request, Candidate& candidate) {
   const Plan& plan = candidate.plan;
   if (plan.schedule.name != family_spp_pe.name) {
     LowerOptions options;
     options.network = NetworkModel::Analytic;
+    options.channel_times = candidate.channels;
     candidate.time = evaluate_plan(request.graph, request.platform, plan, options).iterations.back();
     return;
   }
   const ProcessingSettings settings = processing_settings(plan.schedule);
   const std::vector<std::int64_t> caps = caps_of(plan);
-  const PipelineTimes times = pipeline_times(request.graph, request.platform, plan);
+  PipelineTimes times = pipeline_times(request.graph, request.platform, plan);
+  for (std::size_t cut = 0; cut < candidate.channels.size(); ++cut) {
+    times.resources[2 * cut + 1] = {candidate.channels[cut], candidate.channels[cut]};
+  }
   const ProcessingFigures figures = run_blocks(times, plan.microbatches, settings, caps);
   candidate.time = figures.time;
   if (settings.strict) candidate.bound = rounds_bound(times, figures.rounds);
@@ -49,22 +53,23 @@ void execute(const PlanRequest& request, Candidate& candidate) {
 }  // namespace
 
 Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, const Partition& partition,
-                    const std::vector<LayerId>& layers, const std::vector<DeviceId>& devices) {
+                    const PartitionShape& shape, const PairBandwidths& channels) {
   Candidate result;
   result.plan = empty_plan(planner, request);
   result.load = partition.load;
   for (const PartitionStage& part : partition.stages) {
     Stage& stage = result.plan.stages.emplace_back();
-    stage.layers = layers_in(layers, part.begin, part.end);
-    for (std::size_t i = 0; i < part.replicas; ++i) stage.replicas.emplace_back(devices[part.first + i]);
+    stage.layers = layers_in(shape.layers, part.begin, part.end);
+    for (std::size_t i = 0; i < part.replicas; ++i) stage.replicas.emplace_back(shape.devices[part.first + i]);
     if (part.replicas > 1) stage.replication = Replication::Split;
   }
+  result.channels = channel_times(request.graph, result.plan, channels);
   execute(request, result);
   return result;
 }
 
 std::optional<Candidate> capped(const PlanRequest& request, const Candidate& free) {
-  Candidate result{free.plan, free.load, {}, {}, false};
+  Candidate result{free.plan, free.channels, free.load, {}, {}, false};
   const ScheduleProgram program = require_schedule(request.graph, request.platform, free.plan);
   for (StageId id : indices<StageId>(free.plan.stages.size())) {
     const std::int64_t most = most_in_flight(request.graph, request.platform, free.plan, program, id);

@@ -10,22 +10,30 @@
 
 namespace stagecraft::spp {
 
-/// A plan, and its time on the analytic network.
+/// A plan, and its time on channels with the bandwidths of the partition. If those are nominal, that is its time on the
+/// analytic network.
 struct Candidate {
   Plan plan;
-  Seconds load;  ///< W
-  Seconds time;  ///< of an iteration
+  std::vector<Seconds> channels;  ///< the time of a transfer over each cut, one way
+  Seconds load;                   ///< W
+  Seconds time;                   ///< of an iteration
   /// The number of rounds times the longest block, plus the longest synchronisation. Only for strict `spp-pe`, for
   /// which this bound is proved.
   std::optional<Seconds> bound;
   bool exceeds_soft_bound = false;  ///< slower than (M + 4 S - 4) w + the longest synchronisation
 };
 
+/// Positions of a partition, as the platform's devices and the graph's layers.
+struct PartitionShape {
+  std::vector<LayerId> layers;    ///< in canonical order
+  std::vector<DeviceId> devices;  ///< in the partition's order
+};
+
 /// The partition as a plan of `planner`, in which stages divide each microbatch among their replicas. It is executed
-/// with the request's schedule: `spp-pe` by `run_blocks`, any other schedule by `evaluate_plan`.
-/// **Shape** `layers` in canonical order, `devices` in the partition's order.
+/// with the request's schedule: `spp-pe` by `run_blocks`, any other schedule by `evaluate_plan`. `channels` are the
+/// bandwidths between stages.
 [[nodiscard]] Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, const Partition& partition,
-                                  const std::vector<LayerId>& layers, const std::vector<DeviceId>& devices);
+                                  const PartitionShape& shape, const PairBandwidths& channels);
 
 /// The candidate with the microbatches in flight of each stage limited to what its devices can hold, executed again.
 /// None if some stage cannot hold even one microbatch, or if the schedule accepts no caps.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "planners/shared/divided_times.hpp"
 #include "planners/shared/pair_bandwidths.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
@@ -18,6 +19,12 @@ enum class PartitionTies {
   FirstFound,   ///< the first one in the order of the recurrence's loops
 };
 
+/// What two devices have between them, by position or by device.
+struct UsedBandwidths {
+  PairBandwidths rings;     ///< within a stage, for all-reduces
+  PairBandwidths channels;  ///< between stages
+};
+
 /// The input of the partition: the layers of a chain and the devices in a fixed order, both given by position.
 struct PartitionProblem {
   // Sums over the layers before each position. **Shape** layers + 1; the first entry is 0, and entries never decrease.
@@ -27,10 +34,11 @@ struct PartitionProblem {
   // The same where replicas exchange gradients in buckets while the last backward runs; else empty.
   std::vector<Seconds> forward;
   std::vector<Seconds> backward;
-  Bytes bucket;  ///< size of the buckets; 0: gradients are exchanged after the backward
+  DividedTimes divided;  ///< the times of stages that divide each microbatch; empty: r replicas take 1 / r of the time
+  Bytes bucket;          ///< size of the buckets; 0: gradients are exchanged after the backward
 
   std::vector<Bytes> crossing;  ///< bytes that cross the cut before each position, one way. **Shape** layers + 1
-  PairBandwidths bandwidths;    ///< device ids are positions
+  UsedBandwidths bandwidths;    ///< device ids are positions
 
   // The device at each position.
   std::vector<double> factors;                   ///< time factor relative to the profile
@@ -51,7 +59,7 @@ struct PartitionProblem {
 /// The problem of a request: layers in canonical order, devices in `order`.
 /// **Requires** the bandwidths of the request's platform, and an order of all its devices.
 /// **Throws** InputError if a device's speed is not known, or if the layers take longer than `kLongestChain`.
-[[nodiscard]] PartitionProblem partition_problem(const PlanRequest& request, const PairBandwidths& bandwidths,
+[[nodiscard]] PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwidths& bandwidths,
                                                  const std::vector<DeviceId>& order);
 
 /// Layers [begin, end) on the devices [first, first + replicas), all by position.
@@ -80,10 +88,10 @@ void require_partition_size(std::size_t layers, std::size_t devices);
 /// i devices, with the last stage on the last r of them:
 ///   W(l, 1, r, i)  = stage(0..l, r, i), only if r = i
 ///   W(l, xi, r, i) = min over l' < l, r' of max(W(l', xi-1, r', i-r), channel(l', r', r, i-r), stage(l'..l, r, i))
-/// with stage = M · compute · slowest factor / r + all-reduce (with buckets what lasts beyond the last backward) and
-/// optimizer step, and channel = 2 M · crossing / (r' r
-/// · smallest bandwidth), or half of it if the channel carries both directions at once. Since the stage does not depend
-/// on r', nor the channel on l, the table holds
+/// with stage = M · compute of the largest of r shares · slowest factor + all-reduce (with buckets what lasts beyond
+/// the last backward) and optimizer step, and channel = 2 M · crossing / (r' r · smallest bandwidth), or half of it if
+/// the channel carries both directions at once. Since the stage does not depend on r', nor the channel on l, the table
+/// holds
 ///   G(l', xi-1, p, r) = min over r' of max(W(l', xi-1, r', p), channel(l', r', r, p))
 /// and W = min over l' of max(G(l', xi-1, i-r, r), stage). The stage's load never grows as l' grows, so the search goes
 /// down from l' = l - 1 and ends as soon as the stage alone is no better. The stages are followed back from the table.

@@ -6,6 +6,19 @@
 #include <algorithm>
 
 namespace stagecraft::spp {
+namespace {
+
+std::vector<double> values_of(const std::vector<Seconds>& sums) {
+  std::vector<double> values;
+  for (Seconds sum : sums) values.push_back(sum.value());
+  return values;
+}
+
+DividedTimes proportional_times(const PartitionProblem& problem) {
+  return {{values_of(problem.forward), values_of(problem.backward), values_of(problem.compute)}, problem.devices()};
+}
+
+}  // namespace
 
 PartitionCosts::PartitionCosts(const PartitionProblem& problem)
     : problem_(&problem),
@@ -15,12 +28,15 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem)
   STAGECRAFT_CHECK(problem.compute.size() == problem.crossing.size() &&
                        problem.parameters.size() == problem.crossing.size() && problem.layers() > 0,
                    "prefix sums over the same layers");
-  STAGECRAFT_CHECK(devices_ > 0 && problem.bandwidths.size() == devices_ && problem.update_bandwidth.size() == devices_,
+  STAGECRAFT_CHECK(devices_ > 0 && problem.bandwidths.rings.size() == devices_ &&
+                       problem.bandwidths.channels.size() == devices_ && problem.update_bandwidth.size() == devices_,
                    "tables over the same devices");
-  for (Seconds seconds : problem.compute) compute_.push_back(seconds.value());
-  for (Seconds seconds : problem.forward) forward_.push_back(seconds.value());
-  for (Seconds seconds : problem.backward) backward_.push_back(seconds.value());
-  if (!forward_.empty()) exchange_ = BucketExchange(problem.parameters, backward_, problem.bucket);
+  times_ = problem.divided.is_empty() ? proportional_times(problem) : problem.divided;
+  if (!problem.forward.empty()) {
+    for (const DividedTimes::Sums& sums : times_.all_sums()) {
+      exchanges_.emplace_back(problem.parameters, sums.backward, problem.bucket);
+    }
+  }
   for (Bytes bytes : problem.parameters)
     updated_.push_back(static_cast<double>(bytes.value()) * static_cast<double>(problem.update_copies));
   for (Bytes bytes : problem.crossing) crossing_.push_back(static_cast<double>(bytes.value()));
@@ -37,7 +53,7 @@ void PartitionCosts::fill_ranges() {
       range.update_bandwidth = std::min(range.update_bandwidth, problem_->update_bandwidth[last].value());
       for (std::size_t other = first; other < last; ++other) {
         range.bandwidth =
-            std::min(range.bandwidth, problem_->bandwidths.between(DeviceId(other), DeviceId(last)).value());
+            std::min(range.bandwidth, problem_->bandwidths.rings.between(DeviceId(other), DeviceId(last)).value());
       }
       ranges_[first * (devices_ + 1) + last + 1] = range;
     }
@@ -55,7 +71,8 @@ void PartitionCosts::fill_crossings() {
     flows.resize(middle * most);
     for (std::size_t before = 1; before <= middle; ++before) {
       for (std::size_t behind = 1; behind <= most; ++behind) {
-        double least = problem_->bandwidths.between(DeviceId(middle - before), DeviceId(middle + behind - 1)).value();
+        double least =
+            problem_->bandwidths.channels.between(DeviceId(middle - before), DeviceId(middle + behind - 1)).value();
         const std::size_t at = (before - 1) * most + behind - 1;
         if (before > 1) least = std::min(least, smallest[at - most]);
         if (behind > 1) least = std::min(least, smallest[at - 1]);
@@ -72,10 +89,11 @@ double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t 
     const Bytes left = stagecraft::ring_bytes(all, count) - stagecraft::ring_bytes(before, count);
     return static_cast<double>(left.value()) / range.bandwidth;
   };
-  const double share = range.factor / static_cast<double>(replicas);
-  return (forward_[end] - forward_[begin]) * share * microbatches_ +
-         (backward_[end] - backward_[begin]) * share * (microbatches_ - 1.0) +
-         exchange_.last_backward(begin, end, share, seconds) +
+  const double share = range.factor / times_.divisor(replicas);
+  const DividedTimes::Sums& sums = times_.of(replicas);
+  return (sums.forward[end] - sums.forward[begin]) * share * microbatches_ +
+         (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
+         exchanges_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
          (updated_[end] - updated_[begin]) / range.update_bandwidth;
 }
 

@@ -26,6 +26,9 @@ class PartitionCosts {
     return static_cast<std::size_t>(std::clamp(problem_->most_replicas, std::int64_t{1}, std::int64_t(devices_)));
   }
 
+  /// The least time of all devices together for one microbatch of the layers before each position.
+  [[nodiscard]] const std::vector<double>& least_work() const { return times_.least_work(); }
+
   /// The bytes that each replica of a stage with the layers [begin, end) sends to the next one in the ring.
   [[nodiscard]] double ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const;
   /// The load of a stage with the layers [begin, end) on the devices [first, last). Never grows as `begin` grows.
@@ -36,8 +39,9 @@ class PartitionCosts {
   [[nodiscard]] double stage(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                              double ring_bytes) const {
     const Range& range = ranges_[first * (devices_ + 1) + last];
-    if (!forward_.empty()) return bucketed(begin, end, last - first, range);
-    const double each = (compute_[end] - compute_[begin]) * range.factor / static_cast<double>(last - first);
+    if (!exchanges_.empty()) return bucketed(begin, end, last - first, range);
+    const std::vector<double>& compute = times_.of(last - first).total;
+    const double each = (compute[end] - compute[begin]) * range.factor / times_.divisor(last - first);
     const double updated = updated_[end] - updated_[begin];
     return each * microbatches_ + (ring_bytes / range.bandwidth + updated / range.update_bandwidth);
   }
@@ -62,10 +66,8 @@ class PartitionCosts {
   std::size_t devices_;
   double microbatches_;
   double ways_;  // transfers that a channel carries one after the other: microbatches, twice if half duplex
-  std::vector<double> compute_;
-  std::vector<double> forward_;   // only with buckets of gradients
-  std::vector<double> backward_;  // likewise
-  BucketExchange exchange_;       // likewise
+  DividedTimes times_;
+  std::vector<BucketExchange> exchanges_;  // only with buckets of gradients: for each of the times' sums
   std::vector<double> updated_;
   std::vector<double> crossing_;
   std::vector<Range> ranges_;                   // [first * (devices + 1) + last]

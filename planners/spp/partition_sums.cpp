@@ -84,14 +84,14 @@ void SumProgram::find_ranges() {
   const double each = load_ / static_cast<double>(problem_.microbatches) * kSlack;
   std::vector<double> speed{0.0};
   for (double factor : problem_.factors) speed.push_back(speed.back() + 1.0 / factor);
-  const double all = problem_.compute.back().value();
+  const std::vector<double>& work = costs_.least_work();
   ranges_.assign(devices_ + 1, {});
   for (std::size_t p = 1; p < devices_; ++p) {
     CutRange& range = ranges_[p];
     range.last = layers_ - 1;
-    while (range.last > 0 && problem_.compute[range.last].value() > each * speed[p]) --range.last;
+    while (range.last > 0 && work[range.last] > each * speed[p]) --range.last;
     const double behind = each * (speed[devices_] - speed[p]);
-    while (range.first < layers_ && all - problem_.compute[range.first].value() > behind) ++range.first;
+    while (range.first < layers_ && work.back() - work[range.first] > behind) ++range.first;
   }
 }
 

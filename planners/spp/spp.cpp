@@ -16,6 +16,7 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace stagecraft {
 
@@ -70,6 +71,14 @@ bool is_full_duplex(const PlanRequest& request) {
   return request.options.word("duplex") == "full";
 }
 
+/// Rings have the nominal bandwidths: one of them goes around all replicas, and each link carries one flow of it.
+UsedBandwidths used_bandwidths(const PlanRequest& request) {
+  PairBandwidths rings = pair_bandwidths(request.platform, PairUse::Collective);
+  const PairShare share = pair_share(request.options, is_full_duplex(request));
+  PairBandwidths channels = channel_bandwidths(request.platform, rings, share);
+  return {std::move(rings), std::move(channels)};
+}
+
 std::vector<DeviceId> order_devices(const PlanRequest& request, const PairBandwidths& bandwidths) {
   if (request.options.word("device_order") == "rdo") return device_order(bandwidths);
   return all_devices(request.platform);
@@ -91,17 +100,17 @@ void require_executable(const PlanRequest& request, const std::vector<Partition>
 
 /// The plan of least load for each number of stages, executed.
 std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<DeviceId>& devices,
-                                  const PairBandwidths& bandwidths) {
+                                  const UsedBandwidths& bandwidths) {
   PartitionProblem problem = partition_problem(request, bandwidths, devices);
   problem.most_replicas = request.graph.microbatch_size;
   problem.full_duplex = is_full_duplex(request);
   problem.allow_fewer = request.options.flag("allow_fewer");
-  const std::vector<LayerId> layers = canonical_order(request.graph);
+  const PartitionShape shape{canonical_order(request.graph), devices};
   const std::vector<Partition> partitions = best_partitions(problem);
   require_executable(request, partitions);
   std::vector<Candidate> result;
   for (const Partition& partition : partitions) {
-    result.push_back(candidate(spp_planner, request, partition, layers, devices));
+    result.push_back(candidate(spp_planner, request, partition, shape, bandwidths.channels));
   }
   return result;
 }
@@ -194,8 +203,8 @@ PlanResult plan_spp(const PlanRequest& asked) {
                             .training = asked.training,
                             .options = asked.options};
   require_partition_size(request.graph.layers.size(), request.platform.devices.size());
-  const PairBandwidths bandwidths = pair_bandwidths(request.platform);
-  const std::vector<DeviceId> devices = order_devices(request, bandwidths);
+  const UsedBandwidths bandwidths = used_bandwidths(request);
+  const std::vector<DeviceId> devices = order_devices(request, bandwidths.channels);
   const std::vector<Candidate> all = candidates(request, devices, bandwidths);
   if (all.empty()) return no_way_to_use_all(request);
   if (std::optional<Planned> best = fastest_that_fits(request, all, devices)) return std::move(*best);
@@ -224,7 +233,8 @@ const PlannerInfo spp_planner{
          {"device_order",
           std::string("rdo"),
           "rdo: recursive minimum cuts; identity: the order of the platform",
-          {"rdo", "identity"}}},
+          {"rdo", "identity"}},
+         pair_bandwidth_option(PairShare::OneWay)},
     .plan = spp::plan_spp,
 };
 

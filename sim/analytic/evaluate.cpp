@@ -12,7 +12,7 @@
 namespace stagecraft {
 
 const TransferCost::Entry& TransferCost::look_up(std::uint64_t key, const Op& op) {
-  STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, route_), "a transfer's places are connected");
+  STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, op.leg, route_), "a transfer's places are connected");
   if (2 * ++pairs_ > entries_.size()) {
     for (const Entry& known : std::exchange(entries_, std::vector<Entry>(2 * entries_.size()))) {
       if (known.key != kFree) slot(known.key) = known;

@@ -1,6 +1,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 
 #include "sim/analytic/evaluate.hpp"
+#include "sim/analytic/lower_bound.hpp"
 #include "sim/base/error.hpp"
 #include "sim/engine/summary.hpp"
 #include "sim/model/plan.hpp"
@@ -32,7 +33,8 @@ Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Pl
 Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const ScheduleProgram program = require_schedule(graph, platform, plan);
   RunLength length = first_length(program);
-  return run_until_converged(program, length, [&](const RunLength& of_run) {
+  const auto bound = evaluated_period_bound(graph, platform, with_length(plan, length));
+  return run_until_converged(program, length, bound, [&](const RunLength& of_run) {
     LowerOptions options;
     options.head = of_run.head;
     return evaluate_plan(graph, platform, with_length(plan, of_run), options);

@@ -34,7 +34,7 @@ class HeapClock final : public Clock {
       return;
     }
     Flow flow;
-    STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, flow.route), "a transfer's places are connected");
+    STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, op.leg, flow.route), "a transfer's places are connected");
     flow.start = start;
     flow.left = static_cast<double>(op.bytes.value());
     flow.since = now_ + flow.route.latency;

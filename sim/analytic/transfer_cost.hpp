@@ -17,7 +17,7 @@ class TransferCost {
   [[nodiscard]] Seconds operator()(const Op& op) {
     if (op.literal) return op.seconds;
     if (op.from == op.to) return Seconds(0);
-    const std::uint64_t key = (std::uint64_t{op.from.value()} << 32) | op.to.value();
+    const std::uint64_t key = route_key(op);
     const Entry* entry = &slot(key);
     if (entry->key != key) entry = &look_up(key, op);
     return entry->latency + op.bytes / entry->bandwidth;

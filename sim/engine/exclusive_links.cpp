@@ -14,7 +14,7 @@ ExclusiveLinks::ExclusiveLinks(const Platform& platform) : platform_(platform) {
 
 bool ExclusiveLinks::find(std::uint64_t op, const Op& what) {
   if (!crosses_links(what)) return false;
-  STAGECRAFT_CHECK(find_route(platform_, what.from, what.to, route_), "a transfer's places are connected");
+  STAGECRAFT_CHECK(find_route(platform_, what.from, what.to, what.leg, route_), "a transfer's places are connected");
   std::vector<LinkId> links;
   for (LinkId link : route_.links) {
     const bool is_listed = std::ranges::find(links, link) != links.end();

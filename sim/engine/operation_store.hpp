@@ -89,12 +89,13 @@ class OperationStore {
     std::uint64_t next = 0;
   };
   /// Notes a dependency that has ended as the cause if it ended last. Of dependencies that end at the same instant the
-  /// one with the largest number counts, in whatever order they are reported.
+  /// one with the largest number counts, in whatever order they are reported. A transfer of several legs starts with
+  /// the first of them.
   static void note_cause(Operation& successor, const Operation& ended, std::uint64_t op) {
     if (ended.end < successor.cause_end || (ended.end == successor.cause_end && op < successor.cause_op)) return;
     successor.cause = ended.op.kind;
     successor.cause_op = op;
-    successor.cause_start = ended.start;
+    successor.cause_start = is_continued(ended.op.leg) ? ended.cause_start : ended.start;
     successor.cause_end = ended.end;
   }
 

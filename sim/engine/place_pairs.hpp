@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/index.hpp"
+#include "sim/model/op_graph.hpp"
 
 #include <cstdint>
 #include <unordered_map>
@@ -8,16 +9,18 @@
 
 namespace stagecraft {
 
-/// Numbers the pairs of places that exchange bytes, in the order in which they are first asked for.
+/// Numbers the pairs of places that exchange bytes, each leg of their way by itself, in the order in which they are
+/// first asked for.
 class PlacePairs {
  public:
   struct Pair {
     PlaceId from;
     PlaceId to;
+    Leg leg = Leg::Whole;
     friend bool operator==(const Pair&, const Pair&) = default;
   };
 
-  [[nodiscard]] std::uint32_t number_of(PlaceId from, PlaceId to);
+  [[nodiscard]] std::uint32_t number_of(const Op& transfer);
   [[nodiscard]] const std::vector<Pair>& items() const { return items_; }
 
  private:

@@ -178,7 +178,7 @@ void Summary::add_transfer(const Span& span, const Op& op) {
   if (span.aborted) return;
   if (op.kind == OpKind::Migration) migrations_.push_back({op.stage, op.from, op.to, op.bytes, span.start, span.end});
   if (!crosses_links(op)) return;
-  const std::uint32_t pair = pairs_.number_of(op.from, op.to);
+  const std::uint32_t pair = pairs_.number_of(op);
   if (pair == pair_account_.size()) pair_account_.push_back(sums_.open_accounts(1));
   sums_.add({pair_account_[pair], span.start, span.end, static_cast<double>(op.bytes.value())});
 }

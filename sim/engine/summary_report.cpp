@@ -93,8 +93,8 @@ void Summary::add_links(Report& report, Seconds window) const {
   Route route;
   for (std::size_t i = 0; i < pair_account_.size(); ++i) {
     const double amount = sums_.sum(pair_account_[i]);
-    const auto& [from, to] = pairs_.items()[i];
-    if (amount <= 0.0 || !find_route(platform_, from, to, route)) continue;
+    const auto& [from, to, leg] = pairs_.items()[i];
+    if (amount <= 0.0 || !find_route(platform_, from, to, leg, route)) continue;
     for (LinkId link : route.links) bytes[link.value()] += amount;
   }
   for (LinkId link : indices(platform_.links)) {

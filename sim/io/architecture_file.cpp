@@ -21,6 +21,7 @@ Architecture parse_architecture(std::string_view text, const std::string& file_n
                                                                        {"resnet", read_resnet},
                                                                        {"inception-v3", read_inception},
                                                                        {"densenet", read_densenet},
+                                                                       {"amoebanet", read_amoebanet},
                                                                        {"bert", read_bert},
                                                                        {"gpt", read_gpt},
                                                                        {"gnmt", read_gnmt},

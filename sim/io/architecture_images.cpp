@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/workload/alexnet.hpp"
+#include "sim/workload/amoebanet.hpp"
 #include "sim/workload/densenet.hpp"
 #include "sim/workload/image_draft.hpp"
 #include "sim/workload/inception.hpp"
@@ -37,6 +38,15 @@ std::vector<std::int64_t> read_counts(const YamlNode& node, std::int64_t most_it
   return counts;
 }
 
+/// A count that is a multiple of `multiple`.
+void read_multiple(const YamlNode& root, std::string_view key, std::int64_t& size, std::int64_t most,
+                   std::int64_t multiple) {
+  const auto node = root.find(key);
+  if (!node) return;
+  size = read_count(*node, 1, most);
+  if (size % multiple != 0) node->fail_expected("a multiple of " + std::to_string(multiple));
+}
+
 /// Builds the network. All sizes are within their bounds, so if the network refuses something, it is the image. The
 /// message then names the place of the image; if it is not given, the first key of `shrinking`, which makes the network
 /// need more pixels.
@@ -65,6 +75,15 @@ Architecture read_alexnet(const YamlNode& root, const std::string& name) {
   read_image_and_classes(root, size.image, size.classes);
   read_size(root, "hidden", size.hidden, ImageLimits::kOutputs);
   return made(root, "family", [&] { return alexnet(name, size); });
+}
+
+Architecture read_amoebanet(const YamlNode& root, const std::string& name) {
+  root.allow_keys({"schema", "architecture", "family", "source", "cells", "filters", "image", "classes"});
+  AmoebanetSize size;
+  read_multiple(root, "cells", size.cells, AmoebanetLimits::kCells, AmoebanetLimits::kCellMultiple);
+  read_multiple(root, "filters", size.filters, AmoebanetLimits::kFilters, AmoebanetLimits::kFilterMultiple);
+  read_image_and_classes(root, size.image, size.classes);
+  return amoebanet(name, size);  // its paddings leave something of any image
 }
 
 Architecture read_densenet(const YamlNode& root, const std::string& name) {

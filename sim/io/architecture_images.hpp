@@ -11,6 +11,7 @@ namespace stagecraft {
 // Each throws InputError naming the place of the first defect.
 
 [[nodiscard]] Architecture read_alexnet(const YamlNode& root, const std::string& name);
+[[nodiscard]] Architecture read_amoebanet(const YamlNode& root, const std::string& name);
 [[nodiscard]] Architecture read_densenet(const YamlNode& root, const std::string& name);
 [[nodiscard]] Architecture read_inception(const YamlNode& root, const std::string& name);
 [[nodiscard]] Architecture read_resnet(const YamlNode& root, const std::string& name);

@@ -45,8 +45,6 @@ void read_positions(const YamlNode& root, std::int64_t usual, TransformerSize& s
 }
 
 EncoderDecoderSize read_pair(const YamlNode& root, std::int64_t usual_vocabulary) {
-  root.allow_keys({"schema", "architecture", "family", "source", "layers", "decoder_layers", "hidden", "heads",
-                   "head_size", "sequence", "target_sequence", "vocabulary", "feed_forward"});
   EncoderDecoderSize size;
   size.layers = read_count(root.at("layers"), 1, kMost.layers);
   size.decoder_layers = count_or(root, "decoder_layers", 0, kMost.layers);
@@ -77,7 +75,9 @@ Architecture read_bert(const YamlNode& root, const std::string& name) {
   read_positions(root, 512, size);
   BertHead head = BertHead::Pooler;
   if (const auto node = root.find("head")) {
-    head = read_choice<BertHead>(*node, {{"pooler", BertHead::Pooler}, {"pretraining", BertHead::Pretraining}});
+    head = read_choice<BertHead>(*node, {{"pooler", BertHead::Pooler},
+                                         {"pretraining", BertHead::Pretraining},
+                                         {"masked-language", BertHead::MaskedLanguage}});
   }
   return bert(name, size, head);
 }
@@ -104,10 +104,21 @@ Architecture read_gpt(const YamlNode& root, const std::string& name) {
   return gpt(name, size);
 }
 
-Architecture read_t5(const YamlNode& root, const std::string& name) { return t5(name, read_pair(root, 32128)); }
+Architecture read_t5(const YamlNode& root, const std::string& name) {
+  root.allow_keys({"schema", "architecture", "family", "source", "layers", "decoder_layers", "hidden", "heads",
+                   "head_size", "sequence", "target_sequence", "vocabulary", "feed_forward"});
+  return t5(name, read_pair(root, 32128));
+}
 
 Architecture read_transformer(const YamlNode& root, const std::string& name) {
-  return encoder_decoder(name, read_pair(root, 37000));
+  root.allow_keys({"schema", "architecture", "family", "source", "layers", "decoder_layers", "hidden", "heads",
+                   "head_size", "sequence", "target_sequence", "vocabulary", "feed_forward", "normalize"});
+  const EncoderDecoderSize size = read_pair(root, 37000);
+  NormPlace norm = NormPlace::After;
+  if (const auto node = root.find("normalize")) {
+    norm = read_choice<NormPlace>(*node, {{"after", NormPlace::After}, {"before", NormPlace::Before}});
+  }
+  return encoder_decoder(name, size, norm);
 }
 
 Architecture read_xlnet(const YamlNode& root, const std::string& name) {

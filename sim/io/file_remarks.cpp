@@ -1,8 +1,16 @@
 #include "sim/io/file_remarks.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/yaml_node.hpp"
 #include "sim/io/yaml_values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 
 namespace stagecraft {
 namespace {
@@ -22,13 +30,35 @@ class Remarks {
   std::vector<std::string> list_;
 };
 
-void note_bits(const YamlNode& memory, Remarks& remarks) {
-  if (memory.kind() != YamlKind::Text || !memory.text().ends_with('b')) return;
-  std::string in_bytes = memory.text();
-  in_bytes.back() = 'B';
-  remarks.add(memory, quote(memory.text()) + " is in bits, which makes " + format_human_bytes(read_bytes(memory)) +
-                          "; " + quote(in_bytes) + " is in bytes");
-}
+/// The sizes of models, platforms and devices.
+constexpr std::array<std::string_view, 9> kSizes = {"memory", "reserved",   "parameters", "input", "output",
+                                                    "stash",  "checkpoint", "workspace",  "bytes"};
+
+/// Tells of the first size in bits, and how many more there are: a model may have one in each layer.
+class BitsNote {
+ public:
+  void look_at(const YamlNode& size) {
+    if (size.kind() != YamlKind::Text || !size.text().ends_with('b')) return;
+    if (first_) {
+      ++others_;
+    } else {
+      first_ = size;
+    }
+  }
+
+  void tell(Remarks& remarks) const {
+    if (!first_) return;
+    std::string in_bytes = first_->text();
+    in_bytes.back() = 'B';
+    const std::string more = others_ == 0 ? "" : "; the file has " + counted(others_, "more size") + " in bits";
+    remarks.add(*first_, quote(first_->text()) + " is in bits, which makes " + format_human_bytes(read_bytes(*first_)) +
+                             "; " + quote(in_bytes) + " is in bytes" + more);
+  }
+
+ private:
+  std::optional<YamlNode> first_;
+  std::int64_t others_ = 0;
+};
 
 void note_nic(const YamlNode& nic, Remarks& remarks) {
   const YamlNode bandwidth = nic.at("bandwidth");
@@ -42,16 +72,16 @@ void note_nic(const YamlNode& nic, Remarks& remarks) {
                              "meant, write " + quote(as_bits) + ", and otherwise " + quote(in_gigabits));
 }
 
-/// Looks at every `memory`, `reserved` and `nic` of the file, wherever the format has it.
-void walk(const YamlNode& node, Remarks& remarks) {
+/// Looks at every size and `nic` of the file, wherever the format has it.
+void walk(const YamlNode& node, Remarks& remarks, BitsNote& bits) {
   if (node.kind() == YamlKind::List) {
-    for (const YamlNode& item : node.items()) walk(item, remarks);
+    for (const YamlNode& item : node.items()) walk(item, remarks, bits);
   }
   if (node.kind() != YamlKind::Map) return;
   for (const auto& [name, value] : node.entries()) {
-    if (name == "memory" || name == "reserved") note_bits(value, remarks);
+    if (std::ranges::find(kSizes, name) != kSizes.end()) bits.look_at(value);
     if (name == "nic") note_nic(value, remarks);
-    walk(value, remarks);
+    walk(value, remarks, bits);
   }
 }
 
@@ -72,12 +102,27 @@ void note_efficiency(const YamlNode& device, Remarks& remarks) {
                               "'efficiency: {convolution: 0.5, linear: 0.6, matmul: 0.4}'");
 }
 
+/// Whether it is worth to parse the text, which may be a large model.
+bool may_have_remarks(std::string_view text) {
+  for (const std::string_view word : {"nic", "precision"}) {
+    if (text.find(word) != std::string_view::npos) return true;
+  }
+  for (std::size_t at = text.find('b', 1); at != std::string_view::npos; at = text.find('b', at + 1)) {
+    if (std::string_view(" 0123456789kKMGTPi").find(text[at - 1]) == std::string_view::npos) continue;
+    if (at + 1 == text.size() || std::isalnum(static_cast<unsigned char>(text[at + 1])) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::string> file_remarks(std::string_view text, const std::string& file_name) {
+  if (!may_have_remarks(text)) return {};
   const YamlNode root = parse_yaml(text, file_name);
   Remarks remarks;
-  walk(root, remarks);
+  BitsNote bits;
+  walk(root, remarks, bits);
+  bits.tell(remarks);
   if (root.at("schema").text() == "stagecraft/device/1") note_efficiency(root, remarks);
   return remarks.take();
 }

@@ -209,6 +209,7 @@ Model import_pipedream(std::string_view text, const std::string& file_name, std:
   graph.device_kind = device_kind;
   graph.microbatch_size = microbatch_size;
   graph.source = "imported from the PipeDream graph " + graph.name;
+  graph.origin = Origin::Measured;
   std::vector<LayerId> ids(file.nodes.size());
   for (std::size_t i = 0; i < file.nodes.size(); ++i) {
     if (!file.nodes[i].dropped) ids[i] = graph.layers.push_back(file.nodes[i].layer);
@@ -219,7 +220,7 @@ Model import_pipedream(std::string_view text, const std::string& file_name, std:
   }
   check_graph(graph, {file_name, 0, 0, ""});
   apply_memory_defaults(graph);
-  return {{std::move(graph)}};
+  return {{std::move(graph)}, {}, {}};
 }
 
 }  // namespace stagecraft

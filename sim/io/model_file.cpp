@@ -1,21 +1,28 @@
 #include "sim/io/model_file.hpp"
 
+#include "sim/base/counted.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/model_tensors.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/workload/catalogue.hpp"
+#include "sim/workload/computed_profiles.hpp"
+#include "sim/workload/image_draft.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
-#include <unordered_map>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMostSamples = 1'000'000'000;
 constexpr Bytes kNotGiven{-1};
-
-using LayersByName = std::unordered_map<std::string, LayerId>;
 
 Bytes bytes_or(const YamlNode& node, std::string_view key, Bytes otherwise) {
   const std::optional<YamlNode> found = node.find(key);
@@ -60,19 +67,10 @@ LayersByName read_layers(const YamlNode& node, LayerGraph& graph) {
   return by_name;
 }
 
-LayerId find_layer(const YamlNode& node, const LayersByName& by_name, const LayerGraph& graph) {
-  const std::string name = read_name(node);
-  const auto found = by_name.find(name);
-  if (found != by_name.end()) return found->second;
-  std::vector<std::string> known;
-  for (const Layer& layer : graph.layers) known.push_back(layer.name);
-  node.fail("unknown layer " + quote(name), suggest_name(name, known));
-}
-
 LayerEdge read_edge(const YamlNode& node, const LayersByName& by_name, const LayerGraph& graph) {
   const std::vector<YamlNode> parts = node.items();
   if (parts.size() < 2 || parts.size() > 3) {
-    node.fail("expected [from, to] or [from, to, {bytes: …}], found " + std::to_string(parts.size()) + " entries");
+    node.fail("expected [from, to] or [from, to, {bytes: …}], found " + counted(parts.size(), "entry"));
   }
   LayerEdge edge{find_layer(parts[0], by_name, graph), find_layer(parts[1], by_name, graph), Bytes(0)};
   if (edge.from == edge.to) node.fail("the layer " + quote(graph.layers[edge.from].name) + " feeds itself");
@@ -122,12 +120,20 @@ void finish_memory(const YamlNode& layers, LayerGraph& graph) {
   }
 }
 
+std::string read_precision(const YamlNode& node) {
+  std::vector<std::pair<std::string, std::string>> choices;
+  for (const char* precision : kPrecisions) choices.emplace_back(precision, precision);
+  return read_choice(node, choices);
+}
+
 /// The keys of the root that hold for all profiles; each profile reads its own numbers.
 LayerGraph read_header(const YamlNode& root) {
   LayerGraph graph;
   graph.name = read_name(root.at("model"));
   graph.device_kind = read_name(root.at("device"));
+  if (const auto precision = root.find("precision")) graph.precision = read_precision(*precision);
   if (const auto source = root.find("source")) graph.source = read_text(*source);
+  if (const auto origin = root.find("origin")) graph.origin = read_choice(*origin, stated_origins());
   return graph;
 }
 
@@ -145,6 +151,7 @@ LayerGraph read_profile(const YamlNode& node, LayerGraph graph, const std::optio
     check_graph(graph, layers.place());
   }
   finish_memory(layers, graph);
+  if (const auto tensors = node.find("tensors")) read_tensors(*tensors, by_name, graph);
   return graph;
 }
 
@@ -164,29 +171,166 @@ void check_same_shape(const YamlNode& node, const LayerGraph& graph, const Layer
   if (!std::ranges::equal(graph.edges, first.edges, same_ends)) {
     node.fail("expected the edges of the first profile in the same order, found others");
   }
+  const auto same_uses = [](const Layer& a, const Layer& b) { return a.reads == b.reads && a.keeps == b.keeps; };
+  const bool same_tensors =
+      std::ranges::equal(graph.tensors, first.tensors, {}, &SharedTensor::from, &SharedTensor::from);
+  if (!same_tensors || !std::ranges::equal(graph.layers, first.layers, same_uses)) {
+    node.fail("expected the tensors of the first profile in the same order, found others");
+  }
+}
+
+/// Parameters belong to the model, whatever the size and the device.
+void check_same_parameters(const YamlNode& node, const LayerGraph& graph, const LayerGraph& first) {
+  const std::vector<YamlNode> layers = node.at("layers").items();
+  for (LayerId id : indices(graph.layers)) {
+    const Bytes expected = first.layers[id].parameters;
+    if (graph.layers[id].parameters == expected) continue;
+    layers[id.value()].at("parameters").fail_expected(format_bytes(expected) + " as in the first profile");
+  }
+}
+
+/// A kind's profiles are points of one line, and its speeds hold for one precision.
+void check_same_precision(const YamlNode& node, const LayerGraph& graph, const Model& model) {
+  for (const LayerGraph& other : model.profiles) {
+    if (other.device_kind != graph.device_kind || other.precision == graph.precision) continue;
+    node.fail(
+        "the profiles of " + quote(graph.device_kind) + " are in " + other.precision + " and in " + graph.precision,
+        "write a model file for each precision");
+  }
+}
+
+void check_new_profile(const YamlNode& node, const Model& model) {
+  const LayerGraph& graph = model.profiles.back();
+  check_same_shape(node, graph, model.profiles.front());
+  check_same_parameters(node, graph, model.profiles.front());
+  check_same_precision(node, graph, model);
+  const auto same = [&](const LayerGraph& other) {
+    return other.microbatch_size == graph.microbatch_size && other.device_kind == graph.device_kind;
+  };
+  if (std::ranges::count_if(model.profiles, same) > 1) {
+    node.at("microbatch_size")
+        .fail("the size " + std::to_string(graph.microbatch_size) + " of " + quote(graph.device_kind) +
+              " is given twice");
+  }
+}
+
+/// Puts the profiles of a kind together, in the order in which the file names the kinds, by increasing size.
+void sort_profiles(Model& model) {
+  std::vector<std::string> kinds;
+  for (const LayerGraph& graph : model.profiles) {
+    if (std::ranges::find(kinds, graph.device_kind) == kinds.end()) kinds.push_back(graph.device_kind);
+  }
+  std::ranges::sort(model.profiles, {}, [&](const LayerGraph& graph) {
+    return std::pair(std::ranges::find(kinds, graph.device_kind) - kinds.begin(), graph.microbatch_size);
+  });
 }
 
 Model read_profiles(const YamlNode& root) {
-  root.allow_keys({"schema", "model", "device", "source", "profiles", "edges"});
+  root.allow_keys({"schema", "model", "device", "precision", "source", "origin", "profiles", "edges"});
   const std::optional<YamlNode> shared = root.find("edges");
   Model model;
   const YamlNode profiles = root.at("profiles");
   for (const YamlNode& node : profiles.items()) {
     if (shared) {
-      node.allow_keys({"microbatch_size", "input", "layers"});
+      node.allow_keys({"device", "precision", "origin", "microbatch_size", "input", "layers", "tensors"});
     } else {
-      node.allow_keys({"microbatch_size", "input", "layers", "edges"});
+      node.allow_keys({"device", "precision", "origin", "microbatch_size", "input", "layers", "edges", "tensors"});
     }
-    model.profiles.push_back(read_profile(node, read_header(root), shared ? shared : node.find("edges")));
-    const LayerGraph& graph = model.profiles.back();
-    check_same_shape(node, graph, model.profiles.front());
-    const auto same_size = [&](const LayerGraph& other) { return other.microbatch_size == graph.microbatch_size; };
-    if (std::ranges::count_if(model.profiles, same_size) > 1) {
-      node.at("microbatch_size").fail("the size " + std::to_string(graph.microbatch_size) + " is given twice");
-    }
+    LayerGraph header = read_header(root);
+    if (const auto device = node.find("device")) header.device_kind = read_name(*device);
+    if (const auto precision = node.find("precision")) header.precision = read_precision(*precision);
+    if (const auto origin = node.find("origin")) header.origin = read_choice(*origin, stated_origins());
+    model.profiles.push_back(read_profile(node, std::move(header), shared ? shared : node.find("edges")));
+    check_new_profile(node, model);
   }
   if (model.profiles.empty()) profiles.fail("expected at least one profile, found none");
-  std::ranges::sort(model.profiles, {}, &LayerGraph::microbatch_size);
+  sort_profiles(model);
+  return model;
+}
+
+Recipe read_recipe(const YamlNode& node) {
+  node.allow_keys({"architecture", "image", "granularity"});
+  Recipe recipe;
+  recipe.architecture = read_name(node.at("architecture"));
+  if (const auto image = node.find("image")) recipe.image = read_count(*image, 1, ImageLimits::kPixels);
+  recipe.granularity = read_choice<std::string>(
+      node.at("granularity"),
+      {{"operator", "operator"}, {"layer", "layer"}, {"residual", "residual"}, {"block", "block"}});
+  return recipe;
+}
+
+/// What differs between a file's profile and the computed one; empty if nothing does.
+std::string difference(const LayerGraph& found, const LayerGraph& computed) {
+  for (LayerId id : indices(found.layers)) {
+    if (id.value() >= computed.layers.size()) break;
+    if (found.layers[id] != computed.layers[id]) return "layer " + quote(found.layers[id].name);
+  }
+  if (found.layers.size() != computed.layers.size()) return "the number of layers";
+  if (found.edges != computed.edges) return "the list of edges";
+  if (found.tensors != computed.tensors) return "the list of tensors";
+  return found.input == computed.input ? "" : "the input";
+}
+
+/// Says what the catalogue lacks for a recipe, at the value that asks for it.
+[[noreturn]] void refuse_recipe(const YamlNode& root, const Recipe& recipe) {
+  const YamlNode node = root.at("computed");
+  const std::string leave = "leave the key 'computed' out: times of other sizes are then extrapolated";
+  const std::string kind = root.at("device").text();
+  if (!find_device(kind)) root.at("device").fail("the catalogue has no device " + quote(kind), leave);
+  if (find_architecture(recipe.architecture)) {
+    node.at("image").fail("the network " + quote(recipe.architecture) + " has no images", "leave the key 'image' out");
+  }
+  std::vector<std::string> known;
+  for (const WorkloadInfo& network : known_architectures()) known.push_back(network.name);
+  node.at("architecture")
+      .fail("the catalogue has no network " + quote(recipe.architecture),
+            suggest_name(recipe.architecture, known) + "; or " + leave);
+}
+
+/// The model that the file's recipe describes, for the kind and the size of `given`.
+Model model_of(const YamlNode& root, const Recipe& recipe, const LayerGraph& given) {
+  try {
+    std::optional<Model> model = computed_model(recipe, given.device_kind, given.microbatch_size);
+    if (model) return *std::move(model);
+  } catch (const InputError& error) {
+    root.at("computed").fail(error.what());
+  }
+  refuse_recipe(root, recipe);
+}
+
+void check_stated_precision(const LayerGraph& given, const LayerGraph& computed,
+                            const std::optional<YamlNode>& precision) {
+  if (!precision || given.precision == computed.precision) return;
+  precision->fail_expected(computed.precision + ", in which the cost model computes for " + quote(given.device_kind));
+}
+
+/// A file without figures: those that its recipe gives.
+Model computed_alone(const YamlNode& root, LayerGraph header) {
+  root.allow_keys({"schema", "model", "device", "precision", "microbatch_size", "source", "origin", "computed"});
+  header.microbatch_size = read_count(root.at("microbatch_size"), 1, kMostSamples);
+  Model model = model_of(root, read_recipe(root.at("computed")), header);
+  LayerGraph& graph = model.profiles.front();
+  check_stated_precision(header, graph, root.find("precision"));
+  graph.name = header.name;
+  if (!header.source.empty()) graph.source = header.source;
+  return model;
+}
+
+/// A file whose figures are not those of its recipe was edited, or comes from another version of the cost model; what
+/// the recipe gives for other sizes would not belong to it.
+Model computed_as_given(const YamlNode& root, LayerGraph given) {
+  const YamlNode node = root.at("computed");
+  const Recipe recipe = read_recipe(node);
+  Model model = model_of(root, recipe, given);
+  check_stated_precision(given, model.profiles.front(), root.find("precision"));
+  const std::string differs = difference(given, model.profiles.front());
+  if (!differs.empty()) {
+    node.fail("the figures are not those that the cost model gives for this network: " + differs + " differs",
+              "leave the key 'computed' out if you have changed them, or write the file anew with 'stagecraft model'");
+  }
+  given.origin = Origin::Computed;
+  given.precision = model.profiles.front().precision;
+  model.profiles.front() = std::move(given);
   return model;
 }
 
@@ -201,23 +345,41 @@ void check_graph(const LayerGraph& graph, const InputPlace& place) {
   constexpr double kMostSeconds = 1e12;
   double bytes = static_cast<double>(graph.input.value());
   double seconds = 0.0;
+  const Layer* slowest = nullptr;
   for (const Layer& layer : graph.layers) {
     for (Bytes part : {layer.parameters, layer.output, layer.stash, layer.workspace}) {
       bytes += static_cast<double>(part.value());
     }
-    seconds += layer.forward.value() + layer.backward.value();
+    const double time = layer.forward.value() + layer.backward.value();
+    seconds += time;
+    if (slowest == nullptr || time > slowest->forward.value() + slowest->backward.value()) slowest = &layer;
   }
   for (const LayerEdge& edge : graph.edges) bytes += static_cast<double>(edge.bytes.value());
+  for (const SharedTensor& tensor : graph.tensors) bytes += static_cast<double>(tensor.bytes.value());
   if (bytes > kMostModelBytes) throw InputError("all sizes together exceed 1 PiB", place);
-  if (seconds > kMostSeconds) throw InputError("all times together exceed 1e12 s", place);
+  if (seconds > kMostSeconds) {
+    const Seconds longest = slowest->forward + slowest->backward;
+    throw InputError("all times together exceed 1e12 s; the layer " + quote(slowest->name) + " has the longest, " +
+                         format_seconds(longest),
+                     place);
+  }
 }
 
 Model parse_model(std::string_view text, const std::string& file_name) {
   const YamlNode root = parse_yaml(text, file_name);
   check_schema(root, "stagecraft/model/1");
   if (root.find("profiles")) return read_profiles(root);
-  root.allow_keys({"schema", "model", "device", "microbatch_size", "source", "input", "layers", "edges", "profiles"});
-  return {{read_profile(root, read_header(root), root.find("edges"))}};
+  root.allow_keys({"schema", "model", "device", "precision", "microbatch_size", "source", "origin", "computed", "input",
+                   "layers", "edges", "tensors", "profiles"});
+  LayerGraph header = read_header(root);
+  const auto computed = root.find("computed");
+  if (computed && root.find("origin") && header.origin != Origin::Computed) {
+    root.at("origin").fail_expected("computed, which is what the key 'computed' says");
+  }
+  if (computed && !root.find("layers")) return computed_alone(root, std::move(header));
+  LayerGraph graph = read_profile(root, std::move(header), root.find("edges"));
+  if (computed) return computed_as_given(root, std::move(graph));
+  return {{std::move(graph)}, {}, {}};
 }
 
 Model read_model_file(const std::string& path) { return parse_model(read_text_file(path), path); }

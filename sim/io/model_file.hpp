@@ -18,13 +18,14 @@ namespace stagecraft {
 /// The same of a text; `file_name` is used in messages only.
 [[nodiscard]] Model parse_model(std::string_view text, const std::string& file_name);
 
-/// The keys and values of a model file: times in `s`, sizes in `B`.
-/// **Requires** a model as `parse_model` returns them.
-[[nodiscard]] Detail::Record model_record(const Model& model);
+/// The keys and values of a model file: times in `s`, sizes in `B`. With `only_recipe` without the figures, which the
+/// reader then computes.
+/// **Requires** a model as `parse_model` returns them; with `only_recipe` one that has a recipe.
+[[nodiscard]] Detail::Record model_record(const Model& model, bool only_recipe = false);
 
 /// The file that `parse_model` reads back to an equal value.
 /// **Requires** a model as `parse_model` returns them.
-[[nodiscard]] std::string write_model(const Model& model);
+[[nodiscard]] std::string write_model(const Model& model, bool only_recipe = false);
 
 /// Checks a graph that an importer has built. **Throws** InputError (without a place in the file) for an empty or
 /// cyclic graph, or for sums that no file may reach.

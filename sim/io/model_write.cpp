@@ -2,6 +2,11 @@
 #include "sim/io/model_file.hpp"
 #include "sim/io/yaml_text.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 namespace stagecraft {
 namespace {
 
@@ -27,36 +32,85 @@ Detail edge_list(const LayerGraph& graph, const LayerEdge& edge) {
   return list;
 }
 
+Detail::List names_of(const LayerGraph& graph, const std::vector<LayerId>& layers) {
+  Detail::List names;
+  for (const LayerId id : layers) names.emplace_back(graph.layers[id].name);
+  return names;
+}
+
+Detail::List tensor_list(const LayerGraph& graph) {
+  struct Users {
+    std::vector<LayerId> readers;
+    std::vector<LayerId> keepers;
+  };
+  std::vector<Users> users(graph.tensors.size());
+  for (const LayerId id : indices(graph.layers)) {
+    for (const std::uint32_t tensor : graph.layers[id].reads) users[tensor].readers.push_back(id);
+    for (const std::uint32_t tensor : graph.layers[id].keeps) users[tensor].keepers.push_back(id);
+  }
+  Detail::List list;
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const SharedTensor& tensor = graph.tensors[i];
+    Detail::Record record;
+    if (!tensor.from.is_none()) record.emplace_back("from", graph.layers[tensor.from].name);
+    record.emplace_back("to", names_of(graph, users[i].readers));
+    record.emplace_back("bytes", format_bytes(tensor.bytes));
+    record.emplace_back("kept_by", names_of(graph, users[i].keepers));
+    list.emplace_back(std::move(record));
+  }
+  return list;
+}
+
 /// The part of a graph that depends on its microbatch size.
 Detail::Record profile_record(const LayerGraph& graph) {
   Detail::List layers;
   for (const Layer& layer : graph.layers) layers.push_back(layer_record(layer));
   Detail::List edges;
   for (const LayerEdge& edge : graph.edges) edges.push_back(edge_list(graph, edge));
-  return {{"microbatch_size", graph.microbatch_size},
-          {"input", format_bytes(graph.input)},
-          {"layers", std::move(layers)},
-          {"edges", std::move(edges)}};
+  Detail::Record record = {{"microbatch_size", graph.microbatch_size},
+                           {"input", format_bytes(graph.input)},
+                           {"layers", std::move(layers)},
+                           {"edges", std::move(edges)}};
+  if (!graph.tensors.empty()) record.emplace_back("tensors", tensor_list(graph));
+  return record;
+}
+
+Detail::Record recipe_record(const Recipe& recipe) {
+  Detail::Record record = {{"architecture", recipe.architecture}};
+  if (recipe.image) record.emplace_back("image", *recipe.image);
+  record.emplace_back("granularity", recipe.granularity);
+  return record;
 }
 
 }  // namespace
 
-Detail::Record model_record(const Model& model) {
+Detail::Record model_record(const Model& model, bool only_recipe) {
   STAGECRAFT_CHECK(!model.profiles.empty(), "a model has a profile");
   const LayerGraph& first = model.profiles.front();
   Detail::Record root = {{"schema", "stagecraft/model/1"}, {"model", first.name}, {"device", first.device_kind}};
+  if (first.precision != kPlainPrecision) root.emplace_back("precision", first.precision);
   if (!first.source.empty()) root.emplace_back("source", first.source);
-  if (model.profiles.size() == 1) {
+  if (!model.recipe && first.origin != Origin::Assumed) root.emplace_back("origin", to_string(first.origin));
+  if (model.recipe) root.emplace_back("computed", recipe_record(*model.recipe));
+  if (only_recipe) {
+    root.emplace_back("microbatch_size", first.microbatch_size);
+  } else if (model.profiles.size() == 1) {
     Detail::Record profile = profile_record(first);
     root.insert(root.end(), profile.begin(), profile.end());
   } else {
     Detail::List profiles;
-    for (const LayerGraph& graph : model.profiles) profiles.push_back(profile_record(graph));
+    for (const LayerGraph& graph : model.profiles) {
+      Detail::Record profile = profile_record(graph);
+      if (graph.origin != first.origin) profile.insert(profile.begin(), {"origin", to_string(graph.origin)});
+      if (graph.precision != first.precision) profile.insert(profile.begin(), {"precision", graph.precision});
+      if (graph.device_kind != first.device_kind) profile.insert(profile.begin(), {"device", graph.device_kind});
+      profiles.emplace_back(std::move(profile));
+    }
     root.emplace_back("profiles", std::move(profiles));
   }
   return root;
 }
 
-std::string write_model(const Model& model) { return to_yaml(model_record(model)); }
+std::string write_model(const Model& model, bool only_recipe) { return to_yaml(model_record(model, only_recipe)); }
 
 }  // namespace stagecraft

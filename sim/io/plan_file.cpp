@@ -22,10 +22,10 @@ struct Resolver {
   std::unordered_map<std::string, DeviceId> devices;
   std::vector<LayerId> order;
   IndexVector<LayerId, std::size_t> position;  ///< in the canonical order
-  std::vector<std::string>* problems;
+  std::vector<InputError>* problems;
 };
 
-Resolver make_resolver(const LayerGraph& graph, const Platform& platform, std::vector<std::string>& problems) {
+Resolver make_resolver(const LayerGraph& graph, const Platform& platform, std::vector<InputError>& problems) {
   Resolver names{&graph, &platform, {}, {}, canonical_order(graph), {}, &problems};
   for (LayerId id : indices(graph.layers)) names.layers.emplace(graph.layers[id].name, id);
   for (DeviceId id : indices(platform.devices)) names.devices.emplace(platform.devices[id].name, id);
@@ -35,7 +35,7 @@ Resolver make_resolver(const LayerGraph& graph, const Platform& platform, std::v
 }
 
 void add_problem(Resolver& names, const InputPlace& place, const std::string& message, const std::string& hint = {}) {
-  names.problems->emplace_back(InputError(message, place, hint).what());
+  names.problems->emplace_back(message, place, hint);
 }
 
 /// Whether there are too many problems to report further ones. The first time, adds the remark that there are more.
@@ -157,8 +157,8 @@ std::optional<std::int64_t> read_optional_count(const YamlNode& node, std::strin
 }
 
 Stage read_stage(Resolver& names, const YamlNode& node) {
-  node.allow_keys(
-      {"layers", "devices", "ring", "replication", "recompute", "swap", "weight_versions", "in_flight", "pipeline"});
+  node.allow_keys({"layers", "devices", "ring", "replication", "recompute", "swap", "weight_versions",
+                   "swap_weight_versions", "in_flight", "pipeline"});
   Stage stage;
   const YamlNode layers = node.at("layers");
   stage.layers = layers.kind() == YamlKind::Map ? read_layer_range(names, layers) : read_layer_list(names, layers);
@@ -175,6 +175,7 @@ Stage read_stage(Resolver& names, const YamlNode& node) {
   if (const auto recompute = node.find("recompute")) read_recompute(names, *recompute, stage.memory);
   if (const auto swap = node.find("swap")) read_swaps(names, *swap, stage.memory);
   stage.weight_versions = read_optional_count(node, "weight_versions", kMostCopies);
+  if (const auto swap = node.find("swap_weight_versions")) stage.swap_weight_versions = read_bool(*swap);
   stage.in_flight = read_optional_count(node, "in_flight", kMostMicrobatches);
   if (const auto pipeline = node.find("pipeline")) {
     stage.pipeline = static_cast<std::uint32_t>(read_count(*pipeline, 0, kMostStages));
@@ -191,9 +192,16 @@ ScheduleChoice read_schedule(const YamlNode& node) {
   return schedule;
 }
 
+StashConvention read_stash(const YamlNode& training) {
+  const auto stash = training.find("stash");
+  if (!stash) return StashConvention::Autograd;
+  return read_choice<StashConvention>(*stash,
+                                      {{"autograd", StashConvention::Autograd}, {"input", StashConvention::Input}});
+}
+
 Training read_training(const YamlNode& node) {
-  node.allow_keys(
-      {"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release", "gradient_bucket"});
+  node.allow_keys({"gradient_copies", "optimizer_copies", "boundary_buffers", "input_gradient_release",
+                   "gradient_bucket", "stash"});
   Training training;
   const auto set = [&](std::string_view key, std::int64_t& into) {
     if (const auto found = node.find(key)) into = read_count(*found, 0, kMostCopies);
@@ -206,6 +214,7 @@ Training read_training(const YamlNode& node) {
     if (training.input_gradient_release > 1.0) release->fail_expected("a share from 0 to 1");
   }
   if (const auto bucket = node.find("gradient_bucket")) training.gradient_bucket = read_bytes(*bucket);
+  training.stash = read_stash(node);
   return training;
 }
 
@@ -272,6 +281,7 @@ PlanHeader read_plan_header(const YamlNode& root) {
   set("model_hash", header.model_hash);
   set("platform_hash", header.platform_hash);
   header.microbatch_size = read_count(root.at("microbatch_size"), 1, kMostMicrobatches);
+  if (const auto training = root.find("training")) header.stash = read_stash(*training);
   return header;
 }
 
@@ -303,7 +313,9 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   plan.microbatch_size = header.microbatch_size;
   plan.microbatches = read_count(root.at("microbatches"), 1, kMostMicrobatches);
   plan.rounds_per_update = read_optional_count(root, "rounds_per_update", kMostMicrobatches).value_or(1);
-  plan.schedule = read_schedule(root.at("schedule"));
+  const YamlNode schedule = root.at("schedule");
+  plan.schedule = read_schedule(schedule);
+  reading.schedule = schedule.at("name").place();
   if (const auto training = root.find("training")) plan.training = read_training(*training);
   const YamlNode stages = root.at("stages");
   for (const YamlNode& item : stages.items()) plan.stages.push_back(read_stage(names, item));

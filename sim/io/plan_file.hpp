@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/error.hpp"
 #include "sim/io/yaml_node.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
@@ -21,15 +22,17 @@ struct PlanHeader {
   std::string model_hash;
   std::string platform_hash;
   std::int64_t microbatch_size = 1;
+  StashConvention stash = StashConvention::Autograd;
   friend bool operator==(const PlanHeader&, const PlanHeader&) = default;
 };
 
 /// A plan, without the parts whose names could not be resolved.
 struct PlanReading {
   Plan plan;
-  /// A message with its place for each name that the model or the platform does not have, and for each empty range.
-  /// After a thousand messages a last one says that there are more. The plan leaves these names and ranges out.
-  std::vector<std::string> problems;
+  /// One for each name that the model or the platform does not have, and for each empty range. After a thousand a last
+  /// one says that there are more. The plan leaves these names and ranges out.
+  std::vector<InputError> problems = {};
+  InputPlace schedule = {};  ///< where the plan names its schedule
 };
 
 /// The header of a file of the schema `stagecraft/plan/1`, YAML or JSON (docs/reference/formats/plan.md).

@@ -35,6 +35,7 @@ Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform&
                            {"swap", std::move(swap)}};
   if (!ring.empty()) record.emplace(record.begin() + 2, "ring", std::move(ring));
   if (stage.weight_versions) record.emplace_back("weight_versions", *stage.weight_versions);
+  if (stage.swap_weight_versions) record.emplace_back("swap_weight_versions", true);
   if (stage.in_flight) record.emplace_back("in_flight", *stage.in_flight);
   if (stage.pipeline != 0) record.emplace_back("pipeline", std::int64_t{stage.pipeline});
   return record;
@@ -81,6 +82,7 @@ Detail::Record training_record(const Training& training) {
     record.emplace_back("input_gradient_release", training.input_gradient_release);
   }
   if (training.gradient_bucket) record.emplace_back("gradient_bucket", format_bytes(*training.gradient_bucket));
+  if (training.stash == StashConvention::Input) record.emplace_back("stash", "input");
   return record;
 }
 

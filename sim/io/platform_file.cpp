@@ -1,5 +1,6 @@
 #include "sim/io/platform_file.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/io/platform_names.hpp"
 #include "sim/io/platform_topology.hpp"
 #include "sim/io/text_file.hpp"
@@ -32,6 +33,28 @@ Id find_id(const YamlNode& node, std::string_view what, const IdsByName<Id>& by_
   node.fail("unknown " + std::string(what) + " " + quote(name), suggest_name(name, known));
 }
 
+double read_speed(const YamlNode& node) {
+  const double speed = read_number(node);
+  if (speed < kLeastSpeed || speed > kMostSpeed) node.fail_expected("a number from 1e-6 to 1e6");
+  return speed;
+}
+
+/// One number, or one for each precision.
+void read_speeds(const YamlNode& node, DeviceKind& kind) {
+  if (node.kind() != YamlKind::Map) {
+    kind.speed = read_speed(node);
+    return;
+  }
+  node.allow_keys({kPrecisions[0], kPrecisions[1], kPrecisions[2], kPrecisions[3]});
+  for (const auto& [precision, value] : node.entries()) {
+    if (precision == kPlainPrecision) {
+      kind.speed = read_speed(value);
+    } else {
+      kind.other_speeds[precision] = read_speed(value);
+    }
+  }
+}
+
 DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
   node.allow_keys({"memory", "speed", "reserved", "update_bandwidth"});
   DeviceKind kind;
@@ -39,10 +62,7 @@ DeviceKind read_device_kind(const std::string& name, const YamlNode& node) {
   const YamlNode memory = node.at("memory");
   kind.memory = read_bytes(memory);
   if (kind.memory == Bytes(0)) memory.fail_expected("a size of more than zero");
-  if (const auto speed = node.find("speed")) {
-    kind.speed = read_number(*speed);
-    if (*kind.speed < kLeastSpeed || *kind.speed > kMostSpeed) speed->fail_expected("a number from 1e-6 to 1e6");
-  }
+  if (const auto speed = node.find("speed")) read_speeds(*speed, kind);
   if (const auto reserved = node.find("reserved")) {
     kind.reserved = read_bytes(*reserved);
     if (kind.reserved > kind.memory) {
@@ -238,8 +258,7 @@ std::vector<std::pair<Bytes, BytesPerSecond>> read_bandwidths(const YamlNode& no
   std::vector<std::pair<Bytes, BytesPerSecond>> table;
   for (const YamlNode& row : node.items()) {
     const std::vector<YamlNode> cells = row.items();
-    if (cells.size() != 2)
-      row.fail("expected a size and a bandwidth, found " + std::to_string(cells.size()) + " values");
+    if (cells.size() != 2) row.fail("expected a size and a bandwidth, found " + counted(cells.size(), "value"));
     table.emplace_back(read_bytes(cells[0]), read_usable_bandwidth(cells[1]));
     if (table.size() > 1 && table.back().first <= table[table.size() - 2].first) {
       cells[0].fail("expected a size larger than that of the row before");
@@ -271,6 +290,35 @@ CollectiveSpec read_collectives(const YamlNode& node) {
   return spec;
 }
 
+/// Refuses boundary tensors that pass through host memory where some device has no host.
+void require_hosts(const YamlNode& transport, const PlatformSpec& spec) {
+  const auto refuse = [&](const std::string& where) {
+    transport.fail("with transport 'host' every device needs a host, but " + where + " has none",
+                   "give it a host with its memory and its link, or use the transport 'direct'");
+  };
+  if (const auto* nodes = std::get_if<NodeForm>(&spec.form)) {
+    for (const NodeGroup& group : nodes->groups) {
+      const NodeKind& kind = nodes->node_kinds[group.kind];
+      if (!kind.host) refuse("the node kind " + quote(kind.name));
+    }
+    return;
+  }
+  for (const ExplicitDevice& device : std::get<ExplicitForm>(spec.form).devices) {
+    if (!device.host) refuse("the device " + quote(device.name));
+  }
+}
+
+PlatformOrigins read_origins(const YamlNode& node) {
+  node.allow_keys({"links", "collectives", "updates"});
+  PlatformOrigins origins;
+  if (const auto links = node.find("links")) origins.links = read_choice(*links, stated_origins());
+  if (const auto collectives = node.find("collectives")) {
+    origins.collectives = read_choice(*collectives, stated_origins());
+  }
+  if (const auto updates = node.find("updates")) origins.updates = read_choice(*updates, stated_origins());
+  return origins;
+}
+
 }  // namespace
 
 PlatformSpec parse_platform(std::string_view text, const std::string& file_name) {
@@ -278,18 +326,24 @@ PlatformSpec parse_platform(std::string_view text, const std::string& file_name)
   check_schema(root, "stagecraft/platform/1");
   const bool is_explicit = root.find("devices").has_value();
   if (is_explicit) {
-    root.allow_keys(
-        {"schema", "platform", "device_kinds", "devices", "links", "routes", "default_link", "collectives"});
+    root.allow_keys({"schema", "platform", "origin", "transport", "device_kinds", "devices", "links", "routes",
+                     "default_link", "collectives"});
   } else {
-    root.allow_keys({"schema", "platform", "device_kinds", "node_kinds", "nodes", "network", "devices", "collectives"});
+    root.allow_keys({"schema", "platform", "origin", "transport", "device_kinds", "node_kinds", "nodes", "network",
+                     "devices", "collectives"});
   }
   PlatformSpec spec;
   spec.name = read_name(root.at("platform"));
+  if (const auto origin = root.find("origin")) spec.origins = read_origins(*origin);
   const IdsByName<DeviceKindId> device_kinds = read_device_kinds(root.at("device_kinds"), spec);
   if (is_explicit) {
     spec.form = read_explicit_form(root, device_kinds);
   } else {
     spec.form = read_node_form(root, device_kinds);
+  }
+  if (const auto transport = root.find("transport")) {
+    spec.transport = read_choice(*transport, transport_choices());
+    if (spec.transport == Transport::Host) require_hosts(*transport, spec);
   }
   if (const auto collectives = root.find("collectives")) spec.collectives = read_collectives(*collectives);
   return spec;

@@ -23,6 +23,11 @@ inline const Choices<Sharing>& sharing_choices() {
   return kChoices;
 }
 
+inline const Choices<Transport>& transport_choices() {
+  static const Choices<Transport> kChoices = {{"direct", Transport::Direct}, {"host", Transport::Host}};
+  return kChoices;
+}
+
 inline const Choices<CollectiveSpec::Algorithm>& algorithm_choices() {
   using Algorithm = CollectiveSpec::Algorithm;
   static const Choices<Algorithm> kChoices = {

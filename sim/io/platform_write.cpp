@@ -29,9 +29,17 @@ Detail link_map(const LinkSpec& link) {
   return record;
 }
 
+Detail speed_value(const DeviceKind& kind) {
+  if (kind.other_speeds.empty()) return *kind.speed;
+  Detail::Record record;
+  if (kind.speed) record.emplace_back(kPlainPrecision, *kind.speed);
+  for (const auto& [precision, speed] : kind.other_speeds) record.emplace_back(precision, speed);
+  return record;
+}
+
 Detail device_kind_record(const DeviceKind& kind) {
   Detail::Record record = {{"memory", format_whole_bytes(kind.memory)}};
-  if (kind.speed) record.emplace_back("speed", *kind.speed);
+  if (kind.speed || !kind.other_speeds.empty()) record.emplace_back("speed", speed_value(kind));
   record.emplace_back("reserved", format_whole_bytes(kind.reserved));
   if (kind.update_bandwidth) record.emplace_back("update_bandwidth", format_bandwidth(*kind.update_bandwidth));
   return record;
@@ -194,10 +202,20 @@ Detail::Record collectives_record(const CollectiveSpec& spec) {
   return record;
 }
 
+Detail::Record origins_record(const PlatformOrigins& origins) {
+  return {{"links", to_string(origins.links)},
+          {"collectives", to_string(origins.collectives)},
+          {"updates", to_string(origins.updates)}};
+}
+
 }  // namespace
 
 Detail::Record platform_record(const PlatformSpec& spec) {
   Detail::Record root = {{"schema", "stagecraft/platform/1"}, {"platform", spec.name}};
+  if (spec.origins != PlatformOrigins{}) root.emplace_back("origin", origins_record(spec.origins));
+  if (spec.transport != Transport::Direct) {
+    root.emplace_back("transport", name_of(transport_choices(), spec.transport));
+  }
   Detail::Record kinds;
   for (const DeviceKind& kind : spec.device_kinds) kinds.emplace_back(kind.name, device_kind_record(kind));
   root.emplace_back("device_kinds", std::move(kinds));

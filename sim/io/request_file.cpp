@@ -12,17 +12,6 @@
 namespace stagecraft {
 namespace {
 
-/// The narrowest bandwidth and the latency of a route. There is no bandwidth if the route crosses no link.
-struct Way {
-  std::optional<double> bandwidth;
-  double latency = 0.0;
-};
-std::optional<Way> find_way(const Platform& platform, PlaceId from, PlaceId to, Route& route) {
-  if (!find_route(platform, from, to, route)) return std::nullopt;
-  const std::optional<BytesPerSecond> bandwidth = narrowest_bandwidth(platform, route);
-  return Way{bandwidth ? std::optional(bandwidth->value()) : std::nullopt, route.latency.value()};
-}
-
 Detail or_null(const std::optional<double>& value) { return value ? Detail(*value) : Detail(); }
 
 Detail device_record(const LayerGraph& graph, const Platform& platform, DeviceId id) {
@@ -35,10 +24,11 @@ Detail device_record(const LayerGraph& graph, const Platform& platform, DeviceId
                         {"usable_bytes", platform.capacity(id).value()},
                         {"time_factor", or_null(time_factor(platform, graph.device_kind, device.kind))}};
   Route route;
-  const auto way =
-      device.host.is_none() ? std::nullopt : find_way(platform, platform.place(id), platform.place(device.host), route);
-  record.emplace_back("host", way ? Detail(platform.hosts[device.host].name) : Detail());
-  record.emplace_back("host_bandwidth", way ? or_null(way->bandwidth) : Detail());
+  const bool has_host =
+      !device.host.is_none() && find_route(platform, platform.place(id), platform.place(device.host), route);
+  const std::optional<BytesPerSecond> bandwidth = has_host ? narrowest_bandwidth(platform, route) : std::nullopt;
+  record.emplace_back("host", has_host ? Detail(platform.hosts[device.host].name) : Detail());
+  record.emplace_back("host_bandwidth", bandwidth ? Detail(bandwidth->value()) : Detail());
   return record;
 }
 
@@ -58,7 +48,7 @@ Detail host_list(const Platform& platform) {
 
 /// PipeDream's hierarchy; null where devices are not connected.
 Detail level_list(const Platform& platform) {
-  if (platform.devices.size() > 1 && !smallest_pair_bandwidth(platform)) return {};
+  if (platform.devices.size() > 1 && !smallest_pair_bandwidth(platform, PairUse::Collective)) return {};
   Detail::List list;
   for (const Level& level : levels(platform)) {
     list.push_back(Detail::Record{{"count", std::int64_t{level.count}}, {"bandwidth", level.bandwidth.value()}});
@@ -81,11 +71,11 @@ PairMatrix pair_matrices(const Platform& platform) {
     Detail::List bandwidth_row;
     Detail::List latency_row;
     for (DeviceId to : indices(platform.devices)) {
-      const auto way = find_way(platform, platform.place(from), platform.place(to), route);
+      const std::optional<PairCost> cost = pair_cost(platform, from, to, PairUse::Boundary, route);
       bandwidth_row.emplace_back();
       latency_row.emplace_back();
-      if (way && way->bandwidth) bandwidth_row.back().value = *way->bandwidth;
-      if (way) latency_row.back().value = way->latency;
+      if (cost && cost->bandwidth) bandwidth_row.back().value = cost->bandwidth->value();
+      if (cost) latency_row.back().value = cost->latency.value();
     }
     bandwidths.emplace_back(std::move(bandwidth_row));
     latencies.emplace_back(std::move(latency_row));
@@ -113,7 +103,7 @@ std::string write_request(const PlannerQuestion& question) {
                       {"training", training_record(question.training)},
                       {"options", question.options},
                       {"seed", question.seed ? Detail(*question.seed) : Detail()},
-                      {"model", model_record(Model{{graph}})},
+                      {"model", model_record(Model{{graph}, {}, {}})},
                       {"order", std::move(names)},
                       {"cut_bytes", std::move(cuts)},
                       {"platform", platform_record(question.platform.spec)},

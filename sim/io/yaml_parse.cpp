@@ -56,7 +56,9 @@ class DocumentBuilder : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    complete(add(mark, "?", anchor, YamlKind::Nothing));
+    const std::size_t index = add(mark, "?", anchor, YamlKind::Nothing);
+    place_at_key(document_->nodes[index]);
+    complete(index);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -104,6 +106,17 @@ class DocumentBuilder : public YAML::EventHandler {
     const std::size_t index = document_->nodes.size() - 1;
     if (anchor != YAML::NullAnchor) anchors_[anchor] = index;
     return index;
+  }
+
+  /// Moves a missing value to its key. The parser has it where the next word is, which may be lines below.
+  void place_at_key(RawNode& missing) const {
+    if (open_.empty()) return;
+    const RawNode& parent = document_->nodes[open_.back()];
+    if (parent.kind != YamlKind::Map || parent.children.size() % 2 == 0) return;
+    const RawNode& key = document_->nodes[parent.children.back()];
+    if (missing.line == key.line) return;  // written out: `null` or `~`, or in braces
+    missing.line = key.line;
+    missing.column = key.column;
   }
 
   void open(const YAML::Mark& mark, std::size_t index) {

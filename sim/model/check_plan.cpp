@@ -1,6 +1,7 @@
 #include "sim/model/check_plan.hpp"
 
 #include "sim/base/counted.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/plan.hpp"
 
 #include <algorithm>
@@ -124,11 +125,14 @@ class Judge {
     for (const Recompute& segment : actions_of<Recompute>(stage)) check_recompute(s, segment, recomputed);
     std::set<LayerId> swapped;
     for (const Swap& swap : actions_of<Swap>(stage)) check_swap(s, swap, recomputed, swapped);
-    if (swapped.empty()) return;
-    for (DeviceId device : devices_of(stage)) {
-      if (platform_.devices[device].host.is_none()) {
-        add(Rule::Swap, id(s), called(s) + " swaps on " + name(device) + ", which has no host");
-      }
+    if (!swapped.empty()) check_hosts(s, " swaps on ");
+    if (stage.swap_weight_versions) check_hosts(s, " swaps weight versions on ");
+  }
+
+  void check_hosts(std::size_t s, const std::string& what) {
+    for (DeviceId device : devices_of(plan_.stages[s])) {
+      if (!platform_.devices[device].host.is_none()) continue;
+      add(Rule::Swap, id(s), called(s) + what + name(device) + ", which has no host");
     }
   }
 
@@ -168,8 +172,8 @@ class Judge {
     }
   }
 
-  void check_connection(DeviceId from, DeviceId to, StageId stage, const std::string& what) {
-    if (find_route(platform_, platform_.place(from), platform_.place(to), route_)) return;
+  void check_connection(DeviceId from, DeviceId to, PairUse use, StageId stage, const std::string& what) {
+    if (pair_cost(platform_, from, to, use, route_)) return;
     add(Rule::Connection, stage, what + " " + name(from) + " to " + name(to) + ", which are not connected");
   }
 
@@ -210,7 +214,7 @@ class Judge {
       const auto& [next_stage, next] = ring[(i + 1) % ring.size()];
       if (device == next) continue;
       const std::string stages = called(stage) + (stage == next_stage ? "" : " and " + called(next_stage));
-      check_connection(device, next, id(stage), "the all-reduce of " + stages + " goes from");
+      check_connection(device, next, PairUse::Collective, id(stage), "the all-reduce of " + stages + " goes from");
     }
   }
 
@@ -250,8 +254,8 @@ class Judge {
     for (std::size_t i = 0; i < a.replicas.size(); ++i) {
       for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.replicas.size(); j += stride) {
         const std::string what = "the boundary of " + called(from) + " and " + called(to) + " goes from";
-        check_connection(a.replicas[i].lead(), b.replicas[j].lead(), id(from), what);
-        check_connection(b.replicas[j].lead(), a.replicas[i].lead(), id(from), what);
+        check_connection(a.replicas[i].lead(), b.replicas[j].lead(), PairUse::Boundary, id(from), what);
+        check_connection(b.replicas[j].lead(), a.replicas[i].lead(), PairUse::Boundary, id(from), what);
       }
     }
   }

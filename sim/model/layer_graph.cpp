@@ -1,72 +1,47 @@
 #include "sim/model/layer_graph.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/measured_profiles.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
 namespace {
 
-// Extrapolation beyond the measured sizes may fall below zero; then it is zero.
-Seconds blend(Seconds a, Seconds b, double t) { return std::max(Seconds(0), a + (b - a) * t); }
-Bytes blend(Bytes a, Bytes b, double t) {
-  const double value = static_cast<double>(a.value()) + static_cast<double>((b - a).value()) * t;
-  return scale_up(Bytes(1), std::max(0.0, value));
-}
+/// Profiles whose layers keep their inputs and need no workspace.
+class InputProfiles final : public ProfileSource {
+ public:
+  explicit InputProfiles(std::shared_ptr<const ProfileSource> source) : source_(std::move(source)) {}
 
-/// Every number that depends on the microbatch size, from `a` (t = 0) to `b` (t = 1).
-LayerGraph blend(const LayerGraph& a, const LayerGraph& b, double t) {
-  LayerGraph result = a;
-  result.input = blend(a.input, b.input, t);
-  for (LayerId id : indices(a.layers)) {
-    Layer& layer = result.layers[id];
-    const Layer& other = b.layers[id];
-    layer.forward = blend(layer.forward, other.forward, t);
-    layer.backward = blend(layer.backward, other.backward, t);
-    layer.backward_weight = std::min(blend(layer.backward_weight, other.backward_weight, t), layer.backward);
-    layer.output = blend(layer.output, other.output, t);
-    layer.stash = blend(layer.stash, other.stash, t);
-    layer.checkpoint = std::min(blend(layer.checkpoint, other.checkpoint, t), layer.stash);
-    layer.workspace = blend(layer.workspace, other.workspace, t);
+  [[nodiscard]] bool has(const std::string& kind) const override { return source_->has(kind); }
+  [[nodiscard]] Origin origin(const std::string& kind, std::int64_t samples) const override {
+    return source_->origin(kind, samples);
   }
-  for (std::size_t i = 0; i < result.edges.size(); ++i) {
-    result.edges[i].bytes = blend(a.edges[i].bytes, b.edges[i].bytes, t);
-  }
-  return result;
-}
 
-/// A graph whose scalable numbers are all zero: the profile of an empty microbatch.
-LayerGraph emptied(const LayerGraph& graph) {
-  LayerGraph result = graph;
-  result.microbatch_size = 0;
-  result.input = Bytes(0);
-  for (Layer& layer : result.layers) {
-    layer.forward = layer.backward = layer.backward_weight = Seconds(0);
-    layer.output = layer.stash = layer.checkpoint = layer.workspace = Bytes(0);
+ private:
+  [[nodiscard]] LayerGraph make_profile(const std::string& kind, std::int64_t samples) const override {
+    return with_stash(source_->profile(kind, samples), StashConvention::Input);
   }
-  for (LayerEdge& edge : result.edges) edge.bytes = Bytes(0);
-  return result;
-}
+
+  std::shared_ptr<const ProfileSource> source_;
+};
 
 }  // namespace
 
-ScaledProfile at_microbatch_size(const Model& model, std::int64_t microbatch_size) {
+std::shared_ptr<const ProfileSource> profiles_of(const Model& model) {
+  return model.computed ? model.computed : std::make_shared<MeasuredProfiles>(model.profiles);
+}
+
+LayerGraph at_microbatch_size(const Model& model, std::int64_t microbatch_size,
+                              const std::optional<std::string>& kind) {
   STAGECRAFT_CHECK(!model.profiles.empty() && microbatch_size > 0, "a profile and a positive microbatch size");
-  const auto size_of = [](const LayerGraph& graph) { return graph.microbatch_size; };
-  const auto exact = std::ranges::find(model.profiles, microbatch_size, size_of);
-  if (exact != model.profiles.end()) return {*exact, false};
-  const bool one_size = model.profiles.size() == 1;
-  const auto above = std::ranges::upper_bound(model.profiles, microbatch_size, {}, size_of);
-  const bool outside = above == model.profiles.begin() || above == model.profiles.end();
-  const LayerGraph* high = above == model.profiles.end() ? &model.profiles.back() : &*above;
-  const LayerGraph zero = emptied(model.profiles.front());
-  const LayerGraph* low = &zero;
-  if (!one_size && high != &model.profiles.front()) low = high - 1;
-  const double t = static_cast<double>(microbatch_size - low->microbatch_size) /
-                   static_cast<double>(high->microbatch_size - low->microbatch_size);
-  ScaledProfile result{blend(*low, *high, t), outside && !one_size};
-  result.graph.microbatch_size = microbatch_size;
-  return result;
+  const std::shared_ptr<const ProfileSource> source = profiles_of(model);
+  const std::string& wanted = kind ? *kind : model.profiles.front().device_kind;
+  LayerGraph graph = source->profile(wanted, microbatch_size);
+  graph.origin = source->origin(wanted, microbatch_size);
+  if (model.computed || model.profiles.size() > 1) graph.own_times = source;
+  return graph;
 }
 
 void apply_memory_defaults(LayerGraph& graph) {
@@ -82,6 +57,20 @@ void apply_memory_defaults(LayerGraph& graph) {
     if (layer.stash < Bytes(0)) layer.stash = input;
     if (layer.checkpoint < Bytes(0)) layer.checkpoint = std::min(input, layer.stash);
   }
+}
+
+LayerGraph with_stash(LayerGraph graph, StashConvention convention) {
+  if (convention == StashConvention::Autograd) return graph;
+  for (Layer& layer : graph.layers) {
+    layer.stash = layer.checkpoint = Bytes(-1);
+    layer.workspace = Bytes(0);
+    layer.reads.clear();
+    layer.keeps.clear();
+  }
+  graph.tensors.clear();
+  apply_memory_defaults(graph);
+  if (graph.own_times) graph.own_times = std::make_shared<InputProfiles>(std::move(graph.own_times));
+  return graph;
 }
 
 LayerTotals totals(const LayerGraph& graph) {

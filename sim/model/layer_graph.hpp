@@ -2,8 +2,14 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/origin.hpp"
+#include "sim/model/precision.hpp"
+#include "sim/model/profile_source.hpp"
+#include "sim/model/training.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +25,11 @@ struct Layer {
   Seconds backward_weight;  ///< the part of `backward` for the weight gradient
   Bytes parameters;
   Bytes output;      ///< one tensor; every edge carries all of it unless the edge says otherwise
-  Bytes stash;       ///< kept from the forward to the end of the backward
+  Bytes stash;       ///< kept from the forward to the end of the backward, if no other layer of the stage keeps it
   Bytes checkpoint;  ///< the part of the stash kept by the first layer of a recompute segment; at most `stash`
   Bytes workspace;   ///< needed while the layer runs
+  std::vector<std::uint32_t> reads = {};  ///< positions in `LayerGraph::tensors`, increasing
+  std::vector<std::uint32_t> keeps = {};  ///< likewise; these tensors are part of the stash
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 
@@ -33,46 +41,72 @@ struct LayerEdge {
   friend bool operator==(const LayerEdge&, const LayerEdge&) = default;
 };
 
+/// A tensor that several layers read or keep for their backwards. A stage holds it once, whoever keeps it there.
+struct SharedTensor {
+  LayerId from;  ///< the layer that makes it; none: an input of the network
+  Bytes bytes;
+  friend bool operator==(const SharedTensor&, const SharedTensor&) = default;
+};
+
 /// A profile of a model at one microbatch size: a directed acyclic graph of layers in file order.
 struct LayerGraph {
   std::string name;
   std::string device_kind;           ///< the kind the times were taken on
   std::int64_t microbatch_size = 1;  ///< samples per microbatch that the numbers refer to
   std::string source;                ///< who measured or computed it, and how
+  Origin origin = Origin::Assumed;   ///< of its times
   Bytes input;                       ///< input of each layer without incoming edges
   IndexVector<LayerId, Layer> layers;
   std::vector<LayerEdge> edges;  ///< in file order
+  /// Tensors that are known one by one; none: what layers keep is theirs alone.
+  std::vector<SharedTensor> tensors;
+  /// Its layers on other kinds of device and for parts of its microbatch: their times and what they keep. None: both
+  /// are in proportion to samples, and times to the speeds of kinds.
+  std::shared_ptr<const ProfileSource> own_times;
+  std::string precision = kPlainPrecision;  ///< in which its times were taken
   friend bool operator==(const LayerGraph&, const LayerGraph&) = default;
 };
 
-/// A model as its file gives it: one profile for each measured microbatch size, by increasing size, at least one. All
-/// have the same layers and edges.
+/// How to compute a profile again: the names under which the catalogues of networks and devices know its parts.
+struct Recipe {
+  std::string architecture;
+  std::optional<std::int64_t> image;  ///< pixels along an edge, where they are not the network's usual ones
+  std::string granularity;
+  friend bool operator==(const Recipe&, const Recipe&) = default;
+};
+
+/// A model as its file gives it: one profile for each kind of device and microbatch size, at least one; those of a kind
+/// stand together, by increasing size. All have the same layers and edges.
 struct Model {
   std::vector<LayerGraph> profiles;
-  friend bool operator==(const Model&, const Model&) = default;
+  std::optional<Recipe> recipe;
+  std::shared_ptr<const ProfileSource> computed;  ///< the profiles that the recipe gives; none without one
+  friend bool operator==(const Model& a, const Model& b) { return a.profiles == b.profiles && a.recipe == b.recipe; }
 };
 
-/// `model` at `microbatch_size` samples per microbatch.
-struct ScaledProfile {
-  LayerGraph graph;
-  bool extrapolated = false;  ///< the size lies outside the measured ones, of which there are several
-};
+/// The profiles of the model, for every kind and size that it knows.
+[[nodiscard]] std::shared_ptr<const ProfileSource> profiles_of(const Model& model);
 
-/// The profile at another microbatch size: proportional from one measured size (times, `input`, outputs, stashes,
-/// checkpoints, workspaces and edge bytes; never parameters), linear between several.
-/// **Requires** microbatch_size > 0.
-[[nodiscard]] ScaledProfile at_microbatch_size(const Model& model, std::int64_t microbatch_size);
+/// The profile of `kind` at `microbatch_size` samples. It has its `own_times` where the model knows more than one size
+/// or kind.
+/// **Requires** microbatch_size > 0, and a kind that the model has; the first profile's is the default.
+[[nodiscard]] LayerGraph at_microbatch_size(const Model& model, std::int64_t microbatch_size,
+                                            const std::optional<std::string>& kind = {});
 
 /// Sets each layer's `stash` and `checkpoint` to the bytes of its inputs wherever they are negative ("not given"):
 /// the sum over incoming edges, `input` for a layer without any.
 void apply_memory_defaults(LayerGraph& graph);
+
+/// The graph with the stashes and workspaces of a convention, likewise on other kinds and for parts of its microbatch.
+/// **Requires** the graph of a model file.
+[[nodiscard]] LayerGraph with_stash(LayerGraph graph, StashConvention convention);
 
 /// Sums over a set of layers.
 struct LayerTotals {
   Seconds forward;
   Seconds backward;
   Bytes parameters;
-  Bytes stash;
+  Bytes stash;  ///< as if each layer were a stage of its own
 };
 [[nodiscard]] LayerTotals totals(const LayerGraph& graph);
 

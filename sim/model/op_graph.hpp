@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/leg.hpp"
 #include "sim/model/observation.hpp"
 
 #include <cstdint>
@@ -76,6 +77,7 @@ struct Op {
   bool literal = false;  ///< a transfer that takes `seconds` and crosses no link: an analytic channel
   bool closes = false;   ///< its end is the end of the microbatch's backward at the stage: it is in flight no longer
   std::uint8_t extra_lanes = 0;  ///< lanes beyond `lane`, in `OpGraph::extra_lanes`
+  Leg leg = Leg::Whole;          ///< of a transfer; a further leg depends on nothing but the one before
   /// For a computation, which of its device's stages it belongs to, in the plan's order. For an activation or a
   /// gradient, which of the receiving device's stages it goes to. For a collective and its flows, which of its plan's
   /// collectives it is; `stage` is then the stage of its first member.
@@ -86,7 +88,7 @@ struct Op {
   /// Counted over the whole run. For an update, the number of updates before it. For a collective and its flows, the
   /// first microbatch of the iteration or of the round.
   std::uint32_t microbatch = 0;
-  PlaceId from;  ///< the device of a computation; where a transfer starts
+  PlaceId from;  ///< the device of a computation; where a transfer starts, or the way that its `leg` is a part of
   PlaceId to;
   Seconds seconds;
   Bytes bytes;
@@ -97,6 +99,12 @@ struct Op {
 /// Whether the operation moves bytes over the platform's links.
 [[nodiscard]] constexpr bool crosses_links(const Op& op) {
   return is_transfer(op.kind) && !op.literal && op.from != op.to;
+}
+
+/// Tells routes apart: transfers with the same key cross the same links. **Requires** fewer than 2^30 places.
+[[nodiscard]] constexpr std::uint64_t route_key(const Op& op) {
+  return (std::uint64_t{static_cast<std::uint8_t>(op.leg)} << 62) | (std::uint64_t{op.from.value()} << 32) |
+         op.to.value();
 }
 
 /// A change of the memory in use at a place, when an operation starts or ends.
@@ -174,8 +182,9 @@ struct OpGraph {
 struct OpSource {
   /// The next window, or none at the end of the run.
   std::function<std::optional<OpGraph>(const Observation&)> next;
-  /// Every lane is strict, only computations change memory, and `next` ignores the observation. Then times follow from
-  /// one pass over the operations in their order, as long as no link is exclusive and nothing changes during the run.
+  /// Every lane is strict, only computations change memory, no transfer has several legs, and `next` ignores the
+  /// observation. Then times follow from one pass over the operations in their order, as long as no link is exclusive
+  /// and nothing changes during the run.
   bool one_pass = false;
 };
 

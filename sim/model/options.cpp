@@ -72,7 +72,11 @@ std::string type_name(const OptionInfo& option) {
   return joined;
 }
 
-std::string expected_text(const OptionInfo& option) { return type_name(option) + bounds_text(option); }
+std::string expected_text(const OptionInfo& option) {
+  const std::string type = type_name(option);
+  const bool is_noun = type == "count" || type == "number" || type == "word";
+  return (is_noun ? "a " : "") + type + bounds_text(option);
+}
 
 Parsed<OptionValue> read_option(const OptionInfo& option, const std::string& text) {
   const auto within = [&](double value) { return value >= option.least && value <= option.most; };
@@ -119,8 +123,7 @@ Options parse_options(const std::string& owner, const std::vector<OptionInfo>& t
     } else if (unknown == UnknownOptions::Taken) {
       values[name] = read_any_value(text);
     } else {
-      throw InputError(owner + " has no option " + quote(name), {},
-                       known.empty() ? owner + " has no options" : suggest_name(name, known));
+      throw InputError(owner + " has no option " + quote(name), {}, suggest_name(name, known));
     }
   }
   return Options(std::move(values));

@@ -33,7 +33,7 @@ struct OptionInfo {
 [[nodiscard]] std::string type_name(const OptionInfo& option);
 [[nodiscard]] std::string to_string(const OptionValue& value);
 
-/// `type_name` and the bounds: `count of at least 1`.
+/// What a value must be, with its bounds: `a count of at least 1`, `true|false`.
 [[nodiscard]] std::string expected_text(const OptionInfo& option);
 
 /// Reads the text as a value of the option's type and within its bounds. If that fails, `problem` is a hint and may be

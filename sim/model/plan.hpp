@@ -17,7 +17,7 @@ namespace stagecraft {
 /// How the replicas of a stage share the work.
 enum class Replication {
   RoundRobin,  ///< whole microbatches alternate in turn: see `Replicas`
-  Split,       ///< each microbatch is divided: replica j runs the j-th r-th of its samples
+  Split,  ///< each microbatch is divided into whole samples: of b, replica j of r runs ⌊j b / r⌋ to ⌊(j + 1) b / r⌋
 };
 
 /// The devices that run one replica of a stage together. Today exactly one: `check_plan` refuses more.
@@ -61,6 +61,7 @@ struct Stage {
   Replication replication = Replication::RoundRobin;
   std::vector<MemoryAction> memory;             ///< layers without one keep their stash
   std::optional<std::int64_t> weight_versions;  ///< per replica; absent: what the schedule implies
+  bool swap_weight_versions = false;            ///< versions older than the two newest are kept in host memory
   std::optional<std::int64_t> in_flight;        ///< per replica; a cap
   /// Which copy of the model the stage belongs to. A schedule with several pipelines over the same devices (Chimera,
   /// DualPipe) lists the stages of each; every pipeline covers the model once.

@@ -2,7 +2,9 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/leg.hpp"
 #include "sim/model/platform_spec.hpp"
+#include "sim/model/precision.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -88,6 +90,7 @@ struct Platform {
   IndexVector<NodeId, Node> nodes;                                      ///< node form
   NetworkLinks network;                                                 ///< node form
   std::map<std::pair<DeviceId, DeviceId>, std::vector<LinkId>> routes;  ///< explicit form, both directions
+  std::string precision = kPlainPrecision;                              ///< in which the speeds of `spec` hold
   friend bool operator==(const Platform&, const Platform&) = default;
 
   [[nodiscard]] std::size_t place_count() const { return devices.size() + hosts.size(); }
@@ -116,18 +119,20 @@ struct Platform {
 /// the route is empty.
 /// **Cost** O(links on the route), O(log pairs) in the explicit form.
 [[nodiscard]] bool find_route(const Platform& platform, PlaceId from, PlaceId to, Route& into);
+/// The same for a leg of a way from one device to another through host memory. The links of `BetweenHosts` are those of
+/// the direct route without the ones inside the nodes, and none if both devices have the same host; in the explicit
+/// form they are those of the direct route. **Requires** two devices with hosts, unless the leg is `Whole`.
+[[nodiscard]] bool find_route(const Platform& platform, PlaceId from, PlaceId to, Leg leg, Route& into);
 
-/// The bandwidth of a pair as planners see it: the smallest on its route, without latency; none if unconnected.
-[[nodiscard]] std::optional<BytesPerSecond> pair_bandwidth(const Platform& platform, DeviceId a, DeviceId b);
-
-/// The smallest bandwidth over all pairs of devices; none if a pair is unconnected or there is only one device.
-/// **Cost** O(node kinds) in the node form, O(devices²) in the explicit form.
-[[nodiscard]] std::optional<BytesPerSecond> smallest_pair_bandwidth(const Platform& platform);
+/// The places between which a leg moves bytes: the two ends of the way, or their hosts. **Requires** as `find_route`.
+[[nodiscard]] std::pair<PlaceId, PlaceId> ends_of(const Platform& platform, PlaceId from, PlaceId to, Leg leg);
 
 /// A level of PipeDream's hierarchy: `count` members of the level below, joined at `bandwidth`.
 struct Level {
   std::uint32_t count = 1;
   BytesPerSecond bandwidth;
+  std::optional<BytesPerSecond> boundary = std::nullopt;  ///< of boundary tensors, if they do not get `bandwidth`
+  [[nodiscard]] BytesPerSecond boundary_bandwidth() const { return boundary.value_or(bandwidth); }
   friend bool operator==(const Level&, const Level&) = default;
 };
 

@@ -19,17 +19,27 @@ Location locate(const Platform& platform, const NodeForm& form, DeviceId device)
   return {node, form.node_kinds[node.kind], device.value() - node.first_device.value()};
 }
 
-bool route_between_nodes(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into) {
+/// From NIC to NIC; false if one of the nodes has none.
+bool route_between_cards(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into) {
   const Location source = locate(platform, form, from);
   const Location target = locate(platform, form, to);
   const std::optional<NicSpec>& out = source.kind.nic;
   const std::optional<NicSpec>& in = target.kind.nic;
   if (!out || !in) return false;
-  if (!out->per_device) climb(platform, source.kind, source.node, source.device, into);
   cross(platform, source.node.nics.forward(out->per_device ? source.device : 0), into);
   cross_network(platform, form, from, to, into);
   cross(platform, target.node.nics.backward(in->per_device ? target.device : 0), into);
-  if (!in->per_device) descend(platform, target.kind, target.node, target.device, into);
+  return true;
+}
+
+bool has_card_per_device(const Location& at) { return at.kind.nic && at.kind.nic->per_device; }
+
+bool route_between_nodes(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into) {
+  const Location source = locate(platform, form, from);
+  const Location target = locate(platform, form, to);
+  if (!has_card_per_device(source)) climb(platform, source.kind, source.node, source.device, into);
+  if (!route_between_cards(platform, form, from, to, into)) return false;
+  if (!has_card_per_device(target)) descend(platform, target.kind, target.node, target.device, into);
   return true;
 }
 
@@ -69,7 +79,29 @@ void route_to_own_host(const Platform& platform, DeviceId id, bool towards_host,
   }
 }
 
+bool route_between_hosts(const Platform& platform, DeviceId from, DeviceId to, Route& into) {
+  if (platform.devices[from].host == platform.devices[to].host) return true;
+  if (const auto* form = std::get_if<NodeForm>(&platform.spec.form)) {
+    return route_between_cards(platform, *form, from, to, into);
+  }
+  return route_between_devices(platform, from, to, into);
+}
+
 }  // namespace
+
+bool find_route(const Platform& platform, PlaceId from, PlaceId to, Leg leg, Route& into) {
+  if (leg == Leg::Whole) return find_route(platform, from, to, into);
+  into.links.clear();
+  into.latency = Seconds(0);
+  const DeviceId sender = platform.device(from);
+  const DeviceId receiver = platform.device(to);
+  STAGECRAFT_CHECK(platform.is_device(from) && platform.is_device(to) && !platform.devices[sender].host.is_none() &&
+                       !platform.devices[receiver].host.is_none(),
+                   "a leg of a way between two devices with hosts");
+  if (leg == Leg::BetweenHosts) return route_between_hosts(platform, sender, receiver, into);
+  route_to_own_host(platform, leg == Leg::ToHost ? sender : receiver, leg == Leg::ToHost, into);
+  return true;
+}
 
 bool find_route(const Platform& platform, PlaceId from, PlaceId to, Route& into) {
   into.links.clear();
@@ -85,6 +117,13 @@ bool find_route(const Platform& platform, PlaceId from, PlaceId to, Route& into)
   if (platform.devices[device].host != platform.host(from_device ? to : from)) return false;
   route_to_own_host(platform, device, from_device, into);
   return true;
+}
+
+std::pair<PlaceId, PlaceId> ends_of(const Platform& platform, PlaceId from, PlaceId to, Leg leg) {
+  if (leg == Leg::Whole) return {from, to};
+  const auto host_of = [&](PlaceId device) { return platform.place(platform.devices[platform.device(device)].host); };
+  return {leg == Leg::ToHost ? from : host_of(leg == Leg::BetweenHosts ? from : to),
+          leg == Leg::FromHost ? to : host_of(leg == Leg::BetweenHosts ? to : from)};
 }
 
 }  // namespace stagecraft

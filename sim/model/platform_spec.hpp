@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/origin.hpp"
 
 #include <cstdint>
 #include <map>
@@ -16,6 +17,12 @@ namespace stagecraft {
 enum class Duplex { Full, Half };
 enum class Sharing { Fair, Exclusive };
 
+/// How the tensor of a stage boundary gets from one device to another (docs/reference/formats/platform.md).
+enum class Transport {
+  Direct,  ///< from device to device
+  Host,    ///< first a copy to host memory, then from host to host, then a copy to the device
+};
+
 struct LinkSpec {
   BytesPerSecond bandwidth;
   Seconds latency;
@@ -29,9 +36,10 @@ struct LinkSpec {
 struct DeviceKind {
   std::string name;
   Bytes memory;
-  std::optional<double> speed;                     ///< relative to the platform's other kinds; absent: not known
-  Bytes reserved;                                  ///< counts against `memory`
-  std::optional<BytesPerSecond> update_bandwidth;  ///< of the optimizer step; absent: the step takes no time
+  std::optional<double> speed;                      ///< relative to the platform's other kinds; absent: not known
+  Bytes reserved;                                   ///< counts against `memory`
+  std::optional<BytesPerSecond> update_bandwidth;   ///< of the optimizer step; absent: the step takes no time
+  std::map<std::string, double> other_speeds = {};  ///< `speed` in other precisions than `kPlainPrecision`
   friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
 };
 
@@ -209,12 +217,22 @@ struct CollectiveSpec {
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
 };
 
+/// Where the numbers of a platform come from. Where they differ, that of the least sure one.
+struct PlatformOrigins {
+  Origin links = Origin::Assumed;        ///< their bandwidths
+  Origin collectives = Origin::Assumed;  ///< what an all-reduce reaches of its links
+  Origin updates = Origin::Assumed;      ///< the bandwidth of updates
+  friend bool operator==(const PlatformOrigins&, const PlatformOrigins&) = default;
+};
+
 /// The content of a platform file, before it is resolved.
 struct PlatformSpec {
   std::string name;
   IndexVector<DeviceKindId, DeviceKind> device_kinds;
   std::variant<NodeForm, ExplicitForm> form;
+  Transport transport = Transport::Direct;
   CollectiveSpec collectives = {};
+  PlatformOrigins origins = {};
   std::map<std::string, double> speeds;  ///< given by the user for kinds (`--speed`); they replace those of the file
   friend bool operator==(const PlatformSpec&, const PlatformSpec&) = default;
 };

@@ -5,7 +5,11 @@
 #include "sim/model/platform.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
 #include <set>
+#include <span>
 
 namespace stagecraft {
 namespace {
@@ -13,10 +17,10 @@ namespace {
 /// The smallest bandwidth so far; none as soon as a pair is not connected.
 using Smallest = std::optional<BytesPerSecond>;
 
-Smallest smallest_among(const Platform& platform) {
+Smallest smallest_among(const Platform& platform, PairUse use) {
   SmallestBandwidth smallest;
   for (DeviceId a : indices(platform.devices)) {
-    for (DeviceId b : indices(platform.devices)) smallest.add(platform, a, b);
+    for (DeviceId b : indices(platform.devices)) smallest.add(platform, a, b, use);
     if (smallest.apart) return std::nullopt;
   }
   return smallest.bandwidth;
@@ -36,6 +40,43 @@ BytesPerSecond smallest_on_the_way_out(const NodeKind& kind) {
   const auto* tree = std::get_if<PcieNode>(&kind.interconnect->shape);
   if (tree == nullptr) return smallest;
   return std::min({smallest, kind.interconnect->link.bandwidth, tree->uplink.bandwidth});
+}
+
+/// The bandwidth between a device and its host, the same in both directions.
+BytesPerSecond to_host(const NodeKind& kind) {
+  if (kind.host->link) return kind.host->link->bandwidth;
+  return std::min(kind.interconnect->link.bandwidth, std::get<PcieNode>(kind.interconnect->shape).uplink.bandwidth);
+}
+
+std::uint64_t nodes_of_kind(const NodeForm& form, NodeKindId kind) {
+  std::uint64_t count = 0;
+  for (const NodeGroup& group : form.groups) count += group.kind == kind ? group.count : 0;
+  return count;
+}
+
+/// Of boundary tensors that pass through host memory.
+Smallest smallest_over_hosts(const Platform& platform, const NodeForm& form) {
+  Smallest smallest;
+  const auto include = [&](std::initializer_list<BytesPerSecond> legs) {
+    const BytesPerSecond bandwidth = in_sequence(std::span(legs.begin(), legs.size()));
+    smallest = smallest ? std::min(*smallest, bandwidth) : bandwidth;
+  };
+  const std::set<NodeKindId> kinds = kinds_present(form);
+  for (NodeKindId from : kinds) {
+    const NodeKind& sender = form.node_kinds[from];
+    if (sender.device_count > 1) include({to_host(sender), to_host(sender)});
+    if (platform.nodes.size() == 1) continue;
+    if (!sender.nic) return std::nullopt;
+    const BytesPerSecond network = smallest_bandwidth_between_nodes(platform, form);
+    for (NodeKindId to : kinds) {
+      const NodeKind& receiver = form.node_kinds[to];
+      if (!receiver.nic) return std::nullopt;
+      if (from == to && nodes_of_kind(form, from) < 2) continue;
+      const BytesPerSecond cards = std::min(sender.nic->link.bandwidth, receiver.nic->link.bandwidth);
+      include({to_host(sender), std::min(network, cards), to_host(receiver)});
+    }
+  }
+  return smallest;
 }
 
 Smallest smallest_in_nodes(const Platform& platform, const NodeForm& form) {
@@ -70,32 +111,36 @@ bool is_uniform_cluster(const Platform& platform) {
 
 }  // namespace
 
-std::optional<BytesPerSecond> pair_bandwidth(const Platform& platform, DeviceId a, DeviceId b) {
-  Route route;
-  if (!find_route(platform, platform.place(a), platform.place(b), route)) return std::nullopt;
-  return narrowest_bandwidth(platform, route);
-}
-
-std::optional<BytesPerSecond> smallest_pair_bandwidth(const Platform& platform) {
+std::optional<BytesPerSecond> smallest_pair_bandwidth(const Platform& platform, PairUse use) {
   const auto* form = std::get_if<NodeForm>(&platform.spec.form);
-  return form != nullptr ? smallest_in_nodes(platform, *form) : smallest_among(platform);
+  if (form == nullptr) return smallest_among(platform, use);
+  const bool over_hosts = use == PairUse::Boundary && platform.spec.transport == Transport::Host;
+  return over_hosts ? smallest_over_hosts(platform, *form) : smallest_in_nodes(platform, *form);
 }
 
 std::vector<Level> levels(const Platform& platform) {
   const auto device_count = static_cast<std::uint32_t>(platform.devices.size());
   if (device_count <= 1) return {};
-  const std::optional<BytesPerSecond> smallest = smallest_pair_bandwidth(platform);
+  const std::optional<BytesPerSecond> smallest = smallest_pair_bandwidth(platform, PairUse::Collective);
   if (!smallest) {
     throw InputError("some devices of platform '" + platform.spec.name + "' are not connected", {},
                      "add links, routes, a default_link, an interconnect or a nic");
   }
-  if (!is_uniform_cluster(platform)) return {{device_count, *smallest}};
+  const bool over_hosts = platform.spec.transport == Transport::Host;
+  if (!is_uniform_cluster(platform)) {
+    return {{device_count, *smallest, over_hosts ? smallest_pair_bandwidth(platform) : std::nullopt}};
+  }
   const auto& form = std::get<NodeForm>(platform.spec.form);
   const NodeKind& kind = form.node_kinds[platform.nodes[NodeId(0)].kind];
   std::vector<Level> result;
-  if (kind.device_count > 1) result.push_back({kind.device_count, kind.interconnect->link.bandwidth});
+  if (kind.device_count > 1) {
+    result.push_back({kind.device_count, kind.interconnect->link.bandwidth});
+    if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), to_host(kind)});
+  }
   if (platform.nodes.size() > 1) {
-    result.push_back({static_cast<std::uint32_t>(platform.nodes.size()), kind.nic->link.bandwidth});
+    const BytesPerSecond card = kind.nic->link.bandwidth;
+    result.push_back({static_cast<std::uint32_t>(platform.nodes.size()), card});
+    if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), card, to_host(kind)});
   }
   return result;
 }
@@ -124,8 +169,11 @@ double require_time_factor(const Platform& platform, const std::string& profile_
     hint = "give them with --speed " + missing.front() + "=X --speed " + missing.back() + "=Y";
   }
   hint += ", relative to the platform's other kinds";
-  throw InputError("the profile was taken on '" + profile_device + "' and the platform has '" + kind.name +
-                       "', but the speed of " + names + " is not known",
+  const bool is_plain = platform.precision == kPlainPrecision;
+  if (!is_plain) hint += ", or in the platform file with speed: {" + platform.precision + ": X}";
+  const std::string in_precision = is_plain ? "" : " in " + platform.precision;
+  throw InputError("the profile was taken on '" + profile_device + "'" + in_precision + " and the platform has '" +
+                       kind.name + "', but the speed of " + names + in_precision + " is not known",
                    {}, hint);
 }
 

@@ -2,19 +2,22 @@
 
 #include "sim/model/noise.hpp"
 
+#include <utility>
+
 namespace stagecraft {
 
-LayerGraph with_profile_noise(LayerGraph graph, const ProfileNoise& noise) {
-  std::uint64_t position = 0;
-  for (Layer& layer : graph.layers) {
-    const double forward = lognormal_factor(noise.sigma, mix_seeds(noise.seed, 2 * position));
-    const double backward = lognormal_factor(noise.sigma, mix_seeds(noise.seed, 2 * position + 1));
-    layer.forward = forward * layer.forward;
-    layer.backward = backward * layer.backward;
-    layer.backward_weight = backward * layer.backward_weight;
-    ++position;
+IndexVector<LayerId, TimeFactors> profile_noise(std::size_t layers, const ProfileNoise& noise) {
+  IndexVector<LayerId, TimeFactors> factors;
+  for (std::uint64_t position = 0; position < layers; ++position) {
+    factors.push_back({lognormal_factor(noise.sigma, mix_seeds(noise.seed, 2 * position)),
+                       lognormal_factor(noise.sigma, mix_seeds(noise.seed, 2 * position + 1))});
   }
-  return graph;
+  return factors;
+}
+
+LayerGraph with_profile_noise(LayerGraph graph, const ProfileNoise& noise) {
+  const std::size_t layers = graph.layers.size();
+  return with_time_factors(std::move(graph), profile_noise(layers, noise));
 }
 
 }  // namespace stagecraft

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "sim/base/index.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/time_factors.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace stagecraft {
@@ -13,10 +16,12 @@ struct ProfileNoise {
   friend bool operator==(const ProfileNoise&, const ProfileNoise&) = default;
 };
 
-/// The profile with the forward and the backward of each layer multiplied by a factor e^(sigma · z) of its own, with z
-/// from the standard normal distribution; the part of a backward for the weights keeps its share. z depends only on the
-/// seed, the position of the layer and the direction. So all profiles of a model, at whatever microbatch size, are off
-/// alike, and for one seed a larger sigma exaggerates the same errors. Sizes stay as they are.
+/// A factor e^(sigma · z) for the forward and the backward of each of `layers` layers, with z from the standard normal
+/// distribution. z depends only on the seed, the position of the layer and the direction. So all profiles of a model,
+/// of whatever kind and microbatch size, are off alike, and for one seed a larger sigma exaggerates the same errors.
+[[nodiscard]] IndexVector<LayerId, TimeFactors> profile_noise(std::size_t layers, const ProfileNoise& noise);
+
+/// The profile with its times, and its own times for other sizes and kinds, multiplied by those factors.
 [[nodiscard]] LayerGraph with_profile_noise(LayerGraph graph, const ProfileNoise& noise);
 
 }  // namespace stagecraft

@@ -10,20 +10,37 @@
 namespace stagecraft {
 namespace {
 
-Share share_of(const Stage& stage, std::size_t turn) {
+/// Whole samples, as many for each replica as for the others if they can be divided evenly.
+Share share_of(const Stage& stage, std::size_t turn, std::int64_t samples) {
   if (stage.replication == Replication::RoundRobin) return {};
   const auto at = static_cast<std::int64_t>(turn);
-  return {at, at + 1, static_cast<std::int64_t>(stage.replicas.size())};
+  const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
+  if (samples % replicas == 0) return {at, at + 1, replicas};
+  return {at * samples / replicas, (at + 1) * samples / replicas, samples};
 }
 
 }  // namespace
 
 Share flow_share(const Share& from, const Share& to) {
+  if (from.of == to.of) {
+    const std::int64_t begin = std::max(from.begin, to.begin);
+    return {begin, std::max(begin, std::min(from.end, to.end)), from.of};
+  }
   Share overlap;
   overlap.of = from.of * to.of;
   overlap.begin = std::max(from.begin * to.of, to.begin * from.of);
   overlap.end = std::max(overlap.begin, std::min(from.end * to.of, to.end * from.of));
   return overlap;
+}
+
+std::int64_t samples_of(const Share& share, std::int64_t samples) {
+  return samples / share.of * (share.end - share.begin);
+}
+
+Share largest_share(const Stage& stage, std::int64_t samples) {
+  const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
+  const bool is_even = stage.replication == Replication::RoundRobin || samples % replicas == 0;
+  return is_even ? share_of(stage, 0, samples) : Share{0, (samples + replicas - 1) / replicas, samples};
 }
 
 std::int64_t alternating_replicas(const Stage& stage) {
@@ -45,7 +62,8 @@ Replicas::Replicas(const Plan& plan) {
     for (std::size_t at = 0; at < stage.replicas.size(); ++at) {
       const std::int64_t turn = alternating == 1 ? 0 : static_cast<std::int64_t>(at);
       ids_.push_back(replicas_.push_back({id, static_cast<std::uint32_t>(turn * pipelines_ + stage.pipeline),
-                                          alternating * pipelines_, stage.replicas[at].lead(), share_of(stage, at)}));
+                                          alternating * pipelines_, stage.replicas[at].lead(),
+                                          share_of(stage, at, plan.microbatch_size)}));
     }
     all_runners_[stage.pipeline] += alternating > 1 ? 1 : stage.replicas.size();
   }

@@ -25,6 +25,12 @@ struct Share {
 /// The part of a tensor that goes from one replica to another; empty if they have nothing to exchange.
 [[nodiscard]] Share flow_share(const Share& from, const Share& to);
 
+/// How many of a microbatch's samples a replica's share holds.
+[[nodiscard]] std::int64_t samples_of(const Share& share, std::int64_t samples);
+
+/// A share as large as the largest of the stage's replicas; all of a microbatch of `samples` if whole ones alternate.
+[[nodiscard]] Share largest_share(const Stage& stage, std::int64_t samples);
+
 /// The number of replicas of a stage among which whole microbatches alternate; 1 for a stage that divides each
 /// microbatch.
 [[nodiscard]] std::int64_t alternating_replicas(const Stage& stage);

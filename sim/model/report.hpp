@@ -34,6 +34,12 @@ struct MemoryPeak {
   Seconds peak_at;
   MemoryBreakdown breakdown{};  ///< at the peak's first instant
   Bytes capacity;               ///< a device's memory less what is reserved, a host's memory
+  /// What the run never used; none if it needed more than there is.
+  [[nodiscard]] Bytes idle() const { return peak < capacity ? capacity - peak : Bytes(0); }
+  /// Its share of the capacity; none of no capacity.
+  [[nodiscard]] double idle_share() const {
+    return capacity > Bytes(0) ? static_cast<double>(idle().value()) / static_cast<double>(capacity.value()) : 0.0;
+  }
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
@@ -96,7 +102,8 @@ struct Migration {
   friend bool operator==(const Migration&, const Migration&) = default;
 };
 
-/// The difference between the periods of two successive windows up to which a run counts as converged.
+/// The difference between the periods of two successive windows up to which a run counts as converged, and by how much
+/// its period may be less than the bound.
 inline constexpr double kLargestDrift = 1e-3;
 
 /// The results of one run (docs/reference/report.md). Devices for which no window has announced a lane do not appear.
@@ -106,6 +113,9 @@ struct Report {
   /// Asynchronous: by how much the period of the measured part's second window exceeds that of its first, as a part of
   /// it; none if the part is too short for two windows.
   std::optional<double> drift;
+  /// Asynchronous: what the plan's work takes per microbatch in the long run at least, for the engine of this run. Set
+  /// by whoever knows it (`run_until_converged`).
+  std::optional<Seconds> bound;
   double throughput = 0.0;  ///< samples per second
   double bubble_ratio = 0.0;
   double span_bubble_ratio = 0.0;
@@ -124,8 +134,10 @@ struct Report {
   friend bool operator==(const Report&, const Report&) = default;
 
   [[nodiscard]] bool out_of_memory() const { return !overflows.empty(); }
-  /// Whether the two windows agree. **Requires** an asynchronous run.
-  [[nodiscard]] bool converged() const { return drift && std::abs(*drift) <= kLargestDrift; }
+  /// Whether the run is faster than it can stay: work piles up somewhere.
+  [[nodiscard]] bool is_below_bound() const { return bound && period && *period < *bound * (1.0 - kLargestDrift); }
+  /// Whether the two windows agree, on a period that can last. **Requires** an asynchronous run.
+  [[nodiscard]] bool converged() const { return drift && std::abs(*drift) <= kLargestDrift && !is_below_bound(); }
   /// The figures that a plan predicts and an engine measures.
   [[nodiscard]] Figures figures() const;
 };

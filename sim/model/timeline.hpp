@@ -42,6 +42,7 @@ struct TimelineEntry {
   Seconds start;
   Seconds end;
   Bytes bytes;
+  Leg leg = Leg::Whole;  ///< of a transfer: the part of the way from `from` to `to`
   friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
 };
 

@@ -7,6 +7,12 @@
 
 namespace stagecraft {
 
+/// What counts as the memory of a layer's activations.
+enum class StashConvention {
+  Autograd,  ///< what the model file says: the tensors that its backward reads, and its workspace
+  Input,     ///< the bytes of its inputs and nothing else, as in MadPipe's formula
+};
+
 /// What training does besides the forwards and backwards of a plan (docs/reference/formats/plan.md): the memory that it
 /// keeps besides activations, and how it exchanges gradients.
 struct Training {
@@ -17,6 +23,8 @@ struct Training {
   /// The size of the buckets in which replicas exchange gradients while the last backward of an update still runs. 0 or
   /// absent: all at once after it. In a request, absent leaves the choice to the planner.
   std::optional<Bytes> gradient_bucket = std::nullopt;
+  /// Decides which graph a plan is made for and run with (`with_stash`); nothing else reads it.
+  StashConvention stash = StashConvention::Autograd;
   friend bool operator==(const Training&, const Training&) = default;
 
   [[nodiscard]] Bytes bucket() const { return gradient_bucket.value_or(Bytes(0)); }

@@ -37,18 +37,19 @@ Ways::Ways(const Platform& platform, const Events& events, FlowNetwork& network)
   }
 }
 
-const Way& Ways::between(PlaceId from, PlaceId to) {
-  const std::uint64_t key = (std::uint64_t{from.value()} << 32) | to.value();
+const Way& Ways::of(const Op& transfer) {
+  const std::uint64_t key = route_key(transfer);
   if (key == last_key_) return *last_;
   const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(ways_.size()));
-  if (is_new) ways_.push_back(find_way(from, to));
+  if (is_new) ways_.push_back(find_way(transfer));
   last_key_ = key;
   last_ = &ways_[found->second];
   return *last_;
 }
 
-Way Ways::find_way(PlaceId from, PlaceId to) {
-  STAGECRAFT_CHECK(find_route(platform_, from, to, route_), "a transfer's places are connected");
+Way Ways::find_way(const Op& transfer) {
+  STAGECRAFT_CHECK(find_route(platform_, transfer.from, transfer.to, transfer.leg, route_),
+                   "a transfer's places are connected");
   Way way;
   way.links = each_once(route_.links);
   way.latency = route_.latency;

@@ -3,6 +3,7 @@
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/events.hpp"
+#include "sim/model/op_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/replay/simgrid_network.hpp"
 
@@ -37,13 +38,13 @@ class Ways {
   /// `platform` and `network` must outlive the ways.
   Ways(const Platform& platform, const Events& events, FlowNetwork& network);
 
-  /// **Requires** two different connected places. The reference lasts.
-  [[nodiscard]] const Way& between(PlaceId from, PlaceId to);
+  /// **Requires** a transfer between two different connected places. The reference lasts.
+  [[nodiscard]] const Way& of(const Op& transfer);
   /// Changes the link's bandwidth from now on.
   void set_bandwidth(LinkId link, BytesPerSecond bandwidth);
 
  private:
-  [[nodiscard]] Way find_way(PlaceId from, PlaceId to);
+  [[nodiscard]] Way find_way(const Op& transfer);
   [[nodiscard]] std::vector<LinkId> shared_links(const std::vector<LinkId>& route) const;
   [[nodiscard]] BytesPerSecond narrowest(const std::vector<LinkId>& links) const;
   [[nodiscard]] bool stays(const Link& link) const;

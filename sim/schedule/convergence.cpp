@@ -42,10 +42,11 @@ Plan with_length(Plan plan, const RunLength& length) {
   return plan;
 }
 
-Report run_until_converged(const ScheduleProgram& program, RunLength& length,
+Report run_until_converged(const ScheduleProgram& program, RunLength& length, const std::optional<Seconds>& bound,
                            const std::function<Report(const RunLength&)>& run) {
   for (;;) {
     Report report = run(length);
+    if (report.period) report.bound = bound;
     if (!report.period || report.converged()) return report;
     const std::optional<RunLength> longer = longer_length(program, length);
     if (!longer) return report;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/quantity.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/report.hpp"
 #include "sim/schedule/schedule_program.hpp"
@@ -29,9 +30,12 @@ struct RunLength {
 [[nodiscard]] Plan with_length(Plan plan, const RunLength& length);
 
 /// Runs an asynchronous plan for longer and longer, from `length` on, until the two windows of the measured part agree
-/// (`Report::converged`) or the run cannot be extended. Returns the last report, and its run's length in `length`.
+/// on a period that is not below `bound` (`Report::converged`) or the run cannot be extended. Two windows alone do not
+/// tell: while a queue grows in front of a slow stage, they are equal. Returns the last report, and its run's length in
+/// `length`. `bound`: of the period in the long run (`lower_bound`); none if it is not known.
 /// **Cost** about twice that of the last run.
 [[nodiscard]] Report run_until_converged(const ScheduleProgram& program, RunLength& length,
+                                         const std::optional<Seconds>& bound,
                                          const std::function<Report(const RunLength&)>& run);
 
 }  // namespace stagecraft

@@ -1,7 +1,7 @@
 #include "sim/schedule/device_loads.hpp"
 
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/replica_programs.hpp"
 
 namespace stagecraft {
 namespace {
@@ -26,15 +26,14 @@ std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, 
   const KeptPlan& kept = *program.kept;
   std::vector<std::pair<DeviceId, Seconds>> loads;
   for (DeviceId device : kept.replicas.devices()) {
-    const double factor = require_time_factor(platform, graph.device_kind, device);
     Seconds load;
     for (ReplicaId id : kept.replicas.on(device)) {
       const Replica& replica = kept.replicas[id];
-      const StageProgram whole = stage_program(graph, kept.plan.stages[replica.stage.value()]);
-      const StageProgram work = scaled(whole, factor, replica.share);
+      ReplicaPrograms programs(graph, platform, kept.plan.stages[replica.stage.value()]);
+      const StageProgram work = programs.of(device, replica.share);
       const Counts counts = counts_of(program, id);
       load += (work.forward + work.backward_total()) * counts.microbatches;
-      load += update_time(platform.kind(device), kept.plan.training, whole.parameters) * counts.updates;
+      load += update_time(platform.kind(device), kept.plan.training, work.parameters) * counts.updates;
     }
     loads.emplace_back(device, load);
   }

@@ -7,6 +7,7 @@
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
+#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
@@ -73,23 +74,26 @@ class DeviceWalk {
 
 class Ledger {
  public:
-  Ledger(const LayerGraph& graph, const Plan& plan, const ScheduleProgram& program)
+  Ledger(const LayerGraph& graph, const Platform& platform, const Plan& plan, const ScheduleProgram& program)
       : plan_(plan), program_(program), replicas_(program.kept->replicas) {
     const std::vector<Boundary> all = boundaries(graph, plan);
     for (StageId stage : indices<StageId>(plan.stages.size())) {
-      const StageProgram whole = stage_program(graph, plan.stages[stage.value()]);
+      ReplicaPrograms programs(graph, platform, plan.stages[stage.value()]);
       for (ReplicaId id : replicas_.of(stage)) {
         const Replica& replica = replicas_[id];
         const Bytes crossing = boundary_bytes(plan, all, stage, replica.device);
         const std::int64_t versions = program.weight_versions[stage.value()];
-        kept_[replica.device] += static_memory(plan.training, whole, versions, crossing, replica.share).total();
-        work_.push_back(scaled(whole, 1.0, replica.share));
+        moves_versions_ = moves_versions_ || moves_versions(plan.stages[stage.value()], versions);
+        kept_[replica.device] +=
+            static_memory(plan.training, programs.whole(), versions, crossing, replica.share).total();
+        work_.push_back(programs.memory_of(replica.device, replica.share));
       }
     }
   }
 
   [[nodiscard]] bool swaps() const {
-    return std::ranges::any_of(work_, [](const StageProgram& work) { return !work.swapped.empty(); });
+    return moves_versions_ ||
+           std::ranges::any_of(work_, [](const StageProgram& work) { return !work.swapped.empty(); });
   }
 
   /// Peaks from the counts alone. **Requires** `ScheduleProgram::reaches_in_flight`: every replica is alone on its
@@ -147,6 +151,7 @@ class Ledger {
   const Replicas& replicas_;
   Programs work_;
   std::map<DeviceId, Bytes> kept_;  ///< static memory of each device
+  bool moves_versions_ = false;     ///< whether some stage keeps weight versions in host memory
 };
 
 /// Whether a run of the pattern is long enough to reach its steady state.
@@ -158,12 +163,13 @@ bool is_long(const Plan& plan, const Pattern& pattern) {
 
 }  // namespace
 
-std::optional<Peaks> device_peaks(const LayerGraph& graph, const Plan& plan, const ScheduleProgram& program) {
+std::optional<Peaks> device_peaks(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                                  const ScheduleProgram& program) {
   if (!program.strict || program.orders_are_given) return std::nullopt;
-  const Ledger ledger(graph, plan, program);
+  const Ledger ledger(graph, platform, plan, program);
   if (ledger.swaps()) return std::nullopt;
   if (program.reaches_in_flight) return ledger.by_count();
-  if (program.pattern && is_long(plan, *program.pattern)) return pattern_peaks(graph, plan, program);
+  if (program.pattern && is_long(plan, *program.pattern)) return pattern_peaks(graph, platform, plan, program);
   return ledger.by_walk();
 }
 

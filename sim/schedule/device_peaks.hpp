@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/platform.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <optional>
@@ -17,6 +18,7 @@ struct Plan;
 /// **Cost** O(layers + edges + replicas) if `ScheduleProgram::reaches_in_flight` holds; O(operations of a period ×
 /// stages of a device) for a long run of a pattern; else O(operations of the run).
 [[nodiscard]] std::optional<std::vector<std::pair<DeviceId, Bytes>>> device_peaks(const LayerGraph& graph,
+                                                                                  const Platform& platform,
                                                                                   const Plan& plan,
                                                                                   const ScheduleProgram& program);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/quantity.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/measurement.hpp"
 #include "sim/model/observation.hpp"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace stagecraft {
 
@@ -37,8 +39,11 @@ using Replanner = std::function<std::optional<PlanSwitch>(const Observation&, co
 
 struct LowerOptions {
   NetworkModel network = NetworkModel::Platform;
-  std::int64_t iterations = 1;        ///< flushed iterations of a synchronous schedule
-  std::int64_t head = 0;              ///< least number of microbatches before the measured part of an asynchronous run
+  std::int64_t iterations = 1;  ///< flushed iterations of a synchronous schedule
+  std::int64_t head = 0;        ///< least number of microbatches before the measured part of an asynchronous run
+  /// On the analytic network the time of a transfer over each of the plan's boundaries (`chain_boundaries`), one way;
+  /// empty: `channel_time`. It holds for the first plan of a run.
+  std::vector<Seconds> channel_times;
   std::optional<Schedule> literal;    ///< the orders of schedule `literal`, for one iteration
   std::size_t window_operations = 0;  ///< least size of a window; 0: chosen by the number of devices
   Replanner replan;                   ///< may be empty

@@ -6,6 +6,10 @@
 
 namespace stagecraft {
 
+bool moves_versions(const Stage& stage, std::int64_t versions) {
+  return stage.swap_weight_versions && versions > kVersionsOnDevice;
+}
+
 StaticMemory static_memory(const Training& training, const StageProgram& work, std::int64_t weight_versions,
                            Bytes boundary_bytes, const Share& share) {
   StaticMemory memory;
@@ -37,9 +41,8 @@ Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, 
   return sum;
 }
 
-Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight, const Share& share) {
-  const StageProgram own = scaled(work, 1.0, share);
-  return held.total() + own.stash() * in_flight + std::max(own.workspace, own.backward_workspace());
+Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight) {
+  return held.total() + work.stash() * in_flight + std::max(work.workspace, work.backward_workspace());
 }
 
 Bytes stash_freed_early(const StageProgram& work, const Training& training) {

@@ -10,7 +10,13 @@
 namespace stagecraft {
 
 struct Plan;
+struct Stage;
 struct Training;
+
+/// The weight versions that stay on the device where a stage swaps its versions.
+inline constexpr std::int64_t kVersionsOnDevice = 2;
+/// Whether a replica that keeps `versions` of its weights has some of them in host memory.
+[[nodiscard]] bool moves_versions(const Stage& stage, std::int64_t versions);
 
 /// The bytes that one replica of a stage keeps from the start of a run (docs/reference/report.md).
 struct StaticMemory {
@@ -23,6 +29,7 @@ struct StaticMemory {
   friend bool operator==(const StaticMemory&, const StaticMemory&) = default;
 };
 
+/// `weight_versions`: those on the device.
 /// **Units** `boundary_bytes` is the sum over the stage's boundaries whose other side is on another device, for a whole
 /// microbatch.
 [[nodiscard]] StaticMemory static_memory(const Training& training, const StageProgram& work,
@@ -34,8 +41,8 @@ struct StaticMemory {
 
 /// The memory peak of one replica with `in_flight` microbatches in flight, if its stage is alone on its device and no
 /// stash is on the host: static memory, stashes, and the largest workspace of the forward or of a step of the backward.
-[[nodiscard]] Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight,
-                                const Share& share);
+/// `work` is the replica's own program (`ReplicaPrograms`).
+[[nodiscard]] Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight);
 
 /// The part of the stash that a split backward frees at the end of its input-gradient half. The rest, which the
 /// weight-gradient half frees, is rounded up.

@@ -2,6 +2,7 @@
 
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/pattern.hpp"
+#include "sim/model/platform.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
@@ -41,7 +42,7 @@ struct Plan;
 /// since memory depends only on each device's order.
 /// **Shape** by increasing device. **Requires** a sound pattern; no swapped layers. **Cost** O(operations × stages of a
 /// device).
-[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Plan& plan,
-                                                                    const ScheduleProgram& program);
+[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Platform& platform,
+                                                                    const Plan& plan, const ScheduleProgram& program);
 
 }  // namespace stagecraft

@@ -2,6 +2,7 @@
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
+#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
@@ -38,8 +39,8 @@ Bytes moving_peak(const std::vector<PatternOperation>& operations, std::map<std:
 
 }  // namespace
 
-std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Plan& plan,
-                                                      const ScheduleProgram& program) {
+std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Platform& platform,
+                                                      const Plan& plan, const ScheduleProgram& program) {
   const std::vector<Boundary> all = boundaries(graph, plan);
   const std::vector<PatternOperation> operations = in_start_order(*program.pattern);
   std::map<DeviceId, std::map<std::uint32_t, StageLoad>> stages_on;
@@ -47,7 +48,7 @@ std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, c
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const Stage& stage = plan.stages[id.value()];
     const DeviceId device = stage.replicas.front().lead();
-    const StageProgram work = stage_program(graph, stage);
+    const StageProgram work = ReplicaPrograms(graph, platform, stage).memory_of(device, Share{});
     const Bytes boundary = boundary_bytes(plan, all, id, device);
     peaks[device] += static_memory(plan.training, work, program.weight_versions[id.value()], boundary, {}).total();
     stages_on[device][id.value()] = {work, 0};

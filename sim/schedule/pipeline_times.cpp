@@ -7,8 +7,10 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
+#include "sim/schedule/replica_programs.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -26,28 +28,42 @@ std::optional<BytesPerSecond> require_connected(const Platform& platform, const 
                    {}, "add a link, a route or a default_link to the platform, or use the network 'platform'");
 }
 
-std::vector<double> factors_of(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
-  std::vector<double> factors;
+/// The work of a stage's replicas for their share of a microbatch, on each of its devices.
+struct StageWork {
+  std::vector<Seconds> totals;  ///< by position of the device
+  StageProgram slowest;
+};
+
+StageWork stage_work(const LayerGraph& graph, const Platform& platform, const Stage& stage,
+                     std::vector<GradientBucket> buckets) {
+  ReplicaPrograms programs(graph, platform, stage, std::move(buckets));
+  const Share share = largest_share(stage, graph.microbatch_size);
+  StageWork work;
+  Seconds most{-1.0};
   for (DeviceId device : devices_of(stage)) {
-    factors.push_back(require_time_factor(platform, graph.device_kind, device));
+    StageProgram program = programs.of(device, share);
+    work.totals.push_back(program.forward + program.backward_total());
+    if (work.totals.back() <= most) continue;
+    most = work.totals.back();
+    work.slowest = std::move(program);
   }
-  return factors;
+  return work;
 }
 
 /// The time of each alternating replica as a part of the slowest one's; empty if all are equally fast.
-std::vector<double> paces(const Stage& stage, const std::vector<double>& factors, double slowest) {
-  const auto is_slowest = [&](double factor) { return factor == slowest; };
-  if (alternating_replicas(stage) == 1 || std::ranges::all_of(factors, is_slowest)) return {};
+std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals) {
+  const Seconds slowest = *std::ranges::max_element(totals);
+  const auto is_slowest = [&](Seconds total) { return total == slowest; };
+  if (alternating_replicas(stage) == 1 || std::ranges::all_of(totals, is_slowest)) return {};
   std::vector<double> paces;
-  for (double factor : factors) paces.push_back(factor / slowest);
+  for (Seconds total : totals) paces.push_back(total / slowest);
   return paces;
 }
 
-/// The all-reduce of a stage and its update after the last backward, which takes `share` of the profile's time.
-Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
-                         double share) {
+/// The all-reduce of a stage and its update after the last backward of its slowest replica.
+Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage) {
   const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, plan.training.bucket());
-  const StageProgram work = scaled(stage_program(graph, stage, buckets), share, Share{});
+  const StageProgram work = stage_work(graph, platform, stage, buckets).slowest;
   Seconds update;
   for (DeviceId device : devices_of(stage)) {
     update = std::max(update, update_time(platform.kind(device), plan.training, work.parameters));
@@ -84,18 +100,15 @@ PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, 
   PipelineTimes times;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
-    const StageProgram work = stage_program(graph, stage);
-    const std::vector<double> factors = factors_of(graph, platform, stage);
-    const double slowest = *std::ranges::max_element(factors);
+    const StageWork work = stage_work(graph, platform, stage, {});
     if (s > 0) {
       const Seconds transfer = channel_time(platform, plan, channels[s - 1]);
       times.resources.push_back({transfer, transfer});
     }
-    const double share = slowest / parts(stage);
-    times.resources.push_back({work.forward * share, work.backward_total() * share});
+    times.resources.push_back({work.slowest.forward, work.slowest.backward_total()});
     times.alternating.push_back(alternating_replicas(stage));
-    times.pace.push_back(paces(stage, factors, slowest));
-    times.synchronise.push_back(synchronise_time(graph, platform, plan, stage, share));
+    times.pace.push_back(paces(stage, work.totals));
+    times.synchronise.push_back(synchronise_time(graph, platform, plan, stage));
   }
   return times;
 }
@@ -123,11 +136,11 @@ Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary&
 
 std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform, const std::vector<DeviceId>& devices) {
   if (devices.size() < 2) return std::nullopt;
-  const std::optional<BytesPerSecond> least = smallest_pair_bandwidth(platform);
+  const std::optional<BytesPerSecond> least = smallest_pair_bandwidth(platform, PairUse::Collective);
   SmallestBandwidth smallest;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     for (std::size_t j = i + 1; j < devices.size(); ++j) {
-      smallest.add_both_ways(platform, devices[i], devices[j]);
+      smallest.add_both_ways(platform, devices[i], devices[j], PairUse::Collective);
       if (smallest.apart || smallest.bandwidth == least) return require_connected(platform, smallest);
     }
   }

@@ -5,7 +5,6 @@
 #include "sim/model/platform.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/model/schedule.hpp"
-#include "sim/schedule/stage_program.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -36,9 +35,6 @@ struct PlanContext {
   const Replicas& replicas;
   std::shared_ptr<const KeptPlan> kept;  ///< both, for orders that outlive the context
 };
-/// The program of every stage for a whole microbatch, on the profile's device. **Cost** O(layers).
-[[nodiscard]] std::vector<StageProgram> stage_programs(const PlanContext& context);
-
 /// A schedule compiled for one plan.
 struct ScheduleProgram {
   std::shared_ptr<const KeptPlan> kept;  ///< the plan

@@ -3,7 +3,9 @@
 #include "sim/model/plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -32,17 +34,72 @@ std::size_t find_or_none(const std::map<LayerId, std::size_t>& actions, LayerId 
   return found == actions.end() ? kNone : found->second;
 }
 
+/// What each layer of a stage adds to its stash, in the order of the backward. A tensor that a layer without an action
+/// keeps, or that a recompute segment reads from outside, is kept whatever else happens to it. Any other one belongs to
+/// the first of its keepers.
+class StashParts {
+ public:
+  StashParts(const LayerGraph& graph, const Stage& stage, const ActionsOf& actions) : graph_(graph) {
+    if (graph.tensors.empty()) return;
+    counted_.resize(graph.tensors.size());
+    for (const LayerId id : stage.layers) {
+      const Layer& layer = graph.layers[id];
+      const std::size_t segment = find_or_none(actions.segment, id);
+      if (segment != kNone) {
+        for (const std::uint32_t tensor : layer.reads) {
+          const LayerId from = graph.tensors[tensor].from;
+          if (from.is_none() || find_or_none(actions.segment, from) != segment) kept_ += count(tensor);
+        }
+      } else if (find_or_none(actions.swap, id) == kNone) {
+        for (const std::uint32_t tensor : layer.keeps) kept_ += count(tensor);
+      }
+    }
+  }
+
+  /// The tensors that are kept whatever happens to the others.
+  [[nodiscard]] Bytes kept() const { return kept_; }
+
+  /// The layer's own stash, and the tensors that it keeps and that have not been counted yet.
+  [[nodiscard]] Bytes take(LayerId id) {
+    const Layer& layer = graph_.layers[id];
+    Bytes bytes = layer.stash;
+    for (const std::uint32_t tensor : layer.keeps) bytes += count(tensor) - graph_.tensors[tensor].bytes;
+    return bytes;
+  }
+
+  /// The layer's checkpoint without the tensors that it reads.
+  [[nodiscard]] Bytes checkpoint(LayerId id) const {
+    Bytes bytes = graph_.layers[id].checkpoint;
+    for (const std::uint32_t tensor : graph_.layers[id].reads) bytes -= graph_.tensors[tensor].bytes;
+    return std::max(bytes, Bytes(0));
+  }
+
+ private:
+  /// The bytes of a tensor when it is met first.
+  Bytes count(std::uint32_t tensor) {
+    return std::exchange(counted_[tensor], 1) == 0 ? graph_.tensors[tensor].bytes : Bytes(0);
+  }
+
+  const LayerGraph& graph_;
+  std::vector<char> counted_;
+  Bytes kept_;
+};
+
 /// Builds the backward from the last layer to the first. A step ends where a recompute segment begins or ends, where a
 /// swapped stash is needed for the first time (only the layers from there on wait for its copy), and where a bucket of
 /// gradients is complete.
 class BackwardWalk {
  public:
-  BackwardWalk(const Stage& stage, const std::vector<GradientBucket>& buckets, StageProgram& program)
+  BackwardWalk(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets,
+               StageProgram& program)
       : program_(program),
         buckets_(buckets),
         swaps_(actions_of<Swap>(stage)),
         actions_(actions_by_layer(actions_of<Recompute>(stage), swaps_)),
-        item_of_(swaps_.size(), kNone) {}
+        stash_(graph, stage, actions_),
+        item_of_(swaps_.size(), kNone) {
+    program_.kept = stash_.kept();
+  }
 
   void take(LayerId id, const Layer& layer) {
     const std::size_t segment = find_or_none(actions_.segment, id);
@@ -60,9 +117,9 @@ class BackwardWalk {
     }
     if (segment != open_segment_) open(segment);
     if (segment != kNone) {
-      restore(layer);
+      restore(id, layer);
     } else {
-      (swap == kNone ? program_.kept : program_.swapped[item_of_[swap]].bytes) += layer.stash;
+      (swap == kNone ? program_.kept : program_.swapped[item_of_[swap]].bytes) += stash_.take(id);
     }
     if (next_bucket_ < buckets_.size() && buckets_[next_bucket_].completed_by == id) step.completes = next_bucket_++;
   }
@@ -84,6 +141,7 @@ class BackwardWalk {
   void close_segment() {
     if (open_segment_ == kNone) return;
     BackwardStep& first = program_.backward[segment_begin_];
+    checkpoint_ = std::min(checkpoint_, first.restored);
     first.restored -= checkpoint_;
     program_.kept += checkpoint_;
     program_.backward[segment_end_].released = first.restored;
@@ -91,12 +149,12 @@ class BackwardWalk {
 
   /// The first step of a segment recomputes all of it. The segment's first layer keeps its checkpoint, which need not
   /// be recomputed. The walk meets that layer last, so the checkpoint noted last counts when the segment is closed.
-  void restore(const Layer& layer) {
+  void restore(LayerId id, const Layer& layer) {
     BackwardStep& first = program_.backward[segment_begin_];
     first.recompute += layer.forward;
-    first.restored += layer.stash;
+    first.restored += stash_.take(id);
     first.workspace = std::max(first.workspace, layer.workspace);
-    checkpoint_ = layer.checkpoint;
+    checkpoint_ = stash_.checkpoint(id);
     segment_end_ = present_step();
   }
 
@@ -104,6 +162,7 @@ class BackwardWalk {
   const std::vector<GradientBucket>& buckets_;
   std::vector<Swap> swaps_;
   ActionsOf actions_;
+  StashParts stash_;
   std::vector<std::size_t> item_of_;  ///< by swap: its position in `StageProgram::swapped`
   std::size_t next_bucket_ = 0;
   std::size_t open_segment_ = kNone;  ///< the segment of the layer that was taken last
@@ -134,9 +193,9 @@ Bytes StageProgram::backward_workspace() const {
 
 StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const std::vector<GradientBucket>& buckets) {
   StageProgram program;
-  BackwardWalk walk(stage, buckets, program);
-  const std::vector<LayerId> backward(stage.layers.rbegin(), stage.layers.rend());
-  for (LayerId id : backward) {
+  BackwardWalk walk(graph, stage, buckets, program);
+  for (std::size_t at = stage.layers.size(); at-- > 0;) {
+    const LayerId id = stage.layers[at];
     const Layer& layer = graph.layers[id];
     program.forward += layer.forward;
     program.parameters += layer.parameters;
@@ -147,13 +206,33 @@ StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const st
   return program;
 }
 
+StageProgram with_times(StageProgram program, double factor) {
+  program.forward = program.forward * factor;
+  for (BackwardStep& step : program.backward) {
+    step.recompute = step.recompute * factor;
+    step.backward = step.backward * factor;
+    step.weight = step.weight * factor;
+  }
+  return program;
+}
+
+StageProgram with_bytes_of(StageProgram program, const StageProgram& other) {
+  for (std::size_t at = 0; at < program.backward.size(); ++at) {
+    BackwardStep& step = program.backward[at];
+    step.restored = other.backward[at].restored;
+    step.released = other.backward[at].released;
+    step.workspace = other.backward[at].workspace;
+  }
+  program.kept = other.kept;
+  program.swapped = other.swapped;
+  program.workspace = other.workspace;
+  return program;
+}
+
 StageProgram scaled(StageProgram program, double factor, const Share& share) {
   const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
-  program.forward = program.forward * time;
+  program = with_times(std::move(program), time);
   for (BackwardStep& step : program.backward) {
-    step.recompute = step.recompute * time;
-    step.backward = step.backward * time;
-    step.weight = step.weight * time;
     step.restored = share * step.restored;
     step.released = share * step.released;
     step.workspace = share * step.workspace;

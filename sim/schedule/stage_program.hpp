@@ -43,7 +43,7 @@ struct SwappedStash {
 struct StageProgram {
   Seconds forward;
   std::vector<BackwardStep> backward;  ///< in the order in which they run: from the last layer to the first
-  Bytes kept;  ///< stash of layers without an action, and the checkpoint of each recompute segment's first layer
+  Bytes kept;  ///< stash of layers without an action, and the checkpoint of each recompute segment
   std::vector<SwappedStash> swapped;  ///< in the order of the backward
   Bytes workspace;                    ///< of the layer that needs most, while the forward runs
   Bytes parameters;
@@ -61,9 +61,12 @@ struct StageProgram {
 /// **Requires** recompute segments of consecutive layers of the stage, and swapped layers of the stage outside them.
 [[nodiscard]] StageProgram stage_program(const LayerGraph& graph, const Stage& stage,
                                          const std::vector<GradientBucket>& buckets = {});
-
-/// The program of one replica: times are multiplied by `factor`, for its device, and by its share of each microbatch;
-/// bytes by its share.
+/// The program with all times multiplied by `factor`.
+[[nodiscard]] StageProgram with_times(StageProgram program, double factor);
+/// The program with the bytes of another one. **Requires** one of the same stage and buckets.
+[[nodiscard]] StageProgram with_bytes_of(StageProgram program, const StageProgram& other);
+/// The program of a replica whose times are in proportion to its share: they are multiplied by `factor`, for its
+/// device, and by the share; bytes by the share.
 [[nodiscard]] StageProgram scaled(StageProgram program, double factor, const Share& share);
 
 /// The time of the optimizer's step on a device: the bytes of weights, gradients and optimizer state divided by the

@@ -6,9 +6,18 @@ const char* to_string(Granularity granularity) {
   switch (granularity) {
     case Granularity::Operator: return "operator";
     case Granularity::Layer: return "layer";
+    case Granularity::Residual: return "residual";
     case Granularity::Block: return "block";
   }
   return "";
+}
+
+std::optional<Granularity> granularity_of(std::string_view name) {
+  for (const Granularity each :
+       {Granularity::Operator, Granularity::Layer, Granularity::Residual, Granularity::Block}) {
+    if (name == to_string(each)) return each;
+  }
+  return std::nullopt;
 }
 
 std::int64_t parameter_count(const Architecture& architecture) {

@@ -4,7 +4,9 @@
 #include "sim/base/quantity.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stagecraft {
@@ -48,6 +50,7 @@ struct Operator {
   std::int64_t tied_parameters = 0;  ///< further parameters that are a copy of another operator's
   Recurrence recurrence;             ///< of a recurrent operator
   bool constant_input = false;       ///< the gradient of its inputs is not needed
+  bool ends_residual = false;        ///< an addition that ends a layer at `Granularity::Residual`
   bool saves_input = false;          ///< the backward needs all tensors in `inputs`
   bool saves_output = false;         ///< the backward needs the output tensor
   std::int64_t saved_values = 0;     ///< activations kept beside tensors: gates and cells
@@ -74,10 +77,13 @@ struct Architecture {
 enum class Granularity {
   Operator,  ///< every operator
   Layer,     ///< a module of a convolutional network; the attention half or the MLP half of a transformer block
+  Residual,  ///< the operators up to an addition of the network's stream: vPipe's block
   Block,     ///< the convolutions up to a pooling; a transformer block
 };
 
 [[nodiscard]] const char* to_string(Granularity granularity);
+/// The granularity of that name; none for other names.
+[[nodiscard]] std::optional<Granularity> granularity_of(std::string_view name);
 
 /// The number of distinct parameters, as publications count them: without tied copies.
 [[nodiscard]] std::int64_t parameter_count(const Architecture& architecture);

@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/workload/operator_cost.hpp"
+#include "sim/workload/places.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +23,7 @@ struct Build {
   std::int64_t samples = 1;
   IndexVector<OperatorId, LayerId> layer_of;
   IndexVector<LayerId, std::vector<OperatorId>> members;
+  IndexVector<OperatorId, char> is_kept;  ///< whether some operator's backward needs the output
 };
 
 /// Refuses tensors that are too large for a model file, before any sum of bytes can overflow.
@@ -52,44 +54,42 @@ Bytes sum_of(const Build& build, const std::set<OperatorId>& tensors) {
   return sum;
 }
 
-/// The layer that an operator belongs to, and its type.
-struct Place {
-  std::string name;
-  std::string type;
-};
-
-/// An operator takes its type from its layer's and its own name within the layer.
-std::string operator_type(const Operator& op) {
-  if (op.layer_type.empty() || op.name == op.layer) return op.layer_type;
-  const std::string prefix = op.layer + ".";
-  return op.layer_type + "." + (op.name.starts_with(prefix) ? op.name.substr(prefix.size()) : op.name);
-}
-
-Place place_of(const Operator& op, Granularity granularity) {
-  switch (granularity) {
-    case Granularity::Operator: return {op.name, operator_type(op)};
-    case Granularity::Layer: return {op.layer, op.layer_type};
-    case Granularity::Block: break;
-  }
-  return {op.block, op.block_type};
-}
-
 /// Operators of one name form one layer, in the order of first appearance.
-void assign_layers(Build& build, LayerGraph& graph, Granularity granularity) {
+IndexVector<LayerId, std::vector<OperatorId>> grouped(const IndexVector<OperatorId, Place>& places) {
   std::map<std::string, LayerId> known;
-  for (const OperatorId id : indices(build.net.operators)) {
-    Place place = place_of(build.net.operators[id], granularity);
-    const auto [at, is_new] = known.try_emplace(place.name, LayerId(graph.layers.size()));
-    if (is_new) {
-      Layer layer;
-      layer.name = at->first;
-      layer.type = std::move(place.type);
-      graph.layers.push_back(std::move(layer));
-      build.members.push_back({});
-    }
-    build.layer_of.push_back(at->second);
-    build.members[at->second].push_back(id);
+  IndexVector<LayerId, std::vector<OperatorId>> operators;
+  for (const OperatorId id : indices(places)) {
+    const auto [at, is_new] = known.try_emplace(places[id].name, LayerId(operators.size()));
+    if (is_new) operators.push_back({});
+    operators[at->second].push_back(id);
   }
+  return operators;
+}
+
+void assign_layers(Build& build, LayerGraph& graph, Granularity granularity) {
+  IndexVector<OperatorId, Place> places = places_of(build.net, granularity);
+  build.members = grouped(places);
+  build.layer_of.resize(build.net.operators.size());
+  for (const LayerId id : indices(build.members)) {
+    for (const OperatorId member : build.members[id]) build.layer_of[member] = id;
+    Place& place = places[build.members[id].front()];
+    Layer layer;
+    layer.name = std::move(place.name);
+    layer.type = std::move(place.type);
+    graph.layers.push_back(std::move(layer));
+  }
+}
+
+IndexVector<OperatorId, char> outputs_kept(const Architecture& net) {
+  IndexVector<OperatorId, char> is_kept(net.operators.size());
+  for (const OperatorId id : indices(net.operators)) {
+    const Operator& op = net.operators[id];
+    if (op.saves_output) is_kept[id] = 1;
+    for (const OperatorId input : op.inputs) {
+      if (op.saves_input && !input.is_none()) is_kept[input] = 1;
+    }
+  }
+  return is_kept;
 }
 
 /// Tensors that enter a layer from outside.
@@ -113,11 +113,11 @@ std::set<OperatorId> kept(const Build& build, LayerId layer) {
   return tensors;
 }
 
-/// The memory of an operator besides the stash: scratch memory; in the forward its output unless it is kept; in the
-/// backward the gradients of its output and of its inputs.
-Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch, const std::set<OperatorId>& stash) {
+/// The memory of an operator besides the stash: scratch memory; in the forward its output unless some operator keeps
+/// it; in the backward the gradients of its output and of its inputs.
+Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch) {
   Bytes forward;
-  if (!stash.contains(id)) forward = tensor_bytes(build, id);
+  if (!build.is_kept[id]) forward = tensor_bytes(build, id);
   Bytes backward = tensor_bytes(build, id);
   for (const OperatorId input : build.net.operators[id].inputs) {
     if (!input.is_none()) backward += tensor_bytes(build, input);
@@ -125,25 +125,23 @@ Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch, const
   return scratch + std::max(forward, backward);
 }
 
-/// Rounds to the nanosecond: a cost model is not more precise, and so files are the same on every machine.
+/// Rounds to the nanosecond: a cost model is not more precise, and so files are the same on every machine. Operators
+/// are rounded one by one, so that the same operators take the same time as one layer and as several.
 Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 1e9); }
 
 void add_operators(const Build& build, LayerId id, Layer& layer) {
-  const std::set<OperatorId> stash = kept(build, id);
-  layer.stash = sum_of(build, stash);
+  layer.stash = sum_of(build, kept(build, id));
   for (const OperatorId member : build.members[id]) {
     const Operator& op = build.net.operators[member];
     const OperatorCost cost = operator_cost(op, build.device, build.device.precision, build.samples);
-    layer.forward += cost.forward;
-    layer.backward += cost.backward_input + cost.backward_weight;
-    layer.backward_weight += cost.backward_weight;
     layer.parameters += Bytes(kParameterBytes * (op.parameters + op.tied_parameters));
     layer.stash += Bytes((op.saved_bytes + op.saved_values * value_bytes(build.device.precision)) * build.samples);
-    layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch, stash));
+    layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch));
   }
-  layer.forward = rounded(layer.forward);
-  layer.backward = rounded(layer.backward);
-  layer.backward_weight = rounded(layer.backward_weight);
+  const LayerTimes times = computed_times(build.net, build.members[id], build.device, build.samples);
+  layer.forward = times.forward;
+  layer.backward = times.backward;
+  layer.backward_weight = times.backward_weight;
   layer.checkpoint = std::min(sum_of(build, entering(build, id)), layer.stash);
 }
 
@@ -165,6 +163,26 @@ void add_edges(const Build& build, LayerGraph& graph) {
   }
 }
 
+/// The tensors that pass between layers, with the layers that read them and those that keep them.
+void add_tensors(const Build& build, LayerGraph& graph) {
+  struct Users {
+    std::set<LayerId> readers;
+    std::set<LayerId> keepers;
+  };
+  std::map<OperatorId, Users> users;  // `none()`, the network's input, comes last
+  for (const LayerId id : indices(graph.layers)) {
+    for (const OperatorId tensor : entering(build, id)) users[tensor].readers.insert(id);
+    for (const OperatorId tensor : kept(build, id)) users[tensor].keepers.insert(id);
+  }
+  for (const auto& [tensor, of] : users) {
+    if (of.readers.empty()) continue;
+    const auto number = static_cast<std::uint32_t>(graph.tensors.size());
+    graph.tensors.push_back({tensor.is_none() ? LayerId::none() : build.layer_of[tensor], tensor_bytes(build, tensor)});
+    for (const LayerId id : of.readers) graph.layers[id].reads.push_back(number);
+    for (const LayerId id : of.keepers) graph.layers[id].keeps.push_back(number);
+  }
+}
+
 std::string describe_source(const Build& build, Granularity granularity) {
   const std::int64_t tied = tied_parameter_count(build.net);
   std::string text = "computed, not measured: architecture " + build.net.name + " (" + build.net.summary +
@@ -177,21 +195,41 @@ std::string describe_source(const Build& build, Granularity granularity) {
 
 }  // namespace
 
+IndexVector<LayerId, std::vector<OperatorId>> operators_of_layers(const Architecture& architecture,
+                                                                  Granularity granularity) {
+  return grouped(places_of(architecture, granularity));
+}
+
+LayerTimes computed_times(const Architecture& architecture, const std::vector<OperatorId>& operators,
+                          const DeviceDescription& device, std::int64_t samples) {
+  LayerTimes sum;
+  for (const OperatorId id : operators) {
+    const OperatorCost cost = operator_cost(architecture.operators[id], device, device.precision, samples);
+    sum.forward += rounded(cost.forward);
+    sum.backward += rounded(cost.backward_input + cost.backward_weight);
+    sum.backward_weight += rounded(cost.backward_weight);
+  }
+  return {rounded(sum.forward), rounded(sum.backward), rounded(sum.backward_weight)};
+}
+
 Model build_model(const Architecture& architecture, const DeviceDescription& device, std::int64_t microbatch_size,
                   Granularity granularity) {
   STAGECRAFT_CHECK(microbatch_size > 0, "a positive microbatch size");
   require_countable(architecture, microbatch_size);
-  Build build{architecture, device, microbatch_size, {}, {}};
+  Build build{architecture, device, microbatch_size, {}, {}, outputs_kept(architecture)};
   LayerGraph graph;
   graph.name = architecture.name;
   graph.device_kind = device.name;
+  graph.precision = to_string(device.precision);
   graph.microbatch_size = microbatch_size;
   graph.source = describe_source(build, granularity);
+  graph.origin = Origin::Computed;
   graph.input = tensor_bytes(build, OperatorId::none());
   assign_layers(build, graph, granularity);
   for (const LayerId id : indices(graph.layers)) add_operators(build, id, graph.layers[id]);
   add_edges(build, graph);
-  return {{std::move(graph)}};
+  add_tensors(build, graph);
+  return {{std::move(graph)}, {}, {}};
 }
 
 }  // namespace stagecraft

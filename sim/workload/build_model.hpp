@@ -5,19 +5,32 @@
 #include "sim/workload/device.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace stagecraft {
+
+/// The operators of each layer, in the order of the network.
+/// **Throws** InputError as `places_of`.
+[[nodiscard]] IndexVector<LayerId, std::vector<OperatorId>> operators_of_layers(const Architecture& architecture,
+                                                                                Granularity granularity);
+
+/// The times of a layer of these operators on `device`, in the device's own precision, each operator's rounded to the
+/// nanosecond.
+/// **Throws** InputError where the device lacks the precision.
+[[nodiscard]] LayerTimes computed_times(const Architecture& architecture, const std::vector<OperatorId>& operators,
+                                        const DeviceDescription& device, std::int64_t samples);
 
 /// A profile computed instead of measured: the operators of each layer timed one after the other on `device`, in the
 /// device's own precision.
 ///
-/// A layer's figures: times (rounded to the nanosecond) and parameters (tied copies included) are sums over its
-/// operators; `output` is the sum of the tensors that other layers read; `stash` is every tensor that the backward of
-/// one of its operators needs, each once, and masks, indices and statistics; `checkpoint` is the tensors that enter the
-/// layer; `workspace` is the largest sum over its operators of scratch memory and of the tensors that live only while
-/// it runs.
-/// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision, or the network is
-/// larger than 2^53 bytes.
+/// A layer's figures: times (of each operator, rounded to the nanosecond) and parameters (tied copies included) are
+/// sums over its operators; `output` is the sum of the tensors that other layers read; `stash` is every tensor that the
+/// backward of one of its operators needs, each once, and masks, indices and statistics; `checkpoint` is the tensors
+/// that enter the layer; `workspace` is the largest sum over its operators of scratch memory and of the tensors that
+/// live only while it runs. `tensors` are those that pass between layers. So the stash, the time and the workspace of a
+/// stage do not depend on the granularity of its layers.
+/// **Requires** microbatch_size > 0. **Throws** InputError where the device lacks the precision, where the network is
+/// larger than 2^53 bytes, and as `places_of`.
 /// **Cost** O(operators log operators).
 /// **Source** docs/explanation/cost-model.md.
 [[nodiscard]] Model build_model(const Architecture& architecture, const DeviceDescription& device,

@@ -43,6 +43,39 @@ constexpr TransformerSize xlnet_size(std::int64_t layers, std::int64_t hidden, s
   return {.layers = layers, .hidden = hidden, .heads = heads, .sequence = 512, .vocabulary = 32000};
 }
 
+// The networks of vPipe's released code, which gives all sizes but the length of the Transformer's sequences: 128
+// tokens, that of the batch by which fairseq, and so vPipe, finds the shapes of tensors.
+constexpr TransformerSize vpipe_bert(std::int64_t layers) {
+  return {.layers = layers, .hidden = 1024, .heads = 16, .sequence = 128, .vocabulary = 30528};
+}
+
+constexpr TransformerSize cpm(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  return {.layers = layers, .hidden = hidden, .heads = heads, .sequence = 696, .vocabulary = 30000, .positions = 1024};
+}
+
+constexpr EncoderDecoderSize vpipe_transformer(std::int64_t layers) {
+  return {.layers = layers, .hidden = 1024, .heads = 16, .sequence = 128, .vocabulary = 33712};
+}
+
+Architecture sized_by_vpipe(Architecture net) {
+  net.source += "; sizes: the released code of vPipe (Zhao et al., TPDS 2022)";
+  return net;
+}
+
+Architecture make_vpipe_bert(const std::string& name, std::int64_t layers) {
+  return sized_by_vpipe(bert(name, vpipe_bert(layers), BertHead::MaskedLanguage));
+}
+
+Architecture make_cpm(const std::string& name, const TransformerSize& size) {
+  Architecture net = sized_by_vpipe(gpt(name, size));
+  net.source = "Zhang et al., CPM, 2020, arXiv:2012.00413, a GPT-2; " + net.source;
+  return net;
+}
+
+Architecture make_vpipe_transformer(const std::string& name, std::int64_t layers) {
+  return sized_by_vpipe(encoder_decoder(name, vpipe_transformer(layers), NormPlace::Before));
+}
+
 struct KnownArchitecture {
   const char* name;
   Architecture (*make)(const std::string& name);
@@ -53,14 +86,20 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"bert-large", [](const std::string& name) { return bert(name, kBertLarge, BertHead::Pooler); }},
     {"bert-base-pretraining", [](const std::string& name) { return bert(name, kBertBase, BertHead::Pretraining); }},
     {"bert-large-pretraining", [](const std::string& name) { return bert(name, kBertLarge, BertHead::Pretraining); }},
+    {"bert-24", [](const std::string& name) { return make_vpipe_bert(name, 24); }},
+    {"bert-48", [](const std::string& name) { return make_vpipe_bert(name, 48); }},
     {"gpt2-small", [](const std::string& name) { return gpt(name, gpt2(12, 768, 12)); }},
     {"gpt2-medium", [](const std::string& name) { return gpt(name, gpt2(24, 1024, 16)); }},
     {"gpt2-large", [](const std::string& name) { return gpt(name, gpt2(36, 1280, 20)); }},
     {"gpt2-xl", [](const std::string& name) { return gpt(name, gpt2(48, 1600, 25)); }},
+    {"cpm-medium", [](const std::string& name) { return make_cpm(name, cpm(24, 1024, 16)); }},
+    {"cpm-large", [](const std::string& name) { return make_cpm(name, cpm(32, 2560, 32)); }},
     {"gnmt-8", [](const std::string& name) { return gnmt(name, {.layers = 4}); }},
     {"gnmt-16", [](const std::string& name) { return gnmt(name, {.layers = 8}); }},
     {"transformer-base", [](const std::string& name) { return encoder_decoder(name, kTransformerBase); }},
     {"transformer-big", [](const std::string& name) { return encoder_decoder(name, kTransformerBig); }},
+    {"transformer-6-6", [](const std::string& name) { return make_vpipe_transformer(name, 6); }},
+    {"transformer-12-12", [](const std::string& name) { return make_vpipe_transformer(name, 12); }},
     {"xlnet-base", [](const std::string& name) { return xlnet(name, xlnet_size(12, 768, 12)); }},
     {"xlnet-large", [](const std::string& name) { return xlnet(name, xlnet_size(24, 1024, 16)); }},
     {"t5-small", [](const std::string& name) { return t5(name, t5_size(6, 512, 8, 64, 2048)); }},

@@ -45,6 +45,12 @@ OperatorId add_sum(Draft& draft, const std::string& name, std::vector<OperatorId
   return add_operator(draft, name, op);
 }
 
+OperatorId add_stream_sum(Draft& draft, const std::string& name, std::vector<OperatorId> terms, std::int64_t values) {
+  const OperatorId sum = add_sum(draft, name, std::move(terms), values);
+  draft.net.operators[sum].ends_residual = true;
+  return sum;
+}
+
 OperatorId add_norm(Draft& draft, const std::string& name, OperatorId input, Rows rows) {
   Operator op = pointwise(input, rows.values());
   op.kind = OperatorKind::Normalization;

@@ -49,6 +49,9 @@ OperatorId add_table(Draft& draft, const std::string& name, std::int64_t entries
 
 OperatorId add_sum(Draft& draft, const std::string& name, std::vector<OperatorId> terms, std::int64_t values);
 
+/// The same of the stream that runs through the network: a residual block ends with it.
+OperatorId add_stream_sum(Draft& draft, const std::string& name, std::vector<OperatorId> terms, std::int64_t values);
+
 /// LayerNorm: scale and shift; mean and reciprocal deviation of each row are kept.
 OperatorId add_norm(Draft& draft, const std::string& name, OperatorId input, Rows rows);
 

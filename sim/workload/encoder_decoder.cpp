@@ -37,7 +37,7 @@ DraftLabel part_label(const std::string& side, std::int64_t block, const std::st
 }
 
 OperatorId add_residual(Pair& pair, OperatorId change, const Side& stream) {
-  return add_sum(pair.draft, "residual", {change, stream.tensor}, stream.rows.values());
+  return add_stream_sum(pair.draft, "residual", {change, stream.tensor}, stream.rows.values());
 }
 
 /// The three projections and the scores.
@@ -93,14 +93,25 @@ OperatorId add_post_norm_mlp(Pair& pair, const Side& stream) {
   return add_post_norm_half(pair, stream, add_dropout(pair.draft, "dropout", narrow, stream.rows.values()));
 }
 
-OperatorId add_t5_mlp(Pair& pair, const Side& stream) {
+/// What networks that normalise before each half do in their own way.
+struct PreNormForm {
+  OperatorId (*add_norm)(Draft& draft, const std::string& name, OperatorId input, Rows rows);
+  Bias mlp_bias;
+  bool relative_positions;  ///< in every self-attention, in place of positions at the embedding
+  bool drops_last;          ///< a dropout follows the last normalisation of each side
+};
+
+constexpr PreNormForm kFairseqForm{add_norm, Bias::With, false, false};
+constexpr PreNormForm kT5Form{add_rms_norm, Bias::Without, true, true};
+
+OperatorId add_pre_norm_mlp(Pair& pair, const PreNormForm& form, const Side& stream) {
   Draft& draft = pair.draft;
   const Rows inner{stream.rows.count, pair.size.feed_forward};
-  const OperatorId normal = add_rms_norm(draft, "norm", stream.tensor, stream.rows);
-  const OperatorId wide = add_linear(draft, "up", normal, stream.rows, inner.width, Bias::Without);
+  const OperatorId normal = form.add_norm(draft, "norm", stream.tensor, stream.rows);
+  const OperatorId wide = add_linear(draft, "up", normal, stream.rows, inner.width, form.mlp_bias);
   const OperatorId active = add_tanh(draft, "relu", wide, inner.values());
   const OperatorId dropped = add_dropout(draft, "inner_dropout", active, inner.values());
-  const OperatorId narrow = add_linear(draft, "down", dropped, inner, stream.rows.width, Bias::Without);
+  const OperatorId narrow = add_linear(draft, "down", dropped, inner, stream.rows.width, form.mlp_bias);
   return add_residual(pair, add_dropout(draft, "dropout", narrow, stream.rows.values()), stream);
 }
 
@@ -116,18 +127,21 @@ OperatorId add_block(Pair& pair, const std::string& side, std::int64_t block, Si
   return add_post_norm_mlp(pair, stream);
 }
 
-OperatorId add_t5_block(Pair& pair, const std::string& side, std::int64_t block, Side stream, const Side* memory) {
+OperatorId add_pre_norm_block(Pair& pair, const PreNormForm& form, const std::string& side, std::int64_t block,
+                              Side stream, const Side* memory) {
   pair.draft.label = part_label(side, block, "attention");
-  const Side normal{add_rms_norm(pair.draft, "norm", stream.tensor, stream.rows), stream.rows};
-  const OperatorId attended = add_biased_attention(pair, normal, block == 0 ? Owner::Own : Owner::Tied);
+  const Side normal{form.add_norm(pair.draft, "norm", stream.tensor, stream.rows), stream.rows};
+  const Owner owner = block == 0 ? Owner::Own : Owner::Tied;
+  const OperatorId attended =
+      form.relative_positions ? add_biased_attention(pair, normal, owner) : add_plain_attention(pair, normal, normal);
   stream.tensor = add_residual(pair, attended, stream);
   if (memory != nullptr) {
     pair.draft.label = part_label(side, block, "cross_attention");
-    const Side again{add_rms_norm(pair.draft, "norm", stream.tensor, stream.rows), stream.rows};
+    const Side again{form.add_norm(pair.draft, "norm", stream.tensor, stream.rows), stream.rows};
     stream.tensor = add_residual(pair, add_plain_attention(pair, again, *memory), stream);
   }
   pair.draft.label = part_label(side, block, "mlp");
-  return add_t5_mlp(pair, stream);
+  return add_pre_norm_mlp(pair, form, stream);
 }
 
 void require_positive(const EncoderDecoderSize& size) {
@@ -177,7 +191,7 @@ OperatorId add_embedding(Pair& pair, const std::string& side, Rows rows, bool wi
   pair.draft.label = single_label(side + ".embedding");
   const Owner owner = side == "encoder" ? Owner::Own : Owner::Tied;
   OperatorId stream = add_table(pair.draft, "words", pair.size.vocabulary, rows, owner);
-  if (with_positions) stream = add_sum(pair.draft, "positions", {stream}, rows.values());
+  if (with_positions) stream = add_stream_sum(pair.draft, "positions", {stream}, rows.values());
   return add_dropout(pair.draft, "dropout", stream, rows.values());
 }
 
@@ -186,11 +200,28 @@ void add_head(Pair& pair, OperatorId input) {
   add_loss(pair.draft, logits, pair.size.target_sequence, pair.size.vocabulary);
 }
 
-}  // namespace
+OperatorId add_last_norm(Pair& pair, const PreNormForm& form, const Side& stream) {
+  const OperatorId normal = form.add_norm(pair.draft, "norm", stream.tensor, stream.rows);
+  return form.drops_last ? add_dropout(pair.draft, "dropout", normal, stream.rows.values()) : normal;
+}
 
-Architecture encoder_decoder(const std::string& name, const EncoderDecoderSize& size) {
-  Pair pair = begin(name, "Transformer", size);
-  pair.draft.net.source = "Vaswani et al., Attention Is All You Need, NeurIPS 2017, arXiv:1706.03762";
+void add_pre_norm_sides(Pair& pair, const PreNormForm& form) {
+  const bool with_positions = !form.relative_positions;
+  Side memory{add_embedding(pair, "encoder", pair.source(), with_positions), pair.source()};
+  for (std::int64_t block = 0; block < pair.size.layers; ++block) {
+    memory.tensor = add_pre_norm_block(pair, form, "encoder", block, memory, nullptr);
+  }
+  pair.draft.label = single_label("encoder.norm");
+  memory.tensor = add_last_norm(pair, form, memory);
+  Side stream{add_embedding(pair, "decoder", pair.target(), with_positions), pair.target()};
+  for (std::int64_t block = 0; block < pair.size.decoder_layers; ++block) {
+    stream.tensor = add_pre_norm_block(pair, form, "decoder", block, stream, &memory);
+  }
+  pair.draft.label = single_label("head");
+  add_head(pair, add_last_norm(pair, form, stream));
+}
+
+void add_post_norm_sides(Pair& pair) {
   Side memory{add_embedding(pair, "encoder", pair.source(), true), pair.source()};
   for (std::int64_t block = 0; block < pair.size.layers; ++block) {
     memory.tensor = add_block(pair, "encoder", block, memory, nullptr);
@@ -201,6 +232,19 @@ Architecture encoder_decoder(const std::string& name, const EncoderDecoderSize& 
   }
   pair.draft.label = single_label("head");
   add_head(pair, stream.tensor);
+}
+
+}  // namespace
+
+Architecture encoder_decoder(const std::string& name, const EncoderDecoderSize& size, NormPlace norm) {
+  Pair pair = begin(name, norm == NormPlace::After ? "Transformer" : "Transformer normalised first", size);
+  pair.draft.net.source = "Vaswani et al., Attention Is All You Need, NeurIPS 2017, arXiv:1706.03762";
+  if (norm == NormPlace::After) {
+    add_post_norm_sides(pair);
+  } else {
+    pair.draft.net.source += ", as NVIDIA's fairseq";
+    add_pre_norm_sides(pair, kFairseqForm);
+  }
   return std::move(pair.draft.net);
 }
 
@@ -209,20 +253,7 @@ Architecture t5(const std::string& name, const EncoderDecoderSize& size) {
   pair.draft.net.source =
       "Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer, JMLR 2020, "
       "arXiv:1910.10683";
-  Side memory{add_embedding(pair, "encoder", pair.source(), false), pair.source()};
-  for (std::int64_t block = 0; block < pair.size.layers; ++block) {
-    memory.tensor = add_t5_block(pair, "encoder", block, memory, nullptr);
-  }
-  pair.draft.label = single_label("encoder.norm");
-  memory.tensor = add_rms_norm(pair.draft, "norm", memory.tensor, memory.rows);
-  memory.tensor = add_dropout(pair.draft, "dropout", memory.tensor, memory.rows.values());
-  Side stream{add_embedding(pair, "decoder", pair.target(), false), pair.target()};
-  for (std::int64_t block = 0; block < pair.size.decoder_layers; ++block) {
-    stream.tensor = add_t5_block(pair, "decoder", block, stream, &memory);
-  }
-  pair.draft.label = single_label("head");
-  const OperatorId normal = add_rms_norm(pair.draft, "norm", stream.tensor, stream.rows);
-  add_head(pair, add_dropout(pair.draft, "dropout", normal, stream.rows.values()));
+  add_pre_norm_sides(pair, kT5Form);
   return std::move(pair.draft.net);
 }
 

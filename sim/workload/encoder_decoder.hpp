@@ -21,13 +21,23 @@ struct EncoderDecoderSize {
   friend bool operator==(const EncoderDecoderSize&, const EncoderDecoderSize&) = default;
 };
 
+/// Where the normalisation of a half of a block stands.
+enum class NormPlace {
+  After,   ///< the residual addition, as in the paper
+  Before,  ///< the half; each side ends with one more normalisation, and the MLP has a second dropout
+};
+
 /// Layers `encoder.embedding`, `encoder.block0.attention`, `encoder.block0.mlp`, …, `decoder.embedding`,
 /// `decoder.block0.attention`, `decoder.block0.cross_attention`, `decoder.block0.mlp`, …, `head`; blocks
-/// `encoder.block0`, …. The last encoder block feeds every cross-attention. Post-normalisation, sinusoidal positions,
-/// attention without biases; dropout in the attention too, as in Tensor2Tensor.
+/// `encoder.block0`, …. The last encoder block feeds every cross-attention; with the normalisation before the halves,
+/// it is `encoder.norm`. Sinusoidal positions, attention without biases; dropout in the attention too, as in
+/// Tensor2Tensor.
 /// **Throws** InputError for sizes that do not fit together.
-/// **Source** A. Vaswani et al., "Attention Is All You Need", NeurIPS 2017, arXiv:1706.03762.
-[[nodiscard]] Architecture encoder_decoder(const std::string& name, const EncoderDecoderSize& size);
+/// **Source** A. Vaswani et al., "Attention Is All You Need", NeurIPS 2017, arXiv:1706.03762; `NormPlace::Before`: the
+/// operators of NVIDIA's fairseq with `encoder_normalize_before` and `decoder_normalize_before`, which vPipe
+/// partitions.
+[[nodiscard]] Architecture encoder_decoder(const std::string& name, const EncoderDecoderSize& size,
+                                           NormPlace norm = NormPlace::After);
 
 /// The same layers and `encoder.norm`, which feeds every cross-attention in place of the last block. Pre-normalisation
 /// by root mean square, no biases, a relative position bias in every self-attention. Its table is the first block's;

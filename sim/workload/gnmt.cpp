@@ -95,7 +95,7 @@ OperatorId add_encoder(Draft& draft, OperatorId stream, Rows rows, std::int64_t 
     draft.label = lstm_label("encoder", layer);
     const OperatorId dropped = add_dropout(draft, "dropout", stream, rows.values());
     const OperatorId next = add_lstm(draft, dropped, rows, rows.width, 1);
-    stream = add_sum(draft, "residual", {next, stream}, rows.values());
+    stream = add_stream_sum(draft, "residual", {next, stream}, rows.values());
   }
   return stream;
 }
@@ -113,7 +113,7 @@ OperatorId add_decoder(Draft& draft, OperatorId stream, OperatorId memory, const
     const OperatorId dropped = add_dropout(draft, "dropout", stream, target.values());
     const OperatorId next =
         add_lstm(draft, add_concat(draft, dropped, context, target.values()), both, target.width, 1);
-    stream = layer == 1 ? next : add_sum(draft, "residual", {next, stream}, target.values());
+    stream = layer == 1 ? next : add_stream_sum(draft, "residual", {next, stream}, target.values());
   }
   return stream;
 }

@@ -1,6 +1,7 @@
 #include "sim/workload/image_catalogue.hpp"
 
 #include "sim/workload/alexnet.hpp"
+#include "sim/workload/amoebanet.hpp"
 #include "sim/workload/densenet.hpp"
 #include "sim/workload/inception.hpp"
 #include "sim/workload/resnet.hpp"
@@ -39,6 +40,10 @@ constexpr auto kNetworks = std::to_array<ImageNetwork>({
      [](const std::string& name, std::int64_t image) {
        return densenet(name, {.blocks = {6, 12, 24, 16}, .image = image});
      }},
+    {"amoebanet-d-18-208", 224,
+     [](const std::string& name, std::int64_t image) { return amoebanet(name, {.filters = 208, .image = image}); }},
+    {"amoebanet-d-18-256", 224,
+     [](const std::string& name, std::int64_t image) { return amoebanet(name, {.filters = 256, .image = image}); }},
 });
 
 }  // namespace

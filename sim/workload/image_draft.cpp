@@ -1,6 +1,7 @@
 #include "sim/workload/image_draft.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/workload/draft.hpp"
 
 #include <utility>
 
@@ -167,6 +168,10 @@ ImageTensor add_sum(ImageDraft& draft, const std::string& name, const ImageTenso
   op.inputs.push_back(b.producer);
   op.input_values = 2 * a.values();
   return append(draft, name, op, a);
+}
+
+ImageTensor add_shift(ImageDraft& draft, const std::string& name, const ImageTensor& input) {
+  return append(draft, name, operator_on(input), input);
 }
 
 ImageTensor add_concatenation(ImageDraft& draft, const std::string& name, const std::vector<ImageTensor>& terms) {

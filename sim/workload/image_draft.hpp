@@ -93,6 +93,9 @@ void begin_layer(ImageDraft& draft, std::string name, std::string type = {});
 [[nodiscard]] ImageTensor add_sum(ImageDraft& draft, const std::string& name, const ImageTensor& a,
                                   const ImageTensor& b);
 
+/// A copy that begins one row and one column later and ends with a row and a column of zeros.
+[[nodiscard]] ImageTensor add_shift(ImageDraft& draft, const std::string& name, const ImageTensor& input);
+
 /// The channels of all terms, copied into one tensor.
 [[nodiscard]] ImageTensor add_concatenation(ImageDraft& draft, const std::string& name,
                                             const std::vector<ImageTensor>& terms);

@@ -41,7 +41,9 @@ ImageTensor add_residual_block(ImageDraft& draft, const BlockShape& block, const
     shortcut = add_conv_norm(draft, block.name + ".downsample", input, projection, false);
   }
   begin_layer(draft, block.name + ".add", type_of("add-relu", branch));
-  return add_relu(draft, block.name + ".add.relu", add_sum(draft, block.name + ".add", branch, shortcut));
+  const ImageTensor sum = add_sum(draft, block.name + ".add", branch, shortcut);
+  draft.net.operators[sum.producer].ends_residual = true;
+  return add_relu(draft, block.name + ".add.relu", sum);
 }
 
 void require_sound(const ResnetSize& size) {

@@ -37,7 +37,7 @@ DraftLabel half_label(std::int64_t block, const std::string& half) {
 }
 
 OperatorId add_residual(Stack& stack, OperatorId change, OperatorId stream) {
-  return add_sum(stack.draft, "residual", {change, stream}, stack.activations());
+  return add_stream_sum(stack.draft, "residual", {change, stream}, stack.activations());
 }
 
 OperatorId add_bert_block(Stack& stack, std::int64_t block, OperatorId input) {
@@ -74,16 +74,36 @@ OperatorId add_pooler(Stack& stack, OperatorId input) {
   return add_tanh(stack.draft, "tanh", dense, token.width);
 }
 
-void add_pretraining_head(Stack& stack, OperatorId input) {
+/// The logits of every token, from the dense layer and the normalisation before a tied decoder.
+OperatorId add_masked_language_logits(Stack& stack, OperatorId input) {
   Draft& draft = stack.draft;
-  const OperatorId pooled = add_pooler(stack, input);
   const OperatorId dense = add_linear(draft, "dense", input, stack.rows(), stack.size.hidden);
   const OperatorId active = add_gelu(draft, "gelu", dense, stack.activations());
   const OperatorId normal = add_norm(draft, "norm", active, stack.rows());
-  const OperatorId logits = add_tied_decoder(draft, normal, stack.rows(), stack.size.vocabulary, Bias::With);
+  return add_tied_decoder(draft, normal, stack.rows(), stack.size.vocabulary, Bias::With);
+}
+
+void add_masked_language_head(Stack& stack, OperatorId input) {
+  const OperatorId logits = add_masked_language_logits(stack, input);
+  add_loss(stack.draft, logits, stack.size.sequence, stack.size.vocabulary);
+}
+
+void add_pretraining_head(Stack& stack, OperatorId input) {
+  Draft& draft = stack.draft;
+  const OperatorId pooled = add_pooler(stack, input);
+  const OperatorId logits = add_masked_language_logits(stack, input);
   const OperatorId next = add_linear(draft, "next_sentence", pooled, {1, stack.size.hidden}, 2);
   const OperatorId loss = add_loss(draft, logits, stack.size.sequence, stack.size.vocabulary);
   draft.net.operators[loss].inputs.push_back(next);
+}
+
+const char* family_of(BertHead head) {
+  switch (head) {
+    case BertHead::Pooler: return "BERT encoder";
+    case BertHead::Pretraining: return "BERT with its pretraining heads";
+    case BertHead::MaskedLanguage: return "BERT with its masked-language head";
+  }
+  return "";
 }
 
 Stack begin(const std::string& name, const std::string& family, const TransformerSize& size) {
@@ -122,7 +142,7 @@ void require_countable(const TransformerSize& size) {
 }
 
 Architecture bert(const std::string& name, const TransformerSize& size, BertHead head) {
-  Stack stack = begin(name, head == BertHead::Pooler ? "BERT encoder" : "BERT with its pretraining heads", size);
+  Stack stack = begin(name, family_of(head), size);
   Draft& draft = stack.draft;
   draft.net.source = "Devlin et al., BERT, NAACL 2019, arXiv:1810.04805";
   const OperatorId words = add_table(draft, "words", size.vocabulary, stack.rows());
@@ -133,10 +153,10 @@ Architecture bert(const std::string& name, const TransformerSize& size, BertHead
   OperatorId stream = add_dropout(draft, "dropout", normal, stack.activations());
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_bert_block(stack, block, stream);
   draft.label = single_label(head == BertHead::Pooler ? "pooler" : "head");
-  if (head == BertHead::Pooler) {
-    add_pooler(stack, stream);
-  } else {
-    add_pretraining_head(stack, stream);
+  switch (head) {
+    case BertHead::Pooler: add_pooler(stack, stream); break;
+    case BertHead::Pretraining: add_pretraining_head(stack, stream); break;
+    case BertHead::MaskedLanguage: add_masked_language_head(stack, stream); break;
   }
   return std::move(draft.net);
 }
@@ -147,7 +167,7 @@ Architecture gpt(const std::string& name, const TransformerSize& size) {
   draft.net.source = "Radford et al., Language Models are Unsupervised Multitask Learners, OpenAI 2019";
   const OperatorId words = add_table(draft, "words", size.vocabulary, stack.rows());
   const OperatorId positions = add_table(draft, "positions", size.positions, stack.rows());
-  const OperatorId sum = add_sum(draft, "sum", {words, positions}, stack.activations());
+  const OperatorId sum = add_stream_sum(draft, "sum", {words, positions}, stack.activations());
   OperatorId stream = add_dropout(draft, "dropout", sum, stack.activations());
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_gpt_block(stack, block, stream);
   draft.label = single_label("head");

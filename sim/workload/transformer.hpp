@@ -35,15 +35,17 @@ void require_countable(const TransformerSize& size);
 
 /// The part of the network after BERT's blocks.
 enum class BertHead {
-  Pooler,       ///< one dense layer on the first token: the encoder that published counts describe
-  Pretraining,  ///< pooler, masked-language head with a tied decoder over all positions, next-sentence head, loss
+  Pooler,          ///< one dense layer on the first token: the encoder that published counts describe
+  Pretraining,     ///< pooler, masked-language head with a tied decoder over all positions, next-sentence head, loss
+  MaskedLanguage,  ///< the masked-language head and its loss alone
 };
 
 /// Layers `embedding`, `block0.attention`, `block0.mlp`, …, then `pooler` or `head`; blocks `embedding`, `block0`, ….
 /// Post-normalisation; attention is computed in full (scores, softmax and dropout are stored), not fused.
 /// **Throws** InputError for sizes that do not fit together.
 /// **Source** J. Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding",
-/// NAACL 2019, arXiv:1810.04805; the operators are those of Hugging Face's `BertModel`, `BertForPreTraining`.
+/// NAACL 2019, arXiv:1810.04805; the operators are those of Hugging Face's `BertModel`, `BertForPreTraining`,
+/// `BertForMaskedLM`.
 [[nodiscard]] Architecture bert(const std::string& name, const TransformerSize& size, BertHead head);
 
 /// Layers `embedding`, `block0.attention`, `block0.mlp`, …, `head` (last normalisation, tied projection to the

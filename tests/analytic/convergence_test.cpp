@@ -1,6 +1,7 @@
 #include "sim/schedule/convergence.hpp"
 
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/analytic/lower_bound.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/random_plans.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace stagecraft {
 namespace {
@@ -36,12 +38,24 @@ struct Extended {
 Extended extended(const RandomCase& of) {
   const ScheduleProgram program = require_schedule(of.graph, of.platform, of.plan);
   Extended result{{}, first_length(program)};
-  result.report = run_until_converged(program, result.length, [&](const RunLength& length) {
+  const auto bound = evaluated_period_bound(of.graph, of.platform, with_length(of.plan, result.length));
+  result.report = run_until_converged(program, result.length, bound, [&](const RunLength& length) {
     LowerOptions options;
     options.head = length.head;
     return evaluate_plan(of.graph, of.platform, with_length(of.plan, length), options);
   });
   return result;
+}
+
+/// Stage 1 takes 3.03 s for a microbatch and stage 0 only 3 s, but stage 0 has up to 20 microbatches in flight.
+RandomCase slow_behind_a_queue() {
+  RandomCase random{chain(2, 1, 2), pairwise(2), straight(2, 40, "pipedream")};
+  random.graph.layers[LayerId(1)].forward = Seconds(1.01);
+  random.graph.layers[LayerId(1)].backward = Seconds(2.02);
+  random.plan.schedule.parameters = {{"depth", std::int64_t{20}}};
+  random.plan.stages[0].in_flight = 20;
+  random.plan.stages[1].in_flight = 1;
+  return random;
 }
 
 TEST_CASE("convergence: a converged period is that of a run ten times as long, 200 plans") {
@@ -113,6 +127,45 @@ TEST_CASE("convergence: a longer run begins to measure where the one before it e
   CHECK(part.middle == 266);
   CHECK(part.last == 394);
   CHECK(!longer_length(program, {100'000, 0}));
+}
+
+// Stage 0 runs 20 forwards of 1 s, then in turn a backward (2 s) and a forward (1 s). Stage 1 ends its backward of
+// microbatch k, from 0, at 1 + 3.03 (k + 1). So stage 0 ends its own at 20 + 3 k + 2 as long as that is there in time,
+// that is up to k = 15.97 / 0.03, or 532; from then on it follows stage 1.
+TEST_CASE("convergence: two equal windows do not end a run that is faster than its slowest stage") {
+  const RandomCase random = slow_behind_a_queue();
+  const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
+  const RunLength first = first_length(program);
+  CHECK(first == RunLength{40 + 2 * 64 + 1 + 40, 0});
+  Report early = evaluate_plan(random.graph, random.platform, with_length(random.plan, first));
+  CHECK(early.period->value() == doctest::Approx(3.0).epsilon(1e-12));
+  CHECK(std::abs(early.drift.value()) < 1e-12);
+  CHECK(early.converged());
+  early.bound = evaluated_period_bound(random.graph, random.platform, with_length(random.plan, first));
+  REQUIRE(early.bound);
+  CHECK(early.bound->value() == doctest::Approx(3.03).epsilon(1e-12));
+  CHECK(early.is_below_bound());
+  CHECK(!early.converged());
+
+  // The windows go from 40 to 168, to 424, to 936, and to 1960: the last is the first one behind microbatch 532.
+  const Extended run = extended(random);
+  CHECK(run.length == RunLength{936 + 1024 + 1 + 40, 936});
+  CHECK(run.report.period->value() == doctest::Approx(3.03).epsilon(1e-12));
+  CHECK(run.report.converged());
+  const Report evaluated = evaluate_until_converged(random.graph, random.platform, random.plan);
+  CHECK(evaluated.period == run.report.period);
+}
+
+TEST_CASE("convergence: a period may be less than its bound by as much as two windows may differ") {
+  Report report;
+  report.drift = 0.0;
+  report.period = Seconds(0.9991);
+  report.bound = Seconds(1);
+  CHECK(report.converged());
+  report.period = Seconds(0.9989);
+  CHECK(!report.converged());
+  report.bound.reset();
+  CHECK(report.converged());
 }
 
 TEST_CASE("convergence: the least run has one window, whose drift nobody knows") {

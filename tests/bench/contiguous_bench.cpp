@@ -1,5 +1,5 @@
-#include "planners/madpipe/pipedream_cut.hpp"
 #include "planners/shared/best_contiguous.hpp"
+#include "planners/shared/pipedream_cut.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -77,8 +77,8 @@ BENCHMARK(contiguous)
 void pipedream(benchmark::State& state) {
   const LayerGraph graph = random_chain(static_cast<std::size_t>(state.range(0)), 1e7);
   const Chain chain = chain_of(graph, static_cast<std::size_t>(state.range(1)), state.range(2));
-  std::optional<madpipe::PipedreamCut> cut;
-  for (auto _ : state) benchmark::DoNotOptimize(cut = madpipe::pipedream_cut(chain));
+  std::optional<PipedreamCut> cut;
+  for (auto _ : state) benchmark::DoNotOptimize(cut = pipedream_cut(chain));
   state.counters["claimed_ms"] = cut ? static_cast<double>(cut->claimed) / 1e6 : 0.0;
   state.counters["achieved_ms"] = cut ? static_cast<double>(cut->achieved) / 1e6 : 0.0;
 }

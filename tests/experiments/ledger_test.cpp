@@ -3,8 +3,10 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "tests/own_profiles.hpp"
 #include "tests/schedule/chains.hpp"
 #include "tests/schedule/random_plans.hpp"
+#include "tests/shared_tensors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -55,6 +57,7 @@ TEST_CASE("ledger: equals the replay to the byte on 1,000 random plans with reco
   for (std::uint32_t seed = 1; seed <= 1000; ++seed) {
     CAPTURE(seed);
     RandomCase random = random_case(seed);
+    if (seed % 2 == 0) testing::share_tensors(random.graph, seed, 100'000);
     if (seed % 5 == 0) share_a_device(random.plan);
     const Replicas replicas(random.plan);
     swapping += swaps(random.plan) ? 1 : 0;
@@ -66,6 +69,33 @@ TEST_CASE("ledger: equals the replay to the byte on 1,000 random plans with reco
   CHECK(swapping > 100);
   CHECK(shared > 50);
   CHECK(uneven > 50);
+}
+
+TEST_CASE("ledger: equals the replay where every kind and size has figures of its own") {
+  int both_kinds = 0;
+  int parts = 0;
+  int matters = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    RandomCase random = random_case(seed);
+    if (seed % 2 == 0) testing::share_tensors(random.graph, seed, 100'000);
+    if (seed % 5 == 0) share_a_device(random.plan);
+    const auto in_proportion = planned(random);
+    testing::give_own_profiles(random.graph, seed);
+    random.platform = testing::with_second_kind(random.platform, random.graph, seed);
+    for (const Stage& stage : random.plan.stages) {
+      const auto kind = [&](const Group& group) { return random.platform.devices[group.lead()].kind; };
+      const auto differs = [&](const Group& group) { return kind(group) != kind(stage.replicas.front()); };
+      both_kinds += std::ranges::any_of(stage.replicas, differs) ? 1 : 0;
+      parts += stage.replication == Replication::Split && stage.replicas.size() > 1 ? 1 : 0;
+    }
+    const auto own = planned(random);
+    CHECK(own == replayed(random));
+    matters += own != in_proportion ? 1 : 0;
+  }
+  CHECK(both_kinds > 50);
+  CHECK(parts > 30);
+  CHECK(matters > 200);
 }
 
 TEST_CASE("ledger: a swapped stash counts while it is on the device, so a plan that runs is not refused") {

@@ -143,7 +143,7 @@ void take_architecture(std::string_view input) {
   Architecture architecture;
   if (!takes([&] { architecture = parse_architecture(input, "input"); })) return;
   if (has_many_operators(architecture)) return;
-  for (const Granularity granularity : {Granularity::Layer, Granularity::Block}) {
+  for (const Granularity granularity : {Granularity::Layer, Granularity::Residual, Granularity::Block}) {
     Model model;
     if (takes([&] { model = build_model(architecture, *find_device("V100-SXM2-16GB"), 2, granularity); })) {
       fuzz::follow(model);

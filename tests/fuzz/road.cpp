@@ -93,9 +93,14 @@ void follow(const Model& model) {
   const std::size_t layers = model.profiles.front().layers.size();
   if (layers > kManyDescribed) return;
   check_printable(describe_model(model).text);
-  takes([&] { static_cast<void>(profile_at(model, 3, [](const std::string&) {})); });
+  for (const StashConvention stash : {StashConvention::Autograd, StashConvention::Input}) {
+    takes([&] { static_cast<void>(profile_at(model, 3, stash, [](const std::string&) {})); });
+  }
   if (layers > kManyLayers) return;
   Inputs inputs{.model = model, .platform = toy_platform(), .model_hash = "m", .platform_hash = "p"};
+  takes([&] { fit_to_platform(inputs.model, inputs.platform); });
+  inputs.model = {model.profiles, {}, {}};  // given figures: those of a recipe know their kinds of device
+  inputs.platform = toy_platform();
   for (LayerGraph& graph : inputs.model.profiles) graph.device_kind = toy_graph().device_kind;
   plan_with_all(inputs);
 }

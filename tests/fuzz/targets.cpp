@@ -75,7 +75,7 @@ std::vector<std::string> spoken_seeds(std::string_view target) {
             "baseline: {nodes: 1}\nlimits: {time: 3 s, memory: 1 GiB, retries: 0}\n"};
   }
   if (target == "options") {
-    return {"gradient_copies=1,optimizer_copies=2,boundary_buffers=0,input_gradient_release=0.5,gradient_bucket=1 MiB",
+    return {"gradient_copies=1,optimizer_copies=2,stash=input,input_gradient_release=0.5,gradient_bucket=1 MiB",
             "A=1.5\nB=2\n",
             "stages=2",
             "straight=true\nmemory_test=original\nmax_work=2e10",

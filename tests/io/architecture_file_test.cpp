@@ -23,6 +23,15 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
+/// `net`, whose source names where its sizes come from, as a file without a source describes it.
+bool is_described(const std::string& text, const std::string& net) {
+  Architecture known = find_architecture(net).value();
+  Architecture read = parse_architecture(text, "a.yaml");
+  known.source.clear();
+  read.source.clear();
+  return read == known;
+}
+
 }  // namespace
 
 TEST_CASE("architecture file: the networks of the catalogue, written by hand") {
@@ -53,6 +62,25 @@ TEST_CASE("architecture file: the networks of two sides, written by hand") {
                            "a.yaml") == find_architecture("xlnet-large"));
 }
 
+TEST_CASE("architecture file: the networks of vPipe and GPipe, written by hand") {
+  CHECK(is_described(kSchema + "architecture: bert-48\nfamily: bert\nlayers: 48\nhidden: 1024\nheads: 16\n"
+                               "sequence: 128\nvocabulary: 30528\nhead: masked-language\n",
+                     "bert-48"));
+  CHECK(is_described(kSchema + "architecture: transformer-6-6\nfamily: transformer\nlayers: 6\nhidden: 1024\n"
+                               "heads: 16\nsequence: 128\nvocabulary: 33712\nnormalize: before\n",
+                     "transformer-6-6"));
+  CHECK(is_described(kSchema + "architecture: transformer-big\nfamily: transformer\nlayers: 6\nhidden: 1024\n"
+                               "heads: 16\nsequence: 128\nnormalize: after\n",
+                     "transformer-big"));
+  CHECK(is_described(kSchema + "architecture: cpm-large\nfamily: gpt\nlayers: 32\nhidden: 2560\nheads: 32\n"
+                               "sequence: 696\nvocabulary: 30000\n",
+                     "cpm-large"));
+  CHECK(is_described(kSchema + "architecture: amoebanet-d-18-256\nfamily: amoebanet\n", "amoebanet-d-18-256"));
+  CHECK(is_described(kSchema + "architecture: amoebanet-d-18-208\nfamily: amoebanet\ncells: 18\nfilters: 208\n"
+                               "image: 224\nclasses: 1000\n",
+                     "amoebanet-d-18-208"));
+}
+
 TEST_CASE("architecture file: a sequence longer than usual makes the position table longer") {
   const Architecture net = parse_architecture(kBert + "sequence: 2048\n", "a.yaml");
   CHECK(parameter_count(net) == 335'141'888 + (2048 - 512) * 1024);
@@ -70,6 +98,10 @@ TEST_CASE("architecture file: defects are refused where they are") {
   CHECK(refusal(kBert + "sequence: 512\nclasses: 10\n").starts_with("a.yaml:8:1: unknown key 'classes'"));
   CHECK(refusal(kBert + "sequence: 512\npositions: 128\n") ==
         "a.yaml:8:12: positions: expected at least 'sequence', 512, found '128'");
+  CHECK(refusal(kSchema + "architecture: a\nfamily: amoebanet\ncells: 20\n") ==
+        "a.yaml:4:8: cells: expected a multiple of 3, found '20'");
+  CHECK(refusal(kSchema + "architecture: a\nfamily: amoebanet\nfilters: 100\n") ==
+        "a.yaml:4:10: filters: expected a multiple of 8, found '100'");
   CHECK(refusal(kSchema + "architecture: v\nfamily: vgg\nblocks: []\n") ==
         "a.yaml:4:9: blocks: expected at least one block, found none");
 }

@@ -120,11 +120,12 @@ TEST_CASE("examples: the files of the format pages are read") {
   CHECK(build_platform(parse_platform(platforms[0], "platform.md")).devices.size() == 16);
   const std::vector<std::string> architectures = whole_files("architecture.md");
   const std::vector<std::string> devices = whole_files("device.md");
-  REQUIRE(architectures.size() == 3);
+  REQUIRE(architectures.size() == 4);
   REQUIRE(devices.size() == 1);
-  CHECK(parse_architecture(architectures[0], "architecture.md").name == "bert-48");
+  CHECK(parse_architecture(architectures[0], "architecture.md").name == "bert-48-512");
   CHECK(parse_architecture(architectures[1], "architecture.md").name == "resnet50-1000");
-  CHECK(parse_architecture(architectures[2], "architecture.md").name == "t5-11b-summaries");
+  CHECK(parse_architecture(architectures[2], "architecture.md").name == "amoebanet-d-18-104");
+  CHECK(parse_architecture(architectures[3], "architecture.md").name == "t5-11b-summaries");
   CHECK(parse_device(devices[0], "device.md").precision == Precision::Fp32);
   const std::vector<std::string> events = whole_files("events.md");
   REQUIRE(events.size() == 1);
@@ -149,6 +150,7 @@ TEST_CASE("examples: a mutilated file is read or refused, never worse (seeds 1 t
   CHECK(count_refusals(example("architecture_vgg.yaml"), 200, read_architecture) > 50);
   CHECK(count_refusals(example("architecture_resnet.yaml"), 200, read_architecture) > 50);
   CHECK(count_refusals(example("architecture_densenet.yaml"), 200, read_architecture) > 50);
+  CHECK(count_refusals(example("architecture_amoebanet.yaml"), 200, read_architecture) > 50);
   CHECK(count_refusals(example("device_full.yaml"), 200, read_device) > 50);
   CHECK(count_refusals(example("model_anchors.yaml"), 200, read_model) > 50);
   CHECK(count_refusals(example("platform_two_nodes.yaml"), 200, read_platform) > 50);

@@ -1,6 +1,7 @@
 #include "sim/io/file_remarks.hpp"
 
 #include "sim/io/device_file.hpp"
+#include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "tests/paths.hpp"
@@ -46,6 +47,23 @@ TEST_CASE("file remarks: memory in bits is told, with what it is in bytes") {
   // 4e9 bits are 5e8 bytes: 5e8 / 2^20 = 476.8 MiB.
   CHECK(of_platform("4 Gb", "25 Gbps") ==
         Remarks{"p.yaml:3:28: device_kinds.A.memory: '4 Gb' is in bits, which makes 477 MiB; '4 GB' is in bytes"});
+}
+
+TEST_CASE("file remarks: the first size of a model in bits is told, with the number of others") {
+  const auto of_model = [](const std::string& parameters, const std::string& output) {
+    const std::string text =
+        "schema: stagecraft/model/1\nmodel: m\ndevice: A\nmicrobatch_size: 1\ninput: 4 B\nlayers:\n"
+        "  - {name: b, forward: 1 ms, backward: 2 ms, parameters: " +
+        parameters + ", output: " + output + "}\n";
+    static_cast<void>(parse_model(text, "m.yaml"));
+    return file_remarks(text, "m.yaml");
+  };
+  CHECK(of_model("200 MB", "1 MB").empty());
+  // 200e6 bits are 25e6 bytes: 25e6 / 2^20 = 23.84 MiB.
+  const std::string first =
+      "m.yaml:7:58: layers[0].parameters: '200 Mb' is in bits, which makes 23.8 MiB; '200 MB' is in bytes";
+  CHECK(of_model("200 Mb", "1 MB") == Remarks{first});
+  CHECK(of_model("200 Mb", "1 Mb") == Remarks{first + "; the file has 1 more size in bits"});
 }
 
 TEST_CASE("file remarks: a NIC above 800 Gbit/s in bytes per second is told, in bits it is taken as meant") {

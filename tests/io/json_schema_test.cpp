@@ -202,7 +202,7 @@ void read_plan(const fs::path& path) {
   const Model model = read_model_file((kGood / ("model_" + header.model + ".yaml")).string());
   const Platform platform =
       build_platform(read_platform_file((kGood / ("platform_" + header.platform + ".yaml")).string()));
-  const LayerGraph graph = at_microbatch_size(model, header.microbatch_size).graph;
+  const LayerGraph graph = at_microbatch_size(model, header.microbatch_size);
   const PlanReading reading = read_plan_file(path.string(), graph, platform);
   CHECK(reading.problems.empty());
   const std::string again = write_plan_yaml(reading.plan, graph, platform);
@@ -275,6 +275,7 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
                                                       {"platform_bandwidth_unit", "platform"},
                                                       {"platform_mixed_forms", "platform"},
                                                       {"platform_unknown_duplex", "platform"},
+                                                      {"platform_transport_unknown", "platform"},
                                                       {"platform_interconnect_key_of_another_type", "platform"},
                                                       {"platform_interconnect_misspelt_key", "platform"},
                                                       {"platform_cube_mesh_of_four", "platform"},
@@ -396,5 +397,4 @@ TEST_CASE("json schema: defects of a study that a schema can see are refused by 
 TEST_CASE("json schema: an unknown name lists the known ones") {
   CHECK_THROWS_WITH_AS(static_cast<void>(json_schema("plam")), doctest::Contains("did you mean 'plan'?"), InputError);
 }
-
 }  // namespace stagecraft::json_schema_test

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 using namespace stagecraft;
 
@@ -108,6 +110,40 @@ profiles:
   CHECK(model.profiles[0].input == Bytes(5));
   CHECK(model.profiles[1].layers[LayerId(0)].forward == Seconds(3));
   CHECK(model.profiles[1].edges[0].bytes == Bytes(100));
+  CHECK(parse_model(write_model(model), "again") == model);
+}
+
+TEST_CASE("model file: tensors say what layers read and keep, by default what the edges say") {
+  const char* const text = R"(
+schema: stagecraft/model/1
+model: toy
+device: A
+microbatch_size: 4
+input: 16 B
+layers:
+  - {name: a, forward: 1 ms, backward: 2 ms, parameters: 0 B, output: 64 B, stash: 90 B}
+  - {name: b, forward: 1 ms, backward: 2 ms, parameters: 0 B, output: 32 B, stash: 64 B}
+  - {name: c, forward: 1 ms, backward: 2 ms, parameters: 0 B, output: 32 B, stash: 64 B}
+edges: [[a, b], [a, c], [b, c]]
+tensors:
+  - {from: a, kept_by: [c, a]}
+  - {from: a, to: [b], bytes: 8 B, kept_by: [b]}
+  - {kept_by: [a]}
+)";
+  const Model model = parse_model(text, "toy.yaml");
+  const LayerGraph& graph = model.profiles.at(0);
+  CHECK(graph.tensors ==
+        std::vector<SharedTensor>{{LayerId(0), Bytes(64)}, {LayerId(0), Bytes(8)}, {LayerId::none(), Bytes(16)}});
+  using Positions = std::vector<std::uint32_t>;
+  const Layer& a = graph.layers[LayerId(0)];
+  const Layer& b = graph.layers[LayerId(1)];
+  const Layer& c = graph.layers[LayerId(2)];
+  CHECK(a.reads == Positions{2});
+  CHECK(a.keeps == Positions{0, 2});
+  CHECK(b.reads == Positions{0, 1});
+  CHECK(b.keeps == Positions{1});
+  CHECK(c.reads == Positions{0});
+  CHECK(c.keeps == Positions{0});
   CHECK(parse_model(write_model(model), "again") == model);
 }
 

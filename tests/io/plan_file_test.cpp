@@ -43,7 +43,7 @@ platform_hash: bb
 microbatch_size: 32
 microbatches: 16
 schedule: {name: interleaved-1f1b, chunks: 2, fraction: 0.5, whole: 2.0, label: "7", strict: true, list: [1, [x]]}
-training: {gradient_copies: 2, optimizer_copies: 0, boundary_buffers: 1, input_gradient_release: 0.25, gradient_bucket: 25 MiB}
+training: {gradient_copies: 2, optimizer_copies: 0, boundary_buffers: 1, input_gradient_release: 0.25, gradient_bucket: 25 MiB, stash: input}
 stages:
   - layers: {from: l0, to: l2}
     devices: [gpu1, gpu0]
@@ -89,7 +89,7 @@ TEST_CASE("plan file: every key") {
                                                    {"label", "7"},
                                                    {"strict", true},
                                                    {"list", Detail::List{1, Detail::List{"x"}}}});
-  CHECK(plan.training == Training{2, 0, 1, 0.25, Bytes(25 << 20)});
+  CHECK(plan.training == Training{2, 0, 1, 0.25, Bytes(25 << 20), StashConvention::Input});
   REQUIRE(plan.stages.size() == 2);
   const Stage& first = plan.stages[0];
   CHECK(first.layers == layers({0, 1, 2}));
@@ -129,7 +129,8 @@ TEST_CASE("plan file: YAML and JSON read back to an equal plan") {
 }
 
 TEST_CASE("plan file: the header is read without the model and the platform") {
-  CHECK(parse_plan_header(kPlan, "plan.yaml") == PlanHeader{"dawnpiper", "m", "p", "aa", "bb", 32});
+  CHECK(parse_plan_header(kPlan, "plan.yaml") ==
+        PlanHeader{"dawnpiper", "m", "p", "aa", "bb", 32, StashConvention::Input});
   const PlanHeader bare = parse_plan_header("schema: stagecraft/plan/1\nmicrobatch_size: 4\n", "plan.yaml");
   CHECK(bare == PlanHeader{"", "", "", "", "", 4});
 }
@@ -148,7 +149,7 @@ predicted: {peak_memory: {tpu: 1 B}}
 )",
                                          "plan.yaml", in.graph, in.platform);
   std::string problems;
-  for (const std::string& problem : reading.problems) problems += problem + "\n";
+  for (const InputError& problem : reading.problems) problems += std::string(problem.what()) + "\n";
   CHECK(problems ==
         "plan.yaml:6:19: stages[0].layers[1]: the model 'm' has no layer 'layer1' (known: l0, l1, l2, l3, l4)\n"
         "plan.yaml:6:44: stages[0].devices[1]: the platform 'p' has no device 'gpu9' (did you mean 'gpu0'? "
@@ -173,9 +174,10 @@ TEST_CASE("plan file: of very many names that are unknown a thousand are told") 
   text += "]}\n";
   const PlanReading reading = parse_plan(text, "plan.yaml", in.graph, in.platform);
   REQUIRE(reading.problems.size() == 1001);
-  CHECK(reading.problems[999].find(": stages[0].recompute[99][9]: the model 'm' has no layer 'x'") !=
-        std::string::npos);
-  CHECK(reading.problems.back() == "and more problems");
+  CHECK(
+      std::string(reading.problems[999].what()).find(": stages[0].recompute[99][9]: the model 'm' has no layer 'x'") !=
+      std::string::npos);
+  CHECK(reading.problems.back().message() == "and more problems");
 }
 
 TEST_CASE("json: figures show what is not known as null") {

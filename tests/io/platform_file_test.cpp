@@ -1,5 +1,7 @@
 #include "sim/io/platform_file.hpp"
 
+#include "sim/model/bandwidths.hpp"
+
 #include <doctest/doctest.h>
 
 #include <string>

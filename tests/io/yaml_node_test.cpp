@@ -49,6 +49,15 @@ std::string anchored_list(int number, int count) {
 
 }  // namespace
 
+TEST_CASE("yaml: a missing value stands at its key, wherever the next word is") {
+  const YamlNode root = parse_yaml("a: 1\nb:\n\n# c\nd:\n  e:\nf: {g: , h: ~}\ni:\n", "f");
+  CHECK(root.at("b").place() == InputPlace{"f", 2, 1, "b"});
+  CHECK(root.at("d").at("e").place() == InputPlace{"f", 6, 3, "d.e"});
+  CHECK(root.at("f").at("g").place().line == 7);
+  CHECK(root.at("f").at("h").place() == InputPlace{"f", 7, 13, "f.h"});  // written out: the value's own place
+  CHECK(root.at("i").place() == InputPlace{"f", 8, 1, "i"});
+}
+
 TEST_CASE("yaml: lines, columns and key paths count as an editor does") {
   const YamlNode root = parse_yaml("a: 1\nb:\n  - x\n  - {c: [7, y]}\n", "f");
   const YamlNode y = root.at("b").items()[1].at("c").items()[1];

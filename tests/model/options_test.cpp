@@ -72,7 +72,7 @@ TEST_CASE("options: where any are taken, unknown ones are flags and numbers as s
   CHECK(options.word("zeros") == "007");
   CHECK(options.word("dash") == "-");
   CHECK(options.word("nothing").empty());
-  CHECK(refusal({{"depth", "many"}}, UnknownOptions::Taken).find("expected count") != std::string::npos);
+  CHECK(refusal({{"depth", "many"}}, UnknownOptions::Taken).find("expected a count") != std::string::npos);
 }
 
 TEST_CASE("options: an owner without options says so") {
@@ -80,16 +80,16 @@ TEST_CASE("options: an owner without options says so") {
     (void)parse_options("schedule 'plain'", {}, {{"depth", "4"}});
     FAIL("the option is taken");
   } catch (const InputError& error) {
-    CHECK(std::string(error.what()) == "schedule 'plain' has no option 'depth' (schedule 'plain' has no options)");
+    CHECK(std::string(error.what()) == "schedule 'plain' has no option 'depth' (none is known)");
   }
 }
 
 TEST_CASE("options: a value of the wrong type or out of bounds is refused with what was expected") {
   CHECK(refusal({{"fast", "yes"}}) == "option 'fast' of planner 'sample': expected true|false, found 'yes'");
   CHECK(refusal({{"depth", "12"}}) ==
-        "option 'depth' of planner 'sample': expected count of at least 1 and at most 9, found '12'");
+        "option 'depth' of planner 'sample': expected a count of at least 1 and at most 9, found '12'");
   CHECK(refusal({{"depth", "2.5"}}) != "");
   CHECK(refusal({{"margin", "1.5"}}) ==
-        "option 'margin' of planner 'sample': expected number of at least 0 and at most 1, found '1.5'");
+        "option 'margin' of planner 'sample': expected a number of at least 0 and at most 1, found '1.5'");
   CHECK(refusal({{"mode", "slow"}}) == "option 'mode' of planner 'sample': expected greedy|exact, found 'slow'");
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/platform.hpp"
 
 #include <cstdint>

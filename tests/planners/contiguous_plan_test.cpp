@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/planners/memory_chains.hpp"
+#include "tests/shared_tensors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -48,6 +49,7 @@ MemoryProblem random_graph(unsigned seed) {
     problem.graph.edges.push_back({LayerId(from), LayerId(to), bytes});
     problem.graph.layers[LayerId(to)].stash += bytes;
   }
+  if (seed % 2 == 0) share_tensors(problem.graph, seed, 4);
   return problem;
 }
 
@@ -93,6 +95,24 @@ TEST_CASE("contiguous: an infeasible answer names the device and the memory that
   CHECK(none.excess == Bytes(1));
   CHECK(none.smallest_memory == Bytes(18));
   CHECK_FALSE(none.hint.empty());
+}
+
+TEST_CASE("contiguous: cut=pipedream plans PipeDream's cut of the specified examples, with its true period") {
+  const auto plan = [](const MemoryProblem& problem) {
+    PlanRequest request = problem.request();
+    request.options = parse_options(planner(), {{"cut", "pipedream"}});
+    return plan_explained(planner(), request);
+  };
+  const Planned found = plan_of(plan(problem_m2()));  // cut before the fourth layer, 12 claimed
+  REQUIRE(found.plan.stages.size() == 2);
+  CHECK(found.plan.stages[0].layers.size() == 3);
+  CHECK(found.plan.predicted.period == Seconds(18));
+  CHECK(found.details.back() == std::pair<std::string, Detail>("claimed_period_s", 12.0));
+  // With 25 bytes there is a plan, but no cut in which the i-th stage from the end could hold i microbatches.
+  const PlanResult none = plan(problem_m1(25));
+  REQUIRE(std::holds_alternative<Infeasible>(none));
+  CHECK(std::get<Infeasible>(none).smallest_memory.value() > Bytes(25));
+  CHECK(std::holds_alternative<Planned>(planner().plan(problem_m1(25).request())));
 }
 
 TEST_CASE("contiguous: another schedule is refused") {

@@ -1,5 +1,5 @@
-#include "planners/madpipe/pipedream_cut.hpp"
 #include "planners/shared/best_contiguous.hpp"
+#include "planners/shared/pipedream_cut.hpp"
 #include "tests/planners/memory_chains.hpp"
 
 #include <doctest/doctest.h>
@@ -138,7 +138,7 @@ TEST_CASE("contiguous: the least period of every cut of the specification's exam
 
 TEST_CASE("contiguous: PipeDream's claims and true periods in the specification's examples") {
   const auto check = [](const MemoryProblem& problem, const Cuts& cuts, Ticks claimed, Ticks achieved) {
-    const auto cut = madpipe::pipedream_cut(problem.chain());
+    const auto cut = pipedream_cut(problem.chain());
     REQUIRE(cut.has_value());
     CHECK(cuts_of(cut->stages) == cuts);
     CHECK(cut->claimed == claimed * kSecond);
@@ -147,7 +147,7 @@ TEST_CASE("contiguous: PipeDream's claims and true periods in the specification'
   check(problem_m1(60), {2}, 12, 12);
   check(problem_m1(30), {2}, 12, 14);
   check(problem_m2(), {3}, 12, 18);
-  CHECK_FALSE(madpipe::pipedream_cut(problem_m1(25).chain()).has_value());
+  CHECK_FALSE(pipedream_cut(problem_m1(25).chain()).has_value());
 }
 
 TEST_CASE("contiguous: equal to all cuts tried one by one on 600 random chains") {
@@ -197,7 +197,7 @@ TEST_CASE("contiguous: PipeDream's cut follows its recurrence, and never beats t
     for (std::size_t n = 1; n <= devices; ++n) {
       claim = std::min(claim, claim_by_recursion(chain, 0, static_cast<std::int64_t>(n)));
     }
-    const auto cut = madpipe::pipedream_cut(chain);
+    const auto cut = pipedream_cut(chain);
     const auto answer = best_contiguous(chain);
     REQUIRE(cut.has_value() == (claim != kNone));
     missed += !cut && answer ? 1 : 0;
@@ -290,7 +290,7 @@ TEST_CASE("contiguous: where every cut is hopeless there is one stage, or none")
   // A transfer of more than three days is no cut at all.
   const MemoryProblem endless = memory_problem(10, {{1, 2, 100, 1}, {2, 3, 100, 1}}, 2, 400, 1e-30);
   CHECK_FALSE(best_contiguous(endless.chain()).has_value());
-  CHECK_FALSE(madpipe::pipedream_cut(endless.chain()).has_value());
+  CHECK_FALSE(pipedream_cut(endless.chain()).has_value());
   CHECK(best_contiguous(endless.with_memory(611).chain()).has_value());
 }
 

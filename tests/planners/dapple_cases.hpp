@@ -47,8 +47,9 @@ inline LayerGraph random_chain(std::mt19937& random, std::size_t layers) {
   return graph;
 }
 
-inline PlanRequest request_of(const LayerGraph& graph, const Platform& platform, std::int64_t microbatches) {
-  return {graph, platform, {"", {}}, microbatches, {}, parse_options(planner(), {})};
+inline PlanRequest request_of(const LayerGraph& graph, const Platform& platform, std::int64_t microbatches,
+                              const char* pair_bandwidth = "nominal") {
+  return {graph, platform, {"", {}}, microbatches, {}, parse_options(planner(), {{"pair_bandwidth", pair_bandwidth}})};
 }
 
 }  // namespace stagecraft::dapple_test

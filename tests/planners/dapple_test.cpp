@@ -249,7 +249,8 @@ TEST_CASE("dapple: times are those of the analytic network") {
 }
 
 TEST_CASE("dapple: warm-up A where communication is small, B where it is not, and either on request") {
-  const LayerGraph graph = chain({1, 1, 1, 1});  // a sample per microbatch: no replicas
+  LayerGraph graph = chain({1, 1, 1, 1});
+  graph.microbatch_size = 1;  // no replicas
   const auto schedule = [&](double bandwidth, const std::string& warmup) {
     return plan_of(run_planner(planner(), graph, flat_platform(4, bandwidth), {{"warmup", warmup}})).schedule.name;
   };
@@ -264,7 +265,9 @@ TEST_CASE("dapple: warm-up A where communication is small, B where it is not, an
 
 TEST_CASE("dapple: one device, more devices than layers, few samples, one microbatch, layers without cost") {
   CHECK(plan_of(run_planner(planner(), chain({1, 2}), flat_platform(1))).stages.size() == 1);
-  const Plan single = plan_of(run_planner(planner(), chain({1, 2}), flat_platform(4)));
+  LayerGraph narrow = chain({1, 2});
+  narrow.microbatch_size = 1;
+  const Plan single = plan_of(run_planner(planner(), narrow, flat_platform(4)));
   std::size_t devices = 0;
   for (const Stage& stage : single.stages) devices += stage.replicas.size();
   CHECK(devices <= 2);  // two layers, one sample: two devices are idle
@@ -308,9 +311,10 @@ TEST_CASE("dapple: on very many devices the search ends early, with a plan of al
 
 TEST_CASE("dapple: the slowest pair of two sets, with and without bandwidths that fall with distance") {
   std::mt19937 random(3);
-  Problem ordered = dapple::problem_of(request_of(chain({1, 1}), cluster(3, 4, 1000, 100), 4));
+  const dapple::PairTable ordered =
+      dapple::problem_of(request_of(chain({1, 1}), cluster(3, 4, 1000, 100), 4)).channels();
   REQUIRE(ordered.is_ordered);
-  Problem plain = ordered;
+  dapple::PairTable plain = ordered;
   plain.is_ordered = false;
   for (int round = 0; round < 200; ++round) {
     std::vector<DeviceId> from;
@@ -323,7 +327,8 @@ TEST_CASE("dapple: the slowest pair of two sets, with and without bandwidths tha
     CHECK(ordered.slowest_pair(from, to, steps) == plain.slowest_pair(from, to, steps));
     CHECK(ordered.slowest_pair(from, from, steps) == plain.slowest_pair(from, from, steps));
   }
-  std::swap(plain.bandwidth[1], plain.bandwidth[11]);
+  plain.pairs.set(DeviceId(0), DeviceId(1), BytesPerSecond(100));
+  plain.pairs.set(DeviceId(0), DeviceId(11), BytesPerSecond(1000));
   double steps = 0.0;
   CHECK(plain.slowest_pair(ids({0}), ids({1, 11}), steps) == 100.0);
   CHECK(steps == 2.0);

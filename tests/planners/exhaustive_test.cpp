@@ -5,6 +5,7 @@
 #include "sim/schedule/lower.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/schedule/compiled.hpp"
+#include "tests/shared_tensors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -70,6 +71,7 @@ Instance random_instance(unsigned seed, std::int64_t microbatch_size = 4) {
   }
   for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(10 * up_to(20));
   if (random() % 2 == 0) graph.edges.push_back({LayerId(0), LayerId(graph.layers.size() - 1), Bytes(10 * up_to(20))});
+  if (seed % 2 == 0) share_tensors(graph, seed, 50);
   const std::size_t devices = 1 + random() % 4;
   PlatformSpec spec = flat_platform(devices, 50.0, Bytes(2000 + 500 * up_to(9))).spec;
   spec.device_kinds.push_back({"B", Bytes(2500 + 500 * up_to(9)), 0.5, Bytes(100), std::nullopt});

@@ -1,16 +1,17 @@
 // The planners of periodic schedules on graphs whose tensors skip layers and branch: against every cut of the order,
 // each judged by the engine.
-#include "planners/madpipe/pipedream_cut.hpp"
 #include "planners/registry.hpp"
 #include "planners/shared/best_contiguous.hpp"
 #include "planners/shared/contiguous_plan.hpp"
 #include "planners/shared/crossings.hpp"
+#include "planners/shared/pipedream_cut.hpp"
 #include "planners/shared/star_plan.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/memory_chains.hpp"
 #include "tests/random_cases.hpp"
+#include "tests/shared_tensors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -57,6 +58,7 @@ MemoryProblem random_graph(unsigned seed) {
     layer.stash = Bytes(upto(6));
     layer.workspace = Bytes(random() % 3 == 0 ? upto(5) : 0);
   }
+  if (seed % 2 == 0) share_tensors(graph, seed, 3);
   if (seed % 3 == 0) problem.training.optimizer_copies = upto(2);
   if (seed % 4 == 0) problem.platform.spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(3);
   auto& form = std::get<ExplicitForm>(problem.platform.spec.form);
@@ -227,7 +229,7 @@ TEST_CASE("contiguous, madpipe: on random graphs the claim, the cuts and the pat
     CAPTURE(i);
     const MemoryProblem problem = random_graph(static_cast<unsigned>(i));
     const Chain chain = problem.chain();
-    const auto pipedream = madpipe::pipedream_cut(chain);
+    const auto pipedream = pipedream_cut(chain);
     const auto best = best_contiguous(chain);
     if (pipedream) {
       ++compared;

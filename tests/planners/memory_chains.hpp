@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace stagecraft::testing {
@@ -23,7 +24,7 @@ struct MemoryProblem {
             .schedule = {"1f1b-star", {}},
             .microbatches = 64,
             .training = training,
-            .options = Options({})};
+            .options = Options({{"cut", std::string("best")}})};
   }
   [[nodiscard]] Chain chain() const { return {request(), kPeriodicWeightVersions}; }
   [[nodiscard]] MemoryProblem with_memory(std::int64_t memory) const {

@@ -5,6 +5,7 @@
 #include "tests/planners/pipedream_oracle.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
+#include "tests/shared_tensors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -30,6 +31,7 @@ const PlannerInfo& planner() { return find_planner("pipedream"); }
 LayerGraph chain_with_checkpoints(unsigned seed, std::size_t layers) {
   LayerGraph graph = random_chain(seed, layers);
   for (Layer& layer : graph.layers) layer.checkpoint = Bytes(layer.stash.value() / 3);
+  if (seed % 2 == 0) share_tensors(graph, seed, 40);
   return graph;
 }
 

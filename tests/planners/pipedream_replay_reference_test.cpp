@@ -77,7 +77,7 @@ std::optional<LayerGraph> published_vgg16() {
     return std::nullopt;
   }
   const Model model = import_pipedream(read_text_file(path.string()), path.string(), 128, kKind);
-  return at_microbatch_size(model, 64).graph;
+  return at_microbatch_size(model, 64);
 }
 
 constexpr Bytes kAtOnce{0};

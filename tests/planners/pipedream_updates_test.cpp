@@ -33,20 +33,17 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const PlannerInfo& planner() { return find_planner("pipedream"); }
 
 struct Asked {
-  std::optional<std::int64_t> samples;
+  std::optional<std::int64_t> update;  ///< microbatches between updates
   GivenOptions options;
   Training training;
   std::int64_t microbatches = 64;
 };
 
 PlanResult run_with(const LayerGraph& graph, const Platform& platform, const Asked& asked) {
-  return planner().plan({graph,
-                         platform,
-                         {"pipedream", {}},
-                         asked.microbatches,
-                         asked.training,
-                         parse_options(planner(), asked.options),
-                         asked.samples});
+  PlanRequest request = {
+      graph, platform, {"pipedream", {}}, asked.microbatches, asked.training, parse_options(planner(), asked.options)};
+  if (asked.update.has_value()) request.samples_per_update = *asked.update * graph.microbatch_size;
+  return planner().plan(request);
 }
 
 Planned planned_with(const LayerGraph& graph, const Platform& platform, const Asked& asked) {
@@ -140,14 +137,14 @@ TEST_CASE("pipedream updates: a plan has the samples asked for, and claims no mo
     graph.microbatch_size = 1 + static_cast<std::int64_t>(random() % 8);
     const Platform platform = flat_platform(2 + random() % 3, 20.0 + random() % 200);
     const std::int64_t update = 12 * (1 + static_cast<std::int64_t>(random() % 3));
-    Asked asked{.samples = {}, .options = {{"memory_test", "none"}}, .training = {}};
+    Asked asked{.update = {}, .options = {{"memory_test", "none"}}, .training = {}};
     if (random() % 2 == 0) {
       asked.options.insert(asked.options.end(), {{"synchronisation", "overlapped"}, {"boundary", "whole"}});
     }
     Plan published = planned_with(graph, platform, asked).plan;
     published.rounds_per_update = update / most_replicas(published);
     const double claim = pipeline_claim(graph, platform, published).period->value();
-    asked.samples = update * graph.microbatch_size;
+    asked.update = update;
     const Planned found = planned_with(graph, platform, asked);
     CHECK(found.plan.rounds_per_update * most_replicas(found.plan) == update);
     CHECK(found.plan.predicted.period->value() <= claim * (1 + 1e-12));
@@ -166,13 +163,13 @@ TEST_CASE("pipedream updates: a plan has the samples asked for, and claims no mo
 }
 
 TEST_CASE("pipedream updates: all layers in one stage are tried where a search with as many replicas finds fewer") {
-  // Samples of 4 microbatches on 4 devices, so 3 replicas have no whole rounds.
+  // Updates of 4 microbatches on 4 devices, so 3 replicas have no whole rounds.
   int one_stage = 0;
   for (unsigned seed = 1; seed <= static_cast<unsigned>(random_cases(100)); ++seed) {
     CAPTURE(seed);
     const LayerGraph graph = random_chain(seed, 5);
     const Platform platform = flat_platform(4, 2000.0);
-    const Planned found = planned_with(graph, platform, {.samples = 4, .options = {}, .training = {}});
+    const Planned found = planned_with(graph, platform, {.update = 4, .options = {}, .training = {}});
     Plan whole = found.plan;
     whole.rounds_per_update = 1;
     whole.stages.resize(1);
@@ -192,13 +189,13 @@ TEST_CASE("pipedream updates: all layers in one stage are tried where a search w
 
 TEST_CASE("pipedream updates: a plan whose replicas divide an update is preferred to a faster one whose do not") {
   // Three equal layers without parameters on three devices: by the formula 9 / 3 = 3 s either way, and the single stage
-  // of three replicas goes first. Its rounds have 3 samples. An update of 4 leaves one or two replicas: (2, 1) takes
-  // max(6 / 2, 3) = 3 s with 2 rounds.
+  // of three replicas goes first. Its rounds have 3 microbatches. An update of 4 leaves one or two replicas: (2, 1)
+  // takes max(6 / 2, 3) = 3 s with 2 rounds.
   LayerGraph graph = chain({1, 1, 1});
   for (Layer& layer : graph.layers) layer.parameters = Bytes(0);
   const Platform platform = flat_platform(3, 1000.0);
   CHECK(planned_with(graph, platform, {}).plan.stages.size() == 1);
-  const Plan plan = planned_with(graph, platform, {.samples = 4, .options = {}, .training = {}}).plan;
+  const Plan plan = planned_with(graph, platform, {.update = 4, .options = {}, .training = {}}).plan;
   CHECK(most_replicas(plan) * plan.rounds_per_update == 4);
   CHECK(most_replicas(plan) < 3);
 }
@@ -216,7 +213,7 @@ TEST_CASE("pipedream updates: the claim of replicas, by hand and as evaluated") 
     for (const std::int64_t bucket : {0, 100}) {
       CAPTURE(rounds);
       CAPTURE(bucket);
-      Asked asked{.samples = 2 * rounds, .options = {}, .training = {}, .microbatches = 400};
+      Asked asked{.update = 2 * rounds, .options = {}, .training = {}, .microbatches = 400};
       asked.training.gradient_bucket = Bytes(bucket);
       const Planned found = planned_with(graph, platform, asked);
       REQUIRE(found.plan.stages.size() == 1);
@@ -247,8 +244,8 @@ TEST_CASE("pipedream updates: without transfers the evaluation never takes less 
     for (Layer& layer : graph.layers) layer.output = Bytes(0);
     for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);
     const Platform platform = flat_platform(2 + random() % 3, 20.0 + random() % 100);
-    Asked asked{.samples = 12 * static_cast<std::int64_t>(1 + random() % 2), .options = {}, .training = {}};
-    if (random() % 2 == 0) asked.samples.reset();
+    Asked asked{.update = 12 * static_cast<std::int64_t>(1 + random() % 2), .options = {}, .training = {}};
+    if (random() % 2 == 0) asked.update.reset();
     asked.training.gradient_bucket = Bytes(static_cast<std::int64_t>(random() % 300));
     asked.microbatches = 720;
     const Plan plan = planned_with(graph, platform, asked).plan;
@@ -273,7 +270,7 @@ TEST_CASE("pipedream updates: two weight versions mean updates so far apart that
   CHECK(straight.plan.rounds_per_update == 3);
   const ScheduleProgram program = require_schedule(graph, flat_platform(4, 1000.0), straight.plan);
   CHECK(program.weight_versions == std::vector<std::int64_t>{2, 2, 2, 1});
-  CHECK(largest(stage_updates(graph, program)) == StageUpdates{3, 1});
+  CHECK(largest(stage_updates(graph, program)) == StageUpdates{3 * graph.microbatch_size, 1});
   for (const Stage& stage : straight.plan.stages) CHECK_FALSE(stage.weight_versions.has_value());
   LayerGraph first_cheap = chain({0.5, 1.5, 1});
   first_cheap.layers[LayerId(0)].parameters = first_cheap.layers[LayerId(1)].parameters = Bytes(1);

@@ -57,7 +57,7 @@ inline double stage_load(const PartitionProblem& problem, const PartitionStage& 
     factor = std::max(factor, problem.factors[u]);
     update = std::min(update, problem.update_bandwidth[u].value());
     for (std::size_t v = stage.first; v < u; ++v) {
-      bandwidth = std::min(bandwidth, problem.bandwidths.between(DeviceId(u), DeviceId(v)).value());
+      bandwidth = std::min(bandwidth, problem.bandwidths.rings.between(DeviceId(u), DeviceId(v)).value());
     }
   }
   const double compute = (problem.compute[stage.end] - problem.compute[stage.begin]).value();
@@ -74,7 +74,7 @@ inline double channel_load(const PartitionProblem& problem, const PartitionStage
   double bandwidth = kNoLoad;
   for (std::size_t u = from.first; u < from.first + from.replicas; ++u) {
     for (std::size_t v = to.first; v < to.first + to.replicas; ++v) {
-      bandwidth = std::min(bandwidth, problem.bandwidths.between(DeviceId(u), DeviceId(v)).value());
+      bandwidth = std::min(bandwidth, problem.bandwidths.channels.between(DeviceId(u), DeviceId(v)).value());
     }
   }
   const double once = static_cast<double>(problem.crossing[to.begin].value()) /
@@ -261,7 +261,7 @@ inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_
   PartitionProblem problem{.compute = {Seconds(0)},
                            .parameters = {Bytes(0)},
                            .crossing = {Bytes(0)},
-                           .bandwidths = PairBandwidths(devices),
+                           .bandwidths = {PairBandwidths(devices), PairBandwidths(devices)},
                            .factors = {},
                            .update_bandwidth = {},
                            .update_copies = 1 + below(4),
@@ -282,7 +282,9 @@ inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_
     problem.update_bandwidth.push_back(updates ? BytesPerSecond(static_cast<double>(8 << below(2)))
                                                : BytesPerSecond(kNoLoad));
     for (std::size_t v = 0; v < u; ++v) {
-      problem.bandwidths.set(DeviceId(u), DeviceId(v), BytesPerSecond(static_cast<double>(1 << below(4))));
+      for (PairBandwidths* pairs : {&problem.bandwidths.rings, &problem.bandwidths.channels}) {
+        pairs->set(DeviceId(u), DeviceId(v), BytesPerSecond(static_cast<double>(1 << below(4))));
+      }
     }
   }
   return problem;

@@ -56,7 +56,7 @@ std::vector<Partition> partitions_on_b4(const LayerGraph& graph) {
                             .microbatches = 4,
                             .training = {},
                             .options = Options({})};
-  return best_partitions(partition_problem(request, pairs, device_order(pairs)));
+  return best_partitions(partition_problem(request, {pairs, pairs}, device_order(pairs)));
 }
 
 bool is_finite(double load) { return load < kNoLoad; }
@@ -150,7 +150,7 @@ TEST_CASE("spp: a stage has no more replicas than it may") {
                             .microbatches = 4,
                             .training = {},
                             .options = Options({})};
-  PartitionProblem problem = partition_problem(request, pairs, device_order(pairs));
+  PartitionProblem problem = partition_problem(request, {pairs, pairs}, device_order(pairs));
   problem.most_replicas = 2;
   const std::vector<Partition> best = best_partitions(problem);
   REQUIRE(best.size() == 3);  // no single stage on four devices
@@ -257,7 +257,7 @@ TEST_CASE("spp: the load of a partition is what the analytic network makes of it
                               .options = Options({})};
     const PairBandwidths pairs = pair_bandwidths(drawn.platform);
     const std::vector<DeviceId> order = device_order(pairs);
-    PartitionProblem problem = partition_problem(request, pairs, order);
+    PartitionProblem problem = partition_problem(request, {pairs, pairs}, order);
     problem.full_duplex = trial % 2 == 0;
     for (const Partition& partition : best_partitions(problem)) {
       const Seconds load = load_as_run(request, order, partition, problem.full_duplex);
@@ -276,7 +276,7 @@ TEST_CASE("spp: equal layers tie wherever they stand, although their time is no 
                             .training = {},
                             .options = Options({})};
   const PairBandwidths pairs = pair_bandwidths(platform);
-  const PartitionProblem problem = partition_problem(request, pairs, device_order(pairs));
+  const PartitionProblem problem = partition_problem(request, {pairs, pairs}, device_order(pairs));
   for (std::size_t l = 1; l <= 12; ++l) CHECK(problem.compute[l] - problem.compute[l - 1] == problem.compute[1]);
   CHECK(problem.compute[12].value() == doctest::Approx(12 * 0.3).epsilon(1e-14));
 }
@@ -291,15 +291,15 @@ TEST_CASE("spp: layers that take longer than can be counted are refused") {
                             .training = {},
                             .options = Options({})};
   const PairBandwidths pairs = pair_bandwidths(platform);
-  CHECK_THROWS_WITH_AS((void)partition_problem(request, pairs, device_order(pairs)), doctest::Contains("takes 6e+06 s"),
-                       InputError);
+  CHECK_THROWS_WITH_AS((void)partition_problem(request, {pairs, pairs}, device_order(pairs)),
+                       doctest::Contains("takes 6e+06 s"), InputError);
 }
 
 TEST_CASE("spp: a table that would not fit is refused before anything is computed") {
   PartitionProblem problem{.compute = std::vector<Seconds>(2001),
                            .parameters = std::vector<Bytes>(2001),
                            .crossing = std::vector<Bytes>(2001),
-                           .bandwidths = PairBandwidths(128),
+                           .bandwidths = {PairBandwidths(128), PairBandwidths(128)},
                            .factors = std::vector<double>(128, 1.0),
                            .update_bandwidth = std::vector<BytesPerSecond>(128, BytesPerSecond(1))};
   CHECK_THROWS_WITH_AS((void)best_partitions(problem), doctest::Contains("2000 layers on 128 devices"), InputError);

@@ -98,7 +98,7 @@ TEST_CASE("spp: load, time and bound of 150 random graphs are those of the run, 
   for (std::uint32_t seed = 1; seed <= 150; ++seed) {
     CAPTURE(seed);
     RandomCase random = random_case(seed);
-    random.graph.microbatch_size = 12;
+    random.graph.microbatch_size = 60;  // as many devices as there may be divide it
     const auto devices = static_cast<std::int64_t>(random.platform.devices.size());
     const std::int64_t microbatches = 1 + seed % 9;
     const bool full = seed % 3 == 0;

@@ -7,6 +7,7 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/import_pipedream.hpp"
+#include "sim/io/import_vpipe.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
@@ -42,7 +43,7 @@ void read_plan(const std::string& path) {
   const Model model = read_model_file((kVectors / "good/model_toy.yaml").string());
   const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
   const PlanReading reading = read_plan_file(path, model.profiles.at(0), platform);
-  if (!reading.problems.empty()) throw InputError(reading.problems.front());
+  if (!reading.problems.empty()) throw reading.problems.front();
 }
 
 void read_schedule(const std::string& path) {
@@ -68,6 +69,12 @@ void read_study(const std::string& path) {
   }
 }
 
+void read_vpipe(const std::string& path) {
+  const Model model = read_model_file((kVectors / "good/model_toy.yaml").string());
+  const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
+  static_cast<void>(vpipe_stages(parse_vpipe(read_text_file(path), path), model.profiles.at(0), platform));
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -91,6 +98,8 @@ void read_as_named(const fs::path& path) {
   } else if (format == "pipedream") {
     const std::string text = read_text_file(path.string());
     static_cast<void>(import_pipedream(text.substr(text.find('\n')), path.string(), 1, "A"));
+  } else if (format == "vpipe") {
+    read_vpipe(path.string());
   } else {
     FAIL_CHECK("no reader for files named " << format << "_…");
   }

@@ -28,7 +28,7 @@ bool shares_links(const Platform& platform, const Timeline& timeline) {
   Route route;
   for (const TimelineEntry& entry : timeline) {
     if (!is_transfer(entry.kind) || entry.from == entry.to) continue;
-    if (!find_route(platform, entry.from, entry.to, route)) continue;
+    if (!find_route(platform, entry.from, entry.to, entry.leg, route)) continue;
     for (LinkId link : route.links) uses[link].emplace_back(entry.start, entry.end);
   }
   for (auto& [link, spans] : uses) {
@@ -99,6 +99,53 @@ TEST_CASE("replay: equals evaluate to 1e-9 where no two flows share a link, and 
     }
   }
   CHECK(equal >= 120);  // most of these plans: the random sizes are chosen so
+}
+
+TEST_CASE("replay: equals evaluate where no flows meet on their way through host memory, seeds 1 to 120") {
+  int equal = 0;
+  for (std::uint32_t seed = 1; seed <= 120; ++seed) {
+    RandomCase random = random_case(seed, {Sharing::Fair, true, seed % 2 == 0, 0.01});
+    CAPTURE(seed);
+    PlatformSpec spec = random.platform.spec;
+    spec.transport = Transport::Host;
+    random.platform = build_platform(std::move(spec));
+    Timeline timeline;
+    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(timeline));
+    const Report replayed = replay_plan(random.graph, random.platform, random.plan).report;
+    if (shares_links(random.platform, timeline)) {
+      CHECK(figure(replayed) >= figure(evaluated) * (1.0 - 1e-9));
+    } else {
+      ++equal;
+      check_equal(replayed, evaluated);
+      REQUIRE(replayed.hosts.size() == evaluated.hosts.size());
+      for (std::size_t i = 0; i < replayed.hosts.size(); ++i) {
+        CHECK(replayed.hosts[i].memory.peak == evaluated.hosts[i].memory.peak);
+      }
+    }
+  }
+  CHECK(equal >= 40);
+}
+
+TEST_CASE("replay: equals evaluate where no flows meet while weight versions move, seeds 1 to 80") {
+  int equal = 0;
+  for (std::uint32_t seed = 1; seed <= 80; ++seed) {
+    RandomCase random = random_case(seed, {Sharing::Fair, true, seed % 2 == 0, 0.01});
+    CAPTURE(seed);
+    random.plan.schedule.name = "pipedream";
+    for (Stage& stage : random.plan.stages) stage.swap_weight_versions = true;
+    random.plan.microbatches = std::max<std::int64_t>(30, testing::least_length(random.plan));
+    Timeline timeline;
+    const Report evaluated = evaluate_plan(random.graph, random.platform, random.plan, {}, {}, collect_into(timeline));
+    if (shares_links(random.platform, timeline)) continue;
+    ++equal;
+    const Report replayed = replay_plan(random.graph, random.platform, random.plan).report;
+    check_equal(replayed, evaluated);
+    REQUIRE(replayed.hosts.size() == evaluated.hosts.size());
+    for (std::size_t i = 0; i < replayed.hosts.size(); ++i) {
+      CHECK(replayed.hosts[i].memory.peak == evaluated.hosts[i].memory.peak);
+    }
+  }
+  CHECK(equal >= 20);
 }
 
 TEST_CASE("replay: equals evaluate to 1e-9 on exclusive links, seeds 201 to 300") {

@@ -8,12 +8,16 @@
 
 namespace stagecraft::testing {
 
+/// The samples of a microbatch here: all small numbers of replicas divide it.
+inline constexpr std::int64_t kSamples = 840;
+
 /// A chain of equal layers: forward f, backward b, each tensor `bytes`, stash `stash`, `parameters` each.
 inline LayerGraph chain(std::size_t layers, double f, double b, std::int64_t bytes = 0, std::int64_t stash = 0,
                         std::int64_t parameters = 0) {
   LayerGraph graph;
   graph.name = "chain";
   graph.device_kind = "K";
+  graph.microbatch_size = kSamples;
   for (std::size_t i = 0; i < layers; ++i) {
     Layer layer;
     layer.name = "l" + std::to_string(i);
@@ -49,6 +53,7 @@ inline Plan straight(std::size_t stages, std::int64_t microbatches, const std::s
   Plan plan;
   plan.model = "chain";
   plan.platform = "pairwise";
+  plan.microbatch_size = kSamples;
   plan.microbatches = microbatches;
   plan.schedule.name = schedule;
   for (std::size_t i = 0; i < stages; ++i) {

@@ -31,7 +31,6 @@ std::vector<const TimelineEntry*> of_kind(const Timeline& timeline, OpKind kind)
 Plan two_stages(std::size_t first, std::size_t second, std::int64_t microbatches, const char* schedule,
                 Replication replication = Replication::RoundRobin) {
   Plan plan = straight(2, microbatches, schedule);
-  plan.microbatch_size = 64;
   plan.stages[0].replicas.clear();
   plan.stages[1].replicas.clear();
   for (std::size_t i = 0; i < first; ++i) plan.stages[0].replicas.emplace_back(DeviceId(i));

@@ -85,7 +85,7 @@ class RandomPlans {
 
   Plan plan(const LayerGraph& graph, const Platform& platform) {
     Plan plan;
-    plan.microbatch_size = 8;
+    plan.microbatch_size = kSamples;
     plan.schedule.name = std::array{"1f1b", "gpipe", "pipedream", "eager-1f1b"}[static_cast<std::size_t>(number(0, 3))];
     auto devices_left = static_cast<std::int64_t>(platform.devices.size());
     const std::int64_t layers = static_cast<std::int64_t>(graph.layers.size());

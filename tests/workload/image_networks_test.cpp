@@ -30,6 +30,8 @@ bool is_chain(const LayerGraph& graph) {
   return true;
 }
 
+bool is_amoebanet(const ImageNetwork& known) { return std::string(known.name).starts_with("amoebanet"); }
+
 double macs(const Architecture& net) { return forward_flops(net).value() / 2; }
 
 }  // namespace
@@ -45,9 +47,10 @@ TEST_CASE("image networks: parameters and multiply-accumulates are the published
       {"alexnet", {61'100'840, 0.71}},    {"vgg16", {138'357'544, 15.47}},     {"vgg19", {143'667'240, 19.63}},
       {"resnet50", {25'557'032, 4.09}},   {"resnet101", {44'549'160, 7.80}},   {"resnet152", {60'192'808, 11.51}},
       {"densenet121", {7'978'856, 2.83}}, {"inception-v3", {27'161'264, 5.71}}};
-  CHECK(image_networks().size() == published.size());
+  CHECK(image_networks().size() == published.size() + 2);  // AmoebaNet-D: tests/workload/amoebanet_test.cpp
   for (const ImageNetwork& known : image_networks()) {
     CAPTURE(known.name);
+    if (is_amoebanet(known)) continue;
     const Architecture net = known.make(known.name, known.usual_image);
     const Published& expected = published.at(known.name);
     CHECK(parameter_count(net) == expected.parameters);
@@ -87,7 +90,7 @@ TEST_CASE("image networks: chains of blocks; chains of layers only without short
   for (const ImageNetwork& known : image_networks()) {
     CAPTURE(known.name);
     const Architecture net = known.make(known.name, known.usual_image);
-    CHECK(is_chain(built(net, 2, Granularity::Block)));
+    CHECK(is_chain(built(net, 2, Granularity::Block)) == !is_amoebanet(known));  // whose cells read two cells
     CHECK(is_chain(built(net, 2)) == chains.contains(known.name));
   }
 }
@@ -106,7 +109,7 @@ TEST_CASE("image networks: blocks are residual blocks, modules and dense layers"
   CHECK(blocks("alexnet") == 5 + 3);
 }
 
-TEST_CASE("image networks: a chain of blocks passes what the cut between them carries in the finer graph") {
+TEST_CASE("image networks: a cut between blocks carries what it carries in the finer graph") {
   for (const ImageNetwork& known : image_networks()) {
     CAPTURE(known.name);
     const Architecture net = known.make(known.name, known.usual_image);
@@ -118,7 +121,11 @@ TEST_CASE("image networks: a chain of blocks passes what the cut between them ca
     std::map<std::string, std::string> block_of;
     for (const Operator& op : net.operators) block_of[op.layer] = op.block;
     for (std::size_t i = 0; i < cuts.size(); ++i) after[block_of.at(fine.layers[order[i]].name)] = cuts[i];
-    for (const LayerEdge& edge : coarse.edges) CHECK(edge.bytes == after.at(coarse.layers[edge.from].name));
+    const std::vector<LayerId> blocks = canonical_order(coarse);
+    const std::vector<Bytes> coarse_cuts = cut_bytes(coarse, blocks);
+    for (std::size_t i = 0; i < coarse_cuts.size(); ++i) {
+      CHECK(coarse_cuts[i] == after.at(coarse.layers[blocks[i]].name));
+    }
   }
 }
 
@@ -148,11 +155,13 @@ TEST_CASE("image networks: every one takes images of 1000 pixels, with the param
 }
 
 // torchvision's `min_size` of AlexNet (63), DenseNet (29), VGG (32) and, without the auxiliary head, Inception-v3 (75);
-// ResNet's paddings leave a place of any image.
+// the paddings of ResNet and AmoebaNet leave a place of any image.
 TEST_CASE("image networks: the smallest image of each, and none smaller") {
-  const std::map<std::string, std::int64_t> smallest = {{"alexnet", 63},       {"vgg16", 32},      {"vgg19", 32},
-                                                        {"resnet50", 1},       {"resnet101", 1},   {"resnet152", 1},
-                                                        {"inception-v3", 299}, {"densenet121", 29}};
+  const std::map<std::string, std::int64_t> smallest = {
+      {"alexnet", 63},          {"vgg16", 32},       {"vgg19", 32},
+      {"resnet50", 1},          {"resnet101", 1},    {"resnet152", 1},
+      {"inception-v3", 299},    {"densenet121", 29}, {"amoebanet-d-18-208", 1},
+      {"amoebanet-d-18-256", 1}};
   for (const ImageNetwork& known : image_networks()) {
     CAPTURE(known.name);
     CHECK_NOTHROW(static_cast<void>(known.make(known.name, smallest.at(known.name))));

@@ -1,4 +1,5 @@
 #include "sim/io/platform_file.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/bisection.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/workload/catalogue.hpp"

@@ -4,6 +4,7 @@
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/encoder_decoder.hpp"
 #include "sim/workload/gnmt.hpp"
+#include "sim/workload/transformer.hpp"
 #include "sim/workload/xlnet.hpp"
 
 #include <doctest/doctest.h>
@@ -81,6 +82,52 @@ TEST_CASE("sequence networks: the Transformer's parameter counts are near those 
   CHECK(static_cast<double>(parameter_count(known("transformer-big"))) == doctest::Approx(213e6).epsilon(0.006));
 }
 
+// Zhang et al., "CPM: A Large-scale Generative Chinese Pre-trained Language Model", 2020, arXiv:2012.00413, table 1:
+// 334 million and 2.6 billion. By hand for medium: 30000 x 1024 + 1024 x 1024 + 24 x (12 x 1024^2 + 13 x 1024) + 2 x
+// 1024.
+TEST_CASE("sequence networks: CPM has the parameters of its paper") {
+  CHECK(parameter_count(known("cpm-medium")) == 334'080'000);
+  CHECK(parameter_count(known("cpm-large")) == 2'597'073'920);
+  CHECK(static_cast<double>(parameter_count(known("cpm-medium"))) == doctest::Approx(334e6).epsilon(0.5 / 334));
+  CHECK(static_cast<double>(parameter_count(known("cpm-large"))) == doctest::Approx(2.6e9).epsilon(0.05 / 2.6));
+}
+
+// Hugging Face's BertForMaskedLM of bert-large-uncased has 335,174,458 parameters. vPipe rounds the 30522 word pieces
+// up to a multiple of 8: 6 more rows of 1024 and 6 more biases. A block has 12 x 1024^2 + 13 x 1024.
+TEST_CASE("sequence networks: BERT with its masked-language head has the published parameters") {
+  const TransformerSize large{.layers = 24, .hidden = 1024, .heads = 16};
+  CHECK(parameter_count(bert("b", large, BertHead::MaskedLanguage)) == 335'174'458);
+  const std::int64_t of_24 = 335'174'458 + std::int64_t{6} * 1025;
+  CHECK(parameter_count(known("bert-24")) == of_24);
+  CHECK(parameter_count(known("bert-48")) == of_24 + std::int64_t{24} * (12 * 1024 + 13) * 1024);
+  CHECK(tied_parameter_count(known("bert-48")) == 30'528 * 1024);
+}
+
+// Normalised before each half, a side has one normalisation more: 2 x 2 h parameters in all. The words aside, that is
+// the only difference to the Transformer of the paper: 33712 x 1024 + 6 x (12 h^2 + 9 h) + 6 x (16 h^2 + 11 h) + 4 h.
+TEST_CASE("sequence networks: a Transformer normalised before its halves has two more normalisations") {
+  EncoderDecoderSize size{.layers = 6, .hidden = 1024, .heads = 16, .vocabulary = 33'712};
+  const std::int64_t after = parameter_count(encoder_decoder("e", size));
+  CHECK(parameter_count(encoder_decoder("e", size, NormPlace::Before)) == after + std::int64_t{4} * 1024);
+  CHECK(parameter_count(known("transformer-6-6")) == after + std::int64_t{4} * 1024);
+  size.layers = 12;
+  CHECK(parameter_count(known("transformer-12-12")) ==
+        parameter_count(encoder_decoder("e", size)) + std::int64_t{4} * 1024);
+  CHECK(parameter_count(known("transformer-6-6")) == 210'808'832);
+}
+
+// The halves are pre-normalised: the stream itself goes from addition to addition, and no half keeps it but as the
+// input of its normalisation. s = t = 4 tokens, h = 8, two heads: a cross-attention keeps the stream, its
+// normalisation, the encoder's output, queries, keys, values and context (7 x 4 x 8), softmax and its dropped copy (2 x
+// 2 x 4 x 4): 288 values of 4 bytes; statistics 4 x 8 B, masks 2 x 4 x 4 B and 4 x 8 B.
+TEST_CASE("sequence networks: the cross-attention of a pre-normalised Transformer keeps what its operators need") {
+  const EncoderDecoderSize size{.layers = 1, .hidden = 8, .heads = 2, .sequence = 4};
+  const LayerGraph graph = built(encoder_decoder("e", size, NormPlace::Before));
+  CHECK(layer(graph, "decoder.block0.cross_attention").stash == Bytes(288 * 4 + 32 + 32 + 32));
+  CHECK(readers(graph, "encoder.norm") == std::set<std::string>{"decoder.block0.cross_attention"});
+  CHECK(readers(graph, "encoder.block0.mlp") == std::set<std::string>{"encoder.norm"});
+}
+
 TEST_CASE("sequence networks: tables that two layers use are copied to the second") {
   CHECK(tied_parameter_count(known("gnmt-16")) == 32'320 * 1024);
   CHECK(tied_parameter_count(known("transformer-big")) == 2 * 37'000 * 1024);  // the decoder's words and the head
@@ -99,6 +146,7 @@ TEST_CASE("sequence networks: Transformer and T5 take the operations of the Mega
   };
   for (const Case& c :
        {Case{"transformer-base", 6, 512, 128, 128, 37'000}, Case{"transformer-big", 6, 1024, 128, 128, 37'000},
+        Case{"transformer-6-6", 6, 1024, 128, 128, 33'712}, Case{"transformer-12-12", 12, 1024, 128, 128, 33'712},
         Case{"t5-small", 6, 512, 512, 114, 32'128}, Case{"t5-large", 24, 1024, 512, 114, 32'128}}) {
     const double encoder = 24 * c.s * c.h * c.h + 4 * c.s * c.s * c.h;
     const double cross = 4 * c.t * c.h * c.h + 4 * c.s * c.h * c.h + 4 * c.s * c.t * c.h;
@@ -106,6 +154,16 @@ TEST_CASE("sequence networks: Transformer and T5 take the operations of the Mega
     const double expected = c.n * (encoder + decoder) + 2 * c.t * c.h * c.v;
     CHECK_MESSAGE(operations(known(c.name)) == doctest::Approx(expected).epsilon(1e-12), c.name);
   }
+}
+
+// The same formula without a decoder; BERT's head has a dense layer, 2 s h^2, before the logits.
+TEST_CASE("sequence networks: CPM and BERT-48 take the operations of the Megatron formula") {
+  const auto blocks = [](double n, double h, double s) { return n * (24 * s * h * h + 4 * s * s * h); };
+  const double s = 696;
+  CHECK(operations(known("cpm-medium")) == doctest::Approx(blocks(24, 1024, s) + 2 * s * 1024 * 30'000).epsilon(1e-12));
+  CHECK(operations(known("cpm-large")) == doctest::Approx(blocks(32, 2560, s) + 2 * s * 2560 * 30'000).epsilon(1e-12));
+  const double head = 2 * 128 * 1024.0 * 1024 + 2 * 128 * 1024.0 * 30'528;
+  CHECK(operations(known("bert-48")) == doctest::Approx(blocks(48, 1024, 128) + head).epsilon(1e-12));
 }
 
 // Multiply-accumulates of a block by hand: queries, keys, values and output 4 s h^2; position keys of 2 s distances

@@ -1,14 +1,16 @@
 #include "sim/io/model_file.hpp"
-#include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
+#include "sim/workload/computed_profiles.hpp"
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <regex>
 #include <set>
 #include <string>
@@ -26,24 +28,24 @@ std::string content(const std::filesystem::path& path) {
 }
 
 /// One command of traces/README.md.
-struct Recipe {
-  std::string network;
-  std::int64_t image = 0;  ///< 0: the network's own
-  Granularity granularity = Granularity::Layer;
+struct Command {
+  Recipe recipe;
   std::string device;
   std::int64_t samples = 0;
+  bool only_recipe = false;
   std::string file;
 };
 
-std::vector<Recipe> recipes() {
+std::vector<Command> commands() {
   static const std::regex kCommand(
-      R"(stagecraft model (\S+)(?: --image (\d+))?( --granularity block)? --device (\S+) --microbatch-size (\d+) > traces/(\S+\.yaml)\n)");
+      R"(stagecraft model (\S+)(?: --image (\d+))?(?: --granularity (\w+))? --device (\S+) --microbatch-size (\d+)( --recipe)? > traces/(\S+\.yaml)\n)");
   const std::string readme = content(kFolder / "README.md");
-  std::vector<Recipe> list;
+  std::vector<Command> list;
   for (std::sregex_iterator at(readme.begin(), readme.end(), kCommand), end; at != end; ++at) {
     const std::smatch& part = *at;
-    list.push_back({part[1], part[2].matched ? std::stoll(part[2]) : 0,
-                    part[3].matched ? Granularity::Block : Granularity::Layer, part[4], std::stoll(part[5]), part[6]});
+    Recipe recipe{part[1], std::nullopt, part[3].matched ? part[3].str() : "layer"};
+    if (part[2].matched) recipe.image = std::stoll(part[2]);
+    list.push_back({recipe, part[4], std::stoll(part[5]), part[6].matched, part[7]});
   }
   return list;
 }
@@ -51,26 +53,23 @@ std::vector<Recipe> recipes() {
 }  // namespace
 
 TEST_CASE("traces: each file is what its command makes, byte for byte, and reads back to the same model") {
-  const std::vector<Recipe> list = recipes();
+  const std::vector<Command> list = commands();
   CHECK(list.size() >= 5);
-  for (const Recipe& recipe : list) {
-    CAPTURE(recipe.file);
-    const auto network =
-        recipe.image == 0 ? find_architecture(recipe.network) : find_architecture(recipe.network, recipe.image);
-    const auto device = find_device(recipe.device);
-    REQUIRE(network.has_value());
-    REQUIRE(device.has_value());
-    const Model model = build_model(*network, *device, recipe.samples, recipe.granularity);
-    const std::string made = write_model(model);
-    const std::string shipped = content(kFolder / recipe.file);
+  for (const Command& command : list) {
+    CAPTURE(command.file);
+    const std::optional<Model> found = computed_model(command.recipe, command.device, command.samples);
+    REQUIRE(found.has_value());
+    const Model& model = *found;
+    const std::string made = write_model(model, command.only_recipe);
+    const std::string shipped = content(kFolder / command.file);
     CHECK_MESSAGE((made == shipped), "run the command of traces/README.md and say in CHANGELOG.md what changed");
-    CHECK((read_model_file((kFolder / recipe.file).string()) == model));
+    CHECK((read_model_file((kFolder / command.file).string()) == model));
   }
 }
 
 TEST_CASE("traces: every file has its command") {
   std::set<std::string> known;
-  for (const Recipe& recipe : recipes()) known.insert(recipe.file);
+  for (const Command& command : commands()) known.insert(command.file);
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     if (entry.path().extension() != ".yaml") continue;
@@ -81,12 +80,12 @@ TEST_CASE("traces: every file has its command") {
 }
 
 TEST_CASE("traces: a profile says in its source that it was computed, how, and from which network") {
-  for (const Recipe& recipe : recipes()) {
-    const std::string source = read_model_file((kFolder / recipe.file).string()).profiles.at(0).source;
+  for (const Command& command : commands()) {
+    const std::string source = read_model_file((kFolder / command.file).string()).profiles.at(0).source;
     CHECK(source.find("not measured") != std::string::npos);
-    CHECK(source.find("architecture " + recipe.network + " ") != std::string::npos);
-    CHECK(source.find("device description " + recipe.device) != std::string::npos);
-    CHECK(source.find(find_architecture(recipe.network)->source) != std::string::npos);
+    CHECK(source.find("architecture " + command.recipe.architecture + " ") != std::string::npos);
+    CHECK(source.find("device description " + command.device) != std::string::npos);
+    CHECK(source.find(find_architecture(command.recipe.architecture)->source) != std::string::npos);
   }
 }
 

@@ -4,20 +4,20 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/boundaries.hpp"
-#include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/replica_programs.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
 Seconds transfer_time(const Platform& platform, DeviceId from, DeviceId to, Bytes bytes) {
-  Route route;
-  if (!find_route(platform, platform.place(from), platform.place(to), route)) return {};
-  const auto bandwidth = narrowest_bandwidth(platform, route);
-  return route.latency + (bandwidth ? bytes / *bandwidth : Seconds());
+  const std::optional<PairCost> cost = pair_cost(platform, from, to);
+  if (!cost) return {};
+  return cost->latency + (cost->bandwidth ? bytes / *cost->bandwidth : Seconds());
 }
 
 /// The times between the replicas of the two stages; without bytes nothing is sent.
@@ -86,14 +86,14 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
     work.all_reduces.push_back(all_reduces_of(context, context.replicas.rings()[ring], buckets.by_ring[ring]));
   }
   for (StageId stage : indices<StageId>(context.plan.stages.size())) {
-    const StageProgram whole = stage_program(context.graph, context.plan.stages[stage.value()], buckets.of(stage));
+    ReplicaPrograms programs(context.graph, context.platform, context.plan.stages[stage.value()], buckets.of(stage));
     for (ReplicaId id : context.replicas.of(stage)) {
       const Replica& replica = context.replicas[id];
-      const double factor = require_time_factor(context.platform, context.graph.device_kind, replica.device);
       std::vector<BackwardStep> steps;
-      if (training.bucket() > Bytes(0)) steps = scaled(whole, factor, replica.share).backward;
-      work.updates.push_back({completed_buckets(buckets.by_stage[stage.value()], steps),
-                              update_time(context.platform.kind(replica.device), training, whole.parameters)});
+      if (training.bucket() > Bytes(0)) steps = programs.of(replica.device, replica.share).backward;
+      work.updates.push_back(
+          {completed_buckets(buckets.by_stage[stage.value()], steps),
+           update_time(context.platform.kind(replica.device), training, programs.whole().parameters)});
     }
   }
 }
@@ -102,12 +102,12 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
 
 PipelineWork pipeline_work(const PlanContext& context, bool synchronous) {
   PipelineWork work;
-  const std::vector<StageProgram> programs = stage_programs(context);
-  for (ReplicaId id : context.replicas.all()) {
-    const Replica& replica = context.replicas[id];
-    const double factor = require_time_factor(context.platform, context.graph.device_kind, replica.device);
-    const StageProgram own = scaled(programs[replica.stage.value()], factor, replica.share);
-    work.computations.push_back({own.forward, own.backward_total()});
+  for (StageId stage : indices<StageId>(context.plan.stages.size())) {
+    ReplicaPrograms programs(context.graph, context.platform, context.plan.stages[stage.value()]);
+    for (ReplicaId id : context.replicas.of(stage)) {
+      const StageProgram own = programs.of(context.replicas[id].device, context.replicas[id].share);
+      work.computations.push_back({own.forward, own.backward_total()});
+    }
   }
   for (const Boundary& boundary : all_boundaries(context)) work.crossings.push_back(crossing_of(context, boundary));
   if (!synchronous) add_updates(context, work);

@@ -7,6 +7,7 @@
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/periodic.hpp"
+#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 
@@ -95,6 +96,16 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
   return duration(bytes / *smallest.bandwidth, "the transfer after stage " + std::to_string(cut));
 }
 
+/// The work of each stage on its own device.
+std::vector<StageProgram> works_of(const PlanContext& context) {
+  std::vector<StageProgram> works;
+  for (const Stage& stage : context.plan.stages) {
+    ReplicaPrograms programs(context.graph, context.platform, stage);
+    works.push_back(programs.of(stage.replicas.front().lead(), Share{}));
+  }
+  return works;
+}
+
 /// The resources of the chain stage, cut, …, stage. A stage's backward includes the optimizer step after it.
 std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                         const std::vector<StageProgram>& works) {
@@ -102,15 +113,14 @@ std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform&
   std::vector<ChainResource> resources;
   for (std::size_t s = 0; s < works.size(); ++s) {
     const DeviceId device = plan.stages[s].replicas.front().lead();
-    const double factor = require_time_factor(platform, graph.device_kind, device);
-    const Seconds update = update_time(platform.kind(device), plan.training, works[s].parameters);
+    const StageProgram& own = works[s];
+    const Seconds update = update_time(platform.kind(device), plan.training, own.parameters);
     const std::string name = "stage " + std::to_string(s);
     if (s > 0) {
       const Ticks transfer = transfer_ticks(platform, plan, s - 1, bytes[s - 1]);
       resources.push_back({transfer, transfer});
     }
-    resources.push_back({duration(works[s].forward * factor, name),
-                         duration(works[s].backward_total() * factor, name) + duration(update, name)});
+    resources.push_back({duration(own.forward, name), duration(own.backward_total(), name) + duration(update, name)});
   }
   return resources;
 }
@@ -134,7 +144,7 @@ class Fits {
       const std::int64_t count = counts[2 * s];
       const Stage& stage = plan_.stages[s];
       if (stage.in_flight && count > *stage.in_flight) return false;
-      if (peak_memory(held_[s], works_[s], count, {}) > platform_.capacity(stage.replicas.front().lead())) return false;
+      if (peak_memory(held_[s], works_[s], count) > platform_.capacity(stage.replicas.front().lead())) return false;
     }
     return true;
   }
@@ -158,7 +168,7 @@ Ticks least_period(const std::vector<ChainResource>& resources, const Fits& fits
 /// 1F1B* for the plan's cut, with the period that is asked for, or else with the least one that fits.
 Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& asked, bool timed) {
   const auto& [graph, platform, plan, replicas, kept] = context;
-  const std::vector<StageProgram> works = stage_programs(context);
+  const std::vector<StageProgram> works = works_of(context);
   const std::vector<ChainResource> resources = resources_of(graph, platform, plan, works);
   const Ticks period = asked ? ticks_up(*asked) : least_period(resources, Fits(graph, platform, plan, works));
   const std::optional<StarTimes> times = star_times(resources, period);

@@ -119,7 +119,10 @@ void Channels::deliver(LoweringState& state, TransferKey key, PendingTransfer tr
     return;
   }
   Channel& channel = channels_[number];
-  if (!channel.lane.is_none()) transfer.op.lane = LaneId(channel.lane.value() + transfer.pair);
+  if (!channel.lane.is_none()) {
+    transfer.op.lane = LaneId(channel.lane.value() + transfer.pair);
+    transfer.keeps_lane = channel.discipline == Discipline::Ready;
+  }
   const auto listed = channel.listed.find(key);
   if (listed != channel.listed.end()) {
     transfer.op.priority = listed->second.priority;

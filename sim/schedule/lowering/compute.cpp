@@ -108,6 +108,7 @@ void Compute::finish_forward(const Task& task, OpId op) {
   task.board.at(task.index).forward = op;
   parts_.delivery.send(task.replica, task.action.microbatch, op, false);
   if (parts_.swapping.is_active()) parts_.swapping.copy_out(task.replica, task.action.microbatch);
+  if (parts_.versions.is_active()) parts_.versions.note_forward(task.replica, task.action.microbatch);
 }
 
 /// Makes the first operation of a backward wait for its inputs. A strict lane already runs it after its own forward.
@@ -116,6 +117,7 @@ void Compute::depend_on_backward_inputs(const Task& task) {
   if (state_.is_on_ready_lane(task.replica)) state_.writer.depend_on(board.at(task.index).forward);
   state_.writer.depend_on(parts_.synchronise.before_backward(task.replica));
   state_.writer.depend_on(board.backward_inputs(task.index));
+  if (parts_.versions.is_active()) parts_.versions.depend_on_version(task.replica, task.action.microbatch);
 }
 
 void Compute::depend_on_copy_back(const Task& task, const BackwardStep& step) {
@@ -184,8 +186,10 @@ bool Compute::lower_backward(const Task& task, std::size_t position) {
   if (parts_.swapping.is_active()) parts_.swapping.before_backward(task.replica, position);
   parts_.delivery.about_to_use(task.replica, task.index, true);
   parts_.synchronise.step_before_backward(task.replica);
+  if (parts_.versions.is_active()) parts_.versions.before_backward(task.replica, task.action.microbatch);
   std::vector<OpId> completes;
   const OpId id = append_steps(task, completes);
+  if (parts_.versions.is_active()) parts_.versions.release(task.replica, task.action.microbatch);
   const PlaceId place = state_.shape[task.replica].place;
   if (task.action.kind == ActionKind::Backward) {
     state_.writer.free(place, MemoryCategory::Stash, task.program.stash());
@@ -257,6 +261,8 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   parts_.delivery.about_to_use(forth.replica, forth.index, false);
   parts_.delivery.about_to_use(back.replica, back.index, true);
   if (parts_.swapping.is_active()) parts_.swapping.before_backward(back.replica, back_position);
+  const bool moves_versions = parts_.versions.is_active();
+  if (moves_versions) parts_.versions.before_backward(back.replica, back.action.microbatch);
   Op op = state_.computation(forth.replica, OpKind::ForwardBackward, forth.action.microbatch);
   op.seconds = seconds_or(first.action, forth.program.forward + back.program.backward_total());
   op.closes = true;
@@ -267,6 +273,8 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   state_.writer.depend_on(board.backward_inputs(back.index));
   if (!after.is_none()) state_.writer.depend_on(after);
   for (const BackwardStep& step : back.program.backward) depend_on_copy_back(back, step);
+  if (moves_versions) parts_.versions.depend_on_version(back.replica, back.action.microbatch);
+  if (moves_versions) parts_.versions.release(back.replica, back.action.microbatch);
   state_.writer.take(op.from, MemoryCategory::Stash, forth.program.stash());
   Bytes workspace = forth.program.workspace;  // both run at once
   for (const BackwardStep& step : back.program.backward) workspace += step.restored;

@@ -4,6 +4,7 @@
 #include "sim/schedule/lowering/orders.hpp"
 #include "sim/schedule/lowering/swapping.hpp"
 #include "sim/schedule/lowering/synchronise.hpp"
+#include "sim/schedule/lowering/version_swapping.hpp"
 
 #include <cstdint>
 #include <map>
@@ -18,6 +19,7 @@ struct LoweringParts {
   const Orders& orders;
   Delivery& delivery;
   Swapping& swapping;
+  VersionSwapping& versions;
   Synchronise& synchronise;
 };
 

@@ -1,8 +1,10 @@
 #include "sim/schedule/lowering/delivery.hpp"
 
+#include "sim/base/error.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace stagecraft {
@@ -62,9 +64,9 @@ void RendezvousDelivery::meet(LoweringState& state, ReplicaId receiver, std::int
   const std::span<OpId> inputs = gradient ? board.backward_inputs(index) : board.forward_inputs(index);
   const OpId last = state.lanes.last(state.shape.device_index(receiver));
   for (const PendingTransfer& transfer : found->second) {
-    const OpId id = state.writer.append(transfer.op);
-    state.writer.depend_on(transfer.dependencies);
-    if (!last.is_none()) state.writer.depend_on(last);
+    std::vector<OpId> after = transfer.dependencies;
+    if (!last.is_none()) after.push_back(last);
+    const OpId id = append_legs(state, transfer.op, after);
     *std::ranges::find(inputs, transfer.dependencies.front()) = id;  // until now the result stood in for its transfer
   }
   held_.erase(found);
@@ -76,8 +78,11 @@ OpId RendezvousDelivery::oldest() const {
   return oldest;
 }
 
-Delivery::Delivery(LoweringState& state, const Schedule& first) : state_(state), rule_(rule_of(state, first)) {
-  if (!state.shape.is_analytic()) return;
+Delivery::Delivery(LoweringState& state, const Schedule& first, const std::vector<Seconds>& channel_times)
+    : state_(state), rule_(rule_of(state, first)), analytic_seconds_(channel_times) {
+  STAGECRAFT_CHECK(channel_times.empty() || channel_times.size() == state.shape.boundaries().size(),
+                   "a time for each boundary");
+  if (!state.shape.is_analytic() || !channel_times.empty()) return;
   for (const Boundary& boundary : state.shape.boundaries()) {
     analytic_seconds_.push_back(channel_time(state.shape.platform(), state.shape.plan(), boundary));
   }
@@ -107,9 +112,7 @@ void Delivery::send_to(ReplicaId from, const Target& target, std::uint32_t micro
   Op op = transfer_op(state_, from, receiver, microbatch, gradient);
   op.bytes = target.bytes;
   if (std::holds_alternative<EagerDelivery>(rule_)) {
-    const OpId id = state_.writer.append(op);
-    state_.writer.depend_on(result);
-    state_.arrive(receiver, index, id, gradient);
+    state_.arrive(receiver, index, append_legs(state_, op, std::span(&result, 1)), gradient);
     return;
   }
   const auto pair = static_cast<std::uint32_t>(replicas[from].share.begin + replicas[receiver].share.begin);
@@ -180,6 +183,10 @@ void Delivery::stop_at(std::int64_t end) {
 bool Delivery::has_ready_channels() const {
   const auto* channels = std::get_if<Channels>(&rule_);
   return channels != nullptr && channels->any_ready();
+}
+
+bool Delivery::takes_legs() const {
+  return !state_.shape.is_analytic() && state_.shape.platform().spec.transport == Transport::Host;
 }
 
 OpId Delivery::oldest() const {

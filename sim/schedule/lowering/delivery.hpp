@@ -63,8 +63,9 @@ using DeliveryRule = std::variant<EagerDelivery, Channels, ExplicitDelivery, Ren
 /// Brings results to the replicas that need them.
 class Delivery {
  public:
-  /// `first` is the plan's first segment; it tells which rule holds. `state` must outlive it.
-  Delivery(LoweringState& state, const Schedule& first);
+  /// `first` is the plan's first segment; it tells which rule holds. `channel_times` are those of the analytic network
+  /// by boundary, or empty. `state` must outlive it.
+  Delivery(LoweringState& state, const Schedule& first, const std::vector<Seconds>& channel_times);
 
   /// The forward of a replica, or with `gradient` its backward, has been appended as `result`: sends it to every
   /// replica that needs it.
@@ -82,6 +83,8 @@ class Delivery {
 
   /// Whether some channel chooses among the transfers that are ready. Then times do not follow from one pass.
   [[nodiscard]] bool has_ready_channels() const;
+  /// Whether transfers pass through host memory, leg by leg.
+  [[nodiscard]] bool takes_legs() const;
   [[nodiscard]] OpId oldest() const;
 
  private:

@@ -26,10 +26,12 @@ PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask tas
       first_(next_segment()),
       state_(shape_, writer, task_.first, first_),
       orders_(state_),
-      delivery_(state_, first_),
-      swapping_(state_, orders_),
-      synchronise_(state_, task_.program.synchronous),
-      compute_({state_, orders_, delivery_, swapping_, synchronise_}) {
+      delivery_(state_, first_, task_.channel_times),
+      copies_(state_),
+      swapping_(state_, orders_, copies_),
+      versions_(state_, orders_, copies_, task_.program.weight_versions),
+      synchronise_(state_, task_.program.synchronous, versions_),
+      compute_({state_, orders_, delivery_, swapping_, versions_, synchronise_}) {
   take(std::exchange(first_, {}));
 }
 
@@ -74,6 +76,9 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
       marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, runners);
     }
     synchronise_.note_backward(*ended, !has_segments());
+    if (versions_.is_active()) {
+      versions_.prefetch(ended->replica, position + (orders_.is_pair(device, position) ? 2 : 1), ended->op);
+    }
   }
   return true;
 }
@@ -109,7 +114,8 @@ std::map<DeviceId, StaticMemory> PlanRun::kept_memory() const {
   for (ReplicaId id : shape_.replicas().all()) {
     const Replica& replica = shape_.replicas()[id];
     const Bytes boundary = boundary_bytes(shape_.plan(), crossing, replica.stage, replica.device);
-    const std::int64_t versions = task_.program.weight_versions[replica.stage.value()];
+    std::int64_t versions = task_.program.weight_versions[replica.stage.value()];
+    if (moves_versions(shape_.plan().stages[replica.stage.value()], versions)) versions = kVersionsOnDevice;
     kept[replica.device] +=
         static_memory(shape_.plan().training, shape_[id].program, versions, boundary, replica.share);
   }
@@ -156,11 +162,13 @@ bool PlanRun::needs_whole_iteration() const {
 }
 
 bool PlanRun::is_one_pass() const {
-  return !state_.lanes.any_ready() && !delivery_.has_ready_channels() && !swapping_.is_active();
+  return !state_.lanes.any_ready() && !delivery_.has_ready_channels() && !delivery_.takes_legs() &&
+         !swapping_.is_active() && !versions_.is_active();
 }
 
 OpId PlanRun::oldest() const {
-  return std::min({state_.oldest(), delivery_.oldest(), swapping_.oldest(), synchronise_.oldest(), compute_.oldest()});
+  return std::min({state_.oldest(), delivery_.oldest(), swapping_.oldest(), versions_.oldest(), synchronise_.oldest(),
+                   compute_.oldest()});
 }
 
 std::vector<OpId> PlanRun::last_on(DeviceId device) const {

@@ -16,9 +16,10 @@ namespace stagecraft {
 /// A plan's part of a run: its microbatches, and their orders.
 struct PlanTask {
   ScheduleProgram program;
-  std::int64_t first = 0;           ///< the number in the run of its first microbatch
-  std::int64_t iterations = 1;      ///< number of iterations of a synchronous schedule
-  std::optional<Schedule> literal;  ///< the orders of one iteration, if the user gives them
+  std::int64_t first = 0;                   ///< the number in the run of its first microbatch
+  std::int64_t iterations = 1;              ///< number of iterations of a synchronous schedule
+  std::optional<Schedule> literal;          ///< the orders of one iteration, if the user gives them
+  std::vector<Seconds> channel_times = {};  ///< `LowerOptions::channel_times`
 };
 
 /// Lowers one plan, from one microbatch of the run on. It asks the plan's schedule for orders segment by segment, and
@@ -77,7 +78,9 @@ class PlanRun {
   LoweringState state_;
   Orders orders_;
   Delivery delivery_;
+  HostCopies copies_;
   Swapping swapping_;
+  VersionSwapping versions_;
   Synchronise synchronise_;
   Compute compute_;
 };

@@ -39,9 +39,10 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
                     : measured_part(program, program.kept->replicas, program.kept->plan.microbatches, options_.head)),
       measurement_(measurement_of(program.kept->plan, synchronous_, measured_)),
       marks_(measured_),
-      current_(std::make_unique<PlanRun>(graph, platform,
-                                         PlanTask{std::move(program), 0, options_.iterations, options_.literal},
-                                         options_.network, writer_, marks_)) {}
+      current_(std::make_unique<PlanRun>(
+          graph, platform,
+          PlanTask{std::move(program), 0, options_.iterations, options_.literal, options_.channel_times},
+          options_.network, writer_, marks_)) {}
 
 std::optional<OpGraph> Run::next(const Observation& observation) {
   if (finished_) return std::nullopt;

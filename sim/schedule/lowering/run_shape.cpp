@@ -1,6 +1,8 @@
 #include "sim/schedule/lowering/run_shape.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/bandwidths.hpp"
+#include "sim/schedule/replica_programs.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -33,19 +35,18 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
 
 void RunShape::make_workers(StageId stage) {
   const Stage& planned = plan_.stages[stage.value()];
-  const StageProgram whole = stage_program(graph_, planned);
-  std::optional<StageProgram> in_buckets;
+  ReplicaPrograms programs(graph_, platform_, planned);
+  std::optional<ReplicaPrograms> in_buckets;
   if (plan_.training.bucket() > Bytes(0) && !buckets(stage).empty()) {
-    in_buckets = stage_program(graph_, planned, buckets_.of(stage));
+    in_buckets.emplace(graph_, platform_, planned, buckets_.of(stage));
   }
   for (ReplicaId id : replicas_.of(stage)) {
     const Replica& replica = replicas_[id];
     WorkerShape worker;
     worker.place = platform_.place(replica.device);
-    const double factor = require_time_factor(platform_, graph_.device_kind, replica.device);
-    worker.program = scaled(whole, factor, replica.share);
-    if (in_buckets) worker.in_buckets = scaled(*in_buckets, factor, replica.share).backward;
-    worker.update = update_time(platform_.kind(replica.device), plan_.training, whole.parameters);
+    worker.program = programs.of(replica.device, replica.share);
+    if (in_buckets) worker.in_buckets = in_buckets->of(replica.device, replica.share).backward;
+    worker.update = update_time(platform_.kind(replica.device), plan_.training, worker.program.parameters);
     worker.count = replicas_.count(id, plan_.microbatches);
     workers_.push_back(std::move(worker));
     device_index_.push_back(device_index(replica.device));
@@ -101,8 +102,10 @@ void RunShape::count_inputs() {
 void RunShape::check_connected() const {
   Route route;
   const auto check = [&](ReplicaId a, ReplicaId b) {
-    STAGECRAFT_CHECK(find_route(platform_, workers_[a].place, workers_[b].place, route) &&
-                         find_route(platform_, workers_[b].place, workers_[a].place, route),
+    const DeviceId one = replicas_[a].device;
+    const DeviceId other = replicas_[b].device;
+    STAGECRAFT_CHECK(pair_cost(platform_, one, other, PairUse::Boundary, route) &&
+                         pair_cost(platform_, other, one, PairUse::Boundary, route),
                      "stages of a sound plan that exchange tensors are connected");
   };
   for (ReplicaId sender : replicas_.all()) {

@@ -1,53 +1,16 @@
 #include "sim/schedule/lowering/swapping.hpp"
 
-#include "sim/base/error.hpp"
-
 #include <algorithm>
 
 namespace stagecraft {
-namespace {
 
-constexpr std::uint8_t kBackgroundClass = 1;  ///< suspended while boundary traffic uses a link of the route
-
-PlaceId host_of(const LoweringState& state, ReplicaId replica) {
-  const Platform& platform = state.shape.platform();
-  const HostId host = platform.devices[state.replicas()[replica].device].host;
-  STAGECRAFT_CHECK(!host.is_none(), "a device that swaps has a host");
-  return platform.place(host);
-}
-
-}  // namespace
-
-Swapping::Swapping(LoweringState& state, const Orders& orders)
-    : state_(state), orders_(orders), prefetch_(state.replicas().size()), engines_(state.lanes.size()) {
-  for (ReplicaId id : state.replicas().all()) {
-    Engines& engines = engines_[state.shape.device_index(id)];
-    if (state.shape[id].program.swapped.empty() || !engines.out.is_none()) continue;
-    engines.out = state.writer.open_lanes(1, Discipline::Strict);
-    engines.in = state.writer.open_lanes(1, Discipline::Strict);
+Swapping::Swapping(LoweringState& state, const Orders& orders, HostCopies& copies)
+    : state_(state), orders_(orders), copies_(copies), prefetch_(state.replicas().size()) {
+  for (ReplicaId id : state_.replicas().all()) {
+    if (state_.shape[id].program.swapped.empty()) continue;
+    copies_.open(id);
     is_active_ = true;
   }
-}
-
-/// The copy occupies memory at its destination from its start, and frees the memory at its source at its end.
-OpId Swapping::append_copy(ReplicaId replica, OpKind kind, std::uint32_t microbatch, Bytes bytes) {
-  const bool is_out = kind == OpKind::SwapOut;
-  const PlaceId device = state_.shape[replica].place;
-  const PlaceId host = host_of(state_, replica);
-  const Engines& engines = engines_[state_.shape.device_index(replica)];
-  Op op;
-  op.kind = kind;
-  op.transfer_class = kBackgroundClass;
-  op.lane = is_out ? engines.out : engines.in;
-  op.stage = state_.run_stage(state_.replicas()[replica].stage);
-  op.microbatch = state_.number(microbatch);
-  op.from = is_out ? device : host;
-  op.to = is_out ? host : device;
-  op.bytes = bytes;
-  const OpId copy = state_.writer.append(op);
-  state_.writer.free(op.from, MemoryCategory::Stash, bytes);
-  state_.writer.take(op.to, MemoryCategory::Stash, bytes);
-  return copy;
 }
 
 void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
@@ -58,7 +21,7 @@ void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
   const OpId forward = board.at(index).forward;
   for (std::size_t part = 0; part < parts.size(); ++part) {
     if (parts[part].bytes == Bytes(0)) continue;
-    board.swap_outs(index)[part] = append_copy(replica, OpKind::SwapOut, microbatch, parts[part].bytes);
+    board.swap_outs(index)[part] = copies_.append(replica, {OpKind::SwapOut, microbatch, parts[part].bytes});
     state_.writer.depend_on(forward);
   }
   Prefetch& prefetch = prefetch_[replica];
@@ -98,7 +61,7 @@ void Swapping::fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bo
     const OpId out = board.swap_outs(index)[part];
     const bool is_asked_for = !board.swap_ins(index)[part].is_none();
     if (out.is_none() || is_asked_for || (only_prefetched && !parts[part].prefetch)) continue;
-    board.swap_ins(index)[part] = append_copy(replica, OpKind::SwapIn, microbatch, parts[part].bytes);
+    board.swap_ins(index)[part] = copies_.append(replica, {OpKind::SwapIn, microbatch, parts[part].bytes});
     state_.writer.depend_on(out);
     if (!after.is_none()) state_.writer.depend_on(after);
   }

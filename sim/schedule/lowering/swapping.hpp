@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/schedule/lowering/host_copies.hpp"
 #include "sim/schedule/lowering/orders.hpp"
 
 #include <cstdint>
@@ -9,12 +10,10 @@ namespace stagecraft {
 
 /// Copies the swapped parts of the stash to the host after their forward, and back before their backward. Each part is
 /// copied by a transfer of its own in each direction, and only the step of the backward that needs a part waits for it.
-/// A device has one copy engine for each direction, modelled as a strict lane: its copies run one after the other, in
-/// the order in which they are appended.
 class Swapping {
  public:
-  /// `state` and `orders` must outlive it.
-  Swapping(LoweringState& state, const Orders& orders);
+  /// All must outlive it.
+  Swapping(LoweringState& state, const Orders& orders, HostCopies& copies);
 
   /// Whether anything is swapped at all.
   [[nodiscard]] bool is_active() const { return is_active_; }
@@ -34,20 +33,14 @@ class Swapping {
     std::int64_t index = -1;  ///< on the replica's board; -1: no backward of the iteration has been chosen yet
     OpId after;               ///< last operation on the device when the prefetch was allowed; its copies wait for it
   };
-  /// The lanes of a device's two copy engines; none until it swaps.
-  struct Engines {
-    LaneId out;
-    LaneId in;
-  };
-  OpId append_copy(ReplicaId replica, OpKind kind, std::uint32_t microbatch, Bytes bytes);
   /// Appends the copies back, after `after`, of parts that have been copied out and are not under way back yet;
   /// with `only_prefetched` only of those parts with `prefetch`.
   void fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bool only_prefetched);
 
   LoweringState& state_;
   const Orders& orders_;
+  HostCopies& copies_;
   IndexVector<ReplicaId, Prefetch> prefetch_;
-  std::vector<Engines> engines_;  ///< by device
   bool is_active_ = false;
 };
 

@@ -13,8 +13,11 @@ OpId completion(const EndedBackward& ended, std::size_t k) {
 
 }  // namespace
 
-Synchronise::Synchronise(LoweringState& state, bool synchronous)
-    : state_(state), synchronous_(synchronous), rounds_per_update_(state.shape.plan().rounds_per_update) {
+Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping& versions)
+    : state_(state),
+      versions_(versions),
+      synchronous_(synchronous),
+      rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
   for (const GradientRing& ring : state.replicas().rings()) {
     const std::size_t number = rings_.size();
@@ -49,7 +52,17 @@ const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
 
 void Synchronise::step_before_backward(ReplicaId replica) {
   const std::vector<OpId>& synchronised = before_backward(replica);
-  if (!synchronised.empty() && has_update(replica)) append_update(replica, synchronised);
+  if (!synchronised.empty()) change_weights(replica, synchronised);
+}
+
+/// Asynchronous: appends the optimizer's step, if it takes time, after the device's last operation and `after`.
+/// Forwards that are appended later use the new weights.
+void Synchronise::change_weights(ReplicaId replica, const std::vector<OpId>& after) {
+  if (has_update(replica)) append_update(replica, after);
+  if (!versions_.is_active()) return;
+  std::vector<OpId> all = after;
+  all.push_back(state_.lanes.last(state_.shape.device_index(replica)));
+  versions_.update(replica, all);
 }
 
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
@@ -65,7 +78,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
   if (!synchronous_) {
     if (!updates_after(worker.backwards)) return;
     if (!exchanges(ended.replica)) {
-      if (has_update(ended.replica)) append_update(ended.replica, {});
+      change_weights(ended.replica, {});
       return;
     }
     const std::int64_t round = state_.replicas().local(ended.replica, ended.microbatch);

@@ -3,6 +3,7 @@
 #include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/lowering/ring_all_reduce.hpp"
+#include "sim/schedule/lowering/version_swapping.hpp"
 
 #include <cstdint>
 #include <map>
@@ -27,8 +28,8 @@ struct EndedBackward {
 /// a replica do not wait for one another.
 class Synchronise {
  public:
-  /// `state` must outlive it.
-  Synchronise(LoweringState& state, bool synchronous);
+  /// `versions` learns of the updates of an asynchronous schedule. Both must outlive it.
+  Synchronise(LoweringState& state, bool synchronous, VersionSwapping& versions);
 
   /// Counts the backwards that an iteration has.
   void take(const Schedule& schedule);
@@ -90,9 +91,11 @@ class Synchronise {
   void reduce_iteration(std::size_t number);
   void all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch);
   void append_update(ReplicaId replica, const std::vector<OpId>& after);
+  void change_weights(ReplicaId replica, const std::vector<OpId>& after);
   void append_barrier();
 
   LoweringState& state_;
+  VersionSwapping& versions_;
   bool synchronous_;
   std::int64_t rounds_per_update_;
   IndexVector<ReplicaId, Worker> workers_;

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,14 @@ struct PendingTransfer {
   Op op;
   std::vector<OpId> dependencies;
   std::vector<std::pair<ReplicaId, std::int64_t>> receivers;  ///< with the microbatch's index on their boards
-  std::uint32_t pair = 0;  ///< number of the pair of replicas: which of the channel's lanes it takes
+  std::uint32_t pair = 0;   ///< number of the pair of replicas: which of the channel's lanes it takes
+  bool keeps_lane = false;  ///< on a ready lane: its further legs go before all that waits for the lane
 };
 
+/// Appends the operations of a transfer after `dependencies`: one, or one for each leg of its way, each after the one
+/// before. Returns the last one, at whose end the tensor has arrived. A tensor that passes through host memory takes
+/// its bytes of a host from the start of the leg that brings it there to the end of the leg that takes it away.
+OpId append_legs(LoweringState& state, const Op& transfer, std::span<const OpId> dependencies, bool keeps_lane = false);
 /// Appends the transfer and enters it on its receivers' boards.
 void append_transfer(LoweringState& state, const PendingTransfer& transfer, bool gradient);
 /// The least operation that any of the transfers depends on.

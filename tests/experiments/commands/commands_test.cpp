@@ -345,6 +345,7 @@ TEST_CASE("commands: what makes no sense is refused, each with its own message")
       {{"--training", "gradient_copy=1"}, "did you mean 'gradient_copies'?"},
       {{"--training", "gradient_copies=1,gradient_copies=2"}, "given twice"},
       {{"--training", "input_gradient_release=1.5"}, "a number from 0 to 1"},
+      {{"--training", "stash=inputs"}, "did you mean 'input'?"},
       {{"--training", ""}, "separated by commas"},
       {{"--set", "stagse=2"}, "did you mean 'stages'?"},
       {{"--set", "stages=two"}, "stages"},

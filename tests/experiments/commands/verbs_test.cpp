@@ -174,6 +174,7 @@ TEST_CASE("model: the granularity decides what a layer is") {
   };
   CHECK(layers("block") == 1 + 12 + 1);
   CHECK(layers("layer") == 1 + 12 * 2 + 1);
+  CHECK(layers("residual") == 12 * 2 + 1);             // the embedding belongs to the first half
   CHECK(layers("operator") == 6 + 12 * (12 + 6) + 2);  // three tables; 12 operators of attention, 6 of the MLP
   CHECK(run({"model", "bert-base", "--device", "RTX-2080-Ti", "--microbatch-size", "1", "--granularity", "atom"})
             .err.find("operator") != std::string::npos);

@@ -117,7 +117,8 @@ TEST_CASE("remedies: each change is tried, and the fastest is named first") {
   rates[Change::RecomputeStages] = rate(lacking.graph, plan);
   plan = lacking.plan;
   plan.microbatch_size = 6;
-  rates[Change::MicrobatchSize] = rate(profile_at(lacking.inputs.model, 6, [](const std::string&) {}), plan);
+  rates[Change::MicrobatchSize] =
+      rate(profile_at(lacking.inputs.model, 6, StashConvention::Autograd, [](const std::string&) {}), plan);
 
   const Remedies remedies = lacking.remedies();
   REQUIRE(remedies.tried.size() == rates.size());

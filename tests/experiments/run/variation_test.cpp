@@ -2,7 +2,10 @@
 
 #include "experiments/run/simulation.hpp"
 #include "sim/io/platform_file.hpp"
+#include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/replica_programs.hpp"
+#include "sim/workload/computed_profiles.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/paths.hpp"
 #include "tests/planners/fixtures.hpp"
@@ -10,6 +13,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -126,6 +131,28 @@ TEST_CASE("variation: compute changes the update of weights, and a measured tabl
   CHECK(changed.efficiency == doctest::Approx(0.2));
   CHECK(changed.table[0].second == BytesPerSecond(3));
   CHECK(changed.table[1] == std::pair(Bytes(20), BytesPerSecond(4)));
+}
+
+TEST_CASE("variation: a computed network is slower whole and in parts, at sizes that are computed later, too") {
+  Inputs inputs;
+  inputs.model = *computed_model({"vgg16", {}, "block"}, "V100-SXM2-16GB", 32);
+  inputs.platform = testing::flat_platform(2);
+  const Inputs slow = varied(inputs, {.compute = 0.5});
+  const Inputs noisy = varied(inputs, {.noise = ProfileNoise{0.1, 1}});
+  const auto forward = [](const Inputs& of, std::int64_t size, std::int64_t samples) {
+    double sum = 0.0;
+    const LayerGraph graph = at_microbatch_size(of.model, size);
+    for (const LayerTimes& layer : times_of_samples(graph, samples)) sum += layer.forward.value();
+    return sum;
+  };
+  for (const std::int64_t size : {16, 32, 48}) {
+    for (const std::int64_t samples : {size, size / 2}) {
+      CAPTURE(samples);
+      const double time = forward(inputs, size, samples);
+      CHECK(forward(slow, size, samples) == doctest::Approx(2 * time).epsilon(1e-12));
+      CHECK(std::abs(forward(noisy, size, samples) / time - 1) > 1e-3);
+    }
+  }
 }
 
 TEST_CASE("variation: what would change nothing is left out") {

@@ -28,7 +28,7 @@ base:
   network: analytic
   iterations: 5
   events: slow.yaml
-  training: {gradient_copies: 3, optimizer_copies: 4, boundary_buffers: 5, input_gradient_release: 0.5, gradient_bucket: 1 MiB}
+  training: {gradient_copies: 3, optimizer_copies: 4, boundary_buffers: 5, input_gradient_release: 0.5, gradient_bucket: 1 MiB, stash: input}
   model.name: other
   options.madpipe.states: exact
   tag.size: small
@@ -65,6 +65,7 @@ base:
   CHECK(planning.training.boundary_buffers == 5);
   CHECK(planning.training.input_gradient_release == 0.5);
   CHECK(planning.training.gradient_bucket == Bytes(1 << 20));
+  CHECK(planning.training.stash == StashConvention::Input);
   CHECK(planning.options == std::vector<std::pair<std::string, std::string>>{{"stages", "4"}, {"replicas", "2"}});
 }
 

@@ -1,9 +1,11 @@
 // The studies that come with the program, and what the reader of studies refuses as the schema does.
 #include "experiments/run/inputs.hpp"
+#include "experiments/study/column_warnings.hpp"
 #include "experiments/study/manifest.hpp"
 #include "experiments/study/study_file.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/text_file.hpp"
+#include "tests/experiments/study/study_results.hpp"
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +15,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -43,9 +46,23 @@ TEST_CASE("studies: a shipped one is known by its name, and comes before a file 
                        doctest::Contains("did you mean 'quickstart'?"), InputError);
 }
 
+TEST_CASE("studies: a column of details that no plan has is told, once there are details") {
+  StudyMaker maker;
+  maker.results.manifest.columns = {"details.nope", "details.nodes", "period_s"};
+  maker.results.manifest.tables = {TableChoice{.title = {}, .rows = {}, .columns = {}, .value = "details.node"}};
+  maker.cell({{"planner", "a"}}).row(CellStatus::Infeasible, {});
+  CHECK(column_warnings(maker.results).empty());
+  // Known, though it does not apply here.
+  maker.cell({{"planner", "b"}}).row(CellStatus::Ok, {{"details", Detail::Record{{"nodes", Detail()}}}});
+  const std::vector<std::string> warnings = column_warnings(maker.results);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0] == "columns: no plan has the figure 'details.nope' (known: nodes)");
+  CHECK(warnings[1] == "tables: no plan has the figure 'details.node' (did you mean 'nodes'? known: nodes)");
+}
+
 TEST_CASE("studies: a file with every key can be read") {
   const std::string path = STAGECRAFT_SOURCE_DIR "/tests/vectors/good/study_everything.yaml";
-  CHECK(parse_study(read_text_file(path), path).axes.size() == 7);
+  CHECK(parse_study(read_text_file(path), path).axes.size() == 8);
 }
 
 TEST_CASE("studies: what the schema refuses the reader refuses, too") {

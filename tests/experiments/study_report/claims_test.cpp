@@ -37,6 +37,23 @@ TEST_CASE("rank correlation: worked by hand, with ties, and where there is none"
   CHECK_FALSE(rank_correlation({1, 1, 1}, {1, 2, 3}));
 }
 
+TEST_CASE("claims: the mean over the lower bound is geometric, over the groups that have one") {
+  const auto over = [](double ratio, CellStatus status = CellStatus::Ok) {
+    StudyLine made = line(0, 100);
+    made.over_bound = ratio;
+    ++made.counts.ended[status];
+    return made;
+  };
+  std::vector<StudyGroup> groups(4);
+  groups[0].lines = {over(1), line(1, 50)};
+  groups[1].lines = {over(4)};
+  groups[2].lines = {over(100, CellStatus::OutOfMemory)};  // not complete, so it does not count
+  groups[3].lines = {line(0, 100)};                        // no bound
+  const std::vector<Claims> claims = summarise_claims(groups, 2);
+  CHECK(claims[0].over_bound.value() == doctest::Approx(2));  // √(1 · 4)
+  CHECK_FALSE(claims[1].over_bound);
+}
+
 TEST_CASE("claims: errors, ranks and regret of two planners in four groups") {
   std::vector<StudyGroup> groups(4);
   groups[0].lines = {line(0, 100, -0.5), line(1, 50)};         // 0 is the best; the other takes twice as long

@@ -2,6 +2,7 @@
 #include "experiments/study_report/study_report.hpp"
 
 #include "experiments/study/shard.hpp"
+#include "experiments/study_report/planning_times.hpp"
 #include "sim/io/json.hpp"
 #include "tests/experiments/commands/command.hpp"
 #include "tests/experiments/study/study_results.hpp"
@@ -28,6 +29,7 @@ Detail::Record figures(double throughput, double iteration_time_s) {
           {"bubble_ratio", 0.25},
           {"peak_memory_bytes", std::int64_t{3} << 30},
           {"prediction_error", -0.05},
+          {"over_bound", 1.25},
           {"configuration", "2-1"},
           {"resolved_schedule", "1f1b"}};
 }
@@ -80,12 +82,13 @@ uniform    -         -                 -         -     -          -       -     
 pipedream  -         -                 -         -     -          -       -            -  not run
 
 Claims and regret
-planner    predicted  mean error  worst error  rank  compared  regret  worst regret
-uniform            1      -5.0 %       -5.0 %     -         1   1.543         1.543
-pipedream          1      -5.0 %       -5.0 %     -         1   1.000         1.000
+planner    predicted  mean error  worst error  rank  compared  regret  worst regret  / bound
+uniform            1      -5.0 %       -5.0 %     -         1   1.543         1.543    1.250
+pipedream          1      -5.0 %       -5.0 %     -         1   1.000         1.000    1.250
 - error: (predicted − simulated) / simulated time
 - rank: Spearman's correlation of both times of a sample, each over the best simulated one of its group
 - regret: the group's best samples/s over the planner's
+- / bound: simulated time over the least that any order of the plan's own work takes; geometric mean
 
 Why cells gave no figures
 - 1 x infeasible: no stage fits
@@ -167,7 +170,7 @@ TEST_CASE("study report: the data has every figure unrounded") {
   const std::string csv = study_csv(summary);
   CHECK(csv.starts_with("study,model,microbatch_size,name,planner,label,choices,cells,ok,infeasible,"));
   CHECK(csv.find("\n\"two, \"\"sizes\"\"\",toy,4,pipedream,pipedream,,{},1,1,0,") != std::string::npos);
-  CHECK(csv.find(",true,1.543125,,,1,1234.5,,0.002,,,0.25,-0.05,3221225472,,,,1f1b,2-1\n") != std::string::npos);
+  CHECK(csv.find(",true,1.543125,,,1,1234.5,,0.002,,,0.25,-0.05,3221225472,,,,1f1b,2-1,\n") != std::string::npos);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
 }
 
@@ -205,7 +208,7 @@ TEST_CASE("report: prints, writes each form by the end of the name, and tells pr
   const Ran plain = run({"report", folder.path.string()});
   CHECK(plain.code == 0);
   CHECK(plain.out == to_text(document));
-  CHECK(run({"report", folder.path.string(), "--json"}).out == to_json(study_record(summary)) + "\n");
+  CHECK(run({"report", folder.path.string(), "--json", "--no-timings"}).out == to_json(study_record(summary)) + "\n");
   const Ran written = run({"report", folder.path.string(), folder.path.string(), "-o", folder.file("r.md")});
   CHECK(written.out == folder.file("r.md") + ": the report of 5 of 6 cells\n");
   CHECK(read(folder.file("r.md")) == to_markdown(document));
@@ -215,6 +218,75 @@ TEST_CASE("report: prints, writes each form by the end of the name, and tells pr
   CHECK(read(folder.file("r.txt")) == plain.out);
   CHECK(run({"report", folder.path.string(), "-o", folder.file("r.csv"), "--json"}).code == 0);
   CHECK(read(folder.file("r.csv")) == study_csv(summary));
+}
+
+TEST_CASE("report --json: how long each planner planned, unless timings are left out") {
+  StudyMaker maker = example();
+  maker.results.rows[0].row.timings = {{"planning_time_s", 0.5}};
+  maker.results.rows[2].row.timings = {{"planning_time_s", 1.5}, {"wall_time_s", 7.0}};
+  const Json list = Json::parse(to_json(planning_time_list(planning_times(maker.results)), -1));
+  CHECK(list == Json::parse(R"([{"name": "uniform", "cells": 2, "mean_s": 1.0, "longest_s": 1.5},
+                                {"name": "pipedream", "cells": 0, "mean_s": null, "longest_s": null}])"));
+  const Folder folder;
+  CHECK(Json::parse(run({"report", folder.path.string(), "--json"}).out).at("planning_times").size() == 2);
+  CHECK_FALSE(
+      Json::parse(run({"report", folder.path.string(), "--json", "--no-timings"}).out).contains("planning_times"));
+}
+
+TEST_CASE("report --planning-times: the mean over the cells, on tables and pages, but not with --no-timings") {
+  StudyMaker maker = example();
+  maker.results.rows[0].row.timings = {{"planning_time_s", 0.5}};
+  maker.results.rows[2].row.timings = {{"planning_time_s", 1.5}};
+  const StudySummary summary = summarise_study(maker.results);
+  const std::string text = to_text(study_document(summary, planning_times(maker.results)));
+  CAPTURE(text);
+  CHECK(text.find("  / bound  planning\n") != std::string::npos);
+  CHECK(text.find("    1.250       1 s\n") != std::string::npos);  // (0.5 + 1.5) / 2 of uniform
+  CHECK(text.find("    1.250         -\n") != std::string::npos);
+  CHECK(text.find("\n- planning: ") != std::string::npos);
+  const Folder folder;
+  const auto shows = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"report", folder.path.string()});
+    return run(more).out.find("planning") != std::string::npos;
+  };
+  CHECK(shows({"--planning-times"}));
+  CHECK_FALSE(shows({}));
+  CHECK_FALSE(shows({"--planning-times", "--no-timings"}));
+  REQUIRE(run({"report", folder.path.string(), "-o", folder.file("r.html"), "--planning-times"}).code == 0);
+  CHECK(read(folder.file("r.html")).find("planning") != std::string::npos);
+}
+
+TEST_CASE("study report: what the runs rest on, by seed, group and planner") {
+  StudyMaker maker;
+  maker.results.manifest.columns = {"rests_on"};
+  const auto basis = [](double computed, double links) {
+    Detail::Record times{{"computed", computed}};
+    Detail::Record transfers{{"published", links}, {"assumed", 1.0 - computed - links}};
+    Detail::Record record = figures(50.0, 0.16);
+    record.emplace_back("rests_on", Detail::Record{{"times", std::move(times)}, {"links", std::move(transfers)}});
+    return record;
+  };
+  for (const int size : {4, 8}) {
+    for (const std::uint64_t seed : {1U, 2U}) {
+      // Size 4: 0.5 and 0.7 computed, 0.25 published; size 8: 0.8 and 0.8, 0.2, so that nothing is assumed.
+      maker.cell({{"planner", "a"}, {"microbatch_size", size}}, seed);
+      maker.row(CellStatus::Ok, size == 4 ? basis(seed == 1 ? 0.5 : 0.7, 0.25) : basis(0.8, 0.2));
+    }
+    maker.cell({{"planner", "b"}, {"microbatch_size", size}}, 1);
+  }
+  const StudySummary summary = summarise_study(maker.results);
+  const std::string text = to_text(study_document(summary));
+  CAPTURE(text);
+  CHECK(text.find("  rests on\na ") != std::string::npos);  // of the planners
+  CHECK(text.find("  rests on  samples/s") != std::string::npos);
+  CHECK(text.find("  published 25.0 %, computed 60.0 %, assumed 15.0 %  ") != std::string::npos);
+  CHECK(text.find("  published 20.0 %, computed 80.0 %  ") != std::string::npos);
+  CHECK(text.find("  published 22.5 %, computed 70.0 %, assumed 7.5 %\n") != std::string::npos);  // of both sizes
+  const Json record = Json::parse(to_json(study_record(summary), -1));
+  CHECK(record["groups"][0]["lines"][0]["rests_on"]["times"]["computed"].get<double>() == doctest::Approx(0.6));
+  CHECK(record["groups"][0]["lines"][1]["rests_on"].is_null());
+  CHECK(record["overall"][0]["rests_on"]["links"]["published"].get<double>() == doctest::Approx(0.225));
+  CHECK(study_csv(summary).find(",\"published 25.0 %, computed 60.0 %, assumed 15.0 %\"\n") != std::string::npos);
 }
 
 TEST_CASE("report: refuses other endings and the files of the results; tells of torn lines") {

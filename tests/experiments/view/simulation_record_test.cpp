@@ -1,11 +1,16 @@
 #include "experiments/view/simulation_record.hpp"
 
+#include "sim/model/plan.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -31,6 +36,39 @@ TEST_CASE("simulation record: re-plans and migrations are there once a run has s
                                                                           {"bytes", 10},
                                                                           {"start_s", 2.0},
                                                                           {"end_s", 3.0}}}));
+}
+
+DeviceReport filled(std::uint32_t device, std::int64_t peak, std::int64_t capacity, std::vector<StageId> stages) {
+  DeviceReport report;
+  report.device = DeviceId(device);
+  report.stages = std::move(stages);
+  report.memory.peak = Bytes(peak);
+  report.memory.capacity = Bytes(capacity);
+  return report;
+}
+
+// gpu0 leaves 40 of 100 bytes, gpu1 needs more than it has, gpu2 leaves 180 of 200: 220 of 400 in all. Stage 1 is on
+// gpu1 and gpu2, of which gpu1 is fuller.
+TEST_CASE("simulation record: idle memory is what the peaks leave, of devices and of stages") {
+  const Platform platform = testing::flat_platform(3);
+  Plan plan;
+  plan.stages.resize(3);
+  Simulation simulation;
+  simulation.report.devices = {filled(0, 60, 100, {StageId(0)}), filled(1, 150, 100, {StageId(1)}),
+                               filled(2, 20, 200, {StageId(1), StageId(2)})};
+  const Detail::Record record = simulation_record(simulation, plan, platform, {}, false);
+  CHECK(*find(record, "idle_memory_bytes") == Detail(220));
+  CHECK(*find(record, "idle_memory_ratio") == Detail(0.55));
+  CHECK(*find(record, "idle_memory_largest_ratio") == Detail(0.9));
+  CHECK(*find(record, "idle_memory_by_stage") == Detail(Detail::Record{{"0", 0.4}, {"1", 0.0}, {"2", 0.9}}));
+  const auto& devices = std::get<Detail::List>(find(record, "devices")->value);
+  REQUIRE(devices.size() == 3);
+  const auto& overfull = std::get<Detail::Record>(devices[1].value);
+  CHECK(*find(overfull, "idle_memory_bytes") == Detail(0));
+  CHECK(*find(overfull, "idle_memory_ratio") == Detail(0.0));
+  const auto& idle = std::get<Detail::Record>(devices[2].value);
+  CHECK(*find(idle, "idle_memory_bytes") == Detail(180));
+  CHECK(*find(idle, "idle_memory_ratio") == Detail(0.9));
 }
 
 }  // namespace

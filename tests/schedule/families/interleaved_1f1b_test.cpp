@@ -85,8 +85,9 @@ TEST_CASE("interleaved-1f1b: what it cannot run") {
   CHECK(refusal([](Plan& plan) { plan.stages[3].pipeline = 1; }) ==
         "interleaved-1f1b runs a single pipeline, but stage 3 belongs to another one");
   CHECK(refusal([](Plan& plan) { plan.stages[0].in_flight = 1; }).ends_with("in flight, more than its cap of 1"));
-  CHECK(refusal([](Plan& plan) { plan.schedule.parameters = {{"chunks", 1}}; }) ==
-        "parameter 'chunks' of schedule 'interleaved-1f1b': expected count of at least 2 and at most 1024, found '1'");
+  CHECK(
+      refusal([](Plan& plan) { plan.schedule.parameters = {{"chunks", 1}}; }) ==
+      "parameter 'chunks' of schedule 'interleaved-1f1b': expected a count of at least 2 and at most 1024, found '1'");
 }
 
 }  // namespace

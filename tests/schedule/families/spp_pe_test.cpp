@@ -35,7 +35,7 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_of(const RandomCase& random) {
       const StaticMemory held =
           static_memory(plan.training, work, program.weight_versions[id.value()], crossing, share);
       const std::int64_t count = program.in_flight[id.value()];
-      peaks.emplace_back(stage.replicas[r].lead(), peak_memory(held, work, count, share));
+      peaks.emplace_back(stage.replicas[r].lead(), peak_memory(held, scaled(work, 1.0, share), count));
     }
   }
   std::ranges::sort(peaks);

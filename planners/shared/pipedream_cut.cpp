@@ -1,4 +1,4 @@
-#include "planners/madpipe/pipedream_cut.hpp"
+#include "planners/shared/pipedream_cut.hpp"
 
 #include "planners/shared/best_contiguous.hpp"
 #include "planners/shared/cut_search.hpp"
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace stagecraft::madpipe {
+namespace stagecraft {
 namespace {
 
 /// The rule of A(k, n), the least possible largest load of layers [k, L) on n devices:
@@ -53,4 +53,4 @@ std::optional<PipedreamCut> pipedream_cut(const Chain& chain) {
   return cut;
 }
 
-}  // namespace stagecraft::madpipe
+}  // namespace stagecraft

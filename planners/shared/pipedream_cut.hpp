@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace stagecraft::madpipe {
+namespace stagecraft {
 
 /// A chain as PipeDream would cut it, without replication, for comparison.
 struct PipedreamCut {
@@ -23,4 +23,4 @@ struct PipedreamCut {
 /// ledger.
 [[nodiscard]] std::optional<PipedreamCut> pipedream_cut(const Chain& chain);
 
-}  // namespace stagecraft::madpipe
+}  // namespace stagecraft

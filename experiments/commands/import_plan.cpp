@@ -1,0 +1,106 @@
+#include "experiments/commands/import_plan.hpp"
+
+#include "experiments/commands/plan_output.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/run/written_file.hpp"
+#include "planners/planner.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/import_vpipe.hpp"
+#include "sim/io/json.hpp"
+#include "sim/io/plan_file.hpp"
+#include "sim/io/text_file.hpp"
+#include "sim/model/detail.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// The file as a planner whose plan is always the same: so its plan is completed and checked as any other.
+PlannerInfo vpipe_file(const VpipePlan& file) {
+  PlannerInfo planner{.name = "imported-vpipe",
+                      .summary = "a plan of vPipe's program",
+                      .source = "a file",
+                      .default_schedule = "pipedream",
+                      .options = {},
+                      .plan = {},
+                      .orders_turns = true};
+  planner.plan = [planner, file](const PlanRequest& request) -> PlanResult {
+    Planned planned{empty_plan(planner, request), {}};
+    planned.plan.stages = vpipe_stages(file, request.graph, request.platform);
+    std::vector<std::string> first;
+    for (LayerId layer : planned.plan.stages.front().layers) first.push_back(quote(request.graph.layers[layer].name));
+    const auto blocks = static_cast<std::size_t>(file.partition.front());
+    if (first.size() > blocks) {
+      planned.notes.push_back("the model has one layer more than the plan has blocks, so " + first[0] + " and " +
+                              first[1] + " are the first block");
+    }
+    return planned;
+  };
+  return planner;
+}
+
+/// A clone of the weights for every microbatch in flight, and the weights that are updated.
+void add_live_weights(const LayerGraph& graph, const Platform& platform, Plan& plan) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  if (program.synchronous) {
+    throw InputError("applies to asynchronous schedules only", {"", 0, 0, "--live-weights"},
+                     "a synchronous schedule needs no further version of the weights");
+  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) plan.stages[s].weight_versions = program.weight_versions[s] + 1;
+}
+
+std::int64_t recomputed_layers(const Plan& plan) {
+  std::int64_t count = 0;
+  for (const Stage& stage : plan.stages) {
+    for (const Recompute& segment : actions_of<Recompute>(stage)) count += std::ssize(segment.layers);
+  }
+  return count;
+}
+
+Answer written(const Planning& planning, const std::string& output) {
+  const Plan& plan = planning.planned()->plan;
+  const std::int64_t recomputed = recomputed_layers(plan);
+  const auto layers = static_cast<std::int64_t>(planning.graph.layers.size());
+  const Detail::Record record{{"file", output},
+                              {"model", plan.model},
+                              {"platform", plan.platform},
+                              {"schedule", schedule_text(plan.schedule)},
+                              {"stages", std::ssize(plan.stages)},
+                              {"microbatches", plan.microbatches},
+                              {"microbatch_size", plan.microbatch_size},
+                              {"layers", layers},
+                              {"recomputed_layers", recomputed}};
+  return {.text = output + ": " + counted(plan.stages.size(), "stage") + " of " + plan.model + " on " + plan.platform +
+                  ", " + schedule_text(plan.schedule) + ", " + counted(plan.microbatches, "microbatch") + " of " +
+                  counted(plan.microbatch_size, "sample") + "; recomputes " + std::to_string(recomputed) + " of " +
+                  counted(layers, "layer") + "\n",
+          .json = to_json(record)};
+}
+
+}  // namespace
+
+Answer import_vpipe(const VpipeImport& import, const Settings& settings) {
+  refuse_overwriting(import.output, {import.file, import.inputs.model, import.inputs.platform.platform});
+  const PlanningChoices choices = read_planning_choices(import.planning);
+  const PlannerInfo planner = vpipe_file(parse_vpipe(read_text_file(import.file), import.file));
+  const Inputs inputs = load_inputs(import.inputs, settings);
+  Planning planning = make_plan(planner, inputs, choices, settings.say);
+  Plan& plan = std::get<Planned>(planning.result).plan;
+  if (import.live_weights) add_live_weights(planning.graph, inputs.platform, plan);
+  if (!import.output) {
+    return {.text = plan_file_text(planning, inputs.platform, "plan.yaml"),
+            .json = plan_to_json(plan, planning.graph, inputs.platform)};
+  }
+  write_plan_output(import.output, planning, inputs.platform, settings);
+  return written(planning, *import.output);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "experiments/commands/shared_options.hpp"
+#include "experiments/commands/verb.hpp"
+
+#include <optional>
+#include <string>
+
+namespace stagecraft {
+
+/// How a plan of vPipe's program is turned into a plan file.
+struct VpipeImport {
+  std::string file;
+  InputOptions inputs;
+  PlanningOptions planning;   ///< its schedule, length and memory; the schedule is `pipedream` by default
+  bool live_weights = false;  ///< one weight version more than the schedule implies
+  std::optional<std::string> output;
+};
+
+/// The answer of `import vpipe`: the text of the plan file, or a summary of it if it is written.
+/// **Throws** InputError for a file that is no such plan, for another number of blocks than the model has, for more
+/// stages than the platform has devices, and for choices that make no sense.
+[[nodiscard]] Answer import_vpipe(const VpipeImport& import, const Settings& settings);
+
+}  // namespace stagecraft

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "experiments/run/inputs.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/run/planning_choices.hpp"
+#include "planners/planner.hpp"
+#include "sim/base/error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+struct LargestSizeChoices {
+  PlanningChoices planning;  ///< without a microbatch size
+  std::optional<std::int64_t> most_tries;
+  bool replays = false;  ///< whether a plan must stay within memory in the replay, too
+  /// Called before each try with its size and the number of tries before it.
+  std::function<void(std::int64_t size, std::size_t tried)> progress = [](std::int64_t, std::size_t) {};
+};
+
+/// A microbatch size for which the planner was asked.
+struct SizeTry {
+  std::int64_t size = 0;
+  std::optional<Infeasible> lacking;  ///< why it does not fit: the planner's answer, or what its plan lacks
+  std::optional<InputError> refusal;  ///< the request or the plan was refused
+  [[nodiscard]] bool fits() const { return !lacking && !refusal; }
+};
+
+/// The largest microbatch size with which a planner finds a plan that fits.
+struct LargestSize {
+  /// At the size found, with the time that the whole search took. If there is none, the answer for the smallest size
+  /// that is not refused, which is infeasible.
+  Planning planning;
+  std::optional<std::int64_t> size;
+  std::vector<SizeTry> tried;  ///< by increasing size
+  bool ended_early = false;    ///< the tries ended before all sizes were decided that the search wanted
+
+  /// The smallest size above the one found that was tried; null if there is none.
+  [[nodiscard]] const SizeTry* next() const;
+};
+
+/// Searches as `largest_size_from` does, from the smallest size of the model's profile on. A size fits if the planner
+/// finds a plan, and the plan breaks no rule and fits in the memory ledger and in its evaluation (`judge_run`).
+/// **Throws** InputError if every size that was tried is refused, and if an external planner fails.
+[[nodiscard]] LargestSize find_largest_size(const PlannerInfo& planner, const Inputs& inputs,
+                                            const LargestSizeChoices& choices,
+                                            const std::function<void(const std::string&)>& say);
+
+/// A sentence if the search ended early: which sizes it left open; else empty.
+[[nodiscard]] std::string open_sizes_text(const LargestSize& largest);
+
+}  // namespace stagecraft

@@ -1,0 +1,88 @@
+#include "experiments/study/door_check.hpp"
+
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/run/variation.hpp"
+#include "experiments/study/cell_inputs.hpp"
+#include "experiments/study/cell_limits.hpp"
+#include "planners/registry.hpp"
+#include "sim/base/child_process.hpp"
+#include "sim/base/error.hpp"
+#include "sim/io/events_file.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr Seconds kLongestLook(10);
+
+/// The problems of models and platforms that cannot be read, by `model_key` and `platform_key`.
+using UnreadableInputs = std::map<std::string, InputError>;
+
+/// Loads an input, or throws its problem again if it has been tried before.
+template <class Load>
+auto load_once(UnreadableInputs& unreadable, const std::string& key, const Load& load) {
+  if (const auto found = unreadable.find(key); found != unreadable.end()) throw InputError(found->second);
+  try {
+    return load();
+  } catch (const InputError& error) {
+    unreadable.emplace(key, error);
+    throw;
+  }
+}
+
+/// The problem of a cell that shows before its planner starts; none if there is none.
+std::optional<InputError> problem_of(const Manifest& manifest, const StudyCell& cell, UnreadableInputs& unreadable) {
+  try {
+    const CellSpec spec = read_cell(cell.cell);
+    HashedInput<Model> model = load_once(unreadable, model_key(spec), [&] { return load_model(manifest, spec); });
+    HashedInput<Platform> platform =
+        load_once(unreadable, platform_key(spec), [&] { return load_platform(manifest, spec); });
+    const Inputs inputs = varied(joined(std::move(model), std::move(platform)), spec.variation);
+    if (!spec.events.empty()) {
+      const StudyFile& file = find_file(manifest, "events", spec.events);
+      static_cast<void>(resolve_events(parse_events(read_text_file(file.path), spec.events), inputs.platform));
+    }
+    if (!is_external(spec.planner)) check_choices(find_planner(spec.planner), inputs, spec.planning);
+  } catch (const InputError& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+/// Whether all cells have the problem of the first one.
+bool have_common_problem(const Manifest& manifest, const std::vector<std::size_t>& cells) {
+  UnreadableInputs unreadable;
+  std::optional<std::string> first;
+  return std::ranges::all_of(cells, [&](std::size_t cell) {
+    const std::optional<InputError> problem = problem_of(manifest, manifest.cells[cell], unreadable);
+    if (!first && problem) first = problem->what();
+    return problem && problem->what() == first;
+  });
+}
+
+}  // namespace
+
+void refuse_common_problem(const Manifest& manifest, const std::vector<std::size_t>& cells) {
+  if (cells.empty()) return;
+  ChildProcess child(
+      [&](FrameSender& sender) {
+        limit_memory(manifest.limits);
+        std::signal(SIGALRM, SIG_DFL);
+        set_alarm(std::min(manifest.limits.time, kLongestLook));
+        if (have_common_problem(manifest, cells)) sender.send(0, "");
+      },
+      ChildErrors::Kept);
+  if (!child.receive()) return;
+  UnreadableInputs unreadable;
+  if (const auto problem = problem_of(manifest, manifest.cells[cells.front()], unreadable)) throw InputError(*problem);
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,157 @@
+#include "planners/dawnpiper/partition.hpp"
+#include "planners/planner.hpp"
+#include "planners/shared/limits.hpp"
+#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/settled_plan.hpp"
+#include "sim/base/counted.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace stagecraft {
+
+extern const PlannerInfo dawnpiper_planner;
+
+namespace dawnpiper {
+namespace {
+
+PartitionProblem problem_of(const SavingPipeline& pipeline, bool counts_boundaries) {
+  PartitionProblem problem;
+  const Training& training = pipeline.request().training;
+  for (const StagePlace& place : pipeline.places()) {
+    problem.places.push_back(
+        {place.factor, place.in_flight, place.weight_versions + training.gradient_copies + training.optimizer_copies});
+  }
+  for (std::size_t cut = 0; cut <= pipeline.units(); ++cut) {
+    problem.compute.push_back(pipeline.compute(cut));
+    problem.stash.push_back(pipeline.stash(cut));
+    problem.parameters.push_back(pipeline.parameters(cut));
+  }
+  problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end) {
+    return pipeline.stage(stage, begin, end);
+  };
+  if (counts_boundaries) {
+    problem.transfer = [&pipeline](std::size_t cut, std::size_t before) { return pipeline.transfer(cut, before); };
+  }
+  return problem;
+}
+
+PartitionSettings settings_of(const Options& options) {
+  return {.margin = static_cast<std::size_t>(options.count("margin")),
+          .exact = options.word("leaf") == "exact",
+          .max_work = options.number("max_work")};
+}
+
+std::int64_t count_of(const Partition& partition, Saving action) {
+  std::ptrdiff_t count = 0;
+  for (const SavingPlan& saving : partition.savings) count += std::ranges::count(saving.actions, action);
+  return count;
+}
+
+Detail::Record details_of(const SavingPipeline& pipeline, const Partition& partition, const PartitionSettings& settings,
+                          const PartitionCounts& counts) {
+  Detail::List times;
+  Detail::List memory;
+  Detail share;
+  if (counts.all_cuts > 0) share = counts.interval_cuts / counts.all_cuts;
+  for (const SavingPlan& saving : partition.savings) {
+    times.emplace_back(saving.time.value());
+    memory.emplace_back(saving.memory.value());
+  }
+  return {{"period_s", partition.time.value()},
+          {"stage_times_s", std::move(times)},
+          {"stage_memory_bytes", std::move(memory)},
+          {"units", static_cast<std::int64_t>(pipeline.units())},
+          {"recomputed", count_of(partition, Saving::Recompute)},
+          {"swapped", count_of(partition, Saving::Swap)},
+          {"margin", static_cast<std::int64_t>(settings.margin)},
+          {"interval_share", std::move(share)},
+          {"cuts_tried", counts.cuts_tried},
+          {"leaf_calls", counts.leaf_calls},
+          {"widenings", counts.widenings}};
+}
+
+std::vector<std::string> notes_of(const PartitionCounts& counts) {
+  std::vector<std::string> notes;
+  if (counts.ended_early) {
+    notes.emplace_back("the search ended before all cuts of the intervals were tried; a larger max_work lets it go on");
+  }
+  if (counts.inexact_leaves > 0) {
+    notes.push_back("the best actions of " + counted(counts.inexact_leaves, "stage") +
+                    " were too much work to find; good ones were taken");
+  }
+  return notes;
+}
+
+SavingPipelineSettings pipeline_settings(const Options& options) {
+  return {.cuts = grain_of(options.word("granularity")),
+          .saved = grain_of(options.word("segments")),
+          .resident = options.count("resident")};
+}
+
+PlanResult plan_dawnpiper(const PlanRequest& request) {
+  const PartitionSettings settings = settings_of(request.options);
+  const bool counts_boundaries = request.options.flag("boundaries");
+  bool ended_early = false;
+  SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options));
+  if (!request.options.flag("swap")) {
+    for (std::size_t stage = 0; stage < pipeline.stages(); ++stage) pipeline.forbid_swaps(stage);
+  }
+  const std::size_t size = pipeline.units() * pipeline.stages();
+  PlanResult result = settled_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
+    PartitionSearch search(problem_of(now, counts_boundaries), settings);
+    std::optional<Partition> found = search.run();
+    ended_early = search.counts().ended_early;
+    if (!found) return std::nullopt;
+    SavedStages stages{{}, {}, details_of(now, *found, settings, search.counts()), notes_of(search.counts())};
+    stages.cuts = std::move(found->cuts);
+    stages.savings = std::move(found->savings);
+    return stages;
+  });
+  if (auto* none = std::get_if<Infeasible>(&result)) {
+    if (ended_early) none->hint = "the search ended before all cuts were tried; a larger max_work lets it go on";
+    if (size > kMostUnitsToRepeat) {
+      none->search.reset();
+      none->is_costly = true;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace dawnpiper
+
+const PlannerInfo dawnpiper_planner{
+    .name = "dawnpiper",
+    .summary = "stages that swap and recompute, cut by DawnPiper's binary pipeline partitioning",
+    .source = "Peng et al., DawnPiper, arXiv 2505.05856, 2025; reconstructed from its abstract",
+    .default_schedule = "pipedream",
+    .options =
+        {grain_option("granularity", UnitGrain::Operators,
+                      "what a stage is made of: single operators without the tiny ones, layers of the model "
+                      "file, or blocks"),
+         grain_option("segments", UnitGrain::Operators,
+                      "what is kept, swapped or recomputed together; cuts still fall where granularity allows"),
+         {"swap", true, "whether anything may be swapped"},
+         {"margin", std::int64_t{1}, "cuts that are tried on either side of the theorem's interval", {}, 0, 1e6},
+         {"leaf",
+          std::string("greedy"),
+          "the actions of a stage: by memory saved per second, or the best of all",
+          {"greedy", "exact"}},
+         {"boundaries", true, "a cut takes at least the time of the tensors that cross it"},
+         {"resident",
+          std::int64_t{2},
+          "microbatches whose swapped stash is on the device at the same time, as the planner counts",
+          {},
+          1,
+          1e6},
+         {"max_work", kMostPartitionWork, "limit of the units and cuts looked at, after which the search ends", {}, 1}},
+    .plan = dawnpiper::plan_dawnpiper,
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,125 @@
+#include "planners/dawnpiper/memory_choice.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace stagecraft::dawnpiper {
+namespace {
+
+/// An action for a unit, and the bytes that it saves for each second that it costs.
+struct Offer {
+  std::size_t unit = 0;
+  Saving action = Saving::Keep;
+  double per_second = -1.0;  ///< below all offers
+};
+
+double per_second(Bytes saved, Seconds cost) {
+  if (cost <= Seconds(0)) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(saved.value()) / cost.value();
+}
+
+/// The choice for one stage, in the order of its steps.
+class MemoryChoice {
+ public:
+  MemoryChoice(std::span<const SavingUnit> units, const StageRoom& room)
+      : units_(units), room_(room), choice_(units, room), compute_(compute_time(units)) {}
+
+  std::optional<SavingPlan> run() {
+    if (!choice_.fits()) take_free_swaps();
+    if (!choice_.fits()) take_offers();
+    if (!choice_.fits()) choice_.take_least_residency();
+    if (!choice_.fits()) return std::nullopt;
+    choice_.keep_again();
+    return choice_.plan();
+  }
+
+ private:
+  /// Swaps whose copies there and back take no longer than the stash is not needed, by decreasing slack, as long as all
+  /// copies are hidden behind the computation.
+  void take_free_swaps() {
+    if (!can_swap(room_)) return;
+    std::vector<Seconds> slack = free_times(units_, room_);
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      slack[i] += -(units_[i].stash * 2 / BytesPerSecond(room_.bandwidth));
+    }
+    std::vector<std::size_t> order(units_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return slack[a] > slack[b]; });
+    for (const std::size_t i : order) {
+      if (choice_.fits() || slack[i] < Seconds(0)) return;
+      if (units_[i].stash > Bytes(0) && copies_with(i) <= compute_) choice_.choose(i, Saving::Swap);
+    }
+  }
+
+  void take_offers() {
+    std::vector<Offer> recomputes = recompute_offers();
+    for (std::size_t next = 0; !choice_.fits();) {
+      while (next < recomputes.size() && choice_.action(recomputes[next].unit) != Saving::Keep) ++next;
+      Offer best = best_swap();
+      if (next < recomputes.size() && !is_before(best, recomputes[next])) best = recomputes[next];
+      if (best.action == Saving::Keep) return;
+      choice_.choose(best.unit, best.action);
+      if (best.action == Saving::Recompute) recompute_ += units_[best.unit].forward;
+    }
+  }
+
+  /// The offer with more bytes per second comes first; of equal ones that of the earlier unit, and a recomputation
+  /// before a swap.
+  static bool is_before(const Offer& a, const Offer& b) {
+    if (a.per_second != b.per_second) return a.per_second > b.per_second;
+    return a.unit < b.unit;
+  }
+
+  [[nodiscard]] std::vector<Offer> recompute_offers() const {
+    std::vector<Offer> offers;
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const Bytes saved = units_[i].stash - units_[i].checkpoint;
+      if (saved <= Bytes(0)) continue;
+      offers.push_back({i, Saving::Recompute, per_second(saved * room_.in_flight, units_[i].forward)});
+    }
+    std::ranges::stable_sort(offers, is_before);
+    return offers;
+  }
+
+  /// Of the units that are kept: a swap costs the time by which the copies then exceed the computation.
+  [[nodiscard]] Offer best_swap() const {
+    Offer best;
+    if (!can_swap(room_)) return best;
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      if (choice_.action(i) != Saving::Keep || units_[i].stash <= Bytes(0)) continue;
+      const Bytes saved = units_[i].stash * (room_.in_flight - room_.resident);
+      const Offer offer{i, Saving::Swap, per_second(saved, copies_with(i) - compute_ - recompute_)};
+      if (offer.per_second > best.per_second) best = offer;
+    }
+    return best;
+  }
+
+  [[nodiscard]] Seconds copies_with(std::size_t unit) const {
+    return copy_time(choice_.swapped() + units_[unit].stash, room_);
+  }
+
+  std::span<const SavingUnit> units_;
+  const StageRoom& room_;
+  SavingChoice choice_;
+  Seconds compute_;
+  Seconds recompute_;
+};
+
+}  // namespace
+
+std::vector<Seconds> free_times(std::span<const SavingUnit> units, const StageRoom& room) {
+  std::vector<Seconds> free(units.size());
+  Seconds behind = compute_time(units) * static_cast<double>(room.in_flight - 1);
+  for (std::size_t i = units.size(); i-- > 0;) {
+    free[i] = behind;
+    behind += units[i].forward + units[i].backward;
+  }
+  return free;
+}
+
+std::optional<SavingPlan> choose_memory(std::span<const SavingUnit> units, const StageRoom& room) {
+  return MemoryChoice(units, room).run();
+}
+
+}  // namespace stagecraft::dawnpiper

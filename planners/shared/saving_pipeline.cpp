@@ -1,0 +1,197 @@
+#include "planners/shared/saving_pipeline.hpp"
+
+#include "planners/shared/chain.hpp"
+#include "sim/base/error.hpp"
+#include "sim/model/graph_order.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+/// The tensors that some layer of [begin, end) reads from a layer before, or from the network's input; each once.
+std::vector<std::uint32_t> tensors_read_from_before(const LayerGraph& graph, const std::vector<LayerId>& order,
+                                                    const std::vector<std::size_t>& position, std::size_t begin,
+                                                    std::size_t end) {
+  std::vector<std::uint32_t> read;
+  for (std::size_t at = begin; at < end; ++at) {
+    for (const std::uint32_t tensor : graph.layers[order[at]].reads) {
+      const LayerId from = graph.tensors[tensor].from;
+      if (from.is_none() || position[from.value()] < begin) read.push_back(tensor);
+    }
+  }
+  std::ranges::sort(read);
+  const auto doubles = std::ranges::unique(read);
+  read.erase(doubles.begin(), doubles.end());
+  return read;
+}
+
+/// A power of two so small that whole multiples of it represent a microbatch's time on one device to some 50 bits.
+double time_grid(const LayerGraph& graph) {
+  const LayerTotals sums = totals(graph);
+  const double all = (sums.forward + sums.backward).value();
+  return all > 0.0 ? std::ldexp(1.0, std::ilogb(all) - 50) : 1.0;
+}
+
+void append_action(Saving saving, std::vector<LayerId> layers, bool joins, std::vector<MemoryAction>& actions) {
+  if (saving == Saving::Keep) return;
+  if (saving == Saving::Swap) {
+    actions.emplace_back(Swap{std::move(layers)});
+  } else if (joins) {
+    std::vector<LayerId>& segment = std::get<Recompute>(actions.back()).layers;
+    segment.insert(segment.end(), layers.begin(), layers.end());
+  } else {
+    actions.emplace_back(Recompute{std::move(layers)});
+  }
+}
+
+}  // namespace
+
+SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& request,
+                               const SavingPipelineSettings& settings)
+    : planner_(planner),
+      request_(request),
+      settings_(settings),
+      order_(canonical_order(request.graph)),
+      position_(order_.size()),
+      bounds_(unit_bounds(request.graph, order_, settings.cuts)),
+      saved_bounds_(unit_bounds(request.graph, order_, settings.saved)),
+      places_(stage_places(planner, request, std::min(request.platform.devices.size(), units()))),
+      compute_(order_.size() + 1),
+      parameters_(order_.size() + 1),
+      crossing_(crossing_bytes(request.graph, order_)),
+      stash_(request.graph, order_),
+      crossings_(request.graph, order_),
+      keepers_(request.graph.tensors.size()),
+      boundary_buffers_(request.training.boundary_buffers) {
+  for (StagePlace& place : places_) place.resident = std::min(place.in_flight, settings.resident);
+  // On a grid sums are exact, so equal layers take equal times wherever they stand.
+  const double grid = time_grid(request.graph);
+  for (std::size_t at = 0; at < order_.size(); ++at) {
+    const Layer& layer = request.graph.layers[order_[at]];
+    position_[order_[at].value()] = at;
+    compute_[at + 1] = compute_[at] + Seconds(std::round((layer.forward + layer.backward).value() / grid) * grid);
+    parameters_[at + 1] = parameters_[at] + layer.parameters;
+    for (const std::uint32_t tensor : layer.keeps) keepers_[tensor].push_back(at);
+  }
+}
+
+void SavingPipeline::add_residents(std::size_t stage, std::int64_t count) {
+  StagePlace& place = places_[stage];
+  place.resident = std::min(place.in_flight, place.resident + count);
+}
+
+Seconds SavingPipeline::transfer(std::size_t cut, std::size_t before) const {
+  return crossing(cut) / places_[before].bandwidth;
+}
+
+std::vector<SavingPipeline::Group> SavingPipeline::groups(std::size_t begin, std::size_t end) const {
+  const std::size_t last = bounds_[end];
+  std::vector<Group> groups{{bounds_[begin], last}};
+  auto next = std::ranges::upper_bound(saved_bounds_, bounds_[begin]);
+  for (; next != saved_bounds_.end() && *next < last; ++next) {
+    groups.back().end = *next;
+    groups.push_back({*next, last});
+  }
+  return groups;
+}
+
+SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end) const {
+  const StagePlace& place = places_[stage];
+  const Training& training = request_.training;
+  const Group layers{bounds_[begin], bounds_[end]};
+  const std::int64_t copies = place.weight_versions + training.gradient_copies + training.optimizer_copies;
+  SavingStage result;
+  for (const Group& group : groups(begin, end)) result.units.push_back(saving_unit(group, layers, place.factor));
+  StageRoom& room = result.room;
+  room.in_flight = place.in_flight;
+  room.resident = place.resident;
+  room.held = (parameters_[layers.end] - parameters_[layers.begin]) * copies + exchanged(layers) * boundary_buffers_;
+  room.capacity = place.capacity;
+  room.bandwidth = place.host_bandwidth;
+  room.half_duplex = place.half_duplex;
+  return result;
+}
+
+SavingUnit SavingPipeline::saving_unit(const Group& group, const Group& stage, double factor) const {
+  SavingUnit unit;
+  for (std::size_t at = group.begin; at < group.end; ++at) {
+    const Layer& layer = request_.graph.layers[order_[at]];
+    unit.forward += layer.forward * factor;
+    unit.backward += layer.backward * factor;
+    unit.stash += own_stash(at, stage);
+    unit.workspace = std::max(unit.workspace, layer.workspace);
+  }
+  unit.checkpoint = std::min(checkpoint(group, stage), unit.stash);
+  return unit;
+}
+
+std::size_t SavingPipeline::last_keeper(std::uint32_t tensor, const Group& stage) const {
+  const std::vector<std::size_t>& keepers = keepers_[tensor];
+  const auto behind = std::ranges::lower_bound(keepers, stage.end);
+  if (behind == keepers.begin() || *std::prev(behind) < stage.begin) return order_.size();
+  return *std::prev(behind);
+}
+
+Bytes SavingPipeline::own_stash(std::size_t layer, const Group& stage) const {
+  Bytes stash = request_.graph.layers[order_[layer]].stash;
+  for (const std::uint32_t tensor : request_.graph.layers[order_[layer]].keeps) {
+    if (last_keeper(tensor, stage) != layer) stash -= request_.graph.tensors[tensor].bytes;
+  }
+  return stash;
+}
+
+/// What the ledger keeps of a recomputed segment: the tensors that it reads from outside, unless they count at a later
+/// unit, and the rest of its first layer's checkpoint.
+Bytes SavingPipeline::checkpoint(const Group& group, const Group& stage) const {
+  const LayerGraph& graph = request_.graph;
+  const Layer& first = graph.layers[order_[group.begin]];
+  Bytes rest = first.checkpoint;
+  for (const std::uint32_t tensor : first.reads) rest -= graph.tensors[tensor].bytes;
+  Bytes kept = std::max(rest, Bytes(0));
+  for (const std::uint32_t tensor : tensors_read_from_before(graph, order_, position_, group.begin, group.end)) {
+    const std::size_t last = last_keeper(tensor, stage);
+    if (last == order_.size() || (group.begin <= last && last < group.end)) kept += graph.tensors[tensor].bytes;
+  }
+  return kept;
+}
+
+Bytes SavingPipeline::exchanged(const Group& stage) const {
+  StageWalk walk(crossings_);
+  Bytes sent;
+  walk.restart(stage.end);
+  for (std::size_t at = stage.end; at-- > stage.begin;) {
+    walk.prepend();
+    const std::vector<Crossings::Use>& uses = crossings_.uses_of(at);
+    Bytes largest;
+    for (auto use = uses.rbegin(); use != uses.rend() && use->at >= stage.end; ++use) {
+      largest = std::max(largest, use->bytes);
+    }
+    sent += largest;
+  }
+  return walk.received() + sent;
+}
+
+Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const {
+  Plan plan = empty_plan(planner_, request_);
+  plan.rounds_per_update = microbatches_per_update(request_);
+  for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
+    Stage& stage = plan.stages.emplace_back();
+    stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);
+    stage.replicas = {places_[s].device};
+    const std::vector<Group> parts = groups(cuts[s], cuts[s + 1]);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Saving action = savings[s].actions[i];
+      const bool follows = i > 0 && action == Saving::Recompute && savings[s].actions[i - 1] == action;
+      append_action(action, layers_in(order_, parts[i].begin, parts[i].end), follows && settings_.joins_recomputed,
+                    stage.memory);
+    }
+  }
+  return plan;
+}
+
+}  // namespace stagecraft

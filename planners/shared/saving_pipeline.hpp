@@ -1,0 +1,131 @@
+#pragma once
+
+#include "planners/planner.hpp"
+#include "planners/shared/crossings.hpp"
+#include "planners/shared/layer_units.hpp"
+#include "planners/shared/saving.hpp"
+#include "sim/model/stash.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+/// The place of a stage in a pipeline: its device, and what the schedule keeps there.
+struct StagePlace {
+  DeviceId device;
+  double factor = 1.0;               ///< of the profile's times
+  std::int64_t in_flight = 1;        ///< microbatches, at most
+  std::int64_t weight_versions = 1;  ///< copies of the weights
+  Bytes capacity;
+  BytesPerSecond bandwidth{0.0};  ///< to the next stage's device and back, the smaller one; 0 behind the last stage
+  double host_bandwidth = 0.0;    ///< bytes per second to and from the host's memory; 0: nothing can be swapped
+  bool half_duplex = false;       ///< both directions share it
+  std::int64_t resident = 1;      ///< of the microbatches in flight: those with a swapped unit on the device
+};
+
+/// The places of a pipeline with that many stages, one for each of the platform's first devices. The counts are those
+/// that the schedule compiles for a plan of so many stages. Devices that share a link to host memory get equal parts of
+/// it.
+/// **Requires** stages <= layers and devices. **Throws** InputError if a device's speed is not known, or if the
+/// schedule refuses such a plan, places its stages in another way, or keeps microbatches in flight in a number that
+/// depends on times; or if two neighbours are
+/// not connected.
+[[nodiscard]] std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request,
+                                                   std::size_t stages);
+
+/// The platform with what one of the places gets of each link to host memory if all of them swap while the plan's
+/// stages exchange tensors, which go first: an equal part of what these leave, but no less than a tenth.
+/// **Requires** a plan of one stage on each place.
+[[nodiscard]] Platform with_crowded_host_links(const PlanRequest& request, const std::vector<StagePlace>& places,
+                                               const Plan& plan, Seconds period);
+
+/// The microbatches whose gradients an asynchronous plan sums up for an update if each stage has one device; 1 if the
+/// samples that are asked for are no multiple of a microbatch's, or if the schedule flushes.
+[[nodiscard]] std::int64_t microbatches_per_update(const PlanRequest& request);
+
+/// The units of a stage for which an action is chosen, and its room.
+struct SavingStage {
+  std::vector<SavingUnit> units;
+  StageRoom room;
+};
+
+struct SavingPipelineSettings {
+  UnitGrain cuts = UnitGrain::Layers;   ///< stages are made of these units
+  UnitGrain saved = UnitGrain::Layers;  ///< actions are chosen for these, or for the parts of them that a stage has
+  std::int64_t resident = 2;            ///< of every place, unless fewer microbatches are in flight
+  bool joins_recomputed = false;        ///< neighbours that are recomputed are one segment of the plan
+};
+
+/// A model and a platform as planners see them that cut a model into stages, one for each device, and save memory in
+/// each stage. Cuts are positions in the list of units.
+class SavingPipeline {
+ public:
+  /// As many stages as there are devices, but no more than units. The planner and the request must outlive it.
+  /// **Throws** InputError as `stage_places`. **Cost** O(layers log layers + edges) and that of compiling the schedule.
+  SavingPipeline(const PlannerInfo& planner, const PlanRequest& request, const SavingPipelineSettings& settings);
+
+  [[nodiscard]] std::size_t units() const { return bounds_.size() - 1; }
+  [[nodiscard]] std::size_t stages() const { return places_.size(); }
+  [[nodiscard]] const std::vector<StagePlace>& places() const { return places_; }
+  [[nodiscard]] const PlanRequest& request() const { return request_; }
+
+  // Figures of all units before a cut, on the profile's device, and of the cut itself.
+  [[nodiscard]] Seconds compute(std::size_t cut) const { return compute_[bounds_[cut]]; }  ///< forward and backward
+  [[nodiscard]] Bytes parameters(std::size_t cut) const { return parameters_[bounds_[cut]]; }
+  [[nodiscard]] Bytes stash(std::size_t cut) const { return stash_(0, bounds_[cut]); }
+  /// Of the tensors that are made before the cut and used behind it.
+  [[nodiscard]] Bytes crossing(std::size_t cut) const { return crossing_[bounds_[cut]]; }
+  /// The time of these bytes from stage `before` to the next one.
+  [[nodiscard]] Seconds transfer(std::size_t cut, std::size_t before) const;
+
+  /// Stage `stage` if it has the units [begin, end). In a chain its memory is exact. In other graphs it is an estimate:
+  /// a tensor that several units need counts at the last of them that keeps it, and one that several later stages need
+  /// is taken to be sent once.
+  /// **Cost** O(layers and edges of the stage, and their tensors).
+  [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end) const;
+
+  /// A plan of the stages between the cuts (0 and `units()` among them), with the actions of each stage's units.
+  [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const;
+
+  /// Makes the stage's capacity smaller: the memory ledger has found that much more there than `stage` says.
+  void tighten(std::size_t stage, Bytes excess) { places_[stage].capacity -= excess; }
+  /// So many more microbatches have a swapped unit of the stage on the device.
+  void add_residents(std::size_t stage, std::int64_t count);
+  /// No unit of the stage may be swapped any more.
+  void forbid_swaps(std::size_t stage) { places_[stage].host_bandwidth = 0.0; }
+
+ private:
+  struct Group {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  /// The parts of a stage for which an action is chosen: layers, by position.
+  [[nodiscard]] std::vector<Group> groups(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] SavingUnit saving_unit(const Group& group, const Group& stage, double factor) const;
+  [[nodiscard]] Bytes own_stash(std::size_t layer, const Group& stage) const;
+  [[nodiscard]] Bytes checkpoint(const Group& group, const Group& stage) const;
+  [[nodiscard]] Bytes exchanged(const Group& stage) const;
+  /// The position of the last layer of the stage that keeps the tensor; `order_.size()` if none does.
+  [[nodiscard]] std::size_t last_keeper(std::uint32_t tensor, const Group& stage) const;
+
+  const PlannerInfo& planner_;
+  const PlanRequest& request_;
+  SavingPipelineSettings settings_;
+  std::vector<LayerId> order_;
+  std::vector<std::size_t> position_;  // by layer
+  std::vector<std::size_t> bounds_;    // of units, as positions in the order
+  std::vector<std::size_t> saved_bounds_;
+  std::vector<StagePlace> places_;
+  std::vector<Seconds> compute_;  // of the layers before
+  std::vector<Bytes> parameters_;
+  std::vector<Bytes> crossing_;
+  StashSums stash_;
+  Crossings crossings_;
+  std::vector<std::vector<std::size_t>> keepers_;  // by tensor: positions, ascending
+  std::int64_t boundary_buffers_ = 0;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,155 @@
+#include "planners/shared/settled_plan.hpp"
+
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/limits.hpp"
+#include "planners/shared/pipeline_claim.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+using Peaks = std::vector<std::pair<DeviceId, Bytes>>;
+
+Seconds slowest_time(const SavedStages& found) { return std::ranges::max(found.savings, {}, &SavingPlan::time).time; }
+
+/// The stash of the stage's swapped units, of one microbatch.
+Bytes swapped_bytes(const SavingPipeline& pipeline, const SavedStages& found, std::size_t s) {
+  const std::vector<SavingUnit> units = pipeline.stage(s, found.cuts[s], found.cuts[s + 1]).units;
+  Bytes swapped;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (found.savings[s].actions[i] == Saving::Swap) swapped += units[i].stash;
+  }
+  return swapped;
+}
+
+/// The stage that has most on a host whose memory does not suffice; none if all hosts have enough.
+std::optional<std::size_t> overfull_host_stage(const SavingPipeline& pipeline, const SavedStages& found) {
+  const Platform& platform = pipeline.request().platform;
+  std::map<HostId, Bytes> sums;
+  std::vector<Bytes> own;
+  for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
+    own.push_back(swapped_bytes(pipeline, found, s) * pipeline.places()[s].in_flight);
+    if (own.back() > Bytes(0)) sums[platform.devices[pipeline.places()[s].device].host] += own.back();
+  }
+  std::optional<std::size_t> worst;
+  for (std::size_t s = 0; s < own.size(); ++s) {
+    if (own[s] == Bytes(0)) continue;
+    const HostId host = platform.devices[pipeline.places()[s].device].host;
+    if (sums.at(host) > platform.hosts[host].memory && (!worst || own[s] > own[*worst])) worst = s;
+  }
+  return worst;
+}
+
+/// Corrects the figures of each stage whose device lacks memory; false if none does. Where units are swapped, more of
+/// them are on the device than was thought: for example, forwards that warm up may follow each other faster than copies
+/// leave. Elsewhere only the capacity can be lowered.
+bool correct(SavingPipeline& pipeline, const SavedStages& found, const Peaks& peaks) {
+  bool lacks = false;
+  for (std::size_t s = 0; s < found.savings.size(); ++s) {
+    const StagePlace& place = pipeline.places()[s];
+    const Bytes peak = std::ranges::find(peaks, place.device, &Peaks::value_type::first)->second;
+    const Bytes excess = peak - pipeline.request().platform.capacity(place.device);
+    if (excess <= Bytes(0)) continue;
+    lacks = true;
+    const Bytes swapped = swapped_bytes(pipeline, found, s);
+    const Bytes unplanned = peak - found.savings[s].memory;
+    if (swapped > Bytes(0) && unplanned > Bytes(0)) {
+      pipeline.add_residents(s, (unplanned.value() + swapped.value() - 1) / swapped.value());
+    } else {
+      pipeline.tighten(s, excess);
+    }
+  }
+  return lacks;
+}
+
+/// The ledger's peaks. What swapping saves depends on times: then the run has to be long enough to be measured, and is
+/// no longer than it takes to show the peak.
+Peaks peaks_of(const PlanRequest& request, const Platform& platform, Plan plan) {
+  constexpr std::int64_t kLongRun = 1024;
+  const ScheduleProgram whole = require_schedule(request.graph, platform, plan);
+  const std::int64_t least = least_microbatches(whole, whole.kept->replicas);
+  const std::int64_t most = std::max({kLongRun, least, 8 * std::ranges::max(whole.in_flight)});
+  plan.microbatches = std::clamp(plan.microbatches, least, most);
+  const ScheduleProgram program = require_schedule(request.graph, platform, plan);
+  return ledger_peaks(request.graph, platform, plan, program);
+}
+
+bool swaps(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return !actions_of<Swap>(stage).empty(); });
+}
+
+/// The peaks if copies to and from the host take as long as they may on links that others use.
+Peaks crowded_peaks(const SavingPipeline& pipeline, const SavedStages& found, const Plan& plan) {
+  const PlanRequest& request = pipeline.request();
+  const Platform crowded = with_crowded_host_links(request, pipeline.places(), plan, slowest_time(found));
+  return peaks_of(request, crowded, plan);
+}
+
+/// **Shape** the same devices in both.
+Peaks larger_of(Peaks peaks, const Peaks& others) {
+  for (std::size_t i = 0; i < peaks.size(); ++i) peaks[i].second = std::max(peaks[i].second, others[i].second);
+  return peaks;
+}
+
+Figures claim_of(const PlanRequest& request, const Plan& plan, const SavedStages& found) {
+  Figures figures = pipeline_claim(request.graph, request.platform, plan);
+  const Figures with_copies = claimed_figures(plan, slowest_time(found), 1);
+  if (figures.period) figures.period = std::max(*figures.period, *with_copies.period);
+  if (figures.iteration_time) {
+    figures.iteration_time = std::max(*figures.iteration_time, *with_copies.iteration_time);
+  }
+  return figures;
+}
+
+Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infeasible>& last) {
+  Infeasible none;
+  if (last) none = *last;
+  none.reason = "no " + counted(pipeline.stages(), "stage") + " of " + counted(pipeline.units(), "unit") +
+                " that the planner looked at fit, whatever they swap or recompute" +
+                (last ? "; in the last ones, " + last->reason : "");
+  none.smallest_memory.reset();
+  none.hint = "a smaller microbatch or fewer microbatches in flight need less memory";
+  Bytes smallest = kMostMemory;
+  for (const StagePlace& place : pipeline.places()) {
+    smallest = std::min(smallest, pipeline.request().platform.kind(place.device).memory);
+  }
+  none.search = MemorySearch{std::max(Bytes(1), smallest)};
+  return none;
+}
+
+}  // namespace
+
+PlanResult settled_plan(SavingPipeline pipeline, const FindStages& find) {
+  const PlanRequest& request = pipeline.request();
+  std::optional<Infeasible> overflow;
+  std::int64_t rounds = 0;
+  for (std::int64_t corrected = 0; corrected < kMostSettlingRounds;) {
+    ++rounds;
+    const std::optional<SavedStages> found = find(pipeline);
+    if (!found) break;
+    if (const auto stage = overfull_host_stage(pipeline, *found)) {
+      pipeline.forbid_swaps(*stage);
+      continue;
+    }
+    Planned planned{pipeline.plan(found->cuts, found->savings), found->details, found->notes};
+    Plan& plan = planned.plan;
+    plan.predicted = claim_of(request, plan, *found);
+    plan.predicted.peak_memory = peaks_of(request, request.platform, plan);
+    Peaks peaks = plan.predicted.peak_memory;
+    if (swaps(plan)) peaks = larger_of(peaks, crowded_peaks(pipeline, *found, plan));
+    planned.details.emplace_back("ledger_rounds", rounds);
+    if (!correct(pipeline, *found, peaks)) return planned;
+    overflow = memory_overflow(request.platform, plan, peaks);
+    ++corrected;
+  }
+  return nothing_fits(pipeline, overflow);
+}
+
+}  // namespace stagecraft

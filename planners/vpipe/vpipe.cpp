@@ -1,0 +1,183 @@
+#include "planners/planner.hpp"
+#include "planners/shared/layer_units.hpp"
+#include "planners/shared/limits.hpp"
+#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/settled_plan.hpp"
+#include "planners/shared/work.hpp"
+#include "planners/vpipe/neighbour_moves.hpp"
+#include "planners/vpipe/stage_savings.hpp"
+#include "planners/vpipe/start_cuts.hpp"
+#include "sim/base/ticks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stagecraft {
+
+extern const PlannerInfo vpipe_planner;
+
+namespace vpipe {
+namespace {
+
+struct Settings {
+  SavingRules rules;
+  bool counts_boundaries = false;
+  bool starts_as_pipedream = false;
+};
+
+Settings settings_of(const Options& options) {
+  return {.rules = {.is_exact = options.word("sr") == "exact",
+                    .joins_suffix = options.word("recompute_style") == "suffix_segment"},
+          .counts_boundaries = options.flag("plan_counts_boundary_traffic"),
+          .starts_as_pipedream = options.word("start") == "pipedream"};
+}
+
+/// A pass moves every unit at most once. Before each move it compares all moves over all boundaries, and up to 8 stages
+/// are new since the last one.
+void require_moves(std::size_t units, std::size_t stages) {
+  const auto n = static_cast<double>(units);
+  const auto s = static_cast<double>(stages);
+  const double stage = 2.0 * n / s;  // units of a stage, with a margin for those that grow
+  constexpr double kUnitSteps = 200.0;
+  constexpr double kCostBytes = 200.0;  // of a stage that is remembered, besides its units
+  require_affordable(
+      {.what = "moving " + std::to_string(units) + " units between " + std::to_string(stages) + " stages",
+       .bytes = 16.0 * n * s + 8.0 * n * (kCostBytes + sizeof(std::uint32_t) * stage),
+       .steps = n * n * s + n * 2.0 * s * 10.0 * s * std::log2(s + 1.0) + n * 8.0 * stage * kUnitSteps,
+       .remedy = "use a model with blocks in place of layers, granularity=blocks, or plan for fewer devices"});
+}
+
+/// The stage with the traffic over its two boundaries: activations one way and gradients the other, in each direction.
+SavingStage stage_with_traffic(const SavingPipeline& pipeline, bool counts_boundaries, std::size_t stage,
+                               std::size_t begin, std::size_t end) {
+  SavingStage result = pipeline.stage(stage, begin, end);
+  if (counts_boundaries) result.room.other_traffic = pipeline.crossing(begin) + pipeline.crossing(end);
+  return result;
+}
+
+/// The cuts from which units are moved. What stages save is ignored.
+std::vector<std::size_t> start_cuts(const SavingPipeline& pipeline, bool as_pipedream) {
+  const std::size_t last = pipeline.stages() - 1;
+  return least_sorted_cuts(
+      pipeline.units(), pipeline.stages(), [&](std::size_t stage, std::size_t begin, std::size_t end) {
+        const Seconds compute = (pipeline.compute(end) - pipeline.compute(begin)) * pipeline.places()[stage].factor;
+        const bool sends = as_pipedream && stage < last && end < pipeline.units();
+        return ticks_up(sends ? std::max(compute, pipeline.transfer(end, stage)) : compute);
+      });
+}
+
+Detail::List recompute_shares(const std::vector<SavingPlan>& savings) {
+  Detail::List shares;
+  for (const SavingPlan& saving : savings) {
+    const auto recomputed = static_cast<double>(std::ranges::count(saving.actions, Saving::Recompute));
+    shares.emplace_back(recomputed / static_cast<double>(saving.actions.size()));
+  }
+  return shares;
+}
+
+Detail::List swapped_bytes(const SavingPipeline& pipeline, const SavedStages& found) {
+  Detail::List swapped;
+  for (std::size_t s = 0; s < found.savings.size(); ++s) {
+    const std::vector<SavingUnit> units = pipeline.stage(s, found.cuts[s], found.cuts[s + 1]).units;
+    Bytes bytes;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (found.savings[s].actions[i] == Saving::Swap) bytes += units[i].stash;
+    }
+    swapped.emplace_back(bytes.value());
+  }
+  return swapped;
+}
+
+Detail::Record details_of(const SavingPipeline& pipeline, const SavedStages& found, std::int64_t passes,
+                          const StageSavings& stages) {
+  const Seconds slowest = std::ranges::max(found.savings, {}, &SavingPlan::time).time;
+  return {{"passes", passes},
+          {"stage_evaluations", stages.evaluations()},
+          {"cache_hits", stages.repeats()},
+          {"slowest_stage_s", slowest.value()},
+          {"recompute_share", recompute_shares(found.savings)},
+          {"swapped_bytes", swapped_bytes(pipeline, found)}};
+}
+
+std::vector<std::string> notes_of(const StageSavings& stages) {
+  if (stages.is_exact()) return {};
+  return {"the best savings of some stages were too much work to find; good ones were taken"};
+}
+
+std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
+  StageSavings stages(
+      [&](std::size_t stage, std::size_t begin, std::size_t end) {
+        return stage_with_traffic(pipeline, settings.counts_boundaries, stage, begin, end);
+      },
+      settings.rules);
+  MovedUnits moved =
+      move_units(start_cuts(pipeline, settings.starts_as_pipedream),
+                 [&](std::size_t stage, std::size_t begin, std::size_t end) { return stages.cost(stage, begin, end); });
+  SavedStages found{std::move(moved.cuts), {}};
+  for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
+    std::optional<SavingPlan> savings = stages.savings(s, found.cuts[s], found.cuts[s + 1]);
+    if (!savings) return std::nullopt;
+    found.savings.push_back(std::move(*savings));
+  }
+  found.details = details_of(pipeline, found, moved.passes, stages);
+  found.notes = notes_of(stages);
+  return found;
+}
+
+PlanResult plan_vpipe(const PlanRequest& request) {
+  const Settings settings = settings_of(request.options);
+  const UnitGrain grain = grain_of(request.options.word("granularity"));
+  SavingPipeline pipeline(vpipe_planner, request,
+                          {.cuts = grain,
+                           .saved = grain,
+                           .resident = request.options.count("resident"),
+                           .joins_recomputed = settings.rules.joins_suffix});
+  require_moves(pipeline.units(), pipeline.stages());
+  const bool is_costly = pipeline.units() * pipeline.stages() > kMostUnitsToRepeat;
+  PlanResult result =
+      settled_plan(std::move(pipeline), [&](const SavingPipeline& given) { return find_stages(given, settings); });
+  if (auto* none = std::get_if<Infeasible>(&result); none != nullptr && is_costly) {
+    none->search.reset();
+    none->is_costly = true;
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace vpipe
+
+const PlannerInfo vpipe_planner{
+    .name = "vpipe",
+    .summary = "stages whose units are swapped to the host or recomputed, balanced by moving units between neighbours",
+    .source = "Zhao et al., vPipe, IEEE TPDS 2022; its details are reconstructed",
+    .default_schedule = "pipedream",
+    .options =
+        {{"sr",
+          std::string("greedy"),
+          "swaps and recomputations of a stage by vPipe's rules, or with the least time",
+          {"greedy", "exact"}},
+         {"recompute_style",
+          std::string("per_unit"),
+          "recompute any units, each by itself; or the last units of a stage as one segment, as in vPipe's "
+          "repository",
+          {"per_unit", "suffix_segment"}},
+         grain_option("granularity", UnitGrain::Blocks,
+                      "units that are never divided: residual blocks, layers, or operators"),
+         {"start",
+          std::string("balanced"),
+          "first cut: the loads of stages are balanced; pipedream: the loads, and the transfers between stages",
+          {"balanced", "pipedream"}},
+         {"resident", std::int64_t{2}, "microbatches that have a swapped unit on the device", {}, 1},
+         {"plan_counts_boundary_traffic", false,
+          "swap only what the host link can carry besides the tensors between stages; vPipe does not count them"}},
+    .plan = vpipe::plan_vpipe,
+};
+
+}  // namespace stagecraft

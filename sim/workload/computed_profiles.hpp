@@ -1,0 +1,40 @@
+#pragma once
+
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/profile_source.hpp"
+#include "sim/workload/architecture.hpp"
+#include "sim/workload/device.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// What the cost model gives for one network, at any size and on every device kind of the catalogue, each in the
+/// precision of its description.
+class ComputedProfiles final : public ProfileSource {
+ public:
+  ComputedProfiles(Architecture architecture, Granularity granularity);
+
+  [[nodiscard]] bool has(const std::string& kind) const override { return devices_.contains(kind); }
+  [[nodiscard]] Origin origin(const std::string& /*kind*/, std::int64_t /*samples*/) const override {
+    return Origin::Computed;
+  }
+
+ private:
+  [[nodiscard]] LayerGraph make_profile(const std::string& kind, std::int64_t samples) const override;
+
+  Architecture architecture_;
+  Granularity granularity_;
+  std::map<std::string, DeviceDescription> devices_;
+};
+
+/// The model that `recipe` describes, with its profile on `device` at `samples`; none if a catalogue lacks a name.
+/// **Throws** InputError as `build_model`, and for an image that the network cannot bear.
+[[nodiscard]] std::optional<Model> computed_model(const Recipe& recipe, const std::string& device,
+                                                  std::int64_t samples);
+
+}  // namespace stagecraft

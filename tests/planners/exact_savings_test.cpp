@@ -1,0 +1,106 @@
+#include "planners/shared/exact_savings.hpp"
+
+#include "planners/shared/saving_bound.hpp"
+#include "tests/planners/saving_cases.hpp"
+#include "tests/random_cases.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace stagecraft::exact_savings_test {
+
+using namespace stagecraft::testing;
+
+TEST_CASE("exact savings: the least times of the specification's stages") {
+  const SavingChain chain = units_of_v2();
+  // Capacity and least time on the first stage, and on the second; 0: nothing fits.
+  const std::vector<std::pair<int, double>> first = {{190, 24}, {180, 24}, {170, 25}, {160, 25},
+                                                     {150, 25}, {140, 27}, {130, 27}, {120, 0}};
+  const std::vector<std::pair<int, double>> second = {{150, 24}, {140, 25}, {130, 25}, {120, 27}, {110, 28}, {100, 0}};
+  for (std::size_t x = 0; x < 2; ++x) {
+    SavingStage stage = chain.stage(x, 0, 4);
+    for (const auto& [capacity, time] : x == 0 ? first : second) {
+      CAPTURE(x);
+      CAPTURE(capacity);
+      stage.room.capacity = Bytes(capacity);
+      const ExactSavings exact = exact_savings(stage.units, stage.room);
+      CHECK(exact.is_exact);
+      CHECK(exact.plan.has_value() == (time > 0));
+      if (exact.plan) CHECK(exact.plan->time == Seconds(time));
+    }
+  }
+}
+
+TEST_CASE("exact savings: as fast as an enumeration of all actions") {
+  std::mt19937_64 random(7);
+  int infeasible = 0;
+  for (int i = 0; i < random_cases(1500); ++i) {
+    CAPTURE(i);
+    SavingStage stage = wilder_stage(random, 1 + random() % 9);
+    stage.room.capacity -= Bytes(static_cast<std::int64_t>(random() % 3));
+    const Enumerated enumerated = enumerate_savings(stage);
+    const ExactSavings exact = exact_savings(stage.units, stage.room);
+    CHECK(exact.is_exact);
+    REQUIRE(exact.plan.has_value() == enumerated.time.has_value());
+    infeasible += exact.plan ? 0 : 1;
+    if (!exact.plan) continue;
+    CHECK(exact.plan->time.value() == doctest::Approx(*enumerated.time));
+    CHECK(exact.plan->memory == saved_memory(stage.units, exact.plan->actions, stage.room));
+    CHECK(exact.plan->memory <= stage.room.capacity);
+    CHECK(exact.plan->time == saved_time(stage.units, exact.plan->actions, stage.room));
+  }
+  CHECK(infeasible > 0);
+}
+
+TEST_CASE("exact savings: as fast as an enumeration where it takes half a million choices") {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < random_cases(6); ++i) {
+    CAPTURE(i);
+    const SavingStage stage = wilder_stage(random, 12);
+    const ExactSavings exact = exact_savings(stage.units, stage.room);
+    const std::optional<double> least = enumerate_savings(stage).time;
+    REQUIRE(exact.plan.has_value() == least.has_value());
+    if (least) CHECK(exact.plan->time.value() == doctest::Approx(*least));
+  }
+}
+
+TEST_CASE("exact savings: a bound never exceeds the time of a completion, and rounded plans fit") {
+  std::mt19937_64 random(13);
+  for (int i = 0; i < random_cases(300); ++i) {
+    CAPTURE(i);
+    const SavingStage stage = wilder_stage(random, 1 + random() % 6);
+    const SavingBound bound(stage.units, stage.room);
+    const Bytes kept = saved_memory(stage.units, std::vector<Saving>(stage.units.size()), stage.room);
+    const std::optional<double> least = enumerate_savings(stage).time;
+    if (!least) continue;
+    CHECK(bound.time(0, kept - stage.room.capacity, Seconds(0), Bytes(0)).value() <= *least * (1 + 1e-12));
+    if (const std::optional<SavingPlan> rounded = bound.rounded()) {
+      CHECK(rounded->memory <= stage.room.capacity);
+      CHECK(rounded->time.value() >= *least * (1 - 1e-12));
+    }
+  }
+}
+
+TEST_CASE("exact savings: a narrow search says so, and is never slower than the plan that is known") {
+  std::mt19937_64 random(17);
+  int narrow = 0;
+  for (int i = 0; i < random_cases(200); ++i) {
+    CAPTURE(i);
+    const SavingStage stage = wilder_stage(random, 9);
+    const ExactSavings best = exact_savings(stage.units, stage.room);
+    const ExactSavings found = exact_savings(stage.units, stage.room, std::nullopt, 1);
+    narrow += found.is_exact ? 0 : 1;
+    if (found.is_exact) CHECK(found.plan.has_value() == best.plan.has_value());
+    if (!found.plan) continue;
+    CHECK((found.is_exact ? found.plan->time == best.plan->time : found.plan->time >= best.plan->time));
+    CHECK(exact_savings(stage.units, stage.room, best.plan, 1).plan == best.plan);
+  }
+  CHECK(narrow > 0);
+}
+
+}  // namespace stagecraft::exact_savings_test

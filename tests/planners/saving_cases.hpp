@@ -1,0 +1,164 @@
+#pragma once
+
+#include "planners/shared/saving_pipeline.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Stages and chains of units without a graph, and what an enumeration of all actions says about them.
+namespace stagecraft::testing {
+
+inline SavingUnit unit(double forward, double backward, std::int64_t stash, std::int64_t checkpoint) {
+  return {Seconds(forward), Seconds(backward), Bytes(stash), Bytes(checkpoint)};
+}
+
+/// One letter for each unit: k, s or r.
+inline std::string action_letters(const std::vector<Saving>& actions) {
+  std::string text;
+  for (const Saving action : actions) text += action == Saving::Keep ? 'k' : action == Saving::Swap ? 's' : 'r';
+  return text;
+}
+inline std::vector<Saving> actions_from(const std::string& text) {
+  std::vector<Saving> actions;
+  for (const char letter : text) {
+    actions.push_back(letter == 'k' ? Saving::Keep : letter == 's' ? Saving::Swap : Saving::Recompute);
+  }
+  return actions;
+}
+
+/// A chain of units on stages of an asynchronous pipeline, or of one that flushes: stage x of l, counted from 0, has
+/// l - x microbatches in flight, and as many weight versions or one. There are a gradient and two optimizer copies.
+struct SavingChain {
+  std::vector<SavingUnit> units;
+  std::vector<std::int64_t> parameters;
+  std::int64_t stages = 4;
+  Bytes capacity;
+  double bandwidth = 0.0;
+  std::vector<double> slowdown = {};  ///< by stage; empty: none
+  bool flushes = false;
+
+  [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end) const {
+    const std::int64_t in_flight = stages - static_cast<std::int64_t>(stage);
+    SavingStage result;
+    std::int64_t weights = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      weights += parameters[i];
+      SavingUnit unit = units[i];
+      const double factor = slowdown.empty() ? 1.0 : slowdown[stage];
+      unit.forward = unit.forward * factor;
+      unit.backward = unit.backward * factor;
+      result.units.push_back(unit);
+    }
+    result.room.in_flight = in_flight;
+    result.room.resident = std::min<std::int64_t>(in_flight, 2);
+    result.room.held = Bytes(weights * ((flushes ? 1 : in_flight) + 3));
+    result.room.capacity = capacity;
+    result.room.bandwidth = bandwidth;
+    return result;
+  }
+};
+
+/// The units of the specification's examples, each with the weights `w`.
+inline SavingChain equal_units(std::size_t count, const SavingUnit& unit, std::int64_t w) {
+  SavingChain chain;
+  chain.units.assign(count, unit);
+  chain.parameters.assign(count, w);
+  return chain;
+}
+
+/// All four units of the specification's example V2, on the four stages of an asynchronous pipeline.
+inline SavingChain units_of_v2() {
+  SavingChain chain;
+  chain.units = {unit(2, 4, 8, 2), unit(1, 2, 10, 2), unit(4, 8, 6, 2), unit(1, 2, 4, 2)};
+  chain.parameters = {3, 3, 3, 3};
+  chain.bandwidth = 0.5;
+  return chain;
+}
+
+/// The memory and the time of a choice, written down from the formulas once more.
+inline std::pair<std::int64_t, double> enumerated_costs(const SavingStage& stage, const std::vector<int>& actions) {
+  std::int64_t memory = stage.room.held.value();
+  std::int64_t running = 0;
+  std::int64_t swapped = 0;
+  double compute = 0.0;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    const SavingUnit& unit = stage.units[i];
+    const std::int64_t a = unit.stash.value();
+    const std::int64_t c = unit.checkpoint.value();
+    compute += unit.forward.value() + unit.backward.value();
+    running = std::max(running, unit.workspace.value());
+    if (actions[i] == 0) memory += stage.room.in_flight * a;
+    if (actions[i] == 1) memory += stage.room.resident * a;
+    if (actions[i] == 1) swapped += a;
+    if (actions[i] != 2) continue;
+    memory += stage.room.in_flight * c;
+    running = std::max(running, a - c + unit.workspace.value());
+    compute += unit.forward.value();
+  }
+  double copies = 0.0;
+  if (swapped > 0) {
+    copies = static_cast<double>(swapped + stage.room.other_traffic.value()) / stage.room.bandwidth;
+    if (stage.room.half_duplex) copies *= 2.0;
+  }
+  return {memory + running, std::max(compute, copies)};
+}
+
+/// The least time of a stage over all 3^n choices of actions, and the least memory.
+struct Enumerated {
+  std::optional<double> time;  ///< of those that fit
+  std::int64_t least_memory = 0;
+};
+inline Enumerated enumerate_savings(const SavingStage& stage) {
+  const bool swaps = stage.room.bandwidth > 0.0 && stage.room.resident < stage.room.in_flight;
+  std::vector<int> actions(stage.units.size(), 0);
+  Enumerated found;
+  found.least_memory = enumerated_costs(stage, actions).first;
+  while (true) {
+    if (swaps || std::ranges::count(actions, 1) == 0) {
+      const auto [memory, time] = enumerated_costs(stage, actions);
+      found.least_memory = std::min(found.least_memory, memory);
+      if (memory <= stage.room.capacity.value() && (!found.time || time < *found.time)) found.time = time;
+    }
+    std::size_t i = 0;
+    while (i < actions.size() && actions[i] == 2) actions[i++] = 0;
+    if (i == actions.size()) return found;
+    ++actions[i];
+  }
+}
+
+/// A stage whose capacity lies between the least memory of all actions and that of keeping all.
+inline SavingStage random_stage(std::mt19937_64& random, std::size_t units) {
+  const auto upto = [&](std::uint64_t most) { return static_cast<std::int64_t>(random() % (most + 1)); };
+  SavingStage stage;
+  for (std::size_t i = 0; i < units; ++i) {
+    const double forward = static_cast<double>(1 + upto(4));
+    const std::int64_t stash = 1 + upto(11);
+    stage.units.push_back(unit(forward, 2 * forward, stash, upto(static_cast<std::uint64_t>(stash) / 2)));
+  }
+  stage.room.in_flight = 1 + upto(5);
+  stage.room.resident = std::min<std::int64_t>(stage.room.in_flight, 2);
+  stage.room.bandwidth = static_cast<double>(upto(4)) / 4.0;
+  const std::int64_t all_kept = enumerated_costs(stage, std::vector<int>(units, 0)).first;
+  const std::int64_t least = enumerate_savings(stage).least_memory;
+  stage.room.capacity = Bytes(least + upto(static_cast<std::uint64_t>(all_kept - least)));
+  return stage;
+}
+
+/// The same with workspaces, a half-duplex link, other traffic and a unit whose checkpoint is all of its stash; it may
+/// be that nothing fits.
+inline SavingStage wilder_stage(std::mt19937_64& random, std::size_t units) {
+  SavingStage stage = random_stage(random, units);
+  for (SavingUnit& unit : stage.units) unit.workspace = Bytes(static_cast<std::int64_t>(random() % 8));
+  stage.room.half_duplex = random() % 2 == 0;
+  stage.room.other_traffic = Bytes(static_cast<std::int64_t>(random() % 4));
+  stage.units[0].checkpoint = stage.units[0].stash;
+  return stage;
+}
+
+}  // namespace stagecraft::testing

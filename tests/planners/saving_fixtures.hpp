@@ -1,0 +1,72 @@
+#pragma once
+
+#include "planners/planner.hpp"
+#include "planners/registry.hpp"
+#include "tests/planners/fixtures.hpp"
+#include "tests/shared_tensors.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft::testing {
+
+/// `count` devices, each with a host of its own at `bandwidth` in each direction.
+inline Platform swapping_platform(std::size_t count, Bytes memory, double bandwidth,
+                                  Bytes host_memory = Bytes(std::int64_t{1} << 40)) {
+  PlatformSpec spec = flat_platform(count, 1e6, memory).spec;
+  for (ExplicitDevice& device : std::get<ExplicitForm>(spec.form).devices) {
+    device.host = HostSpec{host_memory, LinkSpec{BytesPerSecond(bandwidth), Seconds(0)}, 1};
+  }
+  return build_platform(spec);
+}
+
+/// A chain whose layers differ in everything that the savings of a stage depend on.
+inline LayerGraph varied_chain(unsigned seed, std::size_t layers) {
+  std::mt19937 random(seed);
+  const auto upto = [&](unsigned most) { return static_cast<std::int64_t>(random() % (most + 1)); };
+  std::vector<double> times(layers);
+  for (double& time : times) time = static_cast<double>(1 + upto(4));
+  LayerGraph graph = chain(times);
+  for (Layer& layer : graph.layers) {
+    layer.parameters = Bytes(upto(20));
+    layer.stash = Bytes(20 + upto(80));
+    layer.checkpoint = Bytes(upto(20));
+    layer.workspace = Bytes(random() % 2 == 0 ? upto(40) : 0);
+    layer.output = Bytes(10 + upto(10));
+  }
+  for (LayerEdge& edge : graph.edges) edge.bytes = graph.layers[edge.from].output;
+  return graph;
+}
+
+/// The same with edges that skip layers, and with tensors that several layers read or keep.
+inline LayerGraph varied_graph(unsigned seed, std::size_t layers) {
+  LayerGraph graph = varied_chain(seed, layers);
+  std::mt19937 random(seed + 1000);
+  for (std::size_t i = 0; i + 3 < layers; i += 1 + random() % 3) {
+    const std::size_t to = i + 2 + random() % std::min<std::size_t>(3, layers - i - 2);
+    graph.edges.push_back({LayerId(i), LayerId(to), graph.layers[LayerId(i)].output});
+  }
+  if (seed % 2 == 0) share_tensors(graph, seed, 20);
+  return graph;
+}
+
+/// A request with options given as text.
+inline PlanRequest request_for(const PlannerInfo& planner, const LayerGraph& graph, const Platform& platform,
+                               const std::string& schedule, std::int64_t microbatches,
+                               const GivenOptions& options = {}) {
+  return {graph, platform, {schedule, {}}, microbatches, {}, parse_options(planner, options)};
+}
+
+/// The swaps of all stages.
+inline std::size_t count_swaps(const Plan& plan) {
+  std::size_t count = 0;
+  for (const Stage& stage : plan.stages) count += actions_of<Swap>(stage).size();
+  return count;
+}
+
+}  // namespace stagecraft::testing

@@ -1,0 +1,85 @@
+#include "sim/schedule/stage_program.hpp"
+
+#include "sim/model/plan.hpp"
+#include "tests/schedule/chains.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace stagecraft::stage_program_test {
+
+namespace {
+
+/// Four layers in a row, each with a byte of its own. The tensor between the first two takes 10 B and is kept by both,
+/// the next one 20 B, likewise, and the last one 30 B, kept by the last layer only.
+LayerGraph four_layers() {
+  LayerGraph graph = testing::chain(4, 1.0, 2.0);
+  graph.tensors = {{LayerId(0), Bytes(10)}, {LayerId(1), Bytes(20)}, {LayerId(2), Bytes(30)}};
+  const std::vector<std::vector<std::uint32_t>> keeps = {{0}, {0, 1}, {1}, {2}};
+  for (const LayerId id : indices(graph.layers)) {
+    Layer& layer = graph.layers[id];
+    layer.keeps = keeps[id.value()];
+    if (id.value() > 0) layer.reads = {id.value() - 1};
+    layer.stash = Bytes(1);
+    for (const std::uint32_t tensor : layer.keeps) layer.stash += graph.tensors[tensor].bytes;
+  }
+  return graph;
+}
+
+std::vector<LayerId> run(std::uint32_t first, std::uint32_t last) {
+  std::vector<LayerId> layers;
+  for (std::uint32_t i = first; i <= last; ++i) layers.emplace_back(i);
+  return layers;
+}
+
+StageProgram program_with(std::vector<MemoryAction> actions) {
+  Stage stage;
+  stage.layers = run(0, 3);
+  stage.memory = std::move(actions);
+  return stage_program(four_layers(), stage);
+}
+
+}  // namespace
+
+TEST_CASE("stage program: a tensor counts once on a stage, and again on the stage that receives it") {
+  CHECK(program_with({}).kept == Bytes(4 + 10 + 20 + 30));
+  const LayerGraph graph = four_layers();
+  Stage stage;
+  stage.layers = run(0, 1);
+  CHECK(stage_program(graph, stage).stash() == Bytes(2 + 10 + 20));
+  stage.layers = run(2, 3);
+  CHECK(stage_program(graph, stage).stash() == Bytes(2 + 20 + 30));
+}
+
+TEST_CASE("stage program: a recompute segment keeps what it reads, and restores what nobody else keeps") {
+  const StageProgram middle = program_with({Recompute{run(1, 2)}});
+  CHECK(middle.kept == Bytes(2 + 10 + 30));  // the own bytes of both ends, and their tensors, one of which it reads
+  REQUIRE(middle.backward.size() == 3);
+  CHECK(middle.backward[1].restored == Bytes(2 + 20));
+  CHECK(middle.backward[1].released == Bytes(2 + 20));
+
+  const StageProgram both = program_with({Recompute{run(0, 1)}, Recompute{run(2, 2)}});
+  CHECK(both.kept == Bytes(1 + 20 + 30));  // the second segment reads 20 B of the first one
+  REQUIRE(both.backward.size() == 3);
+  CHECK(both.backward[1].restored == Bytes(1));
+  CHECK(both.backward[2].restored == Bytes(2 + 10));
+}
+
+TEST_CASE("stage program: a swap takes along what nobody else keeps") {
+  const StageProgram one = program_with({Swap{run(2, 2)}});
+  CHECK(one.kept == Bytes(3 + 10 + 20 + 30));
+  REQUIRE(one.swapped.size() == 1);
+  CHECK(one.swapped[0].bytes == Bytes(1));
+
+  const StageProgram two = program_with({Swap{run(1, 1)}, Swap{run(2, 2)}});  // the later layer's comes back first
+  CHECK(two.kept == Bytes(2 + 10 + 30));
+  REQUIRE(two.swapped.size() == 2);
+  CHECK(two.swapped[0].bytes == Bytes(1 + 20));
+  CHECK(two.swapped[1].bytes == Bytes(1));
+  CHECK(two.stash() == program_with({}).stash());
+}
+
+}  // namespace stagecraft::stage_program_test
