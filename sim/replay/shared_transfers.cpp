@@ -1,5 +1,6 @@
 #include "sim/replay/shared_transfers.hpp"
 
+#include "sim/model/timeline.hpp"
 #include "sim/replay/density.hpp"
 
 #include <algorithm>
