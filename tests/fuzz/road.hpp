@@ -26,9 +26,9 @@ void check_printable(const std::string& text);
 [[nodiscard]] const LayerGraph& toy_graph();
 [[nodiscard]] const Platform& toy_platform();
 
-/// Where a model goes: written and read back, described, scaled, and, if it is small, planned for the toy platform.
+/// Where a model goes: written and read back, and, if it is small, described and scaled.
 void follow(const Model& model);
-/// Where a platform goes: written and read back; if it is small, built, described, and a toy model planned for it.
+/// Where a platform goes: written and read back, and, if it is small, built and described.
 void follow(const PlatformSpec& spec);
 
 }  // namespace stagecraft::fuzz

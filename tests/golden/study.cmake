@@ -1,6 +1,6 @@
-# Runs a shipped study and compares its report with, or with UPDATE replaces, docs/studies/NAME.md. The quick-start's is
-# also what README.md shows.
-#   cmake -D PROGRAM=… -D STUDY=….yaml -D ROOT=… -D FOLDER=… [-D UPDATE=ON] -P study.cmake
+# Runs a shipped study and compares its report with, or with the environment variable STAGECRAFT_UPDATE replaces,
+# docs/studies/NAME.md. The quick-start's is also what README.md shows.
+#   cmake -D PROGRAM=… -D STUDY=….yaml -D ROOT=… -D FOLDER=… -P study.cmake
 get_filename_component(name "${STUDY}" NAME_WE)
 file(REMOVE_RECURSE "${FOLDER}")
 function(stagecraft output)
@@ -13,13 +13,13 @@ function(stagecraft output)
 endfunction()
 stagecraft(ignored run "${STUDY}" --out "${FOLDER}")
 set(page "${ROOT}/docs/studies/${name}.md")
-if(UPDATE)
+if("$ENV{STAGECRAFT_UPDATE}")
   stagecraft(ignored report "${FOLDER}" -o "${page}")
 else()
   stagecraft(ignored report "${FOLDER}" -o "${FOLDER}/${name}.md")
   execute_process(COMMAND diff -u "${page}" "${FOLDER}/${name}.md" RESULT_VARIABLE differs OUTPUT_VARIABLE difference)
   if(differs)
-    message(FATAL_ERROR "${difference}\nIf this is meant: build the target update-studies, and say why in CHANGELOG.md.")
+    message(FATAL_ERROR "${difference}\nIf this is meant: ./check --update, and say why in CHANGELOG.md.")
   endif()
 endif()
 if(name STREQUAL "quickstart")
