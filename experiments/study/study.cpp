@@ -26,6 +26,8 @@ void check_count(const Study& study) {
   }
 }
 
+std::uint64_t weight(const Keys& keys);
+
 /// The memory of a value in a cell, in units of one number or short word (about 100 bytes).
 std::uint64_t weight(const Detail& value) {
   std::uint64_t sum = 1;

@@ -113,7 +113,7 @@ TEST_CASE("pipedream compress: of each size the sets with the least traffic stay
 }
 
 TEST_CASE("pipedream compress: the loss on 300 random graphs, with half and a quarter of the states") {
-  // Never better than the exact answer. The mean loss is what the planner's page states.
+  // Never better than the exact answer.
   for (const double share : {0.5, 0.25}) {
     double sum = 0.0;
     double worst = 0.0;
