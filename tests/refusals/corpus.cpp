@@ -3,6 +3,7 @@
 #include "tests/paths.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -45,6 +46,33 @@ std::vector<std::string> promises(const fs::path& path, const std::string& mark)
   return found;
 }
 
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+std::string beginning(const std::string& message) {
+  const std::string line = message.substr(0, message.find('\n'));
+  if (!line.ends_with(')')) return line;
+  int open = 0;
+  for (std::size_t at = line.size(); at-- > 1;) {
+    if (line[at] == ')') ++open;
+    if (line[at] == '(') --open;
+    if (open == 0) return line[at - 1] == ' ' ? line.substr(0, at - 1) : line;
+  }
+  return line;
+}
+
+bool lists_names(const std::string& text) { return text.find("known:") != std::string::npos; }
+
+bool is_kept(const std::string& expectation, const std::string& message) {
+  if (expectation.empty() || lists_names(expectation) || !message.starts_with(expectation)) return false;
+  const auto is_in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  return message.size() == expectation.size() || !is_in_word(expectation.back()) ||
+         !is_in_word(message[expectation.size()]);
+}
+
 std::vector<std::string> split(const std::string& command, const fs::path& out) {
   std::vector<std::string> words;
   std::string word;
@@ -75,6 +103,10 @@ std::vector<std::string> split(const std::string& command, const fs::path& out) 
     }
   }
   return words;
+}
+
+std::string with_places(const std::string& said, const fs::path& out) {
+  return replaced(replaced(said, out.string(), "@out"), vectors().string(), "@");
 }
 
 }  // namespace stagecraft::refusals
