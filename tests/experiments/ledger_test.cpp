@@ -4,6 +4,7 @@
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/own_profiles.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/schedule/chains.hpp"
 #include "tests/schedule/random_plans.hpp"
 #include "tests/shared_tensors.hpp"
@@ -50,11 +51,11 @@ void share_a_device(Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("ledger: equals the replay to the byte on 1,000 random plans with recompute and swap") {
+TEST_CASE("ledger: equals the replay to the byte on random plans with recompute and swap") {
   int swapping = 0;
   int shared = 0;
   int uneven = 0;
-  for (std::uint32_t seed = 1; seed <= 1000; ++seed) {
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(1000U); ++seed) {
     CAPTURE(seed);
     RandomCase random = random_case(seed);
     if (seed % 2 == 0) testing::share_tensors(random.graph, seed, 100'000);
@@ -66,9 +67,9 @@ TEST_CASE("ledger: equals the replay to the byte on 1,000 random plans with reco
     CHECK(planned(random) == replayed(random));
   }
   // All that the ledger could get wrong is among them.
-  CHECK(swapping > 100);
-  CHECK(shared > 50);
-  CHECK(uneven > 50);
+  CHECK(swapping > testing::random_cases(100));
+  CHECK(shared > testing::random_cases(50));
+  CHECK(uneven > testing::random_cases(50));
 }
 
 TEST_CASE("ledger: equals the replay where every kind and size has figures of its own") {

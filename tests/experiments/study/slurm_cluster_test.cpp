@@ -173,24 +173,6 @@ TEST_CASE("slurm cluster: an array does every cell once, whatever the folder is 
   CHECK_FALSE(fs::exists("pwned"));
 }
 
-TEST_CASE("slurm cluster: a wish to stop takes the array out of the queue; the next run does the rest") {
-  const MiniSlurm* slurm = try_cluster();
-  if (slurm == nullptr) return;
-  ShellStudy shell(slurm->folder(), 16, "0.2");
-  shell.on_progress = [&](const SlurmProgress& progress) { shell.stop = progress.missing < 16; };
-  const SlurmOutcome stopped = run_on_slurm(shell.study(), shell.settings());
-  CHECK(stopped.stopped);
-  CHECK(shell.rows() > 0);
-  CHECK(shell.rows() < 16);
-  const QueueAnswer queue = find_arrays(shell.study().job_name, "");
-  CHECK(queue.asked);
-  for (const QueuedTask& task : queue.tasks) CHECK(task.state == "COMPLETING");
-  shell.stop = false;
-  shell.on_progress = [](const SlurmProgress&) {};
-  CHECK_FALSE(run_on_slurm(shell.study(), shell.settings()).stopped);
-  CHECK(shell.rows() == 16);
-}
-
 TEST_CASE("slurm cluster: what sbatch refuses is told in its words") {
   const MiniSlurm* slurm = try_cluster();
   if (slurm == nullptr) return;
@@ -218,26 +200,44 @@ TEST_CASE("slurm cluster: an array that is too large for the site is told apart"
   CHECK_FALSE(answer.may_pass);
 }
 
-TEST_CASE("slurm cluster: an array that nobody knows is empty, one that nobody can ask for is not") {
-  const MiniSlurm* slurm = try_cluster();
-  if (slurm == nullptr) return;
-  CHECK(query_array({"4000000"}).is_empty());
-  CHECK(find_arrays("no-such-name", "").is_empty());
-  slurm->kill_controller();
-  const QueueAnswer silent = query_array({"4000000"});
-  CHECK_FALSE(silent.asked);
-  CHECK_FALSE(silent.is_empty());
-  CHECK(silent.problem.find("ontact") != std::string::npos);
-  const SubmitAnswer unheard =
-      submit_array({.job_name = "x", .task_count = 1, .folder = "/", .log_folder = "/tmp", .command = {"true"}});
-  CHECK_FALSE(unheard.array);
-  CHECK(unheard.may_pass);
-  slurm->start_controller();
-  CHECK(query_array({"4000000"}).is_empty());
-}
-
 // Run by --test-suite=long --no-skip; ctest calls them stress.
 TEST_SUITE("long" * doctest::skip()) {
+  TEST_CASE("slurm cluster: a wish to stop takes the array out of the queue; the next run does the rest") {
+    const MiniSlurm* slurm = try_cluster();
+    if (slurm == nullptr) return;
+    ShellStudy shell(slurm->folder(), 16, "0.2");
+    shell.on_progress = [&](const SlurmProgress& progress) { shell.stop = progress.missing < 16; };
+    const SlurmOutcome stopped = run_on_slurm(shell.study(), shell.settings());
+    CHECK(stopped.stopped);
+    CHECK(shell.rows() > 0);
+    CHECK(shell.rows() < 16);
+    const QueueAnswer queue = find_arrays(shell.study().job_name, "");
+    CHECK(queue.asked);
+    for (const QueuedTask& task : queue.tasks) CHECK(task.state == "COMPLETING");
+    shell.stop = false;
+    shell.on_progress = [](const SlurmProgress&) {};
+    CHECK_FALSE(run_on_slurm(shell.study(), shell.settings()).stopped);
+    CHECK(shell.rows() == 16);
+  }
+
+  TEST_CASE("slurm cluster: an array that nobody knows is empty, one that nobody can ask for is not") {
+    const MiniSlurm* slurm = try_cluster();
+    if (slurm == nullptr) return;
+    CHECK(query_array({"4000000"}).is_empty());
+    CHECK(find_arrays("no-such-name", "").is_empty());
+    slurm->kill_controller();
+    const QueueAnswer silent = query_array({"4000000"});
+    CHECK_FALSE(silent.asked);
+    CHECK_FALSE(silent.is_empty());
+    CHECK(silent.problem.find("ontact") != std::string::npos);
+    const SubmitAnswer unheard =
+        submit_array({.job_name = "x", .task_count = 1, .folder = "/", .log_folder = "/tmp", .command = {"true"}});
+    CHECK_FALSE(unheard.array);
+    CHECK(unheard.may_pass);
+    slurm->start_controller();
+    CHECK(query_array({"4000000"}).is_empty());
+  }
+
   TEST_CASE("slurm cluster: what ran on a node that fails runs again elsewhere") {
     const MiniSlurm* slurm = try_cluster();
     if (slurm == nullptr) return;

@@ -70,8 +70,6 @@ void kill_rounds(int rounds, unsigned seed) {
   }
 }
 
-TEST_CASE("slurm study: Slurm and this machine give the same files, whatever is killed") { kill_rounds(2, 2); }
-
 TEST_SUITE("long" * doctest::skip()) {
   TEST_CASE("slurm study: nodes that fail and parents that are killed at random moments cost no row") {
     kill_rounds(20, 1);
