@@ -89,12 +89,13 @@ const PlannerInfo uniform_planner{
     .summary = "contiguous stages of about equal compute time, each on one device or the same number of replicas",
     .source = "common practice; the cut with the least largest stage time (exact)",
     .default_schedule = "1f1b",
-    .options = {{"stages", std::int64_t{0}, "number of stages; 0: as many as the devices allow", {}, 0},
-                {"replicas", std::int64_t{1}, "replicas of every stage, one device each", {}, 1},
-                {"recompute",
-                 std::string("none"),
-                 "what the backward recomputes: nothing, each layer by itself, or the whole stage",
-                 {"none", "layer", "stage"}}},
+    .options =
+        {{"stages", std::int64_t{0}, "number of stages; 0: as many as devices, schedule and layers allow", {}, 0},
+         {"replicas", std::int64_t{1}, "replicas of every stage, one device each", {}, 1},
+         {"recompute",
+          std::string("none"),
+          "what the backward recomputes: nothing, each layer by itself, or the whole stage",
+          {"none", "layer", "stage"}}},
     .plan = plan_uniform,
 };
 

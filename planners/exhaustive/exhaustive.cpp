@@ -106,7 +106,7 @@ const PlannerInfo exhaustive_planner{
                 {"prune", true, "skip plans that can be neither the best nor the runner-up"},
                 {"sample",
                  std::int64_t{0},
-                 "draw a plan at random instead of searching; each number draws its own",
+                 "draw a plan at random instead of searching; equal numbers draw equal plans",
                  {},
                  0,
                  1e9},

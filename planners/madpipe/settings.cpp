@@ -42,7 +42,7 @@ std::vector<OptionInfo> option_table() {
            std::string("grid"),
            "states of the dynamic program: rounded up to a grid, or exact (only for chains of a few layers)",
            {"grid", "exact"}},
-          {"grid", std::string("101/11/51"), "points of the grid on load, memory and delay"},
+          {"grid", std::string("101/11/51"), "points of the grid on load, memory and delay, each from 2 to 10000"},
           {"special_memory",
            std::string("optimistic"),
            "microbatches counted in the memory of the special device for a stage with g in flight: g - 1, or g",

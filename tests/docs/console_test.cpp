@@ -1,14 +1,20 @@
-// The tutorial and the how-tos are run as they stand: blocks that are files are written, `console` blocks are typed in,
-// and what the page shows is what the program prints. A block is a file if its fence says ```LANGUAGE file=NAME or its
-// first line is `# file: NAME`. Blocks `console python3` are left out where there is no Python.
+// The pages of the documentation are refreshed (tests/docs/refresh.hpp), and nothing may change. `console` blocks are
+// typed in and get the program's output; three kinds of marks get tables of options, lists of names and figures of
+// studies (tests/docs/marks.hpp). With STAGECRAFT_UPDATE set, as by `./check --update`, the pages are written instead.
+#include "experiments/run/written_file.hpp"
+#include "tests/docs/marks.hpp"
 #include "tests/docs/pages.hpp"
+#include "tests/docs/refresh.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stagecraft {
@@ -16,65 +22,69 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using test::Block;
-using test::blocks_of;
 using test::Desk;
+using test::read_page;
 
-/// The file that a block is; empty if it is none.
-std::string file_name(const Block& block) {
-  const std::size_t in_fence = block.fence.find(" file=");
-  if (in_fence != std::string::npos) return block.fence.substr(in_fence + 6);
-  const std::string mark = "# file: ";
-  const bool has_mark = !block.lines.empty() && block.lines.front().starts_with(mark);
-  return has_mark ? block.lines.front().substr(mark.size()) : "";
+const fs::path& repository() {
+  static const fs::path path = STAGECRAFT_SOURCE_DIR;
+  return path;
 }
 
-/// Runs the commands of a block; returns how many there were.
-int type_in(const Block& block, const Desk& desk) {
-  int commands = 0;
-  for (std::size_t i = 0; i < block.lines.size();) {
-    REQUIRE(block.lines[i].starts_with("$ "));
-    const std::string command = block.lines[i].substr(2);
-    std::string shown;
-    for (++i; i < block.lines.size() && !block.lines[i].starts_with("$ "); ++i) shown += block.lines[i] + "\n";
-    CAPTURE(command);
-    CHECK(desk.output_of(command) == shown);
-    ++commands;
-  }
-  return commands;
-}
-
-int follow(const fs::path& page) {
-  const Desk desk;
-  const bool has_python = desk.output_of("python3 -c 'print(1)'") == "1\n";
-  int commands = 0;
-  for (const Block& block : blocks_of(page)) {
-    const bool lacks_python = block.fence == "console python3" && !has_python;
-    if (lacks_python) MESSAGE("skipped: no python3 here");
-    if (block.fence.starts_with("console") && !lacks_python) commands += type_in(block, desk);
-    const std::string name = file_name(block);
-    if (name.empty()) continue;
-    std::ofstream file(desk.folder / name);
-    for (const std::string& line : block.lines) file << line << "\n";
-  }
-  return commands;
-}
-
-std::vector<fs::path> pages(const std::string& folder) {
-  std::vector<fs::path> result;
-  for (const auto& entry : fs::directory_iterator(fs::path(STAGECRAFT_SOURCE_DIR) / "docs" / folder)) {
-    if (entry.path().extension() == ".md") result.push_back(entry.path());
+/// Every page but the reports of studies, which are compared as a whole, and the change log.
+std::vector<fs::path> pages() {
+  std::vector<fs::path> result = {"README.md", "CONTRIBUTING.md", "platforms/README.md", "traces/README.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(repository() / "docs")) {
+    const fs::path page = fs::relative(entry.path(), repository());
+    if (page.extension() == ".md" && page.parent_path() != "docs/studies") result.push_back(page);
   }
   std::ranges::sort(result);
   return result;
 }
 
-TEST_CASE("docs: every command of the tutorial and the how-tos prints what the page shows") {
-  for (const char* folder : {"tutorial", "how-to"}) {
-    int commands = 0;
-    for (const fs::path& page : pages(folder)) {
-      CAPTURE(page.string());
-      commands += follow(page);
+std::string difference(const fs::path& page, const std::string& expected) {
+  const Desk desk;
+  std::ofstream(desk.folder / "expected.md") << expected;
+  return desk.output_of("diff -u --label '" + page.string() + "' --label 'as it should be' '" +
+                        (repository() / page).string() + "' expected.md");
+}
+
+bool updates_pages() {
+  const char* variable = std::getenv("STAGECRAFT_UPDATE");  // NOLINT(concurrency-mt-unsafe): no thread writes it
+  return variable != nullptr && !std::string_view(variable).empty();
+}
+
+void judge(const fs::path& page, const std::string& text, const std::string& expected) {
+  if (text == expected) return;
+  if (updates_pages()) {
+    write_file_atomically((repository() / page).string(), expected);
+    MESSAGE("updated " << page.string());
+  } else {
+    FAIL_CHECK(difference(page, expected) << "If this is meant, let ./check --update write the page.");
+  }
+}
+
+TEST_CASE("docs: pages show what the program prints, its options and names, and the figures of its studies") {
+  test::StudyResults results{fs::path(STAGECRAFT_PROGRAM).parent_path() / "tests/golden"};
+  for (const fs::path& page : pages()) {
+    const std::string text = read_page(repository() / page);
+    try {
+      judge(page, text,
+            test::refreshed(page.string(), text, [&](const test::Mark& mark) { return filled(mark, results); }));
+    } catch (const std::exception& problem) {
+      FAIL_CHECK(std::string(problem.what()));
+    }
+  }
+}
+
+TEST_CASE("docs: the tutorial and the how-tos show commands") {
+  for (const char* folder : {"docs/tutorial", "docs/how-to"}) {
+    long commands = 0;
+    for (const fs::path& page : pages()) {
+      if (page.parent_path() != folder) continue;
+      for (const test::Block& block : test::blocks_of(repository() / page)) {
+        if (!block.fence.starts_with("console")) continue;
+        commands += std::ranges::count_if(block.lines, [](const std::string& line) { return line.starts_with("$ "); });
+      }
     }
     CHECK(commands >= 4);
   }

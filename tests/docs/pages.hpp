@@ -44,13 +44,18 @@ inline std::vector<Block> blocks_of(const std::filesystem::path& page) {
   return blocks;
 }
 
-/// A folder in which `stagecraft` is the program under test.
+/// A folder in which `stagecraft` is the program under test, and which looks like a clone with a release build.
 struct Desk {
   TemporaryFolder temporary;
   std::filesystem::path folder = temporary.path();
   Desk() {
     std::filesystem::create_directories(folder / "bin");
-    std::filesystem::create_symlink(STAGECRAFT_PROGRAM, folder / "bin/stagecraft");
+    std::filesystem::create_directories(folder / "build/release");
+    for (const char* place : {"bin/stagecraft", "build/release/stagecraft"}) {
+      std::filesystem::create_symlink(STAGECRAFT_PROGRAM, folder / place);
+    }
+    std::filesystem::create_directory_symlink(std::filesystem::path(STAGECRAFT_SOURCE_DIR) / "experiments",
+                                              folder / "experiments");
   }
 
   /// The output of the command, on both streams.

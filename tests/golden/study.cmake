@@ -1,5 +1,5 @@
 # Runs a shipped study and compares its report with, or with the environment variable STAGECRAFT_UPDATE replaces,
-# docs/studies/NAME.md. The quick-start's is also what README.md shows.
+# docs/studies/NAME.md.
 #   cmake -D PROGRAM=… -D STUDY=….yaml -D ROOT=… -D FOLDER=… -P study.cmake
 get_filename_component(name "${STUDY}" NAME_WE)
 file(REMOVE_RECURSE "${FOLDER}")
@@ -20,13 +20,5 @@ else()
   execute_process(COMMAND diff -u "${page}" "${FOLDER}/${name}.md" RESULT_VARIABLE differs OUTPUT_VARIABLE difference)
   if(differs)
     message(FATAL_ERROR "${difference}\nIf this is meant: ./check --update, and say why in CHANGELOG.md.")
-  endif()
-endif()
-if(name STREQUAL "quickstart")
-  stagecraft(table report "${FOLDER}")
-  file(READ "${ROOT}/README.md" readme)
-  string(FIND "${readme}" "${table}" place)
-  if(place EQUAL -1)
-    message(FATAL_ERROR "README.md does not show what ./quickstart prints:\n${table}")
   endif()
 endif()
