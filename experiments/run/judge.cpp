@@ -11,6 +11,8 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <variant>
@@ -53,10 +55,11 @@ void judge_program(const Plan& plan, const ScheduleProgram& program, std::vector
   }
   const std::int64_t least = least_microbatches(program, Replicas(plan));
   if (plan.microbatches < least) {
-    findings.push_back({"length", std::nullopt,
-                        "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
-                            " microbatches with this plan to measure its period, but it has " +
-                            std::to_string(plan.microbatches)});
+    findings.push_back(
+        {"length", std::nullopt,
+         fmt::format(
+             "the schedule {} needs at least {} microbatches with this plan to measure its period, but it has {}",
+             quote(plan.schedule.name), least, plan.microbatches)});
   }
   judge_size(plan, program, findings);
 }
@@ -187,8 +190,8 @@ std::vector<Finding> CapCount::findings(const Platform& platform) const {
     const std::int64_t cap = *plan_.stages[stage.value()].in_flight;
     if (count.peak <= cap) continue;
     findings.push_back({"schedule", stage.value(),
-                        platform.place_name(place) + " has " + std::to_string(count.peak) + " microbatches of stage " +
-                            std::to_string(stage.value()) + " in flight, more than its cap of " + std::to_string(cap)});
+                        fmt::format("{} has {} microbatches of stage {} in flight, more than its cap of {}",
+                                    platform.place_name(place), count.peak, stage.value(), cap)});
   }
   return findings;
 }
