@@ -1,7 +1,7 @@
 # A room is one static library, made of every .cpp file below its folder. USES names the rooms that it may use
 # (docs/explanation/architecture.md).
 #   stagecraft_room(NAME [FRONT] USES room… PRIVATE target…)
-# PRIVATE targets are third-party libraries whose headers no header of the room may include.
+# PRIVATE targets are third-party libraries whose headers no header of the room may include. Every room may use fmt so.
 # A FRONT room reads or writes what people see. It is optimized lightly: that halves its build and takes a fifth off the
 # program, of which a forked cell of a study reads in each page that it comes through.
 add_library(stagecraft_warnings INTERFACE)
@@ -31,8 +31,9 @@ function(stagecraft_room name)
   stagecraft_units(units ${name} ${sources})
   add_library(stagecraft_${name} STATIC ${units})
   target_include_directories(stagecraft_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
-  target_link_libraries(stagecraft_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE} stagecraft_warnings
-                        $<IF:$<BOOL:${ROOM_FRONT}>,stagecraft_light,stagecraft_inlining>)
+  # fmt is only linked: its one definition says nothing outside Windows, and would be part of every compilation.
+  target_link_libraries(stagecraft_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE} $<LINK_ONLY:fmt::fmt>
+                        stagecraft_warnings $<IF:$<BOOL:${ROOM_FRONT}>,stagecraft_light,stagecraft_inlining>)
   if(STAGECRAFT_COVERAGE)
     target_compile_options(stagecraft_${name} PRIVATE --coverage)
     target_link_options(stagecraft_${name} PUBLIC --coverage)

@@ -5,6 +5,8 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace stagecraft {
@@ -17,14 +19,14 @@ namespace {
 InputError unplaceable(const PlanRequest& request, std::size_t wanted, std::size_t replicas, std::size_t possible) {
   const std::size_t devices = request.platform.devices.size();
   if (require_family(request.schedule.name).placement == straight_placement) {
-    return InputError("planner 'uniform': " + counted(wanted, "stage") + " of " + counted(replicas, "replica") +
-                      " need " + counted(wanted * replicas, "device") + ", the platform has " +
-                      std::to_string(devices));
+    return InputError(fmt::format("planner 'uniform': {} of {} need {}, the platform has {}", counted(wanted, "stage"),
+                                  counted(replicas, "replica"), counted(wanted * replicas, "device"), devices));
   }
-  return InputError("planner 'uniform': schedule " + quote(schedule_text(request.schedule)) + " cannot place " +
-                        counted(wanted, "stage") + " on " + counted(devices, "device") +
-                        (replicas > 1 ? ", with " + std::to_string(replicas) + " replicas each" : ""),
-                    {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
+  return InputError(
+      fmt::format("planner 'uniform': schedule {} cannot place {} on {}{}", quote(schedule_text(request.schedule)),
+                  counted(wanted, "stage"), counted(devices, "device"),
+                  replicas > 1 ? fmt::format(", with {} replicas each", replicas) : ""),
+      {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
 }
 
 /// The schedule's placement of the stages: as many as the option asks for, or else as many as devices and layers allow.

@@ -4,6 +4,8 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -37,10 +39,10 @@ std::string missing_text(const std::vector<std::size_t>& missing) {
 }
 
 std::string answer_text(const Results& results, const Counts& counts, const std::vector<std::string>& files) {
-  std::string text = "study " + quote(results.manifest.study) + ": " + std::to_string(results.rows.size()) + " of " +
-                     counted(results.manifest.cells.size(), "cell") +
-                     (results.rows.size() == 1 ? " has a row" : " have rows") + counts_text(counts) + '\n' +
-                     missing_text(missing_cells(results));
+  std::string text =
+      fmt::format("study {}: {} of {} {}{}\n{}", quote(results.manifest.study), results.rows.size(),
+                  counted(results.manifest.cells.size(), "cell"), results.rows.size() == 1 ? "has a row" : "have rows",
+                  counts_text(counts), missing_text(missing_cells(results)));
   for (const std::string& file : files) text += "written: " + file + '\n';
   return text;
 }

@@ -15,6 +15,8 @@
 #include "sim/io/json.hpp"
 #include "sim/io/text_file.hpp"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -92,8 +94,8 @@ Answer answer_report(const ReportOptions& options, const Settings& settings) {
   Answer answer{.text = text, .json = to_json(record)};
   if (options.output) {
     write_file_atomically(*options.output, answer.text);
-    answer.text = one_line(*options.output) + ": the report of " + std::to_string(summary.rows) + " of " +
-                  counted(summary.cells, "cell") + "\n";
+    answer.text = fmt::format("{}: the report of {} of {}\n", one_line(*options.output), summary.rows,
+                              counted(summary.cells, "cell"));
   }
   return answer;
 }

@@ -12,6 +12,8 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -34,17 +36,17 @@ void judge_size(const ScheduleProgram& program, std::vector<Finding>& findings) 
   const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
   if (program.at_once && computations > run_limits::kMostAtOnce) {
     findings.push_back({"size", std::nullopt,
-                        "the schedule makes the order of all " + std::to_string(computations) +
-                            " computations at once, because stages share devices or the order depends on times; at "
-                            "most " +
-                            std::to_string(run_limits::kMostAtOnce) + " are allowed"});
+                        fmt::format("the schedule makes the order of all {} computations at once, because stages share "
+                                    "devices or the order depends on times; at most {} are allowed",
+                                    computations, run_limits::kMostAtOnce)});
   }
   const std::int64_t pending = std::accumulate(program.in_flight.begin(), program.in_flight.end(), std::int64_t{0});
   if (pending > run_limits::kMostPending) {
-    findings.push_back({"size", std::nullopt,
-                        "the schedule keeps " + std::to_string(pending) +
-                            " microbatches in flight on all stages together; at most " +
-                            std::to_string(run_limits::kMostPending) + " are allowed"});
+    findings.push_back(
+        {"size", std::nullopt,
+         fmt::format("the schedule keeps {} microbatches in flight on all stages together; at most {} are "
+                     "allowed",
+                     pending, run_limits::kMostPending)});
   }
 }
 
@@ -138,10 +140,11 @@ std::vector<Finding> judge_program(const LayerGraph& graph, const ScheduleProgra
   std::vector<Finding> findings;
   const std::int64_t least = least_microbatches(program, program.kept->replicas);
   if (plan.microbatches < least) {
-    findings.push_back({"length", std::nullopt,
-                        "the schedule " + quote(plan.schedule.name) + " needs at least " + std::to_string(least) +
-                            " microbatches with this plan to measure its period, but it has " +
-                            std::to_string(plan.microbatches)});
+    findings.push_back(
+        {"length", std::nullopt,
+         fmt::format(
+             "the schedule {} needs at least {} microbatches with this plan to measure its period, but it has {}",
+             quote(plan.schedule.name), least, plan.microbatches)});
   }
   judge_size(program, findings);
   judge_whole(graph, plan, findings);
@@ -203,8 +206,8 @@ std::vector<Finding> CapCount::findings(const Platform& platform) const {
     const std::int64_t cap = *plan_.stages[stage.value()].in_flight;
     if (count.peak <= cap) continue;
     findings.push_back({"schedule", stage.value(),
-                        platform.place_name(place) + " has " + std::to_string(count.peak) + " microbatches of stage " +
-                            std::to_string(stage.value()) + " in flight, more than its cap of " + std::to_string(cap)});
+                        fmt::format("{} has {} microbatches of stage {} in flight, more than its cap of {}",
+                                    platform.place_name(place), count.peak, stage.value(), cap)});
   }
   return findings;
 }

@@ -5,6 +5,8 @@
 #include "sim/base/text.hpp"
 #include "sim/io/text_file.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -38,9 +40,7 @@ std::int64_t read_count_option(const std::string& option, const std::string& tex
                                std::int64_t most) {
   const Parsed<std::int64_t> count = parse_count(text);
   if (!count || *count.value < least || *count.value > most) {
-    refuse(option,
-           "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
-               quote(text),
+    refuse(option, fmt::format("expected a whole number from {} to {}, found {}", least, most, quote(text)),
            text.find_first_not_of("0123456789") == std::string::npos ? "" : "digits only");
   }
   return *count.value;

@@ -12,6 +12,8 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -44,9 +46,8 @@ std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, con
   }
   if (!choices.global_batch) return usual;
   if (*choices.global_batch % graph.microbatch_size != 0) {
-    throw InputError("a global batch of " + std::to_string(*choices.global_batch) +
-                         " samples is not a multiple of the " + std::to_string(graph.microbatch_size) +
-                         " samples of a microbatch",
+    throw InputError(fmt::format("a global batch of {} samples is not a multiple of the {} samples of a microbatch",
+                                 *choices.global_batch, graph.microbatch_size),
                      {}, "choose the size of a microbatch: --microbatch-size, or the key microbatch_size of a study");
   }
   const std::int64_t whole = *choices.global_batch / graph.microbatch_size;

@@ -9,6 +9,8 @@
 #include "experiments/study/slurm_study.hpp"
 #include "experiments/study/study_folder.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -79,7 +81,7 @@ std::optional<Trial> try_cells(const Manifest& manifest, const std::vector<std::
        i += step, ++count) {
     const RowLine row = runner.run(cells[i]);
     if (failure || !is_failure(row.status)) continue;
-    failure = "cell " + std::to_string(cells[i]) + " (" + to_string(row.status) + "): " + parse_row(row.line)->message;
+    failure = fmt::format("cell {} ({}): {}", cells[i], to_string(row.status), parse_row(row.line)->message);
   }
   return Trial{Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / count),
                std::move(failure)};

@@ -5,6 +5,8 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -69,8 +71,8 @@ std::vector<std::pair<std::string, std::size_t>> count_statuses(const Results& r
 std::string failure_text(const Results& results) {
   for (const CellResult& result : results.rows) {
     if (!is_failure(result.row.status)) continue;
-    return "first failure, cell " + std::to_string(result.index) + " (" + to_string(result.row.status) +
-           "): " + result.row.message + "\n";
+    return fmt::format("first failure, cell {} ({}): {}\n", result.index, to_string(result.row.status),
+                       result.row.message);
   }
   return "";
 }
@@ -85,8 +87,7 @@ std::string dry_run_text(const DryRun& run) {
   text += "\n" + all_values_text(manifest);
   for (std::size_t i = 0; i < run.cells.size() && i < kShownCells; ++i) {
     const StudyCell& cell = manifest.cells[run.cells[i]];
-    text +=
-        cell.key.substr(0, 12) + "  seed " + std::to_string(cell.cell.seed) + "  " + to_json(cell.cell.keys, -1) + "\n";
+    text += fmt::format("{}  seed {}  {}\n", cell.key.substr(0, 12), cell.cell.seed, to_json(cell.cell.keys, -1));
   }
   if (run.cells.size() > kShownCells) text += "… (--json lists all)\n";
   if (run.cell) {
@@ -119,8 +120,8 @@ Detail::Record dry_run_record(const DryRun& run) {
 
 std::string study_run_text(const StudyRun& run, const RunChoices& choices, const std::string& resuming) {
   const Results& results = run.results;
-  std::string text = "study " + quote(results.manifest.study) + ": " + std::to_string(results.rows.size()) + " of " +
-                     counted(results.manifest.cells.size(), "cell") + " in " + choices.folder;
+  std::string text = fmt::format("study {}: {} of {} in {}", quote(results.manifest.study), results.rows.size(),
+                                 counted(results.manifest.cells.size(), "cell"), choices.folder);
   for (const auto& [status, count] : count_statuses(results)) text += ", " + std::to_string(count) + " " + status;
   text += "\n" + failure_text(results);
   if (run.is_interrupted) {

@@ -9,6 +9,8 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace stagecraft {
@@ -59,9 +61,9 @@ std::string events_text(const Simulation& simulation) {
       times += (i == 0 ? "" : ", ") + moment_text(events[missed[i]]);
     }
     if (missed.size() > kShownEvents) times += ", ...";
-    text += ", of which " + std::to_string(missed.size()) +
-            (missed.size() == 1 ? " never happens (" : " never happen (") + times + ")" + ": the run ends after " +
-            counted(simulation.microbatches(), "microbatch") + ", at " + format_human_seconds(simulation.report.end);
+    text += fmt::format(", of which {} never {} ({}): the run ends after {}, at {}", missed.size(),
+                        missed.size() == 1 ? "happens" : "happen", times,
+                        counted(simulation.microbatches(), "microbatch"), format_human_seconds(simulation.report.end));
   }
   return text + "\n";
 }

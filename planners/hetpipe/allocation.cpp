@@ -4,6 +4,8 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -16,9 +18,10 @@ using Node = std::vector<DeviceId>;
 std::size_t node_size(const std::vector<Node>& nodes, const std::string& allocation) {
   for (const Node& node : nodes) {
     if (node.size() == nodes[0].size()) continue;
-    throw InputError("planner 'hetpipe': allocation '" + allocation + "' needs nodes of equal size, found nodes of " +
-                         std::to_string(nodes[0].size()) + " and " + std::to_string(node.size()) + " devices",
-                     {}, "allocation 'node' accepts nodes of any size");
+    throw InputError(
+        fmt::format("planner 'hetpipe': allocation '{}' needs nodes of equal size, found nodes of {} and {} devices",
+                    allocation, nodes[0].size(), node.size()),
+        {}, "allocation 'node' accepts nodes of any size");
   }
   return nodes[0].size();
 }

@@ -7,6 +7,8 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/updates.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -55,11 +57,11 @@ void require_two_versions(const PlanRequest& request, const Plan& plan) {
   const StageUpdates each = updates_of(request, plan);
   if (*request.samples_per_update >= each.samples * each.staleness) return;
   throw InputError(
-      "planner 'pipedream': with two weight versions a microbatch may meet one update between its forward "
-      "and its own, and updates of " +
-          std::to_string(*request.samples_per_update) + " samples come more often: the plan has " +
-          std::to_string(each.samples) + " samples in a round, and needs " + std::to_string(each.staleness) +
-          " rounds between updates",
+      fmt::format(
+          "planner 'pipedream': with two weight versions a microbatch may meet one update between its forward "
+          "and its own, and updates of {} samples come more often: the plan has {} samples in a round, and needs {} "
+          "rounds between updates",
+          *request.samples_per_update, each.samples, each.staleness),
       {},
       "ask for " + std::to_string(each.samples * each.staleness) + " samples per update, or set weight_versions=all");
 }

@@ -8,14 +8,25 @@ void Observations::end(const Op& op, Seconds seconds) {
   if (!is_compute(op.kind) || op.stage.is_none()) return;
   STAGECRAFT_CHECK(present_.stages.contains(op.stage), "a window has announced the stage");
   StageObservation& stage = present_.stages[op.stage];
-  if (op.kind == OpKind::Forward) {
-    ++stage.forwards;
-    stage.forward_time += seconds;
-  } else if (op.kind == OpKind::Backward || op.kind == OpKind::BackwardInput) {
-    ++stage.backwards;
-    stage.backward_time += seconds;
-  } else if (op.kind == OpKind::BackwardWeight) {
-    stage.backward_time += seconds;
+  switch (op.kind) {
+    case OpKind::Forward:
+      ++stage.forwards;
+      stage.forward_time += seconds;
+      break;
+    case OpKind::Backward:
+    case OpKind::BackwardInput:
+    case OpKind::BackwardWeight:
+    case OpKind::Recompute:
+      if (op.closes) ++stage.backwards;
+      stage.backward_time += seconds;
+      break;
+    case OpKind::ForwardBackward:
+      ++stage.forwards;
+      ++stage.backwards;
+      ++stage.pairs;
+      stage.pair_time += seconds;
+      break;
+    default: break;
   }
 }
 

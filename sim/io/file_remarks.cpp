@@ -5,6 +5,8 @@
 #include "sim/io/yaml_node.hpp"
 #include "sim/io/yaml_values.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -21,8 +23,7 @@ class Remarks {
  public:
   void add(const YamlNode& node, const std::string& sentence) {
     const InputPlace place = node.place();
-    list_.push_back(place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " +
-                    node.key() + ": " + sentence);
+    list_.push_back(fmt::format("{}:{}:{}: {}: {}", place.file, place.line, place.column, node.key(), sentence));
   }
   [[nodiscard]] std::vector<std::string> take() { return std::move(list_); }
 

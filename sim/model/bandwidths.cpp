@@ -1,6 +1,7 @@
 #include "sim/model/bandwidths.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/attachment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -79,10 +80,15 @@ SmallestBandwidth smallest_bandwidth(const Platform& platform, const std::vector
 }
 
 SmallestBandwidth smallest_bandwidth_both_ways(const Platform& platform, const std::vector<DeviceId>& a,
-                                               const std::vector<DeviceId>& b) {
+                                               const std::vector<DeviceId>& b, PairUse use) {
+  constexpr std::size_t kFew = 64;  // as fast to look at as to sort by attachment
+  if (a.size() * b.size() > kFew) {
+    const std::optional<SmallestBandwidth> alike = smallest_bandwidth_by_attachment(platform, a, b, use);
+    if (alike && !alike->apart) return *alike;
+  }
   SmallestBandwidth smallest;
   for (DeviceId one : a) {
-    for (DeviceId other : b) smallest.add_both_ways(platform, one, other);
+    for (DeviceId other : b) smallest.add_both_ways(platform, one, other, use);
   }
   return smallest;
 }

@@ -70,8 +70,11 @@ struct SmallestBandwidth {
                                                    const std::vector<DeviceId>& to);
 
 /// The same over both directions of each pair.
+/// **Cost** in the explicit form O(product of the sizes), in the node form that of `smallest_bandwidth_by_attachment`
+/// unless pairs are few or some are not connected.
 [[nodiscard]] SmallestBandwidth smallest_bandwidth_both_ways(const Platform& platform, const std::vector<DeviceId>& a,
-                                                             const std::vector<DeviceId>& b);
+                                                             const std::vector<DeviceId>& b,
+                                                             PairUse use = PairUse::Boundary);
 
 /// Of a collective, over all pairs of a device in a ring and the next one.
 [[nodiscard]] SmallestBandwidth smallest_bandwidth_around(const Platform& platform, const std::vector<DeviceId>& ring);

@@ -195,6 +195,11 @@ void cross_interconnect(const Platform& platform, const NodeKind& kind, const No
   }
 }
 
+std::uint32_t attachment(const Interconnect& interconnect, std::uint32_t device) {
+  if (const auto* tree = std::get_if<PcieNode>(&interconnect.shape)) return device / tree->devices_per_switch;
+  return std::holds_alternative<CubeMeshNode>(interconnect.shape) ? device : 0;
+}
+
 bool has_wider_card(const NodeKind& kind) {
   if (!kind.interconnect || !kind.nic || kind.nic->per_device || kind.device_count == 1) return false;
   return std::holds_alternative<SwitchedNode>(kind.interconnect->shape) &&

@@ -27,6 +27,10 @@ void add_interconnect_links(Platform& platform, const NodeKind& kind, Node& node
 void cross_interconnect(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t from,
                         std::uint32_t to, Route& into);
 
+/// The PCIe switch of a device, its position in a cube mesh, and 0 where all devices are alike. The bandwidth between
+/// two different devices of a node depends on nothing else than these.
+[[nodiscard]] std::uint32_t attachment(const Interconnect& interconnect, std::uint32_t device);
+
 /// Whether the node's only NIC is wider than the link of a device to the switch. One device cannot use all of such a
 /// NIC, so its transfers to other nodes cross its own link too.
 [[nodiscard]] bool has_wider_card(const NodeKind& kind);

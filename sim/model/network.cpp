@@ -234,6 +234,13 @@ void cross_network(const Platform& platform, const NodeForm& form, DeviceId from
   if (has_ports) cross(platform, platform.network.ports.backward(b), into);
 }
 
+std::uint32_t attachment(const Network& network, NodeId node) {
+  const auto* tree = std::get_if<FatTreeNetwork>(&network);
+  if (tree != nullptr) return tree->levels.empty() ? 0 : node.value() / tree->levels.front().children;
+  const auto* dragonfly = std::get_if<DragonflyNetwork>(&network);
+  return dragonfly != nullptr ? node.value() / dragonfly->nodes_per_router : 0;
+}
+
 BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const NodeForm& form) {
   STAGECRAFT_CHECK(platform.nodes.size() > 1, "a pair of nodes");
   BytesPerSecond smallest = kNoLimit;

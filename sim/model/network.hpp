@@ -16,6 +16,10 @@ void add_network_links(Platform& platform, const NodeForm& form);
 /// **Cost** O(links on the route).
 void cross_network(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into);
 
+/// The leaf switch or the router of a node, and 0 where all nodes are alike. The bandwidth between the NICs of two
+/// different nodes depends on nothing else than these and their kinds.
+[[nodiscard]] std::uint32_t attachment(const Network& network, NodeId node);
+
 /// The smallest bandwidth between the NICs of any two nodes; infinite if nothing bounds it.
 [[nodiscard]] BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const NodeForm& form);
 

@@ -8,12 +8,18 @@
 
 namespace stagecraft {
 
-/// Measurements of one stage since the last window was asked for.
+/// Measurements of one stage since the last window was asked for: its passes that have ended. Updates and marks are no
+/// part of a pass and are left out, as are transfers.
 struct StageObservation {
   std::int64_t forwards = 0;
-  std::int64_t backwards = 0;
-  Seconds forward_time;   ///< sum, stalls excluded
-  Seconds backward_time;  ///< sum, both halves of a split backward
+  std::int64_t backwards = 0;  ///< a backward in several steps or halves counts when the last of them ends
+  Seconds forward_time;        ///< sum, stalls excluded
+  Seconds backward_time;       ///< sum, both halves of a split backward, and recomputation, which is work of a backward
+  /// Pairs of a forward and a backward that ran as one operation. Each also counts as a forward and as a backward, both
+  /// at the stage of the forward.
+  std::int64_t pairs = 0;
+  /// Sum over pairs, in neither of the other times. Both passes of a pair run at once, so no measurement divides it.
+  Seconds pair_time = {};
   friend bool operator==(const StageObservation&, const StageObservation&) = default;
 };
 

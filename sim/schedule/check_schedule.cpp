@@ -5,6 +5,8 @@
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -52,8 +54,7 @@ struct Judge {
 };
 
 std::string work_name(ActionKind kind, std::uint32_t microbatch, StageId stage) {
-  return std::string(to_string(kind)) + " of microbatch " + std::to_string(microbatch) + " of stage " +
-         std::to_string(stage.value());
+  return fmt::format("{} of microbatch {} of stage {}", to_string(kind), microbatch, stage.value());
 }
 
 bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivation; }
@@ -61,9 +62,9 @@ bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivati
 /// Says that the microbatch does not run in the pipeline.
 std::string another_pipeline(const Judge& judge, std::uint32_t microbatch, std::int64_t pipeline) {
   const std::int64_t pipelines = judge.replicas.pipelines();
-  return " in pipeline " + std::to_string(pipeline) + ", but that microbatch runs in pipeline " +
-         std::to_string(microbatch % pipelines) + ": of " + std::to_string(pipelines) + " pipelines, number k mod " +
-         std::to_string(pipelines) + " runs microbatch k";
+  return fmt::format(
+      " in pipeline {}, but that microbatch runs in pipeline {}: of {} pipelines, number k mod {} runs microbatch k",
+      pipeline, microbatch % pipelines, pipelines, pipelines);
 }
 
 /// Checks one action on its own. If the plan does not run it on that device, returns a sentence that says why.
@@ -177,9 +178,9 @@ void check_complete(Judge& judge, DeviceId device, const Told& replica) {
     ++first;
   }
   const std::string others = missing > 1 ? ", and of " + std::to_string(missing - 1) + " more" : "";
-  judge.sentences.push_back(judge.name(device) + " lacks the forward and the backward of microbatch " +
-                            std::to_string(judge.replicas.microbatch(replica.id, first)) + " of stage " +
-                            std::to_string(replica.stage.value()) + others);
+  judge.sentences.push_back(fmt::format("{} lacks the forward and the backward of microbatch {} of stage {}{}",
+                                        judge.name(device), judge.replicas.microbatch(replica.id, first),
+                                        replica.stage.value(), others));
 }
 
 /// The most microbatches in flight that the order itself leads to.
@@ -202,9 +203,8 @@ void check_caps(Judge& judge) {
       if (key.first != order.device || !cap) continue;
       const std::int64_t peak = in_flight_of(order, replica.stage);
       if (peak <= *cap) continue;
-      judge.sentences.push_back(judge.name(order.device) + " has " + std::to_string(peak) + " microbatches of stage " +
-                                std::to_string(replica.stage.value()) + " in flight, more than its cap of " +
-                                std::to_string(*cap));
+      judge.sentences.push_back(fmt::format("{} has {} microbatches of stage {} in flight, more than its cap of {}",
+                                            judge.name(order.device), peak, replica.stage.value(), *cap));
     }
   }
 }
@@ -283,9 +283,9 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
       if (microbatch != first) break;
       first += pipelines;
     }
-    judge.sentences.push_back(name + " lacks the " + (gradient == 1 ? "gradient" : "activation") + " of microbatch " +
-                              std::to_string(first) +
-                              (missing > 1 ? ", and of " + std::to_string(missing - 1) + " more" : ""));
+    judge.sentences.push_back(fmt::format("{} lacks the {} of microbatch {}{}", name,
+                                          gradient == 1 ? "gradient" : "activation", first,
+                                          missing > 1 ? fmt::format(", and of {} more", missing - 1) : ""));
   }
 }
 

@@ -136,15 +136,7 @@ Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary&
 
 std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform, const std::vector<DeviceId>& devices) {
   if (devices.size() < 2) return std::nullopt;
-  const std::optional<BytesPerSecond> least = smallest_pair_bandwidth(platform, PairUse::Collective);
-  SmallestBandwidth smallest;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    for (std::size_t j = i + 1; j < devices.size(); ++j) {
-      smallest.add_both_ways(platform, devices[i], devices[j], PairUse::Collective);
-      if (smallest.apart || smallest.bandwidth == least) return require_connected(platform, smallest);
-    }
-  }
-  return require_connected(platform, smallest);
+  return require_connected(platform, smallest_bandwidth_both_ways(platform, devices, devices, PairUse::Collective));
 }
 
 }  // namespace stagecraft

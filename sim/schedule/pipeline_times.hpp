@@ -39,7 +39,7 @@ struct PipelineTimes {
 
 /// **Requires** a plan of one pipeline without violations. **Throws** InputError for a device of unknown speed, and for
 /// replicas that are not connected to each other or to those of the next stage.
-/// **Cost** O(layers + edges + pairs of devices in a stage and in stages that follow each other).
+/// **Cost** O(layers + edges), and `smallest_bandwidth_both_ways` in each stage and for stages that follow each other.
 [[nodiscard]] PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
 /// The load of the busiest stage or channel in a flushed iteration, a lower bound for every order of the plan's work on
@@ -54,7 +54,7 @@ struct PipelineTimes {
 [[nodiscard]] Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary& boundary);
 
 /// The smallest bandwidth of any two of the devices, in either direction; none for fewer than two.
-/// **Throws** InputError if two are not connected. **Cost** O(devices²), less where the platform's smallest is met.
+/// **Throws** InputError if two are not connected. **Cost** that of `smallest_bandwidth_both_ways`.
 [[nodiscard]] std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform,
                                                                      const std::vector<DeviceId>& devices);
 

@@ -6,6 +6,8 @@
 #include "sim/schedule/family_table.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -149,9 +151,9 @@ ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>&
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const std::optional<std::int64_t>& cap = plan.stages[s].in_flight;
     if (!cap || *cap >= in_flight[s]) continue;
-    return {{keeps + std::to_string(in_flight[s]) + " microbatches of stage " + std::to_string(s) +
-                 " in flight, more than its cap of " + std::to_string(*cap),
-             ""}};
+    return {
+        {fmt::format("{}{} microbatches of stage {} in flight, more than its cap of {}", keeps, in_flight[s], s, *cap),
+         ""}};
   }
   return {};
 }

@@ -4,6 +4,8 @@
 #include "sim/workload/draft.hpp"
 #include "sim/workload/transformer.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -179,9 +181,9 @@ Pair begin(const std::string& name, const std::string& family, const EncoderDeco
   const EncoderDecoderSize& size = pair.size;
   Architecture& net = pair.draft.net;
   net.name = name;
-  net.summary = family + ", " + std::to_string(size.layers) + " encoder and " + std::to_string(size.decoder_layers) +
-                " decoder blocks, hidden " + std::to_string(size.hidden) + ", " + std::to_string(size.heads) +
-                " heads, sequence " + std::to_string(size.sequence) + " to " + std::to_string(size.target_sequence);
+  net.summary =
+      fmt::format("{}, {} encoder and {} decoder blocks, hidden {}, {} heads, sequence {} to {}", family, size.layers,
+                  size.decoder_layers, size.hidden, size.heads, size.sequence, size.target_sequence);
   net.input_bytes = kTokenBytes * std::max(size.sequence, size.target_sequence);
   return pair;
 }

@@ -3,6 +3,8 @@
 #include "sim/base/error.hpp"
 #include "sim/workload/draft.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -143,9 +145,8 @@ Architecture gnmt(const std::string& name, const GnmtSize& size) {
   const Rows target{whole.target_sequence, whole.hidden};
   Draft draft;
   draft.net.name = name;
-  draft.net.summary = "GNMT, " + std::to_string(whole.layers) + " encoder and as many decoder layers, hidden " +
-                      std::to_string(whole.hidden) + ", sequence " + std::to_string(whole.sequence) + " to " +
-                      std::to_string(whole.target_sequence);
+  draft.net.summary = fmt::format("GNMT, {} encoder and as many decoder layers, hidden {}, sequence {} to {}",
+                                  whole.layers, whole.hidden, whole.sequence, whole.target_sequence);
   draft.net.source =
       "Wu et al., Google's Neural Machine Translation System, 2016, arXiv:1609.08144, as NVIDIA's GNMT v2";
   draft.net.input_bytes = kTokenBytes * std::max(whole.sequence, whole.target_sequence);

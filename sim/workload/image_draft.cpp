@@ -3,6 +3,8 @@
 #include "sim/base/error.hpp"
 #include "sim/workload/draft.hpp"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 namespace stagecraft {
@@ -34,9 +36,8 @@ ImageTensor append(ImageDraft& draft, const std::string& name, Operator op, Imag
 std::int64_t places(const ImageDraft& draft, const std::string& name, const ImageTensor& input, const Window& window) {
   const std::int64_t room = input.edge + 2 * window.padding - window.extent;
   if (room < 0) {
-    throw InputError("an image of " + std::to_string(draft.image) + " pixels is too small: " + name +
-                     " needs an edge of at least " + std::to_string(window.extent - 2 * window.padding) +
-                     " pixels, found " + std::to_string(input.edge));
+    throw InputError(fmt::format("an image of {} pixels is too small: {} needs an edge of at least {} pixels, found {}",
+                                 draft.image, name, window.extent - 2 * window.padding, input.edge));
   }
   return room / window.stride + 1;
 }

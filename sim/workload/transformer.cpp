@@ -3,6 +3,8 @@
 #include "sim/base/error.hpp"
 #include "sim/workload/draft.hpp"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 namespace stagecraft {
@@ -113,8 +115,8 @@ Stack begin(const std::string& name, const std::string& family, const Transforme
   if (size.feed_forward == 0) stack.size.feed_forward = 4 * size.hidden;
   Architecture& net = stack.draft.net;
   net.name = name;
-  net.summary = family + ", " + std::to_string(size.layers) + " blocks, hidden " + std::to_string(size.hidden) + ", " +
-                std::to_string(size.heads) + " heads, sequence " + std::to_string(size.sequence);
+  net.summary = fmt::format("{}, {} blocks, hidden {}, {} heads, sequence {}", family, size.layers, size.hidden,
+                            size.heads, size.sequence);
   net.input_bytes = kTokenBytes * size.sequence;
   stack.draft.label = single_label("embedding");
   return stack;

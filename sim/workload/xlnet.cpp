@@ -2,6 +2,8 @@
 
 #include "sim/workload/draft.hpp"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 namespace stagecraft {
@@ -154,8 +156,8 @@ Architecture xlnet(const std::string& name, const TransformerSize& size) {
   require_countable(stream.size);
   Architecture& net = stream.draft.net;
   net.name = name;
-  net.summary = "XLNet, one stream, " + std::to_string(size.layers) + " blocks, hidden " + std::to_string(size.hidden) +
-                ", " + std::to_string(size.heads) + " heads, sequence " + std::to_string(size.sequence);
+  net.summary = fmt::format("XLNet, one stream, {} blocks, hidden {}, {} heads, sequence {}", size.layers, size.hidden,
+                            size.heads, size.sequence);
   net.source = "Yang et al., XLNet, NeurIPS 2019, arXiv:1906.08237";
   net.input_bytes = kTokenBytes * size.sequence;
   OperatorId tensor = add_words(stream);

@@ -263,7 +263,7 @@ TEST_CASE("lower bound: no evaluation of 3000 random plans is below its bound, a
   CHECK(gaps.size() == told.size());
   for (const auto& [name, mean] : told) {
     CAPTURE(name);
-    CHECK(std::abs(gaps[name].sum / gaps[name].count - mean) < (all == 3000 ? 0.001 : 0.2));
+    CHECK(std::abs(gaps[name].sum / gaps[name].count - mean) < (all == 3000 ? 0.001 : 0.3));
   }
 }
 

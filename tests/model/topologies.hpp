@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,5 +51,62 @@ inline std::string way(const Platform& platform, PlaceId from, PlaceId to) {
 inline std::string way(const Platform& platform, std::uint32_t from, std::uint32_t to) {
   return way(platform, platform.place(DeviceId(from)), platform.place(DeviceId(to)));
 }
+
+/// Clusters of every type, small enough to look at all pairs.
+class RandomClusters {
+ public:
+  explicit RandomClusters(std::uint32_t seed) : random_(seed) {}
+
+  NodeForm next() {
+    NodeForm form;
+    const std::uint32_t groups = count(1, 2);
+    std::uint32_t nodes = 0;
+    for (std::uint32_t i = 0; i < groups; ++i) {
+      NodeKind kind;
+      kind.name = "kind" + std::to_string(i);
+      kind.device_kind = DeviceKindId(0);
+      kind.interconnect = {shape(), link()};
+      const bool is_mesh = std::holds_alternative<CubeMeshNode>(kind.interconnect->shape);
+      kind.device_count = is_mesh ? 8 : count(1, 7);
+      kind.nic = {link(), count(0, 1) == 1};
+      form.node_kinds.push_back(kind);
+      form.groups.push_back({NodeKindId(i), count(1, 5)});
+      nodes += form.groups.back().count;
+    }
+    form.network = network(nodes);
+    return form;
+  }
+
+ private:
+  std::uint32_t count(std::uint32_t least, std::uint32_t most) {
+    return std::uniform_int_distribution<std::uint32_t>(least, most)(random_);
+  }
+  LinkSpec link() {
+    return {BytesPerSecond(count(1, 100)), Seconds(0), count(0, 3) == 0 ? Duplex::Half : Duplex::Full, Sharing::Fair};
+  }
+  decltype(Interconnect::shape) shape() {
+    switch (count(0, 4)) {
+      case 0: return SwitchedNode{};
+      case 1: return FullNode{};
+      case 2: return RingNode{};
+      case 3: return CubeMeshNode{{{0, count(1, 3)}}};
+      default: return PcieNode{count(1, 3), link(), count(0, 2), link()};
+    }
+  }
+  std::optional<LinkSpec> port() { return count(0, 1) == 0 ? std::nullopt : std::optional(link()); }
+  Network network(std::uint32_t nodes) {
+    switch (count(0, 4)) {
+      case 0: return SwitchedNetwork{port()};
+      case 1: return FullNetwork{link()};
+      case 2: return TorusNetwork{nodes % 2 == 0 ? std::vector{2U, nodes / 2} : std::vector{nodes}, link()};
+      case 3:
+        return FatTreeNetwork{{{count(1, 3), 1.0 + count(0, 3), count(1, 2), Seconds(0)},
+                               {count(1, 3), 1.0 + count(0, 3), 1, Seconds(0)}},
+                              port()};
+      default: return DragonflyNetwork{count(1, 3), count(1, 2), link(), link()};
+    }
+  }
+  std::mt19937 random_;
+};
 
 }  // namespace stagecraft::test

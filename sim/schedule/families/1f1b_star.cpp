@@ -11,6 +11,8 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -38,8 +40,8 @@ std::optional<std::string> cap_problem(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const std::int64_t needed = pattern_in_flight(*plan.pattern, StageId(s));
     if (!plan.stages[s].in_flight || *plan.stages[s].in_flight >= needed) continue;
-    return "the pattern keeps " + std::to_string(needed) + " microbatches of stage " + std::to_string(s) +
-           " in flight, more than its cap of " + std::to_string(*plan.stages[s].in_flight);
+    return fmt::format("the pattern keeps {} microbatches of stage {} in flight, more than its cap of {}", needed, s,
+                       *plan.stages[s].in_flight);
   }
   return std::nullopt;
 }
@@ -175,9 +177,9 @@ Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& a
   if (!times) {
     const auto largest = std::ranges::max_element(resources, {}, &ChainResource::load);
     const auto at = static_cast<std::size_t>(largest - resources.begin());
-    throw InputError("1f1b-star cannot have a period of " + format_seconds(*asked) + ": " +
-                     (at % 2 == 0 ? "stage " : "the link after stage ") + std::to_string(at / 2) + " takes " +
-                     format_seconds(to_seconds(largest->load())) + " for each microbatch");
+    throw InputError(fmt::format("1f1b-star cannot have a period of {}: {}stage {} takes {} for each microbatch",
+                                 format_seconds(*asked), at % 2 == 0 ? "" : "the link after ", at / 2,
+                                 format_seconds(to_seconds(largest->load()))));
   }
   return to_pattern(star_pattern(*times, period), timed);
 }

@@ -3,6 +3,8 @@
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace stagecraft {
@@ -73,10 +75,10 @@ ScheduleRefusals refusals_of(const PlanContext& context, std::int64_t chunks) {
   }
   if (plan.microbatches % devices != 0) {
     const std::int64_t below = plan.microbatches / devices * devices;
-    return {{"interleaved-1f1b on " + counted(devices, "device") + " needs a multiple of " + std::to_string(devices) +
-                 " microbatches, but the plan has " + std::to_string(plan.microbatches),
-             "choose " + (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + devices) +
-                 " with --microbatches"}};
+    return {{fmt::format("interleaved-1f1b on {} needs a multiple of {} microbatches, but the plan has {}",
+                         counted(devices, "device"), devices, plan.microbatches),
+             fmt::format("choose {}{} with --microbatches", below > 0 ? fmt::format("{} or ", below) : "",
+                         below + devices)}};
   }
   return {};
 }

@@ -2,6 +2,8 @@
 #include "sim/schedule/one_f_one_b.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <string>
 
@@ -23,11 +25,10 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
     for (ReplicaId member : ring.members) {
       const Replica& own = replicas[member];
       if (own.turns == first.turns) continue;
-      return {{"pipedream runs an all-reduce after each round, in which every replica runs one microbatch; stages " +
-                   std::to_string(first.stage.value()) + " and " + std::to_string(own.stage.value()) +
-                   " hold the same layers, but " + alternating(first.stage) + " and " + alternating(own.stage) +
-                   " of their replicas take microbatches in turn: use the same number, or divide microbatches on " +
-                   "both (replication: split)",
+      return {{fmt::format("pipedream runs an all-reduce after each round, in which every replica runs one microbatch; "
+                           "stages {} and {} hold the same layers, but {} and {} of their replicas take microbatches "
+                           "in turn: use the same number, or divide microbatches on both (replication: split)",
+                           first.stage.value(), own.stage.value(), alternating(first.stage), alternating(own.stage)),
                ""}};
     }
   }

@@ -1,5 +1,7 @@
 #include "sim/schedule/lowering/deadlock.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -43,8 +45,8 @@ class Waits {
 
   [[nodiscard]] std::string name(const Position& position) const {
     const Action& what = action(position);
-    return std::string("the ") + to_string(what.kind) + " of microbatch " + std::to_string(what.microbatch) +
-           " of stage " + std::to_string(what.stage.value());
+    return fmt::format("the {} of microbatch {} of stage {}", to_string(what.kind), what.microbatch,
+                       what.stage.value());
   }
   [[nodiscard]] std::string device_name(const Position& position) const {
     return state_.shape.platform().devices[state_.lanes.device(position.device)].name;

@@ -1,9 +1,14 @@
 #pragma once
 
-#include "sim/schedule/lower.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/op_graph.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/compute.hpp"
 #include "sim/schedule/lowering/measured_marks.hpp"
 #include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/network_model.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>

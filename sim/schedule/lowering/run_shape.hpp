@@ -1,11 +1,14 @@
 #pragma once
 
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/lower.hpp"
+#include "sim/schedule/network_model.hpp"
 #include "sim/schedule/ring_buckets.hpp"
 #include "sim/schedule/stage_program.hpp"
 

@@ -3,6 +3,8 @@
 #include "sim/schedule/families/spp_pe/processing_pieces.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -80,8 +82,9 @@ ScheduleRefusals refusals_of(const Plan& plan) {
     if (s + 1 == plan.stages.size()) continue;
     const Stage& next = plan.stages[s + 1];
     if ((is_divided(stage) || is_divided(next)) && share_a_device(stage, next)) {
-      return {{"spp-pe orders whole transfers, but stages " + std::to_string(s) + " and " + std::to_string(s + 1) +
-                   " share a device and one of them divides its microbatches",
+      return {{fmt::format("spp-pe orders whole transfers, but stages {} and {} share a device and one of them divides "
+                           "its microbatches",
+                           s, s + 1),
                ""}};
     }
   }

@@ -1,0 +1,14 @@
+#include "sim/engine/periods.hpp"
+
+namespace stagecraft {
+
+std::optional<double> Periods::drift(const Measurement& measurement, const TimeWindow& whole) const {
+  if (!measurement.has_two_windows()) return std::nullopt;
+  const std::int64_t after = measurement.last - measurement.middle;
+  const std::int64_t before = measurement.microbatches - after;
+  const Seconds first = (middle_ - whole.begin()) / static_cast<double>(before);
+  const Seconds second = (whole.end() - middle_) / static_cast<double>(after);
+  return first > Seconds(0) ? second / first - 1.0 : 0.0;
+}
+
+}  // namespace stagecraft
