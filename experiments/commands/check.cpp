@@ -7,7 +7,6 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/schedule_file.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <memory>
 #include <optional>
@@ -54,17 +53,17 @@ std::vector<Finding> judge(const CheckOptions& options, const Inputs& inputs, Pl
   Plan& plan = input.reading.plan;
   LowerOptions lower_options;
   lower_options.literal = literal_orders(options, inputs.platform, plan);
-  std::vector<Finding> findings = judge_plan(input.graph, inputs.platform, input.reading);
-  if (findings.empty() && lower_options.literal) {
-    findings = judge_orders(input.graph, inputs.platform, plan, *lower_options.literal);
+  auto [program, findings] = judge_plan(input.graph, inputs.platform, input.reading);
+  if (program && lower_options.literal) {
+    findings = judge_orders(input.graph, inputs.platform, *program, *lower_options.literal);
   }
   if (!findings.empty()) {
     settings.say("memory is not checked, because the plan cannot be run");
     return findings;
   }
-  const std::string remark = prediction_remark(plan, require_family(plan.schedule.name).synchronous);
+  const std::string remark = prediction_remark(plan, program->synchronous);
   if (!remark.empty()) settings.say(remark);
-  return judge_run(input.graph, inputs.platform, plan, lower_options);
+  return judge_run(input.graph, inputs.platform, *program, lower_options);
 }
 
 Answer answer_check(const CheckOptions& options, const Settings& settings) {

@@ -125,13 +125,13 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
   row.planner = &planner;
   try {
     row.planning = make_plan(planner, inputs, choices_for(planner, choices), settings.say);
-    if (const Plan* plan = row.plan()) {
+    if (const auto& program = row.planning->program) {
       const LayerGraph& graph = row.planning->graph;
-      row.simulation = simulate_plan(graph, inputs.platform, *plan, choices.simulation, settings);
+      row.simulation = simulate_program(graph, inputs.platform, *program, choices.simulation, settings);
       const bool is_same_run =
           choices.simulation.network == NetworkModel::Platform && choices.simulation.iterations == 1;
-      row.evaluated =
-          is_same_run ? row.simulation->evaluated : evaluate_until_converged(graph, inputs.platform, *plan).figures();
+      row.evaluated = is_same_run ? row.simulation->evaluated
+                                  : evaluate_until_converged(graph, inputs.platform, *program).figures();
     }
   } catch (const InputError& error) {
     row.planning.reset();

@@ -96,15 +96,14 @@ Description describe_plan_source(const DescribedSource& source, const DescribeOp
   const Inputs inputs = load_inputs(model, platform, read_speed_options(options.speeds));
   tell_remarks(inputs.remarks, settings);
   const PlanInput input = parse_plan_input(source.text, source.path, inputs, settings.say);
-  refuse_findings(source.path, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
-                  "stagecraft check lists every violation");
+  const auto [program, findings] = judge_plan(input.graph, inputs.platform, input.reading);
+  refuse_findings(source.path, "the plan breaks a rule", findings, "stagecraft check lists every violation");
   if (input.reading.plan.schedule.name == "literal") {
     throw InputError("schedule 'literal' needs the file that gives each device's order, which describe does not take",
                      {source.path, 0, 0, ""}, "stagecraft simulate PLAN --schedule-file FILE runs it");
   }
-  Plan plan = input.reading.plan;
-  plan.pattern = require_schedule(input.graph, inputs.platform, plan).pattern;
-  return describe_plan(input.graph, inputs.platform, plan, evaluate_traffic(input.graph, inputs.platform, plan));
+  return describe_plan(input.graph, inputs.platform, *program,
+                       evaluate_traffic(input.graph, inputs.platform, *program));
 }
 
 /// Refuses options that apply to plans only when the file is none.

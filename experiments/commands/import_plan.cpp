@@ -48,13 +48,15 @@ PlannerInfo vpipe_file(const VpipePlan& file) {
 }
 
 /// A clone of the weights for every microbatch in flight, and the weights that are updated.
-void add_live_weights(const LayerGraph& graph, const Platform& platform, Plan& plan) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
+void add_live_weights(Planning& planning, const Platform& platform) {
+  const ScheduleProgram& program = *planning.program;
   if (program.synchronous) {
     throw InputError("applies to asynchronous schedules only", {"", 0, 0, "--live-weights"},
                      "a synchronous schedule needs no further version of the weights");
   }
+  Plan& plan = std::get<Planned>(planning.result).plan;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) plan.stages[s].weight_versions = program.weight_versions[s] + 1;
+  planning.program = recompiled(planning.graph, platform, program, plan);
 }
 
 std::int64_t recomputed_layers(const Plan& plan) {
@@ -93,11 +95,10 @@ Answer import_vpipe(const VpipeImport& import, const Settings& settings) {
   const PlannerInfo planner = vpipe_file(parse_vpipe(read_text_file(import.file), import.file));
   const Inputs inputs = load_inputs(import.inputs, settings);
   Planning planning = make_plan(planner, inputs, choices, settings.say);
-  Plan& plan = std::get<Planned>(planning.result).plan;
-  if (import.live_weights) add_live_weights(planning.graph, inputs.platform, plan);
+  if (import.live_weights) add_live_weights(planning, inputs.platform);
   if (!import.output) {
     return {.text = plan_file_text(planning, inputs.platform, "plan.yaml"),
-            .json = plan_to_json(plan, planning.graph, inputs.platform)};
+            .json = plan_to_json(planning.planned()->plan, planning.graph, inputs.platform)};
   }
   write_plan_output(import.output, planning, inputs.platform, settings);
   return written(planning, *import.output);

@@ -12,7 +12,6 @@
 #include "experiments/view/largest_size_view.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/io/json.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <memory>
 #include <optional>
@@ -49,13 +48,13 @@ LargestSize search(const PlannerInfo& planner, const Inputs& inputs, LargestSize
 
 LargestSizeRun run_plan(const LargestSize& largest, const Inputs& inputs, const LargestSizeChoices& choices,
                         const Settings& settings) {
-  const Plan& plan = largest.planning.planned()->plan;
-  refuse_run_length(choices.planning.run_length, require_family(plan.schedule.name).synchronous);
+  const ScheduleProgram& program = *largest.planning.program;
+  refuse_run_length(choices.planning.run_length, program.synchronous);
   const auto report_of = [&](EngineChoice engine) {
     SimulationChoices simulation;
     simulation.engine = engine;
     simulation.run_length = choices.planning.run_length;
-    return simulate_plan(largest.planning.graph, inputs.platform, plan, simulation, settings).report;
+    return simulate_program(largest.planning.graph, inputs.platform, program, simulation, settings).report;
   };
   LargestSizeRun run{.evaluated = report_of(EngineChoice::Evaluate), .replayed = {}};
   if (choices.replays) run.replayed = report_of(EngineChoice::Replay);

@@ -10,7 +10,6 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/io/json.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <memory>
 
@@ -26,10 +25,10 @@ struct PlanOptions {
 };
 
 /// The run of the plan as the user asked for it: of the given length, or until its period has converged.
-Report evaluated(const Planned& planned, const LayerGraph& graph, const Platform& platform, bool extends) {
-  if (extends) return evaluate_until_converged(graph, platform, planned.plan);
-  Report report = evaluate_plan(graph, platform, planned.plan);
-  report.bound = evaluated_period_bound(graph, platform, planned.plan);
+Report evaluated(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, bool extends) {
+  if (extends) return evaluate_until_converged(graph, platform, program);
+  Report report = evaluate_program(graph, platform, program);
+  report.bound = evaluated_period_bound(graph, platform, program);
   return report;
 }
 
@@ -41,16 +40,15 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
   const Planning planning = make_plan(*planner, inputs, choices, settings.say);
-  const Planned* planned = planning.planned();
-  if (planned != nullptr) {
-    refuse_run_length(choices.run_length, require_family(planned->plan.schedule.name).synchronous);
-  }
   Report report;
-  if (planned != nullptr) report = evaluated(*planned, planning.graph, inputs.platform, !choices.run_length);
+  if (planning.program) {
+    refuse_run_length(choices.run_length, planning.program->synchronous);
+    report = evaluated(planning.graph, inputs.platform, *planning.program, !choices.run_length);
+  }
   write_plan_output(options.output, planning, inputs.platform, settings);
   return {.text = planning_text(planning, report, inputs.platform, settings.timings),
           .json = to_json(planning_record(planning, report.figures(), inputs.platform, settings.timings)),
-          .code = planned != nullptr ? ExitCode::Done : ExitCode::No};
+          .code = planning.program ? ExitCode::Done : ExitCode::No};
 }
 
 VerbAction configure_plan(CLI::App& command) {

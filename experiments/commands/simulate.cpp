@@ -16,6 +16,7 @@
 #include "sim/io/schedule_file.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -91,6 +93,15 @@ std::string json_of(const Simulation& simulation, const Plan& plan, const Platfo
   return to_json(std::move(record));
 }
 
+/// The program of the plan, with the samples of an update that the user has chosen.
+ScheduleProgram compiled(const SimulateOptions& options, const PlanInput& input, const Platform& platform) {
+  Judgement judged = judge_plan(input.graph, platform, input.reading);
+  refuse_findings(options.plan, "the plan breaks a rule", judged.findings, "stagecraft check lists every violation");
+  const auto samples = read_samples_per_update(options.length);
+  if (!samples) return *std::move(judged.program);
+  return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
+}
+
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   const std::optional<TimeRange> window = read_window(options.window);
@@ -98,33 +109,28 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   const Inputs inputs = load_inputs(options.inputs, settings);
   take_events(options, inputs.platform, choices, settings.say);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
-  Plan& plan = input.reading.plan;
-  if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, plan);
+  Plan& given = input.reading.plan;
+  if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, given);
   choices.run_length = read_run_length(options.length);
-  if (choices.run_length && !require_family(plan.schedule.name).synchronous) {
-    plan.microbatches = std::max(plan.microbatches, *choices.run_length);
+  if (choices.run_length && !require_family(given.schedule.name).synchronous) {
+    given.microbatches = std::max(given.microbatches, *choices.run_length);
   }
-  refuse_findings(options.plan, "the plan breaks a rule", judge_plan(input.graph, inputs.platform, input.reading),
-                  "stagecraft check lists every violation");
-  if (const auto samples = read_samples_per_update(options.length)) {
-    set_samples_per_update(input.graph, inputs.platform, plan, *samples);
-  }
+  const ScheduleProgram program = compiled(options, input, inputs.platform);
   if (choices.literal) {
     refuse_findings(*options.schedule_file, "the orders do not fit the plan",
-                    judge_orders(input.graph, inputs.platform, plan, *choices.literal),
+                    judge_orders(input.graph, inputs.platform, program, *choices.literal),
                     "stagecraft check with the same --schedule-file lists every violation");
   }
-  const ScheduleProgram program = require_schedule(input.graph, inputs.platform, plan);
   if (choices.iterations > 1 && !program.synchronous) {
     throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
                      "--run-length gives the length of an asynchronous run");
   }
   refuse_run_length(choices.run_length, program.synchronous);
+  const Plan& plan = program.kept->plan;
   const std::string remark = prediction_remark(plan, program.synchronous);
   if (!remark.empty()) settings.say(remark);
-  plan.pattern = program.pattern;
-  const Simulation simulation = simulate_plan(input.graph, inputs.platform, plan, choices, settings);
-  const Explanation explanation = explain(inputs, input.graph, plan, simulation);
+  const Simulation simulation = simulate_program(input.graph, inputs.platform, program, choices, settings);
+  const Explanation explanation = explain(inputs, input.graph, program, simulation);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (choices.timeline) {
     text +=

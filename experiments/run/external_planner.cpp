@@ -137,7 +137,7 @@ std::vector<Finding> broken_rules(const PlanRequest& request, const PlanReading&
   if (reading.plan.schedule.name == "literal") {
     return {{"schedule", std::nullopt, "a planner cannot use the schedule 'literal', whose orders come from a file"}};
   }
-  std::vector<Finding> findings = judge_plan(request.graph, request.platform, reading);
+  std::vector<Finding> findings = judge_plan(request.graph, request.platform, reading).findings;
   std::erase_if(findings, [](const Finding& finding) { return finding.rule == "length"; });
   return findings;
 }

@@ -7,6 +7,7 @@
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/check_schedule.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <variant>
 
 namespace stagecraft {
@@ -29,59 +31,51 @@ void judge_refusals(const ScheduleRefusals& refusals, std::vector<Finding>& find
 }
 
 /// Adds findings for runs that would need too much memory of this program at one time.
-void judge_size(const Plan& plan, const ScheduleProgram& program, std::vector<Finding>& findings) {
+void judge_size(const ScheduleProgram& program, std::vector<Finding>& findings) {
+  const Plan& plan = program.kept->plan;
   const std::int64_t computations = 2 * plan.microbatches * static_cast<std::int64_t>(plan.stages.size());
   if (program.at_once && computations > run_limits::kMostAtOnce) {
     findings.push_back({"size", std::nullopt,
-                        "the schedule makes the order of all " + std::to_string(computations) +
-                            " computations at once, because stages share devices or the order depends on times; at "
-                            "most " +
-                            std::to_string(run_limits::kMostAtOnce) + " are allowed"});
+                        fmt::format("the schedule makes the order of all {} computations at once, because stages share "
+                                    "devices or the order depends on times; at most {} are allowed",
+                                    computations, run_limits::kMostAtOnce)});
   }
   const std::int64_t pending = std::accumulate(program.in_flight.begin(), program.in_flight.end(), std::int64_t{0});
   if (pending > run_limits::kMostPending) {
-    findings.push_back({"size", std::nullopt,
-                        "the schedule keeps " + std::to_string(pending) +
-                            " microbatches in flight on all stages together; at most " +
-                            std::to_string(run_limits::kMostPending) + " are allowed"});
+    findings.push_back(
+        {"size", std::nullopt,
+         fmt::format("the schedule keeps {} microbatches in flight on all stages together; at most {} are "
+                     "allowed",
+                     pending, run_limits::kMostPending)});
   }
 }
 
-void judge_program(const Plan& plan, const ScheduleProgram& program, std::vector<Finding>& findings) {
+/// Adds a finding if the whole run is too large.
+void judge_whole(const LayerGraph& graph, const Plan& plan, std::vector<Finding>& findings) {
+  if (const auto problem = size_problem(graph, plan, 1)) findings.push_back({"size", std::nullopt, *problem});
+}
+
+/// The judgement of a plan that breaks no rule and has a schedule that runs it.
+Judgement judge_compiled(const LayerGraph& graph, const Plan& plan, ScheduleProgram program) {
+  std::vector<Finding> findings;
   if (plan.pattern && !program.pattern) {
     findings.push_back({"schedule", std::nullopt,
                         "the plan has a pattern, which the schedule " + quote(plan.schedule.name) + " does not run"});
-    return;
-  }
-  const std::int64_t least = least_microbatches(program, Replicas(plan));
-  if (plan.microbatches < least) {
-    findings.push_back(
-        {"length", std::nullopt,
-         fmt::format(
-             "the schedule {} needs at least {} microbatches with this plan to measure its period, but it has {}",
-             quote(plan.schedule.name), least, plan.microbatches)});
-  }
-  judge_size(plan, program, findings);
-}
-
-/// **Requires** a plan that breaks no rule.
-void judge_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                    std::vector<Finding>& findings) {
-  const Compilation compiled = compile_schedule(graph, platform, plan);
-  if (const auto* refusals = std::get_if<ScheduleRefusals>(&compiled)) {
-    judge_refusals(*refusals, findings);
+    judge_whole(graph, plan, findings);
   } else {
-    judge_program(plan, std::get<ScheduleProgram>(compiled), findings);
+    findings = judge_program(graph, program);
   }
+  if (!findings.empty()) return {std::nullopt, std::move(findings)};
+  return {std::move(program), {}};
 }
 
 /// Adds a finding if the orders deadlock, which only carrying them out can tell.
-void judge_progress(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Schedule& orders,
-                    std::vector<Finding>& findings) {
+void judge_progress(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                    const Schedule& orders, std::vector<Finding>& findings) {
   LowerOptions options;
   options.literal = orders;
   try {
-    const LoweredRun run = lower(graph, platform, plan, options);
+    const LoweredRun run = lower(graph, platform, program, options);
     while (run.source.next({})) {
     }
   } catch (const InputError& error) {
@@ -118,7 +112,7 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
   return std::nullopt;
 }
 
-std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {
+Judgement judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {
   const Plan& plan = reading.plan;
   std::vector<Finding> findings;
   for (const InputError& problem : reading.problems) {
@@ -129,19 +123,41 @@ std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platfor
     findings.push_back({to_string(violation.rule), stage, violation.message});
   }
   const bool is_known = find_family(plan.schedule.name) != nullptr;
-  if (!is_known || findings.empty()) judge_schedule(graph, platform, plan, findings);
-  if (!is_known && findings.back().rule == "schedule") findings.back().place = reading.schedule;
-  if (const auto problem = size_problem(graph, plan, 1)) findings.push_back({"size", std::nullopt, *problem});
+  if (!is_known || findings.empty()) {
+    Compilation compiled = compile_schedule(graph, platform, plan);
+    if (auto* program = std::get_if<ScheduleProgram>(&compiled)) {
+      return judge_compiled(graph, plan, std::move(*program));
+    }
+    judge_refusals(std::get<ScheduleRefusals>(compiled), findings);
+  }
+  if (!is_known) findings.back().place = reading.schedule;
+  judge_whole(graph, plan, findings);
+  return {std::nullopt, std::move(findings)};
+}
+
+std::vector<Finding> judge_program(const LayerGraph& graph, const ScheduleProgram& program) {
+  const Plan& plan = program.kept->plan;
+  std::vector<Finding> findings;
+  const std::int64_t least = least_microbatches(program, program.kept->replicas);
+  if (plan.microbatches < least) {
+    findings.push_back(
+        {"length", std::nullopt,
+         fmt::format(
+             "the schedule {} needs at least {} microbatches with this plan to measure its period, but it has {}",
+             quote(plan.schedule.name), least, plan.microbatches)});
+  }
+  judge_size(program, findings);
+  judge_whole(graph, plan, findings);
   return findings;
 }
 
-std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                   const Schedule& orders) {
   std::vector<Finding> findings;
-  for (const std::string& sentence : check_schedule(graph, platform, plan, orders)) {
+  for (const std::string& sentence : check_schedule(graph, platform, program.kept->plan, orders)) {
     findings.push_back({"schedule", std::nullopt, sentence});
   }
-  if (findings.empty()) judge_progress(graph, platform, plan, orders, findings);
+  if (findings.empty()) judge_progress(graph, platform, program, orders, findings);
   return findings;
 }
 
@@ -196,11 +212,11 @@ std::vector<Finding> CapCount::findings(const Platform& platform) const {
   return findings;
 }
 
-std::vector<Finding> judge_run(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+std::vector<Finding> judge_run(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                const LowerOptions& options) {
-  CapCount in_flight(plan);
+  CapCount in_flight(program.kept->plan);
   const auto watch = [&](const Span& span, const Op& op, auto) { in_flight.add(span, op); };
-  const Report report = evaluate_plan(graph, platform, plan, options, {}, watch);
+  const Report report = evaluate_program(graph, platform, program, options, {}, watch);
   std::vector<Finding> findings = in_flight.findings(platform);
   const std::vector<Finding> lacking = memory_findings(report, platform);
   findings.insert(findings.end(), lacking.begin(), lacking.end());

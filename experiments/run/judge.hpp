@@ -8,6 +8,7 @@
 #include "sim/model/schedule.hpp"
 #include "sim/model/timeline.hpp"
 #include "sim/schedule/lower.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
 #include <map>
@@ -33,14 +34,22 @@ struct Finding {
 /// The message with its place and its hint.
 [[nodiscard]] std::string to_string(const Finding& finding);
 
-/// All reasons why a plan cannot be run: unknown names, broken rules, a schedule that cannot run it, a run that is too
-/// short to measure or too large to simulate.
-[[nodiscard]] std::vector<Finding> judge_plan(const LayerGraph& graph, const Platform& platform,
-                                              const PlanReading& reading);
+/// What is found about a plan: its program, or all reasons why it cannot be run.
+struct Judgement {
+  std::optional<ScheduleProgram> program;  ///< if there are no findings
+  std::vector<Finding> findings;
+};
 
-/// All reasons why literal orders do not fit the plan, and whether they deadlock. **Requires** a plan without findings.
-[[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                                const Schedule& orders);
+/// Compiles a plan, unless it cannot be run: for unknown names, broken rules, a schedule that cannot run it, a run that
+/// is too short to measure or too large to simulate. All that follows takes the program.
+[[nodiscard]] Judgement judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading);
+
+/// The findings about the run of a plan that breaks no rule: too short to measure, or too large to simulate.
+[[nodiscard]] std::vector<Finding> judge_program(const LayerGraph& graph, const ScheduleProgram& program);
+
+/// All reasons why literal orders do not fit the plan, and whether they deadlock.
+[[nodiscard]] std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform,
+                                                const ScheduleProgram& program, const Schedule& orders);
 
 /// A warning if the plan predicts an iteration time where its schedule has a period, or the other way round; else
 /// empty.
@@ -74,9 +83,9 @@ class CapCount {
 };
 
 /// What goes wrong when the plan runs without contention: caps on microbatches in flight that are exceeded, and places
-/// that run out of memory. **Requires** a plan without findings, and orders without findings if `options` has them.
-[[nodiscard]] std::vector<Finding> judge_run(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                             const LowerOptions& options = {});
+/// that run out of memory. **Requires** orders without findings if `options` has them.
+[[nodiscard]] std::vector<Finding> judge_run(const LayerGraph& graph, const Platform& platform,
+                                             const ScheduleProgram& program, const LowerOptions& options = {});
 
 /// The reason why a run is too large, if it is: more than 10^9 computations (each of one microbatch on one stage), or
 /// possibly more than 1 EiB of memory.

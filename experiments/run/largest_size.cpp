@@ -7,7 +7,6 @@
 #include "experiments/run/size_search.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/base/counted.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,14 +22,14 @@ Infeasible because(const Finding& finding) { return {finding.message, {}, findin
 std::optional<Infeasible> lacking_of(const Planning& planning, const Platform& platform,
                                      const LargestSizeChoices& choices) {
   const Plan& plan = planning.planned()->plan;
-  const ScheduleProgram program = require_schedule(planning.graph, platform, plan);
+  const ScheduleProgram& program = *planning.program;
   const auto peaks = ledger_peaks(planning.graph, platform, plan, program);
   if (auto overflow = memory_overflow(platform, plan, peaks)) return overflow;
-  std::vector<Finding> findings = judge_run(planning.graph, platform, plan);
+  std::vector<Finding> findings = judge_run(planning.graph, platform, program);
   if (findings.empty() && choices.replays) {
     SimulationChoices replay;
     replay.run_length = choices.planning.run_length;
-    findings = memory_findings(simulate_plan(planning.graph, platform, plan, replay, {}).report, platform);
+    findings = memory_findings(simulate_program(planning.graph, platform, program, replay, {}).report, platform);
   }
   return findings.empty() ? std::nullopt : std::optional(because(findings.front()));
 }
@@ -90,7 +89,10 @@ class Tries {
     PlanningChoices choices = choices_.planning;
     choices.microbatch_size = smallest->first;
     LargestSize largest{.planning = make_plan(planner_, inputs_, choices, say), .size = {}, .tried = in_order()};
-    if (largest.planning.planned() != nullptr) largest.planning.result = *smallest->second.lacking;
+    if (largest.planning.planned() != nullptr) {
+      largest.planning.result = *smallest->second.lacking;
+      largest.planning.program.reset();
+    }
     return largest;
   }
 

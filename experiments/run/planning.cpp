@@ -7,6 +7,8 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
+#include "sim/schedule/convergence.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -14,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -51,20 +54,25 @@ std::int64_t microbatch_count(const Inputs& inputs, const LayerGraph& graph, con
   return asynchronous ? std::max(whole, usual) : whole;
 }
 
-/// Fills in the samples of an update, the pattern that the schedule runs, and a length with which an asynchronous run
-/// can be measured, unless its length is given.
-void complete(const LayerGraph& graph, const Platform& platform, Plan& plan, const PlanningChoices& choices) {
-  if (choices.samples_per_update) set_samples_per_update(graph, platform, plan, *choices.samples_per_update);
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
-  plan.pattern = program.pattern;
-  const std::int64_t least = least_microbatches(program, Replicas(plan));
-  if (!choices.run_length) plan.microbatches = std::max(plan.microbatches, least);
+/// Compiles a planner's plan, with the samples of an update and a length with which an asynchronous run can be
+/// measured, unless its length is given.
+ScheduleProgram complete(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                         const PlanningChoices& choices) {
+  ScheduleProgram program = require_schedule(graph, platform, plan);
+  if (choices.samples_per_update) {
+    program = with_samples_per_update(graph, platform, std::move(program), *choices.samples_per_update);
+  }
+  if (choices.run_length) return program;
+  const std::int64_t least = least_microbatches(program, program.kept->replicas);
+  const RunLength length{std::max(program.kept->plan.microbatches, least)};
+  return with_length(graph, platform, std::move(program), length);
 }
 
 /// Checks a planner's plan. A plan that breaks a rule is a bug of this program (InternalError). Exceptions are the
 /// user's choices (InputError): a schedule or length that does not fit, and a platform without a route that the planner
 /// assumes.
-void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+void verify(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
+  const Plan& plan = program.kept->plan;
   for (const Violation& violation : check_plan(graph, platform, plan)) {
     const std::string what = "planner " + quote(plan.planner) + " made a plan that ";
     if (violation.rule != Violation::Rule::Connection) {
@@ -73,7 +81,7 @@ void verify(const LayerGraph& graph, const Platform& platform, const Plan& plan)
     throw InputError(what + "needs a route that the platform does not have: " + violation.message, {},
                      "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
   }
-  const std::vector<Finding> findings = judge_plan(graph, platform, {plan, {}});
+  const std::vector<Finding> findings = judge_program(graph, program);
   if (!findings.empty()) throw InputError(findings.front().message);
 }
 
@@ -111,8 +119,9 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   Plan& plan = planned->plan;
   plan.model_hash = inputs.model_hash;
   plan.platform_hash = inputs.platform_hash;
-  complete(planning.graph, inputs.platform, plan, choices);
-  verify(planning.graph, inputs.platform, plan);
+  planning.program = complete(planning.graph, inputs.platform, plan, choices);
+  verify(planning.graph, inputs.platform, *planning.program);
+  plan = planning.program->kept->plan;
   for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
   return planning;
 }

@@ -5,6 +5,7 @@
 #include "experiments/run/size_search.hpp"
 #include "planners/planner.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +20,8 @@ struct Planning {
   const PlannerInfo* planner = nullptr;  ///< outlives this
   LayerGraph graph;                      ///< at the microbatch size planned for
   PlanResult result;
-  Seconds time;  ///< that the planner took
+  std::optional<ScheduleProgram> program;  ///< of the plan, if there is one
+  Seconds time;                            ///< that the planner took
   /// If there is no plan: the largest smaller microbatch size with a plan (`Infeasible::sizes_to_try`). None if there
   /// is no such size, or if planning is too costly to repeat.
   std::optional<std::int64_t> largest_microbatch_size;

@@ -5,6 +5,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -17,10 +18,12 @@ namespace {
 
 constexpr std::int64_t kMostTriedComputations = 1'000'000;
 
-bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  if (!judge_plan(graph, platform, {plan, {}}).empty()) return false;
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
-  return memory_needed(platform, ledger_peaks(graph, platform, plan, program)) == Bytes(0);
+/// The program of a plan that can be run and fits in memory.
+std::optional<ScheduleProgram> fitting(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  std::optional<ScheduleProgram> program = judge_plan(graph, platform, {plan, {}}).program;
+  if (!program) return std::nullopt;
+  const bool fits = memory_needed(platform, ledger_peaks(graph, platform, plan, *program)) == Bytes(0);
+  return fits ? std::move(program) : std::nullopt;
 }
 
 LayerGraph silent_profile(const Inputs& inputs, const Plan& plan) {
@@ -30,7 +33,7 @@ LayerGraph silent_profile(const Inputs& inputs, const Plan& plan) {
 bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
   plan.microbatch_size = microbatch_size;
   try {
-    return fits(silent_profile(inputs, plan), inputs.platform, plan);
+    return fitting(silent_profile(inputs, plan), inputs.platform, plan).has_value();
   } catch (const InputError&) {
     return false;
   }
@@ -74,14 +77,19 @@ std::optional<Bytes> enough_memory(const Platform& platform, const Report& repor
   return most > Bytes(0) ? std::optional(most) : std::nullopt;
 }
 
+struct Capped {
+  std::vector<std::pair<StageId, std::int64_t>> caps;
+  std::optional<ScheduleProgram> program;  ///< of the plan with the caps; none if no caps make it fit
+};
+
 /// For each stage that lacks memory, the largest cap on microbatches in flight with which its devices fit. The stages
 /// are capped one after the other, each with the caps of the previous ones in place. Empty if no cap makes some stage
 /// fit, or if the whole plan does not fit with all caps.
-std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& graph, const Platform& platform,
-                                                            Plan plan, const std::vector<StageId>& stages) {
-  std::vector<std::pair<StageId, std::int64_t>> caps;
-  if (plan.schedule.name == "literal") return caps;  // its orders are given and follow no cap
-  const ScheduleProgram before = require_schedule(graph, platform, plan);
+Capped caps_that_fit(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& before,
+                     const std::vector<StageId>& stages) {
+  Plan plan = before.kept->plan;
+  if (plan.schedule.name == "literal") return {};  // its orders are given and follow no cap
+  Capped capped;
   for (StageId id : stages) {
     Stage& stage = plan.stages[id.value()];
     const auto cap = largest_between(1, before.in_flight[id.value()], [&](std::int64_t value) {
@@ -97,9 +105,10 @@ std::vector<std::pair<StageId, std::int64_t>> caps_that_fit(const LayerGraph& gr
     });
     if (!cap) return {};
     stage.in_flight = cap;
-    caps.emplace_back(id, *cap);
+    capped.caps.emplace_back(id, *cap);
   }
-  return fits(graph, platform, plan) ? caps : std::vector<std::pair<StageId, std::int64_t>>{};
+  capped.program = fitting(graph, platform, plan);
+  return capped.program ? std::move(capped) : Capped();
 }
 
 /// The plan whose given stages recompute all their layers: each layer as a segment of its own if `by_layer`, otherwise
@@ -126,9 +135,9 @@ class Trial {
     options_.iterations = 1;
   }
 
-  void add(Change change, const LayerGraph& graph, const Plan& plan) {
+  void add(Change change, const LayerGraph& graph, const ScheduleProgram& program) {
     TriedChange& tried = tried_.emplace_back(TriedChange{change, std::nullopt});
-    if (is_short_) tried.throughput = evaluate_plan(graph, platform_, plan, options_).throughput;
+    if (is_short_) tried.throughput = evaluate_program(graph, platform_, program, options_).throughput;
   }
 
   /// The fastest first.
@@ -157,33 +166,32 @@ std::optional<std::int64_t> largest_between(std::int64_t begin, std::int64_t end
   return least;
 }
 
-Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan, const Report& report,
-                       const LowerOptions& options) {
+Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
+                       const Report& report, const LowerOptions& options) {
   Remedies remedies;
   const Platform& platform = inputs.platform;
+  const Plan& plan = program.kept->plan;
   const std::vector<StageId> stages = lacking_stages(platform, plan, report);
   if (stages.empty() || lacks_host(platform, report)) return remedies;
   Trial trial(platform, plan, options);
   remedies.memory = enough_memory(platform, report);
-  if (remedies.memory) trial.add(Change::Memory, graph, plan);
+  if (remedies.memory) trial.add(Change::Memory, graph, program);
   remedies.microbatch_size = largest_between(most_parts(plan), plan.microbatch_size,
                                              [&](std::int64_t size) { return fits_at(inputs, plan, size); });
   if (remedies.microbatch_size) {
     Plan smaller = plan;
     smaller.microbatch_size = *remedies.microbatch_size;
-    trial.add(Change::MicrobatchSize, silent_profile(inputs, smaller), smaller);
+    const LayerGraph profile = silent_profile(inputs, smaller);
+    trial.add(Change::MicrobatchSize, profile, require_schedule(profile, platform, smaller));
   }
-  remedies.in_flight = caps_that_fit(graph, platform, plan, stages);
-  if (!remedies.in_flight.empty()) {
-    Plan capped = plan;
-    for (const auto& [stage, cap] : remedies.in_flight) capped.stages[stage.value()].in_flight = cap;
-    trial.add(Change::InFlight, graph, capped);
-  }
+  Capped capped = caps_that_fit(graph, platform, program, stages);
+  if (capped.program) trial.add(Change::InFlight, graph, *capped.program);
+  remedies.in_flight = std::move(capped.caps);
   const auto try_recomputing = [&](Change change) {
     const Plan changed = recomputed(plan, stages, change == Change::RecomputeLayers);
-    if (!fits(graph, platform, changed)) return false;
-    trial.add(change, graph, changed);
-    return true;
+    const std::optional<ScheduleProgram> fits = fitting(graph, platform, changed);
+    if (fits) trial.add(change, graph, *fits);
+    return fits.has_value();
   };
   remedies.recompute_layers = try_recomputing(Change::RecomputeLayers);
   remedies.recompute_stages = try_recomputing(Change::RecomputeStages);

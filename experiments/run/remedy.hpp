@@ -36,11 +36,11 @@ struct Remedies {
   friend bool operator==(const Remedies&, const Remedies&) = default;
 };
 
-/// Changes that would make `plan` fit, whose devices ran out of memory in `report`, each evaluated as `options` say.
+/// Changes that would make a plan fit, whose devices ran out of memory in `report`, each evaluated as `options` say.
 /// `graph` is the model at the plan's microbatch size. Where a host lacks memory nothing is tried, because the ledger
 /// does not know what a host holds.
 /// **Cost** up to five evaluations, or none if each has more than 10^6 computations.
-[[nodiscard]] Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Plan& plan,
+[[nodiscard]] Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
                                      const Report& report, const LowerOptions& options = {});
 
 /// The largest number in [`begin`, `end`) for which `holds` is true, by bisection; none if it is false for `begin`.

@@ -14,10 +14,10 @@ constexpr double kTie = 1e-9;  // relative
 Standing standing_on(const Platform& platform, const Entrant& contender, const Variation& change,
                      const SimulationChoices& choices) {
   const LayerGraph graph = varied(*contender.graph, change);
-  const std::vector<Finding> findings = judge_plan(graph, platform, {*contender.plan, {}});
-  if (!findings.empty()) return {"refused", 0.0, findings.front().message};
+  const Judgement judged = judge_plan(graph, platform, {*contender.plan, {}});
+  if (!judged.program) return {"refused", 0.0, judged.findings.front().message};
   try {
-    const Report report = simulate_plan(graph, platform, *contender.plan, choices, Settings()).report;
+    const Report report = simulate_program(graph, platform, *judged.program, choices, Settings()).report;
     return {report.out_of_memory() ? "out_of_memory" : "ok", report.throughput};
   } catch (const InputError& error) {
     return {"refused", 0.0, error.what()};

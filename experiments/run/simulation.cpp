@@ -6,6 +6,7 @@
 #include "sim/base/error.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -23,25 +24,24 @@ Events events_of(const SimulationChoices& choices) {
 /// converged.
 class PlanRunner {
  public:
-  PlanRunner(const LayerGraph& graph, const Platform& platform, const Plan& plan, Simulation& simulation)
+  PlanRunner(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, Simulation& simulation)
       : graph_(graph),
         platform_(platform),
-        plan_(plan),
-        program_(require_schedule(graph, platform, plan)),
+        program_(program),
         simulation_(simulation),
         choices_(simulation.choices),
         extends_(!program_.synchronous && !choices_.run_length && choices_.events.empty()) {
+    Plan plan = program.kept->plan;
     if (extends_) {
-      length_ = first_length(program_);
+      length_ = first_length(program);
     } else {
-      const bool is_given = choices_.run_length && !program_.synchronous;
+      const bool is_given = choices_.run_length && !program.synchronous;
       length_.microbatches = is_given ? *choices_.run_length : plan.microbatches;
     }
-    const auto problem = size_problem(graph, with_length(plan, length_), choices_.iterations);
-    if (problem) throw InputError(*problem);
+    plan.microbatches = length_.microbatches;
+    if (const auto problem = size_problem(graph, plan, choices_.iterations)) throw InputError(*problem);
+    run_ = recompiled(graph, platform, program, plan);
   }
-
-  [[nodiscard]] const ScheduleProgram& program() const { return program_; }
 
   /// Of the run as it begins, if it holds for a run with these events.
   [[nodiscard]] std::optional<LowerBound> bound(EngineChoice engine) const {
@@ -49,21 +49,20 @@ class PlanRunner {
     BoundOptions options;
     options.lowering = lower_options(length_);
     options.shares_links = engine == EngineChoice::Replay;
-    return lower_bound(graph_, platform_, with_length(plan_, length_), options);
+    return lower_bound(graph_, platform_, run_, options);
   }
 
   /// Also collects the traffic, and the timeline if it is wanted of this engine. `bound`: of an evaluation.
   Report evaluate(const std::optional<LowerBound>& bound) {
     return run(bound, [&](const RunLength& length) {
-      const Plan plan = with_length(plan_, length);
-      TrafficFold traffic(platform_, plan, choices_.iterations);
+      TrafficFold traffic(platform_, run_.kept->plan, choices_.iterations);
       Timeline timeline;
       const bool takes_timeline = choices_.timeline && choices_.engine == EngineChoice::Evaluate;
       const SpanSink watch = [&](const Span& span, const Op& op, auto) {
         if (takes_timeline) timeline.push_back(timeline_entry(span, op));
         traffic.add(span, op);
       };
-      Report report = evaluate_plan(graph_, platform_, plan, lower_options(length), events_of(choices_), watch);
+      Report report = evaluate_program(graph_, platform_, run_, lower_options(length), events_of(choices_), watch);
       simulation_.traffic = traffic.finish();
       simulation_.timeline = std::move(timeline);
       return report;
@@ -81,8 +80,8 @@ class PlanRunner {
       if (settings.progress) {
         options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
       }
-      ReplayOutcome outcome = replay_plan(graph_, platform_, with_length(plan_, length), lower_options(length),
-                                          events_of(choices_), std::move(options));
+      ReplayOutcome outcome =
+          replay_program(graph_, platform_, run_, lower_options(length), events_of(choices_), std::move(options));
       simulation_.timeline = std::move(outcome.timeline);
       return std::move(outcome.report);
     });
@@ -91,7 +90,11 @@ class PlanRunner {
  private:
   Report run(const std::optional<LowerBound>& bound, const std::function<Report(const RunLength&)>& once) {
     const std::optional<Seconds> least = bound ? std::optional(bound->time) : std::nullopt;
-    Report report = extends_ ? run_until_converged(program_, length_, least, once) : once(length_);
+    const auto longer = [&](const RunLength& length) {
+      run_ = with_length(graph_, platform_, std::move(run_), length);
+      return once(length);
+    };
+    Report report = extends_ ? run_until_converged(program_, length_, least, longer) : once(length_);
     if (report.period) report.bound = least;
     simulation_.length = length_;
     return report;
@@ -108,8 +111,8 @@ class PlanRunner {
 
   const LayerGraph& graph_;
   const Platform& platform_;
-  const Plan& plan_;
-  ScheduleProgram program_;
+  const ScheduleProgram& program_;
+  ScheduleProgram run_;  ///< the program of the plan with as many microbatches as the run
   Simulation& simulation_;
   const SimulationChoices& choices_;
   bool extends_;
@@ -148,20 +151,20 @@ std::vector<std::size_t> Simulation::missed_events() const {
   return missed;
 }
 
-Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                         const SimulationChoices& choices, const Settings& settings) {
+Simulation simulate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                            const SimulationChoices& choices, const Settings& settings) {
   using Clock = std::chrono::steady_clock;
   Simulation simulation;
   simulation.choices = choices;
-  PlanRunner runner(graph, platform, plan, simulation);
-  simulation.updates = stage_updates(graph, runner.program());
+  PlanRunner runner(graph, platform, program, simulation);
+  simulation.updates = stage_updates(graph, program);
   const std::optional<LowerBound> bound = runner.bound(choices.engine);
-  const bool needs_both = choices.engine == EngineChoice::Replay && !runner.program().synchronous;
+  const bool needs_both = choices.engine == EngineChoice::Replay && !program.synchronous;
   const std::optional<LowerBound> evaluated_bound = needs_both ? runner.bound(EngineChoice::Evaluate) : bound;
   Clock::time_point start = Clock::now();
   Report evaluated = runner.evaluate(evaluated_bound);
   simulation.evaluated = evaluated.figures();
-  simulation.load = load_of(graph, platform, runner.program(), choices.network, simulation.traffic);
+  simulation.load = load_of(graph, platform, program, choices.network, simulation.traffic);
   if (choices.engine == EngineChoice::Evaluate) {
     simulation.report = std::move(evaluated);
   } else {
@@ -169,7 +172,7 @@ Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, cons
     simulation.report = runner.replay(bound, evaluated.operations, settings);
   }
   if (!simulation.report.period || simulation.report.converged()) simulation.bound = bound;
-  simulation.basis = basis_of(graph, platform, plan, simulation.report);
+  simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   return simulation;
 }

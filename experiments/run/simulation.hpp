@@ -13,6 +13,7 @@
 #include "sim/model/timeline.hpp"
 #include "sim/schedule/convergence.hpp"
 #include "sim/schedule/network_model.hpp"
+#include "sim/schedule/schedule_program.hpp"
 #include "sim/schedule/updates.hpp"
 
 #include <cstddef>
@@ -22,8 +23,6 @@
 #include <vector>
 
 namespace stagecraft {
-
-struct Plan;
 
 enum class EngineChoice { Replay, Evaluate };
 
@@ -79,7 +78,8 @@ struct Simulation {
 [[nodiscard]] std::optional<Seconds> headline(const Figures& figures);
 
 /// **Requires** a plan without findings (`judge_plan`). **Throws** InputError for a run of too many operations.
-[[nodiscard]] Simulation simulate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                       const SimulationChoices& choices, const Settings& settings);
+[[nodiscard]] Simulation simulate_program(const LayerGraph& graph, const Platform& platform,
+                                          const ScheduleProgram& program, const SimulationChoices& choices,
+                                          const Settings& settings);
 
 }  // namespace stagecraft

@@ -4,11 +4,12 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/schedule/convergence.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -60,18 +61,18 @@ Traffic TrafficFold::finish() const {
   return traffic;
 }
 
-TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
+TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
   RunLength whole = first_length(program);
-  const auto bound = evaluated_period_bound(graph, platform, with_length(plan, whole));
+  ScheduleProgram run = with_length(graph, platform, program, whole);
+  const auto bound = evaluated_period_bound(graph, platform, run);
   TrafficEvaluation evaluation;
   evaluation.report = run_until_converged(program, whole, bound, [&](const RunLength& length) {
-    const Plan run = with_length(plan, length);
-    TrafficFold fold(platform, run, 1);
+    run = with_length(graph, platform, std::move(run), length);
+    TrafficFold fold(platform, run.kept->plan, 1);
     LowerOptions options;
     options.head = length.head;
-    Report report = evaluate_plan(graph, platform, run, options, {},
-                                  [&](const Span& span, const Op& op, auto) { fold.add(span, op); });
+    Report report = evaluate_program(graph, platform, run, options, {},
+                                     [&](const Span& span, const Op& op, auto) { fold.add(span, op); });
     evaluation.traffic = fold.finish();
     return report;
   });

@@ -7,6 +7,7 @@
 #include "sim/model/replicas.hpp"
 #include "sim/model/report.hpp"
 #include "sim/model/timeline.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <compare>
 #include <cstddef>
@@ -83,8 +84,9 @@ struct TrafficEvaluation {
   Report report;
   Traffic traffic;
 };
-/// **Requires** and **Throws** as `evaluate_plan`.
-[[nodiscard]] TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+/// **Throws** as `evaluate_program`.
+[[nodiscard]] TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform,
+                                                 const ScheduleProgram& program);
 
 /// Bytes by cause, largest first and ties by cause: of all flows, each way counted once, or of the flows over each
 /// link.

@@ -31,23 +31,21 @@ std::int64_t microbatches_of_update(std::int64_t samples, std::int64_t microbatc
   return whole_parts(samples, microbatch_size, "a microbatch");
 }
 
-void set_samples_per_update(const LayerGraph& graph, const Platform& platform, Plan& plan, std::int64_t samples) {
+ScheduleProgram with_samples_per_update(const LayerGraph& graph, const Platform& platform, ScheduleProgram program,
+                                        std::int64_t samples) {
+  const Plan plan = program.kept->plan;
   Plan changed = plan;
-  changed.rounds_per_update = 1;
-  const ScheduleProgram program = require_schedule(graph, platform, changed);
-  bool is_same = true;
   if (program.synchronous) {
     changed.microbatches = microbatches_of_update(samples, plan.microbatch_size);
-    is_same = changed.microbatches == plan.microbatches;
   } else {
-    const std::int64_t of_round = largest(stage_updates(graph, program)).samples;
+    const std::int64_t of_round = largest(stage_updates(graph, program)).samples / plan.rounds_per_update;
     changed.rounds_per_update = whole_parts(samples, of_round, "a round of the plan's replicas");
-    const ScheduleProgram slower = require_schedule(graph, platform, changed);
-    changed.microbatches = std::max(plan.microbatches, least_microbatches(slower, slower.kept->replicas));
-    is_same = changed.rounds_per_update == plan.rounds_per_update;
   }
-  if (!is_same) changed.predicted = {};
-  plan = std::move(changed);
+  if (changed != plan) changed.predicted = {};
+  program = recompiled(graph, platform, std::move(program), changed);
+  if (program.synchronous) return program;
+  changed.microbatches = std::max(plan.microbatches, least_microbatches(program, program.kept->replicas));
+  return recompiled(graph, platform, std::move(program), changed);
 }
 
 }  // namespace stagecraft

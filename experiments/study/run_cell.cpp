@@ -67,8 +67,9 @@ CellPlanning plan_with_noise(const PlannerInfo& planner, const Inputs& inputs, c
   planning.graph =
       profile_at(inputs.model, planning.graph.microbatch_size, cell.planning.training.stash, [](const std::string&) {});
   if (const Planned* planned = planning.planned()) {
-    refuse_findings("", "the plan for the noisy profile does not run with the true one",
-                    judge_plan(planning.graph, inputs.platform, {planned->plan, {}}), "");
+    Judgement judged = judge_plan(planning.graph, inputs.platform, {planned->plan, {}});
+    refuse_findings("", "the plan for the noisy profile does not run with the true one", judged.findings, "");
+    planning.program = std::move(judged.program);
   }
   return answer;
 }
@@ -82,8 +83,8 @@ Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec
   Row row{.key = key, .status = CellStatus::Infeasible, .message = answer.remark, .figures = {}, .timings = {}};
   row.timings.emplace_back("planning_time_s", planning.time.value());
   if (const Planned* planned = planning.planned()) {
-    const Simulation simulation = simulate_plan(planning.graph, inputs.platform, planned->plan,
-                                                simulation_choices(manifest, cell, inputs.platform), Settings());
+    const Simulation simulation = simulate_program(planning.graph, inputs.platform, *planning.program,
+                                                   simulation_choices(manifest, cell, inputs.platform), Settings());
     row.status = simulation.report.out_of_memory() ? CellStatus::OutOfMemory : CellStatus::Ok;
     row.figures = figure_record(planning, SimulatedPlan{simulation, planned->plan, inputs.platform});
     row.timings.emplace_back("wall_time_s", simulation.wall_time.value());

@@ -123,7 +123,7 @@ Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool t
   if (!row.planning) return {{"planner", row.planner->name}, {"outcome", "refused"}, {"reason", row.refusal->what()}};
   Detail::Record record = planning_record(*row.planning, row.evaluated, inputs.platform, timings);
   if (row.simulation) {
-    const Explanation explanation = explain(inputs, row.planning->graph, *row.plan(), *row.simulation);
+    const Explanation explanation = explain(inputs, row.planning->graph, *row.planning->program, *row.simulation);
     record.emplace_back("simulation",
                         simulation_record(*row.simulation, *row.plan(), inputs.platform, explanation, timings));
   }

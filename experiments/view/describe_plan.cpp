@@ -9,6 +9,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
@@ -182,8 +183,9 @@ Detail::List traffic_list(const std::vector<Exchange>& all) {
 
 }  // namespace
 
-Description describe_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+Description describe_plan(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                           const TrafficEvaluation& evaluation) {
+  const Plan& plan = program.kept->plan;
   const Report& evaluated = evaluation.report;
   const std::vector<Boundary> all = boundaries(graph, plan);
   const std::vector<Exchange> moved = exchanges(evaluation.traffic);
@@ -191,14 +193,14 @@ Description describe_plan(const LayerGraph& graph, const Platform& platform, con
   const std::string unit = is_asynchronous(plan.schedule) ? "a microbatch, on average" : "an iteration";
   Detail::Record record{{"kind", "plan"},
                         {"plan", plan_record(plan, graph, platform)},
-                        {"stages", stage_list(graph, platform, plan)},
+                        {"stages", stage_list(graph, platform, program)},
                         {"boundaries", boundaries_list(platform, plan, all)},
                         {"memory_bytes", memory_list(platform, evaluated)},
                         {"traffic", traffic_list(moved)},
                         {"links", links_list(platform, links)},
                         {"predicted", figures_record(plan.predicted, platform)},
                         {"evaluated", figures_record(evaluated.figures(), platform)}};
-  return {plan_text(graph, platform, plan, evaluated) + turns_table(platform, plan) +
+  return {plan_text(graph, platform, program, evaluated) + turns_table(platform, plan) +
               memory_table(platform, evaluated) + boundaries_table(platform, plan, all) + traffic_table(moved, unit) +
               links_table(platform, links),
           std::move(record)};

@@ -27,9 +27,8 @@ struct Description {
 
 /// Stages with their layers and time, each device's memory by category, the bytes at each boundary between stages, and
 /// all traffic.
-/// **Requires** a plan without violations.
-[[nodiscard]] Description describe_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                        const TrafficEvaluation& evaluation);
+[[nodiscard]] Description describe_plan(const LayerGraph& graph, const Platform& platform,
+                                        const ScheduleProgram& program, const TrafficEvaluation& evaluation);
 
 /// Counts of operators, layers, blocks, parameters and operations.
 [[nodiscard]] Description describe_architecture(const Architecture& network);

@@ -133,7 +133,8 @@ const char* change_name(Change change) {
 
 }  // namespace
 
-Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Plan& plan, const Simulation& simulation) {
+Explanation explain(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
+                    const Simulation& simulation) {
   Explanation explanation;
   explanation.loads = loads_by_link(inputs.platform, simulation.traffic);
   const Report& report = simulation.report;
@@ -141,7 +142,7 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Plan& p
     LowerOptions options;
     options.network = simulation.choices.network;
     options.literal = simulation.choices.literal;
-    explanation.remedies = find_remedies(inputs, graph, plan, report, options);
+    explanation.remedies = find_remedies(inputs, graph, program, report, options);
   }
   return explanation;
 }

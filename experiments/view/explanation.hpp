@@ -20,8 +20,8 @@ struct Explanation {
   Remedies remedies;              ///< if the run is out of memory
 };
 
-/// **Requires** `graph`, the model at the plan's microbatch size, and a simulation of `plan` with its traffic.
-[[nodiscard]] Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Plan& plan,
+/// **Requires** `graph`, the model at the plan's microbatch size, and a simulation of `program` with its traffic.
+[[nodiscard]] Explanation explain(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
                                   const Simulation& simulation);
 
 /// `activations 0 -> 1`, `all-reduce of stage 0`.

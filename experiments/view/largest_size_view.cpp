@@ -132,7 +132,7 @@ std::string largest_size_text(const LargestSize& largest, const std::optional<La
   std::string text;
   if (largest.size) {
     text = "largest microbatch size: " + counted(*largest.size, "sample") + "\n\n" +
-           plan_text(planning.graph, platform, planning.planned()->plan, run->evaluated) + throughput_text(*run) +
+           plan_text(planning.graph, platform, *planning.program, run->evaluated) + throughput_text(*run) +
            idle_text(run->report(), platform) + next_text(largest, platform);
   } else {
     text = std::string("no microbatch size ") + (largest.ended_early ? "that was tried " : "") + "fits; with " +

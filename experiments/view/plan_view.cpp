@@ -32,10 +32,10 @@ std::string action_letters(const Stage& stage) {
   return letters;
 }
 
-Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                            const ScheduleProgram& program, StageId id) {
+Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                            StageId id) {
   const StageUpdates updates = stage_updates(graph, program)[id.value()];
-  const Stage& stage = plan.stages[id.value()];
+  const Stage& stage = program.kept->plan.stages[id.value()];
   Detail::List layers;
   for (LayerId layer : stage.layers) layers.emplace_back(graph.layers[layer].name);
   Detail::List devices;
@@ -171,17 +171,17 @@ std::string infeasible_text(const Planning& planning, const Platform& platform, 
   return text + "\n" + (remedy.empty() ? "" : indent + remedy);
 }
 
-Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
+Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
   Detail::List stages;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    stages.emplace_back(stage_record(graph, platform, plan, program, StageId(s)));
+  for (StageId id : indices<StageId>(program.kept->plan.stages.size())) {
+    stages.emplace_back(stage_record(graph, platform, program, id));
   }
   return stages;
 }
 
-std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Report& evaluated) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
+std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                      const Report& evaluated) {
+  const Plan& plan = program.kept->plan;
   const std::string planner = plan.planner.empty() ? "" : plan.planner + ": ";
   std::string text = planner + graph.name + " on " + platform.spec.name + ", " + schedule_text(plan.schedule) + ", " +
                      counted(plan.microbatches, "microbatch") + " of " + counted(plan.microbatch_size, "sample") +
@@ -206,9 +206,8 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
   } else {
     record.emplace_back("outcome", "planned");
     record.emplace_back("plan", plan_record(planned->plan, planning.graph, platform));
-    record.emplace_back("stages", stage_list(planning.graph, platform, planned->plan));
-    const StageUpdates updates =
-        largest(stage_updates(planning.graph, require_schedule(planning.graph, platform, planned->plan)));
+    record.emplace_back("stages", stage_list(planning.graph, platform, *planning.program));
+    const StageUpdates updates = largest(stage_updates(planning.graph, *planning.program));
     record.emplace_back("samples_per_update", updates.samples);
     record.emplace_back("staleness", updates.staleness);
     record.emplace_back("predicted", figures_record(planned->plan.predicted, platform));
@@ -222,7 +221,7 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
 std::string planning_text(const Planning& planning, const Report& evaluated, const Platform& platform, bool timings) {
   const Planned* planned = planning.planned();
   std::string text = planned == nullptr ? "no plan: " + infeasible_text(planning, platform, "")
-                                        : plan_text(planning.graph, platform, planned->plan, evaluated);
+                                        : plan_text(planning.graph, platform, *planning.program, evaluated);
   if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
   return text;
 }

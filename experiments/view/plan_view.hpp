@@ -4,6 +4,7 @@
 #include "sim/model/detail.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <string>
 #include <vector>
@@ -34,10 +35,11 @@ struct Stage;
 [[nodiscard]] std::vector<DeviceId> ring_of(const Stage& stage);
 
 /// Each stage's layers, devices, memory actions, in-flight count and weight versions (docs/reference/report.md).
-[[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+[[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform,
+                                      const ScheduleProgram& program);
 
 /// A plan as text: its stages with the time and memory from the evaluation, and the predicted and evaluated times.
-[[nodiscard]] std::string plan_text(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+[[nodiscard]] std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                     const Report& evaluated);
 
 /// The number of replicas of each stage, as in `15-1`; `16 x 1` if more than two stages all have the same number.

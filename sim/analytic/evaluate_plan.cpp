@@ -11,9 +11,15 @@
 #include <utility>
 
 namespace stagecraft {
-namespace {
 
-Report evaluate_run(const Platform& platform, LoweredRun run, const Events& events, const SpanSink& watch) {
+Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
+                     const Events& events, const SpanSink& watch) {
+  return evaluate_program(graph, platform, require_schedule(graph, platform, plan), options, events, watch);
+}
+
+Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                        const LowerOptions& options, const Events& events, const SpanSink& watch) {
+  LoweredRun run = lower(graph, platform, program, options);
   Summary summary(platform, run.measurement, evaluates_in_start_order(platform, run.source, events));
   evaluate(platform, announced_to(summary, std::move(run.source)), events,
            [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
@@ -23,26 +29,16 @@ Report evaluate_run(const Platform& platform, LoweredRun run, const Events& even
   return summary.finish();
 }
 
-}  // namespace
-
-Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
-                     const Events& events, const SpanSink& watch) {
-  return evaluate_run(platform, lower(graph, platform, plan, options), events, watch);
-}
-
-Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
+Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
   RunLength length = first_length(program);
-  const auto bound = evaluated_period_bound(graph, platform, with_length(plan, length));
+  ScheduleProgram run = with_length(graph, platform, program, length);
+  const auto bound = evaluated_period_bound(graph, platform, run);
   return run_until_converged(program, length, bound, [&](const RunLength& of_run) {
+    run = with_length(graph, platform, std::move(run), of_run);
     LowerOptions options;
     options.head = of_run.head;
-    return evaluate_plan(graph, platform, with_length(plan, of_run), options);
+    return evaluate_program(graph, platform, run, options);
   });
-}
-
-Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
-  return evaluate_run(platform, lower(graph, platform, program), {}, {});
 }
 
 Seconds evaluate_iteration(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {

@@ -11,17 +11,19 @@ namespace stagecraft {
 
 struct Plan;
 
-/// Lowers and evaluates a plan: its figures without contention. `watch`, if given, gets all spans too.
+/// Compiles, lowers and evaluates a plan: its figures without contention. `watch`, if given, gets all spans too.
 /// **Requires** and **Throws** as `lower`.
 [[nodiscard]] Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                    const LowerOptions& options = {}, const Events& events = {},
                                    const SpanSink& watch = {});
 /// The same for a plan whose schedule is compiled already, for the same graph and platform.
-[[nodiscard]] Report evaluate_program(const LayerGraph& graph, const Platform& platform,
-                                      const ScheduleProgram& program);
+[[nodiscard]] Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                                      const LowerOptions& options = {}, const Events& events = {},
+                                      const SpanSink& watch = {});
 /// The figures of the plan's steady state: an asynchronous run is extended until its period has converged
 /// (`run_until_converged`).
-[[nodiscard]] Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+[[nodiscard]] Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform,
+                                              const ScheduleProgram& program);
 /// The time of an iteration alone, which takes a search less time than a report: its `iterations.back()`.
 /// **Requires** a synchronous program.
 [[nodiscard]] Seconds evaluate_iteration(const LayerGraph& graph, const Platform& platform,

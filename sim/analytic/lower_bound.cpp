@@ -7,7 +7,6 @@
 #include "sim/analytic/residences.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -65,9 +64,8 @@ bool slows_down(const Platform& platform, const Event& event) {
 
 }  // namespace
 
-std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                       const BoundOptions& options) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
   const KeptPlan& kept = *program.kept;
   LowerOptions lowering = options.lowering;
   lowering.iterations = 1;
@@ -91,10 +89,10 @@ std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& p
   return unless_zero(bound.finish(residences));
 }
 
-std::optional<Seconds> evaluated_period_bound(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                              const LowerOptions& lowering) {
-  if (require_family(plan.schedule.name).synchronous) return std::nullopt;
-  const std::optional<LowerBound> bound = lower_bound(graph, platform, plan, {lowering, false});
+std::optional<Seconds> evaluated_period_bound(const LayerGraph& graph, const Platform& platform,
+                                              const ScheduleProgram& program, const LowerOptions& lowering) {
+  if (program.synchronous) return std::nullopt;
+  const std::optional<LowerBound> bound = lower_bound(graph, platform, program, {lowering, false});
   return bound ? std::optional(bound->time) : std::nullopt;
 }
 

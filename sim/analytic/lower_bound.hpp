@@ -13,8 +13,6 @@
 
 namespace stagecraft {
 
-struct Plan;
-
 /// What keeps a plan from being faster.
 struct BoundCause {
   enum class Kind : std::uint8_t {
@@ -54,12 +52,13 @@ struct BoundOptions {
 /// an iteration of more operations than are kept, for a run without a whole round, and where nothing takes any time.
 /// **Requires** and **Throws** as `lower`.
 /// **Cost** O(operations log operations); memory O(operations of an iteration).
-[[nodiscard]] std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                                    const BoundOptions& options = {});
+[[nodiscard]] std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform,
+                                                    const ScheduleProgram& program, const BoundOptions& options = {});
 
 /// The bound of the plan's evaluated period; none for a synchronous plan. **Requires** and **Throws** as above.
 [[nodiscard]] std::optional<Seconds> evaluated_period_bound(const LayerGraph& graph, const Platform& platform,
-                                                            const Plan& plan, const LowerOptions& lowering = {});
+                                                            const ScheduleProgram& program,
+                                                            const LowerOptions& lowering = {});
 
 /// Whether the bound of a plan without events holds for a run with them: it does for iterations if they only slow
 /// things down. Noise may speed things up. A period is taken over a window, in which a pipeline may catch up.

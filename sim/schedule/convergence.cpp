@@ -2,8 +2,10 @@
 
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -37,9 +39,11 @@ std::optional<RunLength> longer_length(const ScheduleProgram& program, const Run
   return longer;
 }
 
-Plan with_length(Plan plan, const RunLength& length) {
+ScheduleProgram with_length(const LayerGraph& graph, const Platform& platform, ScheduleProgram program,
+                            const RunLength& length) {
+  Plan plan = program.kept->plan;
   plan.microbatches = length.microbatches;
-  return plan;
+  return recompiled(graph, platform, std::move(program), plan);
 }
 
 Report run_until_converged(const ScheduleProgram& program, RunLength& length, const std::optional<Seconds>& bound,

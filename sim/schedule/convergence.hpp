@@ -26,8 +26,9 @@ struct RunLength {
 /// have more operations than a run is extended to.
 [[nodiscard]] std::optional<RunLength> longer_length(const ScheduleProgram& program, const RunLength& length);
 
-/// The plan with as many microbatches as the run.
-[[nodiscard]] Plan with_length(Plan plan, const RunLength& length);
+/// The program of the plan with as many microbatches as the run. **Throws** as `require_schedule`.
+[[nodiscard]] ScheduleProgram with_length(const LayerGraph& graph, const Platform& platform, ScheduleProgram program,
+                                          const RunLength& length);
 
 /// Runs an asynchronous plan for longer and longer, from `length` on, until the two windows of the measured part agree
 /// on a period that is not below `bound` (`Report::converged`) or the run cannot be extended. Two windows alone do not

@@ -1,15 +1,10 @@
 #include "sim/schedule/lower.hpp"
 
 #include "sim/schedule/lowering/run.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
 #include <memory>
 
 namespace stagecraft {
-
-LoweredRun lower(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options) {
-  return lower(graph, platform, require_schedule(graph, platform, plan), options);
-}
 
 LoweredRun lower(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                  const LowerOptions& options) {

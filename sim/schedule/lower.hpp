@@ -55,20 +55,17 @@ struct LoweredRun {
   Measurement measurement;
 };
 
-/// Turns a plan into operations with seconds, bytes, dependencies and memory deltas, window by window.
+/// Turns a plan, whose schedule is compiled for the same graph and platform, into operations with seconds, bytes,
+/// dependencies and memory deltas, window by window.
 ///
 /// An operation has a larger number than all operations that it depends on, so the windows up to any point are the
 /// beginning of a run that could take place. `graph` (at the plan's microbatch size) and `platform` must outlive the
 /// source.
-/// **Requires** a plan that `check_plan` finds without violations, memory apart, and literal orders that give devices
-/// work of their own stages only.
-/// **Throws** InputError for a plan that its schedule refuses, for an asynchronous run too short to measure (naming the
-/// least number of microbatches), for a device kind of unknown speed, for an analytic boundary between replicas of
-/// which two are not connected, and from the source for an order that can never be carried out.
+/// **Requires** literal orders that give devices work of their own stages only.
+/// **Throws** InputError for an asynchronous run too short to measure (naming the least number of microbatches), for a
+/// device kind of unknown speed, for an analytic boundary between replicas of which two are not connected, and from the
+/// source for an order that can never be carried out.
 /// **Cost** of the whole source O(operations); memory O(window + microbatches in flight).
-[[nodiscard]] LoweredRun lower(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                               const LowerOptions& options = {});
-/// The same for a plan whose schedule is compiled already, for the same graph and platform.
 [[nodiscard]] LoweredRun lower(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                const LowerOptions& options = {});
 

@@ -118,7 +118,7 @@ Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, 
   if (family == nullptr) return ScheduleRefusals{unknown_schedule(plan.schedule.name)};
   ReadParameters read = read_parameters(*family, plan.schedule.parameters);
   if (!read.refusals.empty()) return std::move(read.refusals);
-  const auto kept = std::make_shared<const KeptPlan>(plan);
+  const auto kept = std::make_shared<KeptPlan>(plan);
   Compilation compiled = compile(*family, {graph, platform, kept->plan, kept->replicas, kept}, read.values);
   if (auto* program = std::get_if<ScheduleProgram>(&compiled)) {
     if (program->synchronous && plan.rounds_per_update != 1) {
@@ -126,6 +126,7 @@ Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, 
           {family->name + " updates the weights once in an iteration, so it takes no rounds_per_update",
            "the number of microbatches gives the samples of an update"}};
     }
+    kept->plan.pattern = program->pattern;
     program->kept = kept;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       std::int64_t& versions = program->weight_versions[s];
@@ -139,6 +140,11 @@ ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platfo
   Compilation compiled = compile_schedule(graph, platform, plan);
   if (const auto* refusals = std::get_if<ScheduleRefusals>(&compiled)) refuse(refusals->front());
   return std::get<ScheduleProgram>(std::move(compiled));
+}
+
+ScheduleProgram recompiled(const LayerGraph& graph, const Platform& platform, ScheduleProgram program,
+                           const Plan& plan) {
+  return plan == program.kept->plan ? std::move(program) : require_schedule(graph, platform, plan);
 }
 
 ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight, const std::string& keeps) {

@@ -62,6 +62,10 @@ struct ScheduleFamily {
 [[nodiscard]] Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 /// The same, but **throws** InputError for the first refusal.
 [[nodiscard]] ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+/// The program of `plan`, where `program` is that of the plan before it was changed, for the same graph and platform.
+/// A plan that is as before is not compiled again. **Throws** as `require_schedule`.
+[[nodiscard]] ScheduleProgram recompiled(const LayerGraph& graph, const Platform& platform, ScheduleProgram program,
+                                         const Plan& plan);
 
 /// One refusal for the first stage whose cap is below the number of microbatches that the schedule keeps in flight
 /// there. `keeps` begins its sentence: `gpipe keeps all `.

@@ -37,7 +37,7 @@ struct PlanContext {
 };
 /// A schedule compiled for one plan.
 struct ScheduleProgram {
-  std::shared_ptr<const KeptPlan> kept;  ///< the plan
+  std::shared_ptr<const KeptPlan> kept;  ///< the plan, with the pattern that the program repeats
   bool synchronous = true;
   bool strict = true;    ///< every device keeps its order, so the memory peak depends on the orders alone
   bool at_once = false;  ///< the first segment contains all orders, so their memory grows with the microbatches

@@ -38,11 +38,12 @@ struct Extended {
 Extended extended(const RandomCase& of) {
   const ScheduleProgram program = require_schedule(of.graph, of.platform, of.plan);
   Extended result{{}, first_length(program)};
-  const auto bound = evaluated_period_bound(of.graph, of.platform, with_length(of.plan, result.length));
+  const auto bound =
+      evaluated_period_bound(of.graph, of.platform, with_length(of.graph, of.platform, program, result.length));
   result.report = run_until_converged(program, result.length, bound, [&](const RunLength& length) {
     LowerOptions options;
     options.head = length.head;
-    return evaluate_plan(of.graph, of.platform, with_length(of.plan, length), options);
+    return evaluate_program(of.graph, of.platform, with_length(of.graph, of.platform, program, length), options);
   });
   return result;
 }
@@ -66,9 +67,9 @@ TEST_CASE("convergence: a converged period is that of a run ten times as long, 2
     const Extended run = extended(random);
     if (!run.report.converged()) continue;
     ++converged;
-    RunLength longer = run.length;
-    longer.microbatches *= 10;
-    const Report reference = evaluate_plan(random.graph, random.platform, with_length(random.plan, longer));
+    Plan longer = random.plan;
+    longer.microbatches = 10 * run.length.microbatches;
+    const Report reference = evaluate_plan(random.graph, random.platform, longer);
     CHECK(run.report.period->value() == doctest::Approx(reference.period->value()).epsilon(0.005));
   }
   CHECK(converged > random_cases(180));
@@ -137,11 +138,12 @@ TEST_CASE("convergence: two equal windows do not end a run that is faster than i
   const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
   const RunLength first = first_length(program);
   CHECK(first == RunLength{40 + 2 * 64 + 1 + 40, 0});
-  Report early = evaluate_plan(random.graph, random.platform, with_length(random.plan, first));
+  const ScheduleProgram longer = with_length(random.graph, random.platform, program, first);
+  Report early = evaluate_program(random.graph, random.platform, longer);
   CHECK(early.period->value() == doctest::Approx(3.0).epsilon(1e-12));
   CHECK(std::abs(early.drift.value()) < 1e-12);
   CHECK(early.converged());
-  early.bound = evaluated_period_bound(random.graph, random.platform, with_length(random.plan, first));
+  early.bound = evaluated_period_bound(random.graph, random.platform, longer);
   REQUIRE(early.bound);
   CHECK(early.bound->value() == doctest::Approx(3.03).epsilon(1e-12));
   CHECK(early.is_below_bound());
@@ -152,7 +154,7 @@ TEST_CASE("convergence: two equal windows do not end a run that is faster than i
   CHECK(run.length == RunLength{936 + 1024 + 1 + 40, 936});
   CHECK(run.report.period->value() == doctest::Approx(3.03).epsilon(1e-12));
   CHECK(run.report.converged());
-  const Report evaluated = evaluate_until_converged(random.graph, random.platform, random.plan);
+  const Report evaluated = evaluate_until_converged(random.graph, random.platform, program);
   CHECK(evaluated.period == run.report.period);
 }
 

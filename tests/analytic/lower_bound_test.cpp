@@ -36,7 +36,7 @@ constexpr double kExact = 1e-12;
 /// Without shared links, as `evaluate` runs plans.
 LowerBound bound_of(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                     const LowerOptions& lowering = {}) {
-  const auto bound = lower_bound(graph, platform, plan, {lowering, false});
+  const auto bound = lower_bound(graph, platform, require_schedule(graph, platform, plan), {lowering, false});
   REQUIRE(bound);
   return *bound;
 }
@@ -50,7 +50,7 @@ std::optional<Seconds> evaluated_time(const BoundCase& of, int extensions) {
   const auto evaluate = [&](const RunLength& length) {
     LowerOptions options = of.options;
     options.head = length.head;
-    return evaluate_plan(graph, platform, with_length(plan, length), options, of.events);
+    return evaluate_program(graph, platform, with_length(graph, platform, program, length), options, of.events);
   };
   RunLength length = first_length(program);
   Report report = run_until_converged(program, length, std::nullopt, evaluate);
@@ -131,7 +131,9 @@ TEST_CASE("lower bound: the period of a straight asynchronous pipeline is its sl
   const LowerBound bound = bound_of(graph, pairwise(4), plan);
   CHECK(bound.time.value() == doctest::Approx(3.5).epsilon(kExact));
   CHECK(bound.cause.device == DeviceId(2));
-  CHECK(evaluate_until_converged(graph, pairwise(4), plan).period->value() == doctest::Approx(3.5).epsilon(kExact));
+  const ScheduleProgram program = require_schedule(graph, pairwise(4), plan);
+  const Report converged = evaluate_until_converged(graph, pairwise(4), program);
+  CHECK(converged.period->value() == doctest::Approx(3.5).epsilon(kExact));
 }
 
 TEST_CASE("lower bound: a microbatch at a time takes the way through all stages and back, Little's law") {
@@ -193,7 +195,7 @@ TEST_CASE("lower bound: shared links count only where transfers share them") {
   // Five activations of 5 s one after the other, between the first forward and the last one's way back.
   const LayerGraph graph = chain(2, 1, 2, 5'000'000'000);
   const Plan plan = straight(2, 5, "gpipe");
-  const auto shared = lower_bound(graph, pairwise(2), plan, {{}, true});
+  const auto shared = lower_bound(graph, pairwise(2), require_schedule(graph, pairwise(2), plan), {{}, true});
   REQUIRE(shared);
   CHECK(shared->time.value() == doctest::Approx(1 + 5 * 5 + (1 + 2 + 5 + 2)).epsilon(kExact));
   CHECK(shared->cause.kind == Kind::Link);
@@ -202,7 +204,9 @@ TEST_CASE("lower bound: shared links count only where transfers share them") {
 }
 
 TEST_CASE("lower bound: none where nothing takes time, and events that speed a run up end it") {
-  CHECK_FALSE(lower_bound(chain(2, 0, 0), pairwise(2), straight(2, 4, "gpipe")));
+  const LayerGraph graph = chain(2, 0, 0);
+  const ScheduleProgram program = require_schedule(graph, pairwise(2), straight(2, 4, "gpipe"));
+  CHECK_FALSE(lower_bound(graph, pairwise(2), program));
   const Platform platform = pairwise(2);
   const auto holds = [&](const Event& event, bool synchronous) { return bound_holds(platform, {event}, synchronous); };
   const Event slow{Seconds(1), std::nullopt, Slowdown{DeviceId(0), 2.0}};
@@ -232,7 +236,7 @@ TEST_CASE("lower bound: no evaluation of 3000 random plans is below its bound, a
     CAPTURE(made.family());
     const auto& [graph, platform, plan] = made.random;
     const std::optional<Seconds> time = evaluated_time(made, 0);
-    const auto bound = lower_bound(graph, platform, plan, {made.options, false});
+    const auto bound = lower_bound(graph, platform, require_schedule(graph, platform, plan), {made.options, false});
     if (!time || !bound) {
       ++left_out;
       continue;

@@ -3,6 +3,7 @@
 #include "sim/analytic/evaluate.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/schedule/lower.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <doctest/doctest.h>
@@ -74,7 +75,8 @@ std::vector<Entry> times(const Scene& scene, std::size_t window_operations, bool
   LowerOptions options;
   options.iterations = 2;
   options.window_operations = window_operations;
-  LoweredRun run = lower(scene.graph, scene.platform, scene.plan, options);
+  LoweredRun run =
+      lower(scene.graph, scene.platform, require_schedule(scene.graph, scene.platform, scene.plan), options);
   run.source.one_pass = run.source.one_pass && one_pass;
   std::vector<Entry> entries;
   evaluate(scene.platform, run.source, {}, [&](const Span& span, const Op&, std::span<const MemoryDelta>) {
@@ -104,7 +106,8 @@ TEST_CASE("stress: one pass and the executor agree on 5000 random plans, in any 
     REQUIRE(nearly_equal(times(scene, 0, true), reference));
     REQUIRE(nearly_equal(times(scene, 1, false), reference));
     REQUIRE(nearly_equal(times(scene, 7, true), reference));
-    in_one_pass += lower(scene.graph, scene.platform, scene.plan).source.one_pass ? 1 : 0;
+    const ScheduleProgram program = require_schedule(scene.graph, scene.platform, scene.plan);
+    in_one_pass += lower(scene.graph, scene.platform, program).source.one_pass ? 1 : 0;
   }
   CHECK(in_one_pass > 1000);  // else the test compares the executor with itself
 }

@@ -3,6 +3,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/analytic/heap_clock.hpp"
 #include "sim/engine/summary.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <benchmark/benchmark.h>
@@ -35,7 +36,7 @@ void evaluate_1f1b(benchmark::State& state) {
   const Platform platform = testing::pairwise(stages, 25e9, 4e-6);
   const LayerGraph graph = testing::chain(stages, 0.001, 0.002, 1 << 20, 1 << 20, 1 << 20);
   const Plan plan = testing::straight(stages, state.range(1), "1f1b");
-  const LoweredRun lowered = lower(graph, platform, plan);
+  const LoweredRun lowered = lower(graph, platform, require_schedule(graph, platform, plan));
   const std::vector<OpGraph> windows = windows_of(lowered.source);
   std::uint64_t operations = 0;
   for (auto _ : state) {

@@ -1,5 +1,6 @@
 #include "sim/analytic/heap_clock.hpp"
 #include "sim/schedule/lower.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +21,7 @@ TEST_CASE("executor: a device without work does not bring in all windows") {
   LowerOptions options;
   options.iterations = 200;
   options.window_operations = 16;
-  const LoweredRun run = lower(graph, platform, plan, options);
+  const LoweredRun run = lower(graph, platform, require_schedule(graph, platform, plan), options);
   std::vector<Seconds> pulled_at;
   OpSource source{[&](const Observation& observation) {
                     pulled_at.push_back(observation.now);

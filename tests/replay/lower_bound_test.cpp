@@ -3,6 +3,7 @@
 #include "sim/analytic/lower_bound.hpp"
 
 #include "sim/replay/replay_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/analytic/bound_cases.hpp"
 #include "tests/schedule/chains.hpp"
 
@@ -53,7 +54,7 @@ bool is_period(const BoundCase& of) { return of.family() == "pipedream" || of.fa
 /// Whether there was a bound and a time. `decides` gets what decides the bound.
 bool compare(const BoundCase& of, Cause& decides) {
   const auto& [graph, platform, plan] = of.random;
-  const auto bound = lower_bound(graph, platform, plan, {of.options, true});
+  const auto bound = lower_bound(graph, platform, require_schedule(graph, platform, plan), {of.options, true});
   const Report report = replay_plan(graph, platform, plan, of.options, of.events).report;
   if (!bound || (report.period && !report.converged())) return false;
   decides = bound->cause.kind;

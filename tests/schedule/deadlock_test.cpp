@@ -2,6 +2,7 @@
 #include "sim/base/error.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
 
@@ -81,7 +82,7 @@ Plan random_plan(std::uint32_t seed, const std::string& schedule, bool share, st
 bool deadlocks(const Plan& plan) {
   static const LayerGraph graph = chain(kLayers, 1, 2, 100, 10, 100);
   static const Platform platform = pairwise(kDevices);
-  const LoweredRun run = lower(graph, platform, plan, {});
+  const LoweredRun run = lower(graph, platform, require_schedule(graph, platform, plan), {});
   try {
     while (run.source.next({})) {
     }

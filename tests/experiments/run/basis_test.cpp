@@ -5,6 +5,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/measured_profiles.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <doctest/doctest.h>
@@ -45,7 +46,7 @@ Plan plan_of(const std::vector<Stage>& stages) {
 Basis basis_of_run(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   SimulationChoices choices;
   choices.engine = EngineChoice::Evaluate;
-  return simulate_plan(graph, platform, plan, choices, Settings()).basis;
+  return simulate_program(graph, platform, require_schedule(graph, platform, plan), choices, Settings()).basis;
 }
 
 double share(const Basis& basis, BasisInput input, Origin origin) {

@@ -35,7 +35,7 @@ struct MixedRun {
     Planning planning = make_plan(find_planner(planner), inputs, choices, [](const std::string&) {});
     REQUIRE(planning.planned() != nullptr);
     plan = planning.planned()->plan;
-    simulation = simulate_plan(planning.graph, inputs.platform, plan, {}, Settings());
+    simulation = simulate_program(planning.graph, inputs.platform, *planning.program, {}, Settings());
     graph = std::move(planning.graph);
   }
 };

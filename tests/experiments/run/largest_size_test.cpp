@@ -40,8 +40,7 @@ bool plan_fits(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices
   choices.microbatch_size = size;
   try {
     const Planning planning = make_plan(planner, inputs, choices, ignore);
-    return planning.planned() != nullptr &&
-           judge_run(planning.graph, inputs.platform, planning.planned()->plan).empty();
+    return planning.program && judge_run(planning.graph, inputs.platform, *planning.program).empty();
   } catch (const InputError&) {
     return false;
   }

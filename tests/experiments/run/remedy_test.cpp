@@ -2,6 +2,7 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <doctest/doctest.h>
@@ -31,8 +32,9 @@ struct Case {
     plan.stages[1].layers = {LayerId(2), LayerId(3)};
     plan.stages[1].replicas = {DeviceId(1)};
   }
+  [[nodiscard]] ScheduleProgram program() const { return require_schedule(graph, inputs.platform, plan); }
   [[nodiscard]] Remedies remedies() const {
-    return find_remedies(inputs, graph, plan, evaluate_plan(graph, inputs.platform, plan));
+    return find_remedies(inputs, graph, program(), evaluate_plan(graph, inputs.platform, plan));
   }
 };
 
@@ -79,7 +81,7 @@ TEST_CASE("remedies: nothing is tried where a host lacks memory, of which the le
   const Case lacking(Bytes(1000));
   Report report = evaluate_plan(lacking.graph, lacking.inputs.platform, lacking.plan);
   report.overflows.push_back({PlaceId(lacking.inputs.platform.devices.size()), Seconds(0), Bytes(1)});
-  CHECK(find_remedies(lacking.inputs, lacking.graph, lacking.plan, report) == Remedies{});
+  CHECK(find_remedies(lacking.inputs, lacking.graph, lacking.program(), report) == Remedies{});
 }
 
 TEST_CASE("remedies: the plan fits when it is changed so, and not by one less") {

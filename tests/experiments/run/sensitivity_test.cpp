@@ -1,6 +1,7 @@
 #include "experiments/run/sensitivity.hpp"
 
 #include "sim/model/plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <doctest/doctest.h>
@@ -116,7 +117,8 @@ TEST_CASE("sensitivity: another winner where transfers become the bottleneck") {
   SimulationChoices choices;
   choices.engine = EngineChoice::Evaluate;
   const auto throughput_of = [&](const Plan& plan) {
-    return simulate_plan(graph, platform, plan, choices, Settings()).report.throughput;
+    return simulate_program(graph, platform, require_schedule(graph, platform, plan), choices, Settings())
+        .report.throughput;
   };
   CHECK(8 / throughput_of(two) == doctest::Approx(22.0 + 24.0).epsilon(1e-9));
   CHECK(8 / throughput_of(whole) == doctest::Approx(48.0).epsilon(1e-9));

@@ -2,6 +2,7 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/update_words.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +31,7 @@ struct SlowStage {
     SimulationChoices choices;
     choices.engine = engine;
     choices.run_length = length;
-    return simulate_plan(graph, platform, plan, choices, Settings());
+    return simulate_program(graph, platform, require_schedule(graph, platform, plan), choices, Settings());
   }
 };
 

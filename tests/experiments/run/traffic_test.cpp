@@ -1,6 +1,7 @@
 #include "experiments/run/traffic.hpp"
 
 #include "sim/model/check_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <doctest/doctest.h>
@@ -57,7 +58,7 @@ TEST_CASE("traffic: what it says crosses each link is what the evaluated run mov
     const Platform platform = platform_with_hosts(2 + seed % 5);
     const Plan plan = random_plan(graph, platform.devices.size(), seed);
     REQUIRE(check_plan(graph, platform, plan).empty());
-    const auto [report, traffic] = evaluate_traffic(graph, platform, plan);
+    const auto [report, traffic] = evaluate_traffic(graph, platform, require_schedule(graph, platform, plan));
     const std::map<LinkId, Loads> loads = loads_by_link(platform, traffic);
     CHECK(loads.size() == report.links.size());
     for (const LinkReport& link : report.links) {
@@ -88,7 +89,8 @@ TEST_CASE("traffic: two stages on one device that one stage feeds are told apart
   }
   const Platform platform = testing::flat_platform(2);
   std::map<TrafficCause, double> sums;
-  for (const auto& [cause, bytes] : loads_by_cause(evaluate_traffic(graph, platform, plan).traffic))
+  for (const auto& [cause, bytes] :
+       loads_by_cause(evaluate_traffic(graph, platform, require_schedule(graph, platform, plan)).traffic))
     sums[cause] = bytes;
   std::map<TrafficCause, double> expected;
   for (const auto& [from, to, bytes] : {std::tuple(0, 1, 40.0), {1, 2, 40.0}, {2, 3, 40.0}, {0, 3, 280.0}}) {
@@ -112,7 +114,7 @@ TEST_CASE("traffic: of an asynchronous schedule it is that of a microbatch on av
   plan.stages[1].replicas = {DeviceId(2)};
   for (const std::int64_t microbatches : {100, 101}) {  // the last one of 101 ends no round
     plan.microbatches = microbatches;
-    const Traffic traffic = evaluate_traffic(graph, platform, plan).traffic;
+    const Traffic traffic = evaluate_traffic(graph, platform, require_schedule(graph, platform, plan)).traffic;
     CHECK(traffic.parts >= 100);  // the run goes on until its period has converged
     CHECK(traffic.parts % 2 == 0);
     const auto parts = static_cast<double>(traffic.parts);

@@ -3,6 +3,8 @@
 #include "experiments/run/simulation.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/random_plans.hpp"
 
@@ -21,12 +23,16 @@ using testing::pairwise;
 using testing::random_cases;
 using testing::straight;
 
+Plan updating(const Plan& plan, std::int64_t samples) {
+  const LayerGraph graph = chain(2, 1, 2);
+  const Platform platform = pairwise(3);
+  return with_samples_per_update(graph, platform, require_schedule(graph, platform, plan), samples).kept->plan;
+}
+
 std::string refusal(const Plan& plan, std::int64_t samples) {
-  Plan changed = plan;
   try {
-    set_samples_per_update(chain(2, 1, 2), pairwise(3), changed, samples);
+    static_cast<void>(updating(plan, samples));
   } catch (const InputError& error) {
-    CHECK(changed == plan);
     return error.hint();
   }
   return "";
@@ -36,9 +42,9 @@ TEST_CASE("update size: sets the microbatches of an iteration, or the rounds of 
   Plan plan = straight(2, 30, "1f1b");
   plan.microbatch_size = 8;
   plan.predicted.iteration_time = Seconds(1);
-  set_samples_per_update(chain(2, 1, 2), pairwise(3), plan, 240);
+  plan = updating(plan, 240);
   CHECK(plan.predicted.iteration_time);  // it is as it was
-  set_samples_per_update(chain(2, 1, 2), pairwise(3), plan, 80);
+  plan = updating(plan, 80);
   CHECK(plan.microbatches == 10);
   CHECK(!plan.predicted.iteration_time);
   CHECK(refusal(plan, 81) == "the nearest multiples: 80 and 88");
@@ -47,10 +53,10 @@ TEST_CASE("update size: sets the microbatches of an iteration, or the rounds of 
   plan.schedule.name = "pipedream";
   plan.stages[0].replicas = {DeviceId(0), DeviceId(2)};
   plan.predicted.period = Seconds(1);
-  set_samples_per_update(chain(2, 1, 2), pairwise(3), plan, 16);  // a round of stage 0 has 2 microbatches
+  plan = updating(plan, 16);  // a round of stage 0 has 2 microbatches
   CHECK(plan.rounds_per_update == 1);
   CHECK(plan.predicted.period);
-  set_samples_per_update(chain(2, 1, 2), pairwise(3), plan, 160);
+  plan = updating(plan, 160);
   CHECK(plan.rounds_per_update == 10);
   CHECK(!plan.predicted.period);
   CHECK(plan.microbatches == 2 * 20 + 20 + 1);  // discards 10 at each end, rounded up to 20, and needs one stride
@@ -87,7 +93,8 @@ TEST_CASE("least period: at least the busiest link's, and no converged replay is
     random.plan.schedule.name = "pipedream";
     const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
     random.plan.microbatches = least_microbatches(program, Replicas(random.plan));
-    const Simulation simulation = simulate_plan(random.graph, random.platform, random.plan, {}, Settings());
+    const Simulation simulation = simulate_program(
+        random.graph, random.platform, require_schedule(random.graph, random.platform, random.plan), {}, Settings());
     REQUIRE(simulation.load.least_period);
     const double least = simulation.load.least_period->value();
     double devices = 0.0;

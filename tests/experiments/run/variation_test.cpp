@@ -5,6 +5,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/replica_programs.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "sim/workload/computed_profiles.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/paths.hpp"
@@ -42,7 +43,9 @@ struct Pair {
     SimulationChoices choices;
     choices.engine = engine;
     const Platform changed = build_platform(varied(platform.spec, change));
-    const Simulation run = simulate_plan(varied(graph, change), changed, plan, choices, Settings());
+    const LayerGraph profile = varied(graph, change);
+    const ScheduleProgram program = require_schedule(profile, changed, plan);
+    const Simulation run = simulate_program(profile, changed, program, choices, Settings());
     return headline(run.report.figures())->value();
   }
 };
