@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/model/check_plan.hpp"
 #include "tests/schedule/chains.hpp"
+#include "tests/schedule/compiled.hpp"
 #include "tests/schedule/random_plans.hpp"
 
 #include <doctest/doctest.h>
@@ -253,7 +254,7 @@ TEST_CASE("lower: an all-reduce begins on time when a replica gets no microbatch
 TEST_CASE("lower: an asynchronous run that is too short names the least number of microbatches") {
   const Plan plan = straight(4, 10, "pipedream");
   CHECK(testing::least_length(plan) == 2 * 10 + 1 + 1);
-  CHECK_THROWS_WITH_AS(static_cast<void>(lower(chain(4, 1, 2), pairwise(4), plan)),
+  CHECK_THROWS_WITH_AS(static_cast<void>(lower(chain(4, 1, 2), pairwise(4), testing::compiled(plan))),
                        doctest::Contains("at least 22 microbatches"), InputError);
 }
 
