@@ -129,7 +129,8 @@ TEST_CASE("host transport: a channel carries one tensor at a time, from the firs
     }
     options.literal->channels = {channel};
     Timeline timeline;
-    evaluate_plan(chain(2, 1, 2, 8), platform, straight(2, 2, "literal"), options, {}, collect_into(timeline));
+    static_cast<void>(
+        evaluate_plan(chain(2, 1, 2, 8), platform, straight(2, 2, "literal"), options, {}, collect_into(timeline)));
     CHECK(transfers(timeline, platform)
               .starts_with("a 1-2 gpu0->gpu0.host, a 2-4 gpu0.host->gpu1.host, a 4-5 gpu1.host->gpu1, "
                            "a 5-6 gpu0->gpu0.host, a 6-8 gpu0.host->gpu1.host, a 8-9 gpu1.host->gpu1"));
@@ -152,7 +153,8 @@ TEST_CASE("host transport: with rendezvous the first leg waits for the receiver"
                                {computation(Kind::Forward, 1, 0), computation(Kind::Backward, 1, 0),
                                 computation(Kind::Forward, 1, 1), computation(Kind::Backward, 1, 1)}}};
   Timeline timeline;
-  evaluate_plan(chain(2, 1, 2, 8), platform, straight(2, 2, "literal"), options, {}, collect_into(timeline));
+  static_cast<void>(
+      evaluate_plan(chain(2, 1, 2, 8), platform, straight(2, 2, "literal"), options, {}, collect_into(timeline)));
   const std::string moved = transfers(timeline, platform);
   CHECK(moved.starts_with("a 1-2 gpu0->gpu0.host, a 2-4 gpu0.host->gpu1.host, a 4-5 gpu1.host->gpu1"));
   CHECK(moved.find("a 8-9 gpu0->gpu0.host") != std::string::npos);
