@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/balanced_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/stage_devices.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 

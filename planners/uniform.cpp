@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/balanced_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/stage_devices.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -15,13 +16,9 @@ extern const PlannerInfo uniform_planner;
 
 namespace {
 
-/// Why the schedule does not place so many stages. `possible`: the most that it places, up to `wanted`; 0 for none.
+/// The schedule does not place so many stages. `possible`: the most that it places, up to `wanted`; 0 for none.
 InputError unplaceable(const PlanRequest& request, std::size_t wanted, std::size_t replicas, std::size_t possible) {
   const std::size_t devices = request.platform.devices.size();
-  if (require_family(request.schedule.name).placement == straight_placement) {
-    return InputError(fmt::format("planner 'uniform': {} of {} need {}, the platform has {}", counted(wanted, "stage"),
-                                  counted(replicas, "replica"), counted(wanted * replicas, "device"), devices));
-  }
   return InputError(
       fmt::format("planner 'uniform': schedule {} cannot place {} on {}{}", quote(schedule_text(request.schedule)),
                   counted(wanted, "stage"), counted(devices, "device"),
@@ -34,10 +31,8 @@ Placement place(const PlanRequest& request, std::size_t replicas) {
   const std::size_t device_count = request.platform.devices.size();
   const std::size_t layer_count = request.graph.layers.size();
   const auto wanted = static_cast<std::size_t>(request.options.count("stages"));
-  if (replicas > device_count) {
-    throw InputError("planner 'uniform': " + std::to_string(replicas) +
-                     " replicas need as many devices, the platform has " + std::to_string(device_count));
-  }
+  const bool is_straight = require_family(request.schedule.name).placement == straight_placement;
+  require_devices(uniform_planner, request, is_straight ? std::max<std::size_t>(wanted, 1) : 1, replicas);
   const std::size_t most = wanted == 0 ? layer_count : wanted;
   Placement placement = largest_placement(request.schedule, device_count / replicas, most);
   if (const std::size_t possible = pipeline_stages(placement); wanted != 0 && possible != wanted) {
@@ -91,13 +86,12 @@ const PlannerInfo uniform_planner{
     .summary = "contiguous stages of about equal compute time, each on one device or the same number of replicas",
     .source = "common practice; the cut with the least largest stage time (exact)",
     .default_schedule = "1f1b",
-    .options =
-        {{"stages", std::int64_t{0}, "number of stages; 0: as many as devices, schedule and layers allow", {}, 0},
-         {"replicas", std::int64_t{1}, "replicas of every stage, one device each", {}, 1},
-         {"recompute",
-          std::string("none"),
-          "what the backward recomputes: nothing, each layer by itself, or the whole stage",
-          {"none", "layer", "stage"}}},
+    .options = {stages_option("devices, schedule and layers"),
+                replicas_option(),
+                {"recompute",
+                 std::string("none"),
+                 "what the backward recomputes: nothing, each layer by itself, or the whole stage",
+                 {"none", "layer", "stage"}}},
     .plan = plan_uniform,
 };
 

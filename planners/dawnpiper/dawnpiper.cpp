@@ -3,6 +3,7 @@
 #include "planners/shared/limits.hpp"
 #include "planners/shared/saving_pipeline.hpp"
 #include "planners/shared/settled_plan.hpp"
+#include "planners/shared/stage_devices.hpp"
 #include "sim/base/counted.hpp"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ Detail::Record details_of(const SavingPipeline& pipeline, const Partition& parti
     times.emplace_back(saving.time.value());
     memory.emplace_back(saving.memory.value());
   }
-  return {{"period_s", partition.time.value()},
+  return {{"period_s", partition.time.value() / static_cast<double>(pipeline.replicas())},
           {"stage_times_s", std::move(times)},
           {"stage_memory_bytes", std::move(memory)},
           {"units", static_cast<std::int64_t>(pipeline.units())},
@@ -132,7 +133,9 @@ const PlannerInfo dawnpiper_planner{
     .source = "Peng et al., DawnPiper, arXiv 2505.05856, 2025; reconstructed from its abstract",
     .default_schedule = "pipedream",
     .options =
-        {grain_option("granularity", UnitGrain::Operators,
+        {stages_option("devices and units"),
+         replicas_option(),
+         grain_option("granularity", UnitGrain::Operators,
                       "what a stage is made of: single operators without the tiny ones, layers of the model "
                       "file, or blocks"),
          grain_option("segments", UnitGrain::Operators,

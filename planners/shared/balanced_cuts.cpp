@@ -84,12 +84,6 @@ Placement largest_placement(const ScheduleChoice& schedule, std::size_t devices,
   return {};
 }
 
-std::vector<std::vector<DeviceId>> device_runs(std::size_t count, std::size_t replicas) {
-  std::vector<std::vector<DeviceId>> runs(count);
-  for (std::size_t i = 0; i < count * replicas; ++i) runs[i / replicas].emplace_back(i);
-  return runs;
-}
-
 std::vector<Stage> placed_stages(const LayerGraph& graph, const Platform& platform, const Placement& placement,
                                  const std::vector<std::vector<DeviceId>>& runs, bool recomputes) {
   std::map<std::uint32_t, std::vector<std::size_t>> stages_of;  // by pipeline: positions in the placement

@@ -45,7 +45,4 @@ namespace stagecraft {
 /// The number of stages of the placement's longest pipeline.
 [[nodiscard]] std::size_t pipeline_stages(const Placement& placement);
 
-/// `count` runs of `replicas` devices each, in platform order.
-[[nodiscard]] std::vector<std::vector<DeviceId>> device_runs(std::size_t count, std::size_t replicas);
-
 }  // namespace stagecraft

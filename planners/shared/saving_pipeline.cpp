@@ -1,6 +1,7 @@
 #include "planners/shared/saving_pipeline.hpp"
 
 #include "planners/shared/chain.hpp"
+#include "planners/shared/stage_devices.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/graph_order.hpp"
 
@@ -60,7 +61,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       position_(order_.size()),
       bounds_(unit_bounds(request.graph, order_, settings.cuts)),
       saved_bounds_(unit_bounds(request.graph, order_, settings.saved)),
-      places_(stage_places(planner, request, std::min(request.platform.devices.size(), units()))),
+      places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
       parameters_(order_.size() + 1),
       crossing_(crossing_bytes(request.graph, order_)),
@@ -178,11 +179,11 @@ Bytes SavingPipeline::exchanged(const Group& stage) const {
 
 Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const {
   Plan plan = empty_plan(planner_, request_);
-  plan.rounds_per_update = microbatches_per_update(request_);
+  plan.rounds_per_update = rounds_per_update(request_, replicas());
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
     Stage& stage = plan.stages.emplace_back();
     stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);
-    stage.replicas = {places_[s].device};
+    stage.replicas.assign(places_[s].devices.begin(), places_[s].devices.end());
     const std::vector<Group> parts = groups(cuts[s], cuts[s + 1]);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Saving action = savings[s].actions[i];

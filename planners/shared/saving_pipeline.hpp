@@ -13,38 +13,38 @@
 
 namespace stagecraft {
 
-/// The place of a stage in a pipeline: its device, and what the schedule keeps there.
+/// The place of a stage in a pipeline: its devices, one for each replica, and what the schedule keeps on each. Figures
+/// are those of the slowest or smallest replica.
 struct StagePlace {
-  DeviceId device;
+  std::vector<DeviceId> devices;
   double factor = 1.0;               ///< of the profile's times
-  std::int64_t in_flight = 1;        ///< microbatches, at most
+  std::int64_t in_flight = 1;        ///< microbatches on a replica, at most
   std::int64_t weight_versions = 1;  ///< copies of the weights
   Bytes capacity;
-  BytesPerSecond bandwidth{0.0};  ///< to the next stage's device and back, the smaller one; 0 behind the last stage
-  double host_bandwidth = 0.0;    ///< bytes per second to and from the host's memory; 0: nothing can be swapped
-  bool half_duplex = false;       ///< both directions share it
-  std::int64_t resident = 1;      ///< of the microbatches in flight: those with a swapped unit on the device
+  /// Of a replica to that of the next stage and back, the smaller one, while all replicas send; 0 behind the last stage.
+  BytesPerSecond bandwidth{0.0};
+  double host_bandwidth = 0.0;  ///< bytes per second to and from the host's memory; 0: nothing can be swapped
+  bool half_duplex = false;     ///< both directions share it
+  std::int64_t resident = 1;    ///< of the microbatches in flight: those with a swapped unit on the device
 };
 
-/// The places of a pipeline with that many stages, one for each of the platform's first devices. The counts are those
-/// that the schedule compiles for a plan of so many stages. Devices that share a link to host memory get equal parts of
-/// it.
-/// **Requires** stages <= layers and devices. **Throws** InputError if a device's speed is not known, or if the
-/// schedule refuses such a plan, places its stages in another way, or keeps microbatches in flight in a number that
-/// depends on times; or if two neighbours are
-/// not connected.
+/// The places of a pipeline whose stages have these devices. The counts are those that the schedule compiles for a plan
+/// of so many stages. Devices that share a link to host memory get equal parts of it.
+/// **Requires** no more stages than layers, and as many devices of each. **Throws** InputError if a device's speed is
+/// not known, or if the schedule refuses such a plan, places its stages in another way, or keeps microbatches in flight
+/// in a number that depends on times; or if neighbours are not connected.
 [[nodiscard]] std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request,
-                                                   std::size_t stages);
+                                                   const std::vector<std::vector<DeviceId>>& devices);
 
 /// The platform with what one of the places gets of each link to host memory if all of them swap while the plan's
 /// stages exchange tensors, which go first: an equal part of what these leave, but no less than a tenth.
-/// **Requires** a plan of one stage on each place.
+/// **Requires** a plan of one stage on each place. `period`: of a microbatch on one replica.
 [[nodiscard]] Platform with_crowded_host_links(const PlanRequest& request, const std::vector<StagePlace>& places,
                                                const Plan& plan, Seconds period);
 
-/// The microbatches whose gradients an asynchronous plan sums up for an update if each stage has one device; 1 if the
-/// samples that are asked for are no multiple of a microbatch's, or if the schedule flushes.
-[[nodiscard]] std::int64_t microbatches_per_update(const PlanRequest& request);
+/// The rounds of `replicas` microbatches whose gradients an asynchronous plan sums up for an update; 1 if the samples
+/// that are asked for are no multiple of a round's, or if the schedule flushes.
+[[nodiscard]] std::int64_t rounds_per_update(const PlanRequest& request, std::size_t replicas);
 
 /// The units of a stage for which an action is chosen, and its room.
 struct SavingStage {
@@ -59,16 +59,17 @@ struct SavingPipelineSettings {
   bool joins_recomputed = false;        ///< neighbours that are recomputed are one segment of the plan
 };
 
-/// A model and a platform as planners see them that cut a model into stages, one for each device, and save memory in
-/// each stage. Cuts are positions in the list of units.
+/// A model and a platform as planners see them that cut a model into stages with the same number of replicas, and save
+/// memory in each stage. Cuts are positions in the list of units.
 class SavingPipeline {
  public:
-  /// As many stages as there are devices, but no more than units. The planner and the request must outlive it.
-  /// **Throws** InputError as `stage_places`. **Cost** O(layers log layers + edges) and that of compiling the schedule.
+  /// The stages are those of `stage_devices`. The planner and the request must outlive it.
+  /// **Throws** InputError as `stage_devices` and `stage_places`. **Cost** O(layers log layers + edges) and that of compiling the schedule.
   SavingPipeline(const PlannerInfo& planner, const PlanRequest& request, const SavingPipelineSettings& settings);
 
   [[nodiscard]] std::size_t units() const { return bounds_.size() - 1; }
   [[nodiscard]] std::size_t stages() const { return places_.size(); }
+  [[nodiscard]] std::size_t replicas() const { return places_.front().devices.size(); }  ///< of each stage
   [[nodiscard]] const std::vector<StagePlace>& places() const { return places_; }
   [[nodiscard]] const PlanRequest& request() const { return request_; }
 

@@ -33,18 +33,39 @@ Bytes swapped_bytes(const SavingPipeline& pipeline, const SavedStages& found, st
 std::optional<std::size_t> overfull_host_stage(const SavingPipeline& pipeline, const SavedStages& found) {
   const Platform& platform = pipeline.request().platform;
   std::map<HostId, Bytes> sums;
-  std::vector<Bytes> own;
+  std::vector<Bytes> own;  // of each replica
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
-    own.push_back(swapped_bytes(pipeline, found, s) * pipeline.places()[s].in_flight);
-    if (own.back() > Bytes(0)) sums[platform.devices[pipeline.places()[s].device].host] += own.back();
+    const StagePlace& place = pipeline.places()[s];
+    own.push_back(swapped_bytes(pipeline, found, s) * place.in_flight);
+    if (own.back() == Bytes(0)) continue;
+    for (const DeviceId device : place.devices) sums[platform.devices[device].host] += own.back();
   }
+  const auto is_on_overfull_host = [&](DeviceId device) {
+    const HostId host = platform.devices[device].host;
+    return sums.at(host) > platform.hosts[host].memory;
+  };
   std::optional<std::size_t> worst;
   for (std::size_t s = 0; s < own.size(); ++s) {
-    if (own[s] == Bytes(0)) continue;
-    const HostId host = platform.devices[pipeline.places()[s].device].host;
-    if (sums.at(host) > platform.hosts[host].memory && (!worst || own[s] > own[*worst])) worst = s;
+    if (own[s] == Bytes(0) || (worst && own[s] <= own[*worst])) continue;
+    if (std::ranges::any_of(pipeline.places()[s].devices, is_on_overfull_host)) worst = s;
   }
   return worst;
+}
+
+/// The memory that a device of the stage lacks, at most, and the peak there.
+struct Lack {
+  Bytes excess;
+  Bytes peak;
+};
+
+Lack lack_of(const Platform& platform, const StagePlace& place, const Peaks& peaks) {
+  std::optional<Lack> worst;
+  for (const DeviceId device : place.devices) {
+    const Bytes peak = std::ranges::find(peaks, device, &Peaks::value_type::first)->second;
+    const Bytes excess = peak - platform.capacity(device);
+    if (!worst || excess > worst->excess) worst = {excess, peak};
+  }
+  return *worst;
 }
 
 /// Corrects the figures of each stage whose device lacks memory; false if none does. Where units are swapped, more of
@@ -53,9 +74,7 @@ std::optional<std::size_t> overfull_host_stage(const SavingPipeline& pipeline, c
 bool correct(SavingPipeline& pipeline, const SavedStages& found, const Peaks& peaks) {
   bool lacks = false;
   for (std::size_t s = 0; s < found.savings.size(); ++s) {
-    const StagePlace& place = pipeline.places()[s];
-    const Bytes peak = std::ranges::find(peaks, place.device, &Peaks::value_type::first)->second;
-    const Bytes excess = peak - pipeline.request().platform.capacity(place.device);
+    const auto [excess, peak] = lack_of(pipeline.request().platform, pipeline.places()[s], peaks);
     if (excess <= Bytes(0)) continue;
     lacks = true;
     const Bytes swapped = swapped_bytes(pipeline, found, s);
@@ -75,7 +94,8 @@ Peaks peaks_of(const PlanRequest& request, const Platform& platform, Plan plan) 
   constexpr std::int64_t kLongRun = 1024;
   const ScheduleProgram whole = require_schedule(request.graph, platform, plan);
   const std::int64_t least = least_microbatches(whole, whole.kept->replicas);
-  const std::int64_t most = std::max({kLongRun, least, 8 * std::ranges::max(whole.in_flight)});
+  const auto replicas = static_cast<std::int64_t>(plan.stages.front().replicas.size());
+  const std::int64_t most = std::max({kLongRun, least, 8 * std::ranges::max(whole.in_flight) * replicas});
   plan.microbatches = std::clamp(plan.microbatches, least, most);
   const ScheduleProgram program = require_schedule(request.graph, platform, plan);
   return ledger_peaks(request.graph, platform, plan, program);
@@ -100,7 +120,8 @@ Peaks larger_of(Peaks peaks, const Peaks& others) {
 
 Figures claim_of(const PlanRequest& request, const Plan& plan, const SavedStages& found) {
   Figures figures = pipeline_claim(request.graph, request.platform, plan);
-  const Figures with_copies = claimed_figures(plan, slowest_time(found), 1);
+  const auto replicas = static_cast<std::int64_t>(plan.stages.front().replicas.size());
+  const Figures with_copies = claimed_figures(plan, slowest_time(found), replicas);
   if (figures.period) figures.period = std::max(*figures.period, *with_copies.period);
   if (figures.iteration_time) {
     figures.iteration_time = std::max(*figures.iteration_time, *with_copies.iteration_time);
@@ -118,7 +139,9 @@ Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infe
   none.hint = "a smaller microbatch or fewer microbatches in flight need less memory";
   Bytes smallest = kMostMemory;
   for (const StagePlace& place : pipeline.places()) {
-    smallest = std::min(smallest, pipeline.request().platform.kind(place.device).memory);
+    for (const DeviceId device : place.devices) {
+      smallest = std::min(smallest, pipeline.request().platform.kind(device).memory);
+    }
   }
   none.search = MemorySearch{std::max(Bytes(1), smallest)};
   return none;

@@ -1,8 +1,8 @@
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/replica_bandwidths.hpp"
 #include "planners/shared/saving_pipeline.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-#include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -17,27 +17,29 @@
 namespace stagecraft {
 namespace {
 
-/// One layer on each device but the last, which has all others. What a schedule keeps does not depend on the layers.
-Plan trivial_plan(const PlannerInfo& planner, const PlanRequest& request, std::size_t stages) {
+using StageDevices = std::vector<std::vector<DeviceId>>;
+
+/// One layer in each stage but the last, which has all others. What a schedule keeps does not depend on the layers.
+Plan trivial_plan(const PlannerInfo& planner, const PlanRequest& request, const StageDevices& devices) {
   Plan plan = empty_plan(planner, request);
   const std::vector<LayerId> order = canonical_order(request.graph);
-  for (std::size_t s = 0; s < stages; ++s) {
+  for (std::size_t s = 0; s < devices.size(); ++s) {
     Stage& stage = plan.stages.emplace_back();
-    stage.layers = layers_in(order, s, s + 1 < stages ? s + 1 : order.size());
-    stage.replicas = {DeviceId(s)};
+    stage.layers = layers_in(order, s, s + 1 < devices.size() ? s + 1 : order.size());
+    stage.replicas.assign(devices[s].begin(), devices[s].end());
   }
-  plan.rounds_per_update = microbatches_per_update(request);
+  plan.rounds_per_update = rounds_per_update(request, devices.front().size());
   return plan;
 }
 
-ScheduleProgram compile_for(const PlannerInfo& planner, const PlanRequest& request, std::size_t stages) {
+ScheduleProgram compile_for(const PlannerInfo& planner, const PlanRequest& request, const StageDevices& devices) {
   const std::string who = "planner " + quote(planner.name);
   const ScheduleFamily& family = require_family(request.schedule.name);
   if (family.placement != straight_placement) {
-    throw InputError(who + " puts one stage on each device; the schedule " + quote(family.name) +
+    throw InputError(who + " puts one stage on a device; the schedule " + quote(family.name) +
                      " places stages in another way");
   }
-  ScheduleProgram program = require_schedule(request.graph, request.platform, trivial_plan(planner, request, stages));
+  ScheduleProgram program = require_schedule(request.graph, request.platform, trivial_plan(planner, request, devices));
   if (!program.reaches_in_flight) {
     throw InputError(who + " has to know how many microbatches are in flight before it cuts the model; in " +
                          quote(family.name) + " that depends on the cut",
@@ -66,78 +68,85 @@ std::optional<std::map<LinkId, bool>> host_links(const Platform& platform, Devic
   return links;
 }
 
-/// The bandwidth from each stage's device to the next one's, the smaller of both directions.
+/// The bandwidth from each stage's replicas to the next one's, the smaller of both directions.
 void add_bandwidths(const PlannerInfo& planner, const Platform& platform, std::vector<StagePlace>& places) {
   for (std::size_t s = 0; s + 1 < places.size(); ++s) {
-    SmallestBandwidth smallest;
-    smallest.add_both_ways(platform, places[s].device, places[s + 1].device);
-    if (smallest.apart) {
-      throw InputError("planner " + quote(planner.name) + ": devices " +
-                           quote(platform.devices[smallest.apart->first].name) + " and " +
-                           quote(platform.devices[smallest.apart->second].name) +
+    const ReplicaBandwidth there = replica_bandwidth(platform, places[s].devices, places[s + 1].devices);
+    const ReplicaBandwidth back = replica_bandwidth(platform, places[s + 1].devices, places[s].devices);
+    if (const auto& apart = there.apart ? there.apart : back.apart) {
+      throw InputError("planner " + quote(planner.name) + ": devices " + quote(platform.devices[apart->first].name) +
+                           " and " + quote(platform.devices[apart->second].name) +
                            " are neighbours in the pipeline, but not connected",
                        {}, "add a link or a route for this pair");
     }
-    places[s].bandwidth = smallest.bandwidth.value();
+    places[s].bandwidth = std::min(there.bandwidth.value(), back.bandwidth.value());
   }
 }
 
-using HostLinks = std::vector<std::optional<std::map<LinkId, bool>>>;
+using HostLinks = std::map<DeviceId, std::map<LinkId, bool>>;
 
+/// Of the devices that can reach a host.
 HostLinks host_links(const Platform& platform, const std::vector<StagePlace>& places) {
   HostLinks links;
-  for (const StagePlace& place : places) links.push_back(host_links(platform, place.device));
+  for (const StagePlace& place : places) {
+    for (const DeviceId device : place.devices) {
+      if (auto own = host_links(platform, device)) links[device] = std::move(*own);
+    }
+  }
   return links;
 }
 
 /// How many of the devices reach their host over each link.
 std::map<LinkId, double> users_of(const HostLinks& links) {
   std::map<LinkId, double> users;
-  for (const auto& own : links) {
-    if (!own) continue;
-    for (const auto& [link, both] : *own) users[link] += 1.0;
+  for (const auto& [device, own] : links) {
+    for (const auto& [link, both] : own) users[link] += 1.0;
   }
   return users;
 }
 
+/// Nothing can be swapped in a stage if one of its replicas cannot reach a host, or crosses no link to it.
 void add_host_bandwidths(const Platform& platform, std::vector<StagePlace>& places) {
   const HostLinks links = host_links(platform, places);
   const std::map<LinkId, double> users = users_of(links);
-  for (std::size_t s = 0; s < places.size(); ++s) {
-    if (!links[s]) continue;
-    StagePlace& place = places[s];
+  for (StagePlace& place : places) {
     double narrowest = std::numeric_limits<double>::infinity();
-    for (const auto& [link, both] : *links[s]) {
-      narrowest = std::min(narrowest, platform.links[link].bandwidth.value() / users.at(link));
-      place.half_duplex = place.half_duplex || both;
+    for (const DeviceId device : place.devices) {
+      const auto own = links.find(device);
+      if (own == links.end()) {
+        narrowest = 0.0;
+        continue;
+      }
+      for (const auto& [link, both] : own->second) {
+        narrowest = std::min(narrowest, platform.links[link].bandwidth.value() / users.at(link));
+        place.half_duplex = place.half_duplex || both;
+      }
     }
     if (std::isfinite(narrowest)) place.host_bandwidth = narrowest;
   }
 }
 
-/// The bytes of activations and gradients that cross each link for one microbatch.
+/// The bytes of activations and gradients that cross each link while every replica has one microbatch.
 std::map<LinkId, Bytes> boundary_traffic(const PlanRequest& request, const Plan& plan) {
   std::map<LinkId, Bytes> traffic;
-  Route route;
-  const auto add = [&](StageId from, StageId to, Bytes bytes) {
-    const PlaceId source = request.platform.place(plan.stages[from.value()].replicas.front().lead());
-    const PlaceId target = request.platform.place(plan.stages[to.value()].replicas.front().lead());
-    if (!find_route(request.platform, source, target, route)) return;
-    for (LinkId link : route.links) traffic[link] += bytes;
-  };
   for (const Boundary& boundary : boundaries(request.graph, plan)) {
-    add(boundary.from, boundary.to, boundary.bytes);
-    add(boundary.to, boundary.from, boundary.bytes);
+    const std::vector<DeviceId> before = devices_of(plan.stages[boundary.from.value()]);
+    const std::vector<DeviceId> behind = devices_of(plan.stages[boundary.to.value()]);
+    const auto add = [&](LinkId link) { traffic[link] += boundary.bytes; };
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      for_each_boundary_link(request.platform, before[i], behind[i], add);
+      for_each_boundary_link(request.platform, behind[i], before[i], add);
+    }
   }
   return traffic;
 }
 
 }  // namespace
 
-std::int64_t microbatches_per_update(const PlanRequest& request) {
-  const std::int64_t size = request.graph.microbatch_size;
-  const std::int64_t samples = request.samples_per_update.value_or(size);
-  return is_asynchronous(request.schedule) && samples % size == 0 ? samples / size : 1;
+std::int64_t rounds_per_update(const PlanRequest& request, std::size_t replicas) {
+  const std::int64_t round = request.graph.microbatch_size * static_cast<std::int64_t>(replicas);
+  const std::int64_t samples = request.samples_per_update.value_or(round);
+  return is_asynchronous(request.schedule) && samples % round == 0 ? samples / round : 1;
 }
 
 Platform with_crowded_host_links(const PlanRequest& request, const std::vector<StagePlace>& places, const Plan& plan,
@@ -155,16 +164,20 @@ Platform with_crowded_host_links(const PlanRequest& request, const std::vector<S
   return crowded;
 }
 
-std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request, std::size_t stages) {
-  const ScheduleProgram program = compile_for(planner, request, stages);
-  std::vector<StagePlace> places(stages);
-  for (std::size_t s = 0; s < stages; ++s) {
+std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request,
+                                     const StageDevices& devices) {
+  const ScheduleProgram program = compile_for(planner, request, devices);
+  std::vector<StagePlace> places(devices.size());
+  for (std::size_t s = 0; s < devices.size(); ++s) {
     StagePlace& place = places[s];
-    place.device = DeviceId(s);
-    place.factor = require_time_factor(request.platform, request.graph.device_kind, place.device);
+    place.devices = devices[s];
+    place.factor = slowest_factor(request.graph, request.platform, devices[s]);
     place.in_flight = program.in_flight[s];
     place.weight_versions = program.weight_versions[s];
-    place.capacity = request.platform.capacity(place.device);
+    place.capacity = request.platform.capacity(devices[s].front());
+    for (const DeviceId device : devices[s]) {
+      place.capacity = std::min(place.capacity, request.platform.capacity(device));
+    }
   }
   add_bandwidths(planner, request.platform, places);
   add_host_bandwidths(request.platform, places);

@@ -3,6 +3,7 @@
 #include "planners/shared/limits.hpp"
 #include "planners/shared/saving_pipeline.hpp"
 #include "planners/shared/settled_plan.hpp"
+#include "planners/shared/stage_devices.hpp"
 #include "planners/shared/work.hpp"
 #include "planners/vpipe/neighbour_moves.hpp"
 #include "planners/vpipe/stage_savings.hpp"
@@ -159,7 +160,9 @@ const PlannerInfo vpipe_planner{
     .source = "Zhao et al., vPipe, IEEE TPDS 2022; its details are reconstructed",
     .default_schedule = "pipedream",
     .options =
-        {{"sr",
+        {stages_option("devices and units"),
+         replicas_option(),
+         {"sr",
           std::string("greedy"),
           "swaps and recomputations of a stage by vPipe's rules, or with the least time",
           {"greedy", "exact"}},

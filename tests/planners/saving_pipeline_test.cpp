@@ -4,6 +4,7 @@
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
 #include "planners/shared/settled_plan.hpp"
+#include "planners/shared/stage_devices.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -76,7 +77,7 @@ TEST_CASE("saving pipeline: what each stage keeps is what the schedule compiles"
   const Platform platform = flat_platform(4);
   const auto places = [&](const std::string& schedule, std::int64_t microbatches) {
     const PlanRequest request = request_for(some_planner(), graph, platform, schedule, microbatches);
-    return stage_places(some_planner(), request, 4);
+    return stage_places(some_planner(), request, device_runs(4, 1));
   };
   CHECK(in_flight(places("pipedream", 64)) == Counts{4, 3, 2, 1});
   CHECK(weight_versions(places("pipedream", 64)) == Counts{4, 3, 2, 1});
@@ -92,17 +93,18 @@ TEST_CASE("saving pipeline: with an update after every second microbatch fewer v
   const Platform platform = flat_platform(4);
   PlanRequest request = request_for(some_planner(), graph, platform, "pipedream", 64);
   request.samples_per_update = 2 * graph.microbatch_size;
-  CHECK(microbatches_per_update(request) == 2);
+  CHECK(rounds_per_update(request, 1) == 2);
   // One version, and one for each update between the oldest forward in flight and now: ⌈(K - 1) / 2⌉.
-  CHECK(weight_versions(stage_places(some_planner(), request, 4)) == Counts{3, 2, 2, 1});
+  CHECK(weight_versions(stage_places(some_planner(), request, device_runs(4, 1))) == Counts{3, 2, 2, 1});
   request.samples_per_update = graph.microbatch_size + 1;
-  CHECK(microbatches_per_update(request) == 1);
+  CHECK(rounds_per_update(request, 1) == 1);
 }
 
 TEST_CASE("saving pipeline: devices that share a link to host memory get equal parts of it") {
   const LayerGraph graph = chain(std::vector<double>(8, 1.0));
   const auto places = [&](const Platform& platform, std::size_t stages) {
-    return stage_places(some_planner(), request_for(some_planner(), graph, platform, "1f1b", 8), stages);
+    return stage_places(some_planner(), request_for(some_planner(), graph, platform, "1f1b", 8),
+                        device_runs(stages, 1));
   };
   const HostSpec pairs{Bytes(1'000'000), LinkSpec{BytesPerSecond(12.0), Seconds(0)}, 2};
   for (const StagePlace& place : places(node_platform(pairs), 4)) {
@@ -119,6 +121,60 @@ TEST_CASE("saving pipeline: devices that share a link to host memory get equal p
   const HostSpec tree{Bytes(1'000'000), std::nullopt, 1};
   CHECK(places(node_platform(tree), 4)[0].host_bandwidth == 15.0);
   CHECK(places(flat_platform(4), 4)[0].host_bandwidth == 0.0);
+}
+
+TEST_CASE("saving pipeline: replicas of a stage share links, and its figures are those of the slowest and smallest") {
+  const LayerGraph graph = chain(std::vector<double>(8, 1.0));
+  const auto places = [&](const Platform& platform, std::int64_t microbatches) {
+    const PlanRequest request = request_for(some_planner(), graph, platform, "1f1b", microbatches);
+    return stage_places(some_planner(), request, device_runs(2, 2));
+  };
+  // Two switches of two devices: both replicas of a stage are behind one uplink of 30, and the boundary crosses it.
+  const HostSpec host{Bytes(1'000'000), LinkSpec{BytesPerSecond(12.0), Seconds(0)}, 4};
+  const std::vector<StagePlace> two = places(node_platform(host), 16);
+  CHECK(two[0].devices == std::vector{DeviceId(0), DeviceId(1)});
+  CHECK(two[1].devices == std::vector{DeviceId(2), DeviceId(3)});
+  CHECK(two[0].bandwidth == BytesPerSecond(15.0));
+  CHECK(two[0].host_bandwidth == 3.0);  // four devices on one link
+  CHECK(in_flight(two) == Counts{2, 1});
+  CHECK(in_flight(places(node_platform(host), 2)) == Counts{1, 1});  // each replica runs one of two
+
+  PlatformSpec spec = flat_platform(4, 100.0, Bytes(500)).spec;
+  spec.device_kinds.push_back({"B", Bytes(400), 0.5, Bytes(0), std::nullopt});
+  std::get<ExplicitForm>(spec.form).devices[DeviceId(1)].kind = DeviceKindId(1);
+  const std::vector<StagePlace> uneven = places(build_platform(spec), 16);
+  CHECK(uneven[0].factor == 2.0);
+  CHECK(uneven[0].capacity == Bytes(400));
+  CHECK(uneven[1].factor == 1.0);
+  CHECK(uneven[1].capacity == Bytes(500));
+}
+
+TEST_CASE("saving pipeline: with replicas a round of an update has a microbatch for each") {
+  const LayerGraph graph = chain(std::vector<double>(8, 1.0));
+  const Platform platform = flat_platform(4);
+  PlanRequest request = request_for(some_planner(), graph, platform, "pipedream", 64);
+  request.samples_per_update = 6 * graph.microbatch_size;
+  CHECK(rounds_per_update(request, 2) == 3);
+  CHECK(rounds_per_update(request, 3) == 2);
+  CHECK(rounds_per_update(request, 4) == 1);
+}
+
+TEST_CASE("saving pipeline: as many stages and replicas as the options ask for") {
+  const LayerGraph graph = chain(std::vector<double>(5, 1.0));
+  const Platform platform = flat_platform(8);
+  const auto devices = [&](const std::string& stages, const std::string& replicas) {
+    PlanRequest request = request_for(some_planner(), graph, platform, "1f1b", 8);
+    request.options = parse_options(some_planner(), {{"stages", stages}, {"replicas", replicas}});
+    return stage_devices(some_planner(), request, 5);
+  };
+  CHECK(devices("0", "1") == device_runs(5, 1));
+  CHECK(devices("0", "2") == device_runs(4, 2));
+  CHECK(devices("2", "4") == device_runs(2, 4));
+  CHECK(devices("2", "1") == device_runs(2, 1));
+  CHECK_THROWS_AS(devices("3", "3"), InputError);
+  CHECK_THROWS_AS(devices("0", "9"), InputError);
+  CHECK_THROWS_AS(devices("6", "1"), InputError);
+  CHECK_THROWS_AS(devices("9007199254740991", "9007199254740991"), InputError);
 }
 
 TEST_CASE("saving pipeline: stages have the memory of the ledger, whatever a graph's edges skip") {

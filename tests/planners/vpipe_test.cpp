@@ -105,8 +105,10 @@ TEST_CASE("vpipe: the planned peaks are those of the run if orders are strict an
         CAPTURE(schedule);
         CAPTURE(style);
         const Bytes memory(largest_need(graph, 3, schedule) * (50 + 10 * (seed % 5)) / 100);
-        const Platform platform = flat_platform(3, 1e6, memory);
-        const PlanResult result = plan_with(graph, platform, schedule, {{"recompute_style", style}});
+        const std::size_t replicas = 1 + seed % 2;
+        const Platform platform = flat_platform(3 * replicas, 1e6, memory);
+        const PlanResult result =
+            plan_with(graph, platform, schedule, {{"recompute_style", style}, {"replicas", std::to_string(replicas)}});
         const auto* planned = std::get_if<Planned>(&result);
         if (planned == nullptr) continue;
         ++plans;
@@ -131,10 +133,11 @@ TEST_CASE("vpipe: every plan of graphs with skips, shared tensors, hosts and une
   int plans = 0;
   int swapping = 0;
   const unsigned cases = random_cases(40U);
-  const std::vector<GivenOptions> choices = {{},
-                                             {{"granularity", "layers"}, {"sr", "exact"}},
-                                             {{"recompute_style", "suffix_segment"}, {"start", "pipedream"}},
-                                             {{"granularity", "operators"}, {"plan_counts_boundary_traffic", "true"}}};
+  const std::vector<GivenOptions> choices = {
+      {},
+      {{"granularity", "layers"}, {"sr", "exact"}},
+      {{"recompute_style", "suffix_segment"}, {"start", "pipedream"}},
+      {{"granularity", "operators"}, {"plan_counts_boundary_traffic", "true"}, {"replicas", "2"}}};
   for (unsigned seed = 1; seed <= cases; ++seed) {
     CAPTURE(seed);
     const LayerGraph graph = varied_graph(seed, 9 + seed % 8);
