@@ -55,13 +55,14 @@ PartitionSearch::Result PartitionSearch::solve(const Part& part, Seconds limit) 
 }
 
 PartitionSearch::Result PartitionSearch::solve_stage(const Part& part, Seconds limit, Known& known) {
-  known.time = range(problem_.compute, part.begin, part.end) * problem_.places[part.first].factor;
+  const Seconds waited = waits(part);
+  known.time = range(problem_.compute, part.begin, part.end) * problem_.places[part.first].factor + waited;
   if (known.time >= limit) return Result::NotFaster;
   ++counts_.leaf_calls;
   const ExactSavings chosen = choose(part);
   if (!chosen.is_exact) ++counts_.inexact_leaves;
   known.is_exact = true;
-  known.time = chosen.plan ? chosen.plan->time : kNever;
+  known.time = chosen.plan ? chosen.plan->time + waited : kNever;
   if (!chosen.plan) return Result::DoesNotFit;
   return known.time < limit ? Result::Faster : Result::NotFaster;
 }
@@ -133,33 +134,56 @@ PartitionSearch::Result PartitionSearch::try_cut(const Part& part, std::size_t c
     if (result != Result::Faster) return result;
   }
   const Seconds halves = std::max(known_.at(before).time, known_.at(behind).time);
-  best = {std::max(halves, transfer(part, cut)), cut, true};
+  best = {std::max(halves, transfer(cut, part.middle())), cut, true};
   return Result::Faster;
 }
 
+/// The interval is that of the theorem, and reaches to the cuts that are best with what crosses them.
 PartitionSearch::Cuts PartitionSearch::cuts_of(const Part& part) const {
   const Part before{part.first, part.middle(), 0, 0};
   const Part behind{part.middle() + 1, part.last, 0, 0};
   Cuts cuts;
   cuts.first = part.begin + before.stages();
+  std::vector<double> compute;
   std::vector<double> memory;
   for (std::size_t cut = cuts.first; cut + behind.stages() <= part.end; ++cut) {
-    const double even = std::max(even_time(part.before(cut)), even_time(part.behind(cut)));
-    cuts.bounds.push_back(std::max(even, transfer(part, cut).value()));
-    memory.push_back(std::max(even_memory(part.before(cut)), even_memory(part.behind(cut))));
+    const Part left = part.before(cut);
+    const Part right = part.behind(cut);
+    const double even = std::max(even_time(left, waits(left)), even_time(right, waits(right)));
+    cuts.bounds.push_back(std::max(even, transfer(cut, part.middle()).value()));
+    compute.push_back(std::max(even_time(left, Seconds(0)), even_time(right, Seconds(0))));
+    memory.push_back(std::max(even_memory(left), even_memory(right)));
   }
-  cuts.interval = theorem_interval(cuts.bounds, memory);
+  const Interval theorem = theorem_interval(compute, memory);
+  const Interval crossing = theorem_interval(cuts.bounds, memory);
+  cuts.interval = {std::min(theorem.first, crossing.first), std::max(theorem.last, crossing.last)};
   cuts.interval = widened(cuts.interval, settings_.margin, cuts.bounds.size());
   return cuts;
 }
 
-Seconds PartitionSearch::transfer(const Part& part, std::size_t cut) const {
-  return problem_.transfer ? problem_.transfer(cut, part.middle()) : Seconds(0);
+Seconds PartitionSearch::transfer(std::size_t cut, std::size_t before) const {
+  return problem_.transfer ? problem_.transfer(cut, before) : Seconds(0);
 }
 
-/// The time of a stage of the part if all took the same.
-double PartitionSearch::even_time(const Part& part) const {
-  return range(problem_.compute, part.begin, part.end).value() / range(speeds_, part.first, part.last + 1);
+/// What the stages on either side of a cut wait for its tensors.
+Seconds PartitionSearch::wait(std::size_t cut, std::size_t before) const {
+  const bool has_one_more = problem_.places[before].in_flight == problem_.places[before + 1].in_flight + 1;
+  return has_one_more ? transfer(cut, before) : Seconds(0);
+}
+
+/// What the stages at the ends of a part wait for tensors from outside.
+Seconds PartitionSearch::waits(const Part& part) const {
+  Seconds sum{0};
+  if (part.first > 0) sum += wait(part.begin, part.first - 1);
+  if (part.last + 1 < problem_.places.size()) sum += wait(part.end, part.last);
+  return sum;
+}
+
+/// The time of a stage of the part if all took the same, together with what those at the ends wait for.
+double PartitionSearch::even_time(const Part& part, Seconds waited) const {
+  const double slowest = std::max(problem_.places[part.first].factor, problem_.places[part.last].factor);
+  const double compute = range(problem_.compute, part.begin, part.end).value();
+  return (compute + waited.value() / slowest) / range(speeds_, part.first, part.last + 1);
 }
 
 /// The memory of a stage of the part if all had the same units, microbatches in flight and copies.

@@ -29,7 +29,7 @@ struct PartitionProblem {
   std::vector<Bytes> stash;
   std::vector<Bytes> parameters;
   std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end)> stage;
-  /// The time of what crosses a cut behind stage `before`. Empty: cuts take no time.
+  /// The time of what crosses a cut behind stage `before`, one way. Empty: cuts take no time.
   std::function<Seconds(std::size_t cut, std::size_t before)> transfer = {};
 };
 
@@ -42,7 +42,7 @@ struct PartitionSettings {
 
 /// Stages and what they save.
 struct Partition {
-  Seconds time;                     ///< of the slowest stage or cut
+  Seconds time;                     ///< of the slowest stage with its waits, or of the slowest cut
   std::vector<std::size_t> cuts;    ///< both ends included
   std::vector<SavingPlan> savings;  ///< by stage
 };
@@ -63,6 +63,11 @@ struct PartitionCounts {
 /// theorem's interval, from the cut where the halves' computation is most even towards the one where their memory is;
 /// each half is then partitioned in the same way. The search in an interval ends where computation alone takes no less
 /// than the best plan found. If no cut of an interval fits, two more on either side are tried, and so on.
+///
+/// A stage waits for what crosses its cuts if its neighbour has only one microbatch more or less in flight: it takes its
+/// time and that of both transfers. With that in every stage, no loop of the pipeline takes longer than the slowest stage
+/// (`loop_time`), and where all stages are equal some loop takes nearly as long. Elsewhere transfers are hidden, and a
+/// cut takes at least the time of its own.
 ///
 /// A half's memory is that of its units with its mean number of microbatches in flight and its mean number of copies of
 /// the parameters, divided by its stages. So for two stages the interval is that of the theorem, and for more it is a
@@ -127,8 +132,10 @@ class PartitionSearch {
   bool try_cuts(const Part& part, const Cuts& cuts, const std::vector<std::size_t>& positions, Best& best);
   Result try_cut(const Part& part, std::size_t cut, Best& best);
   [[nodiscard]] Cuts cuts_of(const Part& part) const;
-  [[nodiscard]] Seconds transfer(const Part& part, std::size_t cut) const;
-  [[nodiscard]] double even_time(const Part& part) const;
+  [[nodiscard]] Seconds transfer(std::size_t cut, std::size_t before) const;
+  [[nodiscard]] Seconds wait(std::size_t cut, std::size_t before) const;
+  [[nodiscard]] Seconds waits(const Part& part) const;
+  [[nodiscard]] double even_time(const Part& part, Seconds waited) const;
   [[nodiscard]] double even_memory(const Part& part) const;
   [[nodiscard]] ExactSavings choose(const Part& part);
   [[nodiscard]] bool may_fit(const Part& part);

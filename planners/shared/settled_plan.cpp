@@ -2,6 +2,7 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
+#include "planners/shared/loop_time.hpp"
 #include "planners/shared/pipeline_claim.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -118,14 +119,26 @@ Peaks larger_of(Peaks peaks, const Peaks& others) {
   return peaks;
 }
 
-Figures claim_of(const PlanRequest& request, const Plan& plan, const SavedStages& found) {
-  Figures figures = pipeline_claim(request.graph, request.platform, plan);
-  const auto replicas = static_cast<std::int64_t>(plan.stages.front().replicas.size());
-  const Figures with_copies = claimed_figures(plan, slowest_time(found), replicas);
-  if (figures.period) figures.period = std::max(*figures.period, *with_copies.period);
-  if (figures.iteration_time) {
-    figures.iteration_time = std::max(*figures.iteration_time, *with_copies.iteration_time);
+/// The period of a replica: that of the pipeline's loops, or of the slowest stage with its copies.
+Seconds period_of(const SavingPipeline& pipeline, const Plan& plan, const SavedStages& found) {
+  const PlanRequest& request = pipeline.request();
+  std::vector<LoopStage> stages;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Seconds compute = stage_time(request.graph, request.platform, plan.stages[s]).total();
+    const bool is_last = s + 1 == plan.stages.size();
+    const Seconds transfer = is_last ? Seconds(0) : pipeline.transfer(found.cuts[s + 1], s);
+    stages.push_back({compute, pipeline.places()[s].in_flight, transfer});
   }
+  return std::max(loop_time(stages), slowest_time(found));
+}
+
+Figures claim_of(const SavingPipeline& pipeline, const Plan& plan, const SavedStages& found) {
+  const PlanRequest& request = pipeline.request();
+  Figures figures = pipeline_claim(request.graph, request.platform, plan);
+  const auto replicas = static_cast<std::int64_t>(pipeline.replicas());
+  const Figures looped = claimed_figures(plan, period_of(pipeline, plan, found), replicas);
+  if (figures.period) figures.period = std::max(*figures.period, *looped.period);
+  if (figures.iteration_time) figures.iteration_time = std::max(*figures.iteration_time, *looped.iteration_time);
   return figures;
 }
 
@@ -163,7 +176,7 @@ PlanResult settled_plan(SavingPipeline pipeline, const FindStages& find) {
     }
     Planned planned{pipeline.plan(found->cuts, found->savings), found->details, found->notes};
     Plan& plan = planned.plan;
-    plan.predicted = claim_of(request, plan, *found);
+    plan.predicted = claim_of(pipeline, plan, *found);
     plan.predicted.peak_memory = peaks_of(request, request.platform, plan);
     Peaks peaks = plan.predicted.peak_memory;
     if (swaps(plan)) peaks = larger_of(peaks, crowded_peaks(pipeline, *found, plan));

@@ -139,7 +139,8 @@ TEST_CASE("dawnpiper: every plan of a graph with skips, shared tensors and unequ
     CAPTURE(seed);
     const LayerGraph graph = varied_graph(seed, 9 + seed % 8);
     const std::int64_t need = largest_need(graph, 4, "pipedream").value();
-    PlatformSpec spec = swapping_platform(4, Bytes(need * (40 + 10 * (seed % 6)) / 100), 20.0).spec;
+    const std::size_t replicas = 1 + seed % 2;
+    PlatformSpec spec = swapping_platform(4 * replicas, Bytes(need * (40 + 10 * (seed % 6)) / 100), 20.0).spec;
     spec.device_kinds.push_back({"B", Bytes(need), 0.5, Bytes(0), std::nullopt});
     std::get<ExplicitForm>(spec.form).devices[DeviceId(seed % 4)].kind = DeviceKindId(1);
     const Platform platform = build_platform(spec);
@@ -147,10 +148,9 @@ TEST_CASE("dawnpiper: every plan of a graph with skips, shared tensors and unequ
       for (const std::string granularity : {"operators", "blocks"}) {
         CAPTURE(schedule);
         CAPTURE(granularity);
-        const std::string replicas = std::to_string(1 + seed % 2);
-        const PlanResult result =
-            plan_with(graph, platform, schedule,
-                      {{"granularity", granularity}, {"segments", granularity}, {"replicas", replicas}});
+        const GivenOptions options = {
+            {"granularity", granularity}, {"segments", granularity}, {"replicas", std::to_string(replicas)}};
+        const PlanResult result = plan_with(graph, platform, schedule, options);
         const auto* planned = std::get_if<Planned>(&result);
         if (planned == nullptr) continue;
         ++plans;
@@ -247,7 +247,7 @@ TEST_CASE("dawnpiper: schedules that place or count in another way, and devices 
 TEST_CASE("dawnpiper: a search that has done enough says so and still gives a plan that fits") {
   const LayerGraph graph = varied_chain(2, 40);
   const Platform platform = flat_platform(8, 1e6, Bytes(largest_need(graph, 8, "1f1b").value() * 6 / 10));
-  const PlanResult result = plan_with(graph, platform, "1f1b", {{"max_work", "500"}});
+  const PlanResult result = plan_with(graph, platform, "1f1b", {{"max_work", "1000"}});
   REQUIRE(std::holds_alternative<Planned>(result));
   CHECK(std::get<Planned>(result).notes.size() == 1);
   CHECK_FALSE(evaluate_plan(graph, platform, std::get<Planned>(result).plan).out_of_memory());
