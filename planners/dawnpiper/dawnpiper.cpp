@@ -1,10 +1,12 @@
 #include "planners/dawnpiper/partition.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/layer_units.hpp"
 #include "planners/shared/limits.hpp"
 #include "planners/shared/saving_pipeline.hpp"
 #include "planners/shared/settled_plan.hpp"
 #include "planners/shared/stage_devices.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/model/graph_order.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -33,8 +35,9 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, bool counts_boundari
     problem.stash.push_back(pipeline.stash(cut));
     problem.parameters.push_back(pipeline.parameters(cut));
   }
-  problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end) {
-    return pipeline.stage(stage, begin, end);
+  problem.divisions = pipeline.divisions();
+  problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) {
+    return pipeline.stage(stage, begin, end, division);
   };
   if (counts_boundaries) {
     problem.transfer = [&pipeline](std::size_t cut, std::size_t before) { return pipeline.transfer(cut, before); };
@@ -89,20 +92,28 @@ std::vector<std::string> notes_of(const PartitionCounts& counts) {
   return notes;
 }
 
-SavingPipelineSettings pipeline_settings(const Options& options) {
-  return {.cuts = grain_of(options.word("granularity")),
-          .saved = grain_of(options.word("segments")),
-          .resident = options.count("resident")};
+/// What is saved together.
+std::vector<UnitGrain> divisions_of(const std::string& segments) {
+  if (segments == "best") return {UnitGrain::Operators, UnitGrain::Blocks};
+  return {grain_of(segments)};
 }
 
-PlanResult plan_dawnpiper(const PlanRequest& request) {
+SavingPipeline pipeline_of(const PlanRequest& request, UnitGrain cuts) {
+  SavingPipeline pipeline(dawnpiper_planner, request,
+                          {.cuts = cuts,
+                           .divisions = divisions_of(request.options.word("segments")),
+                           .resident = request.options.count("resident")});
+  if (request.options.flag("swap")) return pipeline;
+  for (std::size_t stage = 0; stage < pipeline.stages(); ++stage) pipeline.forbid_swaps(stage);
+  return pipeline;
+}
+
+/// The plan whose cuts lie between these units.
+PlanResult plan_between(const PlanRequest& request, UnitGrain cuts) {
   const PartitionSettings settings = settings_of(request.options);
   const bool counts_boundaries = request.options.flag("boundaries");
   bool ended_early = false;
-  SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options));
-  if (!request.options.flag("swap")) {
-    for (std::size_t stage = 0; stage < pipeline.stages(); ++stage) pipeline.forbid_swaps(stage);
-  }
+  SavingPipeline pipeline = pipeline_of(request, cuts);
   const std::size_t size = pipeline.units() * pipeline.stages();
   PlanResult result = settled_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
     PartitionSearch search(problem_of(now, counts_boundaries), settings);
@@ -124,6 +135,26 @@ PlanResult plan_dawnpiper(const PlanRequest& request) {
   return result;
 }
 
+bool has_units_for_all_stages(const PlanRequest& request, UnitGrain finer, UnitGrain coarser) {
+  const std::vector<LayerId> order = canonical_order(request.graph);
+  const auto units = [&](UnitGrain grain) { return unit_bounds(request.graph, order, grain).size() - 1; };
+  return units(coarser) >= stage_devices(dawnpiper_planner, request, units(finer)).size();
+}
+
+/// Where no cut between small units is found to fit, one between blocks may: the search gives up parts by a rule that
+/// errs only where blocks are cut (`PartitionSearch`).
+PlanResult plan_dawnpiper(const PlanRequest& request) {
+  const UnitGrain grain = grain_of(request.options.word("granularity"));
+  PlanResult result = plan_between(request, grain);
+  if (std::holds_alternative<Planned>(result) || grain == UnitGrain::Blocks) return result;
+  if (!has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
+  PlanResult coarser = plan_between(request, UnitGrain::Blocks);
+  auto* planned = std::get_if<Planned>(&coarser);
+  if (planned == nullptr) return result;
+  planned->notes.emplace_back("no cut between smaller units was found to fit, so all cuts are between blocks");
+  return coarser;
+}
+
 }  // namespace
 }  // namespace dawnpiper
 
@@ -138,8 +169,10 @@ const PlannerInfo dawnpiper_planner{
          grain_option("granularity", UnitGrain::Operators,
                       "what a stage is made of: single operators without the tiny ones, layers of the model "
                       "file, or blocks"),
-         grain_option("segments", UnitGrain::Operators,
-                      "what is kept, swapped or recomputed together; cuts still fall where granularity allows"),
+         {"segments",
+          std::string("best"),
+          "what is kept, swapped or recomputed together; best: in each stage operators or blocks, whichever is faster",
+          {"best", "operators", "layers", "blocks"}},
          {"swap", true, "whether anything may be swapped"},
          {"margin", std::int64_t{1}, "cuts that are tried on either side of the theorem's interval", {}, 0, 1e6},
          {"leaf",

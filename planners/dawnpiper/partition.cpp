@@ -196,21 +196,33 @@ double PartitionSearch::even_memory(const Part& part) const {
   return (in_flight * stash + copies * parameters) / (stages * stages);
 }
 
-/// The actions of a stage. Without `exact` the choice counts as exact.
+/// The actions of a stage with the division that makes it fastest, of equal ones the first.
 ExactSavings PartitionSearch::choose(const Part& part) {
-  const SavingStage stage = problem_.stage(part.first, part.begin, part.end);
+  ExactSavings best = choose(part, 0);
+  for (std::size_t division = 1; division < problem_.divisions; ++division) {
+    ExactSavings other = choose(part, division);
+    best.is_exact = best.is_exact && other.is_exact;
+    if (!other.plan || (best.plan && other.plan->time >= best.plan->time)) continue;
+    best.plan = std::move(other.plan);
+    best.plan->division = division;
+  }
+  return best;
+}
+
+/// Without `exact` the choice counts as exact.
+ExactSavings PartitionSearch::choose(const Part& part, std::size_t division) {
+  const SavingStage stage = problem_.stage(part.first, part.begin, part.end, division);
   counts_.work += static_cast<double>(stage.units.size());
   const std::optional<SavingPlan> plan = choose_memory(stage.units, stage.room);
   return settings_.exact ? exact_savings(stage.units, stage.room, plan) : ExactSavings{plan};
 }
 
-/// False only if no stages of the part fit, even if each takes as many units as it can.
+/// False if no stages of the part fit, even if each takes as many units as it can and may be empty.
 bool PartitionSearch::may_fit(const Part& part) {
   std::size_t at = part.begin;
   for (std::size_t stage = part.first; stage <= part.last; ++stage) {
     const std::size_t next = std::min(reach(stage, at), part.end - (part.last - stage));
-    if (next <= at) return false;
-    at = next;
+    at = std::max(at, next);  // a stage that cannot begin here ends here if it begins earlier
   }
   return at == part.end;
 }
@@ -246,10 +258,13 @@ std::size_t PartitionSearch::reach(std::size_t stage, std::size_t begin) {
 /// Whether the stage fits with its parameters, and with its units saved as well as possible. Buffers do not count, for
 /// they may shrink when a stage grows.
 bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t end) {
-  const SavingStage held = problem_.stage(stage, begin, end);
-  counts_.work += static_cast<double>(held.units.size());
   const Bytes parameters = range(problem_.parameters, begin, end) * problem_.places[stage].copies;
-  return least_saved_memory(held.units, held.room) - held.room.held + parameters <= held.room.capacity;
+  for (std::size_t division = 0; division < problem_.divisions; ++division) {
+    const SavingStage held = problem_.stage(stage, begin, end, division);
+    counts_.work += static_cast<double>(held.units.size());
+    if (least_saved_memory(held.units, held.room) - held.room.held + parameters <= held.room.capacity) return true;
+  }
+  return false;
 }
 
 void PartitionSearch::collect(const Part& part, Partition& result) {

@@ -28,7 +28,9 @@ struct PartitionProblem {
   std::vector<Seconds> compute;        ///< of the units before each cut: forwards and backwards, without factors
   std::vector<Bytes> stash;
   std::vector<Bytes> parameters;
-  std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end)> stage;
+  /// The stage, divided into units in one of so many ways.
+  std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end, std::size_t division)> stage;
+  std::size_t divisions = 1;
   /// The time of what crosses a cut behind stage `before`, one way. Empty: cuts take no time.
   std::function<Seconds(std::size_t cut, std::size_t before)> transfer = {};
 };
@@ -72,7 +74,9 @@ struct PartitionCounts {
 /// A half's memory is that of its units with its mean number of microbatches in flight and its mean number of copies of
 /// the parameters, divided by its stages. So for two stages the interval is that of the theorem, and for more it is a
 /// heuristic. A part (stages and units) is solved once. It is given the time of the best plan so far and is left as
-/// soon as it cannot beat that.
+/// soon as it cannot beat that. A part is given up at once if its stages cannot hold its units even if each takes as many
+/// as it can. That supposes that a stage which begins later or ends earlier needs no more memory. In a graph whose blocks
+/// are cut it may need more, since it keeps what it receives; then a part may be given up although it fits.
 /// **Cost** O(l · w^(log2 l)) stages for intervals of w cuts at worst; `max_work` ends it.
 /// **Source** DawnPiper (Peng et al. 2025); details are our reconstruction.
 class PartitionSearch {
@@ -138,6 +142,7 @@ class PartitionSearch {
   [[nodiscard]] double even_time(const Part& part, Seconds waited) const;
   [[nodiscard]] double even_memory(const Part& part) const;
   [[nodiscard]] ExactSavings choose(const Part& part);
+  [[nodiscard]] ExactSavings choose(const Part& part, std::size_t division);
   [[nodiscard]] bool may_fit(const Part& part);
   [[nodiscard]] std::size_t reach(std::size_t stage, std::size_t begin);
   [[nodiscard]] bool may_hold(std::size_t stage, std::size_t begin, std::size_t end);

@@ -44,6 +44,7 @@ struct SavingPlan {
   std::vector<Saving> actions;  ///< of each unit
   Seconds time;                 ///< T: of a microbatch, recomputation and copies that are not hidden included
   Bytes memory;
+  std::size_t division = 0;  ///< which division of the stage into units it is for, where a planner has several
   friend bool operator==(const SavingPlan&, const SavingPlan&) = default;
 };
 

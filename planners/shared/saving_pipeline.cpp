@@ -38,6 +38,17 @@ double time_grid(const LayerGraph& graph) {
   return all > 0.0 ? std::ldexp(1.0, std::ilogb(all) - 50) : 1.0;
 }
 
+/// The bounds of each grain, without those that are the same.
+std::vector<std::vector<std::size_t>> divisions_of(const LayerGraph& graph, const std::vector<LayerId>& order,
+                                                   const std::vector<UnitGrain>& grains) {
+  std::vector<std::vector<std::size_t>> divisions;
+  for (const UnitGrain grain : grains) {
+    std::vector<std::size_t> bounds = unit_bounds(graph, order, grain);
+    if (std::ranges::find(divisions, bounds) == divisions.end()) divisions.push_back(std::move(bounds));
+  }
+  return divisions;
+}
+
 void append_action(Saving saving, std::vector<LayerId> layers, bool joins, std::vector<MemoryAction>& actions) {
   if (saving == Saving::Keep) return;
   if (saving == Saving::Swap) {
@@ -60,7 +71,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       order_(canonical_order(request.graph)),
       position_(order_.size()),
       bounds_(unit_bounds(request.graph, order_, settings.cuts)),
-      saved_bounds_(unit_bounds(request.graph, order_, settings.saved)),
+      divisions_(divisions_of(request.graph, order_, settings.divisions)),
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
       parameters_(order_.size() + 1),
@@ -90,24 +101,27 @@ Seconds SavingPipeline::transfer(std::size_t cut, std::size_t before) const {
   return crossing(cut) / places_[before].bandwidth;
 }
 
-std::vector<SavingPipeline::Group> SavingPipeline::groups(std::size_t begin, std::size_t end) const {
+std::vector<SavingPipeline::Group> SavingPipeline::groups(std::size_t begin, std::size_t end,
+                                                          std::size_t division) const {
+  const std::vector<std::size_t>& bounds = divisions_[division];
   const std::size_t last = bounds_[end];
   std::vector<Group> groups{{bounds_[begin], last}};
-  auto next = std::ranges::upper_bound(saved_bounds_, bounds_[begin]);
-  for (; next != saved_bounds_.end() && *next < last; ++next) {
+  auto next = std::ranges::upper_bound(bounds, bounds_[begin]);
+  for (; next != bounds.end() && *next < last; ++next) {
     groups.back().end = *next;
     groups.push_back({*next, last});
   }
   return groups;
 }
 
-SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end) const {
+SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) const {
   const StagePlace& place = places_[stage];
   const Training& training = request_.training;
   const Group layers{bounds_[begin], bounds_[end]};
   const std::int64_t copies = place.weight_versions + training.gradient_copies + training.optimizer_copies;
   SavingStage result;
-  for (const Group& group : groups(begin, end)) result.units.push_back(saving_unit(group, layers, place.factor));
+  for (const Group& group : groups(begin, end, division))
+    result.units.push_back(saving_unit(group, layers, place.factor));
   StageRoom& room = result.room;
   room.in_flight = place.in_flight;
   room.resident = place.resident;
@@ -184,7 +198,7 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sav
     Stage& stage = plan.stages.emplace_back();
     stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);
     stage.replicas.assign(places_[s].devices.begin(), places_[s].devices.end());
-    const std::vector<Group> parts = groups(cuts[s], cuts[s + 1]);
+    const std::vector<Group> parts = groups(cuts[s], cuts[s + 1], savings[s].division);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Saving action = savings[s].actions[i];
       const bool follows = i > 0 && action == Saving::Recompute && savings[s].actions[i - 1] == action;

@@ -53,10 +53,11 @@ struct SavingStage {
 };
 
 struct SavingPipelineSettings {
-  UnitGrain cuts = UnitGrain::Layers;   ///< stages are made of these units
-  UnitGrain saved = UnitGrain::Layers;  ///< actions are chosen for these, or for the parts of them that a stage has
-  std::int64_t resident = 2;            ///< of every place, unless fewer microbatches are in flight
-  bool joins_recomputed = false;        ///< neighbours that are recomputed are one segment of the plan
+  UnitGrain cuts = UnitGrain::Layers;  ///< stages are made of these units
+  /// Actions are chosen for these, or for the parts of them that a stage has; a stage may have any of the divisions.
+  std::vector<UnitGrain> divisions = {UnitGrain::Layers};
+  std::int64_t resident = 2;      ///< of every place, unless fewer microbatches are in flight
+  bool joins_recomputed = false;  ///< neighbours that are recomputed are one segment of the plan
 };
 
 /// A model and a platform as planners see them that cut a model into stages with the same number of replicas, and save
@@ -82,11 +83,15 @@ class SavingPipeline {
   /// The time of these bytes from stage `before` to the next one.
   [[nodiscard]] Seconds transfer(std::size_t cut, std::size_t before) const;
 
-  /// Stage `stage` if it has the units [begin, end). In a chain its memory is exact. In other graphs it is an estimate:
+  /// How many different divisions of stages there are; divisions with the same parts count once.
+  [[nodiscard]] std::size_t divisions() const { return divisions_.size(); }
+
+  /// Stage `stage` if it has the units [begin, end), divided in one of the ways. In a chain its memory is exact. In other graphs it is an estimate:
   /// a tensor that several units need counts at the last of them that keeps it, and one that several later stages need
   /// is taken to be sent once.
   /// **Cost** O(layers and edges of the stage, and their tensors).
-  [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end) const;
+  [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end,
+                                  std::size_t division = 0) const;
 
   /// A plan of the stages between the cuts (0 and `units()` among them), with the actions of each stage's units.
   [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const;
@@ -104,7 +109,7 @@ class SavingPipeline {
     std::size_t end = 0;
   };
   /// The parts of a stage for which an action is chosen: layers, by position.
-  [[nodiscard]] std::vector<Group> groups(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] std::vector<Group> groups(std::size_t begin, std::size_t end, std::size_t division) const;
   [[nodiscard]] SavingUnit saving_unit(const Group& group, const Group& stage, double factor) const;
   [[nodiscard]] Bytes own_stash(std::size_t layer, const Group& stage) const;
   [[nodiscard]] Bytes checkpoint(const Group& group, const Group& stage) const;
@@ -116,9 +121,9 @@ class SavingPipeline {
   const PlanRequest& request_;
   SavingPipelineSettings settings_;
   std::vector<LayerId> order_;
-  std::vector<std::size_t> position_;  // by layer
-  std::vector<std::size_t> bounds_;    // of units, as positions in the order
-  std::vector<std::size_t> saved_bounds_;
+  std::vector<std::size_t> position_;                // by layer
+  std::vector<std::size_t> bounds_;                  // of units, as positions in the order
+  std::vector<std::vector<std::size_t>> divisions_;  // bounds of what is saved together
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
   std::vector<Bytes> parameters_;

@@ -22,7 +22,8 @@ Seconds slowest_time(const SavedStages& found) { return std::ranges::max(found.s
 
 /// The stash of the stage's swapped units, of one microbatch.
 Bytes swapped_bytes(const SavingPipeline& pipeline, const SavedStages& found, std::size_t s) {
-  const std::vector<SavingUnit> units = pipeline.stage(s, found.cuts[s], found.cuts[s + 1]).units;
+  const std::vector<SavingUnit> units =
+      pipeline.stage(s, found.cuts[s], found.cuts[s + 1], found.savings[s].division).units;
   Bytes swapped;
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (found.savings[s].actions[i] == Saving::Swap) swapped += units[i].stash;
@@ -71,11 +72,12 @@ Lack lack_of(const Platform& platform, const StagePlace& place, const Peaks& pea
 
 /// Corrects the figures of each stage whose device lacks memory; false if none does. Where units are swapped, more of
 /// them are on the device than was thought: for example, forwards that warm up may follow each other faster than copies
-/// leave. Elsewhere only the capacity can be lowered.
+/// leave. Elsewhere the capacity is lowered by what was not planned.
 bool correct(SavingPipeline& pipeline, const SavedStages& found, const Peaks& peaks) {
   bool lacks = false;
   for (std::size_t s = 0; s < found.savings.size(); ++s) {
-    const auto [excess, peak] = lack_of(pipeline.request().platform, pipeline.places()[s], peaks);
+    const StagePlace& place = pipeline.places()[s];
+    const auto [excess, peak] = lack_of(pipeline.request().platform, place, peaks);
     if (excess <= Bytes(0)) continue;
     lacks = true;
     const Bytes swapped = swapped_bytes(pipeline, found, s);
@@ -83,7 +85,8 @@ bool correct(SavingPipeline& pipeline, const SavedStages& found, const Peaks& pe
     if (swapped > Bytes(0) && unplanned > Bytes(0)) {
       pipeline.add_residents(s, (unplanned.value() + swapped.value() - 1) / swapped.value());
     } else {
-      pipeline.tighten(s, excess);
+      const Bytes enough = peak - excess - unplanned;  // of the stage's own figures, if as much is unplanned again
+      pipeline.tighten(s, std::max(excess, place.capacity - enough));
     }
   }
   return lacks;

@@ -137,7 +137,7 @@ PlanResult plan_vpipe(const PlanRequest& request) {
   const UnitGrain grain = grain_of(request.options.word("granularity"));
   SavingPipeline pipeline(vpipe_planner, request,
                           {.cuts = grain,
-                           .saved = grain,
+                           .divisions = {grain},
                            .resident = request.options.count("resident"),
                            .joins_recomputed = settings.rules.joins_suffix});
   require_moves(pipeline.units(), pipeline.stages());

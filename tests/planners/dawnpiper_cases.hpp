@@ -61,7 +61,7 @@ struct UnitPipeline {
       problem.stash[i + 1] = problem.stash[i] + Bytes(units[i].stash);
       problem.parameters[i + 1] = problem.parameters[i] + Bytes(units[i].parameters);
     }
-    problem.stage = [pipeline = *this](std::size_t at, std::size_t begin, std::size_t end) {
+    problem.stage = [pipeline = *this](std::size_t at, std::size_t begin, std::size_t end, std::size_t) {
       return pipeline.stage(at, begin, end);
     };
     return problem;

@@ -245,6 +245,57 @@ TEST_CASE("dawnpiper: D6, a large gain under tight memory") {
   CHECK(letters(*found) == Words{"rrrrr", "rrrrrr", "rrrrrr", "rrrrrkk"});
 }
 
+TEST_CASE("dawnpiper: a unit that fits only in the last stage does not make the partition give up") {
+  // Stage 1 holds two microbatches, so unit 5 needs 80 bytes there and 40 in stage 2. If stage 0 takes as many units as
+  // fit, nothing is left for stage 1 but unit 5.
+  UnitPipeline pipeline;
+  pipeline.units = repeated({1, 2, 1, 2, 2}, 5);
+  pipeline.units.push_back({1, 2, 1, 40, 40});
+  pipeline.units.push_back({1, 2, 1, 1, 1});
+  pipeline.stages = 3;
+  pipeline.capacity = 60;
+  const auto found = PartitionSearch(pipeline.problem(), {.margin = 1}).run();
+  REQUIRE(found.has_value());
+  CHECK(found->cuts.back() == 7);
+  CHECK(found->cuts[2] <= 5);
+}
+
+TEST_CASE("dawnpiper: of several divisions of a stage the fastest is taken, and one that fits alone suffices") {
+  // Two units that can be recomputed together for the checkpoint of the first: 12 bytes kept, or 20.
+  dawnpiper::PartitionProblem problem;
+  problem.places = {{1.0, 2, 4}};
+  problem.compute = {Seconds(0), Seconds(3), Seconds(6)};
+  problem.stash = {Bytes(0), Bytes(20), Bytes(40)};
+  problem.parameters = {Bytes(0), Bytes(0), Bytes(0)};
+  problem.divisions = 2;
+  Bytes capacity;
+  problem.stage = [&](std::size_t, std::size_t begin, std::size_t end, std::size_t division) {
+    SavingStage stage;
+    const auto count = static_cast<double>(end - begin);
+    if (division == 0) stage.units.assign(end - begin, {Seconds(1), Seconds(2), Bytes(20), Bytes(10)});
+    const Bytes stash = Bytes(20) * static_cast<std::int64_t>(end - begin);
+    if (division == 1) stage.units.push_back({Seconds(count), Seconds(2 * count), stash, Bytes(6)});
+    stage.room.in_flight = 2;
+    stage.room.resident = 2;
+    stage.room.capacity = capacity;
+    return stage;
+  };
+  const auto run = [&](std::int64_t bytes) {
+    capacity = Bytes(bytes);
+    return PartitionSearch(problem, {.margin = 1}).run();
+  };
+  // Kept: 80. One of two recomputed: 20 + 40 and 10 restored. Both together: 12, and 34 restored.
+  CHECK(run(80)->savings[0].division == 0);
+  CHECK(run(80)->time == Seconds(6));
+  CHECK(run(70)->savings[0].division == 0);
+  CHECK(run(70)->time == Seconds(7));
+  CHECK(run(50)->time == Seconds(8));
+  CHECK(run(50)->savings[0].division == 0);  // as fast as the other
+  CHECK(run(46)->savings[0].division == 1);
+  CHECK(run(46)->time == Seconds(8));
+  CHECK_FALSE(run(45).has_value());
+}
+
 TEST_CASE("dawnpiper: D8, the actions of one stage") {
   UnitPipeline pipeline{{{2, 4, 3, 8, 2}, {1, 2, 3, 10, 2}, {4, 8, 3, 6, 2}, {1, 2, 3, 4, 2}}, 4, true, 0, 0.5};
   const SavingStage first = pipeline.stage(0, 0, 4);

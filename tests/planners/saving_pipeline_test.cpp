@@ -222,7 +222,7 @@ TEST_CASE("saving pipeline: a cut inside a block leaves a part of the block on e
   graph.edges.push_back({LayerId(3), LayerId(5), Bytes(10)});
   const Platform platform = flat_platform(2);
   const PlanRequest request = request_for(some_planner(), graph, platform, "1f1b", 8);
-  const SavingPipeline pipeline(some_planner(), request, {.cuts = UnitGrain::Layers, .saved = UnitGrain::Blocks});
+  const SavingPipeline pipeline(some_planner(), request, {.cuts = UnitGrain::Layers, .divisions = {UnitGrain::Blocks}});
   CHECK(pipeline.units() == 6);
   CHECK(pipeline.stage(0, 0, 2).units.size() == 2);  // layer 0, and layer 1 of the first block
   CHECK(pipeline.stage(1, 2, 6).units.size() == 2);  // layers 2 and 3, and the second block
