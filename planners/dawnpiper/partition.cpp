@@ -83,14 +83,20 @@ PartitionSearch::Result PartitionSearch::solve_cuts(const Part& part, Seconds li
   std::vector<std::size_t> positions = by_bound(cuts, wanted, {});
   while (true) {
     if (try_cuts(part, cuts, positions, best)) is_open = true;
-    if (best.is_found || is_open || wanted.size() == count) break;
-    const Interval tried = std::exchange(wanted, widened(wanted, kWidening, count));
+    const bool is_in_margin = best.is_found && lies_in_margin(best.cut - cuts.first, wanted);
+    if (wanted.size() == count || (!is_in_margin && (best.is_found || is_open))) break;
+    const Interval tried = std::exchange(wanted, widened(wanted, is_in_margin ? settings_.margin : kWidening, count));
     positions = by_bound(cuts, wanted, tried);
     ++counts_.widenings;
   }
   known = {best.is_found || is_open ? best.time : kNever, best.is_found || !is_open, best.cut};
   if (best.is_found) return Result::Faster;
   return is_open ? Result::NotFaster : Result::DoesNotFit;
+}
+
+/// Whether the interval may end too early: the best cut is in the margin at one of its ends.
+bool PartitionSearch::lies_in_margin(std::size_t position, const Interval& interval) const {
+  return position < interval.first + settings_.margin || position + settings_.margin > interval.last;
 }
 
 /// The positions of the interval that are not in `tried`, by increasing bound; of equal ones the first comes first.
@@ -199,7 +205,11 @@ double PartitionSearch::even_memory(const Part& part) const {
 /// The actions of a stage with the division that makes it fastest, of equal ones the first.
 ExactSavings PartitionSearch::choose(const Part& part) {
   ExactSavings best = choose(part, 0);
+  const auto keeps_all = [](const SavingPlan& plan) {
+    return std::ranges::all_of(plan.actions, [](Saving action) { return action == Saving::Keep; });
+  };
   for (std::size_t division = 1; division < problem_.divisions; ++division) {
+    if (best.plan && keeps_all(*best.plan)) break;
     ExactSavings other = choose(part, division);
     best.is_exact = best.is_exact && other.is_exact;
     if (!other.plan || (best.plan && other.plan->time >= best.plan->time)) continue;

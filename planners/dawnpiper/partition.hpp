@@ -64,7 +64,8 @@ struct PartitionCounts {
 /// Binary pipeline partitioning. The stages are split into two halves, and the units between them at each cut of the
 /// theorem's interval, from the cut where the halves' computation is most even towards the one where their memory is;
 /// each half is then partitioned in the same way. The search in an interval ends where computation alone takes no less
-/// than the best plan found. If no cut of an interval fits, two more on either side are tried, and so on.
+/// than the best plan found. If no cut of an interval fits, two more on either side are tried, and so on; likewise
+/// as many as the margin has, if the best cut is in the margin.
 ///
 /// A stage waits for what crosses its cuts if its neighbour has only one microbatch more or less in flight: it takes its
 /// time and that of both transfers. With that in every stage, no loop of the pipeline takes longer than the slowest stage
@@ -131,6 +132,7 @@ class PartitionSearch {
   Result solve(const Part& part, Seconds limit);
   Result solve_stage(const Part& part, Seconds limit, Known& known);
   Result solve_cuts(const Part& part, Seconds limit, Known& known, bool is_new);
+  [[nodiscard]] bool lies_in_margin(std::size_t position, const Interval& interval) const;
   [[nodiscard]] static std::vector<std::size_t> by_bound(const Cuts& cuts, const Interval& interval,
                                                          const std::optional<Interval>& tried);
   bool try_cuts(const Part& part, const Cuts& cuts, const std::vector<std::size_t>& positions, Best& best);

@@ -71,7 +71,6 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       order_(canonical_order(request.graph)),
       position_(order_.size()),
       bounds_(unit_bounds(request.graph, order_, settings.cuts)),
-      divisions_(divisions_of(request.graph, order_, settings.divisions)),
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
       parameters_(order_.size() + 1),
@@ -90,6 +89,13 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
     parameters_[at + 1] = parameters_[at] + layer.parameters;
     for (const std::uint32_t tensor : layer.keeps) keepers_[tensor].push_back(at);
   }
+  for (const auto& bounds : divisions_of(request.graph, order_, settings.divisions)) {
+    divisions_.push_back(whole_groups(bounds));
+  }
+}
+
+void SavingPipeline::forbid_swaps() {
+  for (std::size_t stage = 0; stage < stages(); ++stage) forbid_swaps(stage);
 }
 
 void SavingPipeline::add_residents(std::size_t stage, std::int64_t count) {
@@ -101,17 +107,33 @@ Seconds SavingPipeline::transfer(std::size_t cut, std::size_t before) const {
   return crossing(cut) / places_[before].bandwidth;
 }
 
-std::vector<SavingPipeline::Group> SavingPipeline::groups(std::size_t begin, std::size_t end,
-                                                          std::size_t division) const {
-  const std::vector<std::size_t>& bounds = divisions_[division];
-  const std::size_t last = bounds_[end];
-  std::vector<Group> groups{{bounds_[begin], last}};
-  auto next = std::ranges::upper_bound(bounds, bounds_[begin]);
-  for (; next != bounds.end() && *next < last; ++next) {
-    groups.back().end = *next;
-    groups.push_back({*next, last});
+std::vector<SavingPipeline::WholeGroup> SavingPipeline::whole_groups(const std::vector<std::size_t>& bounds) const {
+  const Group all{0, order_.size()};
+  std::vector<WholeGroup> groups;
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+    const Group layers{bounds[i], bounds[i + 1]};
+    WholeGroup& group = groups.emplace_back(WholeGroup{layers, layers, saving_unit(layers, all)});
+    const auto widen = [&](std::uint32_t tensor) {
+      if (keepers_[tensor].empty()) return;
+      group.within.begin = std::min(group.within.begin, keepers_[tensor].front());
+      group.within.end = std::max(group.within.end, keepers_[tensor].back() + 1);
+    };
+    for (std::size_t at = layers.begin; at < layers.end; ++at) {
+      std::ranges::for_each(request_.graph.layers[order_[at]].keeps, widen);
+      std::ranges::for_each(request_.graph.layers[order_[at]].reads, widen);
+    }
   }
   return groups;
+}
+
+std::size_t SavingPipeline::group_at(std::size_t layer, std::size_t division) const {
+  const auto behind = std::ranges::upper_bound(divisions_[division], layer, {},
+                                               [](const WholeGroup& group) { return group.layers.begin; });
+  return static_cast<std::size_t>(behind - divisions_[division].begin()) - 1;
+}
+
+SavingPipeline::Group SavingPipeline::common(const Group& group, const Group& stage) {
+  return {std::max(group.begin, stage.begin), std::min(group.end, stage.end)};
 }
 
 SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) const {
@@ -120,8 +142,16 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
   const Group layers{bounds_[begin], bounds_[end]};
   const std::int64_t copies = place.weight_versions + training.gradient_copies + training.optimizer_copies;
   SavingStage result;
-  for (const Group& group : groups(begin, end, division))
-    result.units.push_back(saving_unit(group, layers, place.factor));
+  const std::vector<WholeGroup>& groups = divisions_[division];
+  for (std::size_t i = group_at(layers.begin, division); i < groups.size() && groups[i].layers.begin < layers.end;
+       ++i) {
+    const Group& within = groups[i].within;
+    const bool is_known = layers.begin <= within.begin && within.end <= layers.end;
+    SavingUnit unit = is_known ? groups[i].unit : saving_unit(common(groups[i].layers, layers), layers);
+    unit.forward = unit.forward * place.factor;
+    unit.backward = unit.backward * place.factor;
+    result.units.push_back(unit);
+  }
   StageRoom& room = result.room;
   room.in_flight = place.in_flight;
   room.resident = place.resident;
@@ -132,12 +162,12 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
   return result;
 }
 
-SavingUnit SavingPipeline::saving_unit(const Group& group, const Group& stage, double factor) const {
+SavingUnit SavingPipeline::saving_unit(const Group& group, const Group& stage) const {
   SavingUnit unit;
   for (std::size_t at = group.begin; at < group.end; ++at) {
     const Layer& layer = request_.graph.layers[order_[at]];
-    unit.forward += layer.forward * factor;
-    unit.backward += layer.backward * factor;
+    unit.forward += layer.forward;
+    unit.backward += layer.backward;
     unit.stash += own_stash(at, stage);
     unit.workspace = std::max(unit.workspace, layer.workspace);
   }
@@ -198,11 +228,13 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sav
     Stage& stage = plan.stages.emplace_back();
     stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);
     stage.replicas.assign(places_[s].devices.begin(), places_[s].devices.end());
-    const std::vector<Group> parts = groups(cuts[s], cuts[s + 1], savings[s].division);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const Saving action = savings[s].actions[i];
-      const bool follows = i > 0 && action == Saving::Recompute && savings[s].actions[i - 1] == action;
-      append_action(action, layers_in(order_, parts[i].begin, parts[i].end), follows && settings_.joins_recomputed,
+    const Group layers{bounds_[cuts[s]], bounds_[cuts[s + 1]]};
+    const std::size_t first = group_at(layers.begin, savings[s].division);
+    const std::vector<Saving>& actions = savings[s].actions;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Group part = common(divisions_[savings[s].division][first + i].layers, layers);
+      const bool follows = i > 0 && actions[i] == Saving::Recompute && actions[i - 1] == actions[i];
+      append_action(actions[i], layers_in(order_, part.begin, part.end), follows && settings_.joins_recomputed,
                     stage.memory);
     }
   }

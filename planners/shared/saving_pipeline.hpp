@@ -102,15 +102,26 @@ class SavingPipeline {
   void add_residents(std::size_t stage, std::int64_t count);
   /// No unit of the stage may be swapped any more.
   void forbid_swaps(std::size_t stage) { places_[stage].host_bandwidth = 0.0; }
+  void forbid_swaps();  ///< in all stages
 
  private:
   struct Group {
     std::size_t begin = 0;
     std::size_t end = 0;
   };
-  /// The parts of a stage for which an action is chosen: layers, by position.
-  [[nodiscard]] std::vector<Group> groups(std::size_t begin, std::size_t end, std::size_t division) const;
-  [[nodiscard]] SavingUnit saving_unit(const Group& group, const Group& stage, double factor) const;
+  /// A part for which an action is chosen, with its figures on the profile's device if its stage has at least the
+  /// layers of `within`: these keep all tensors that the part keeps or reads.
+  struct WholeGroup {
+    Group layers;
+    Group within;
+    SavingUnit unit;
+  };
+  [[nodiscard]] std::vector<WholeGroup> whole_groups(const std::vector<std::size_t>& bounds) const;
+  /// The part of the division that has the layer.
+  [[nodiscard]] std::size_t group_at(std::size_t layer, std::size_t division) const;
+  /// The layers of the part that a stage has.
+  [[nodiscard]] static Group common(const Group& group, const Group& stage);
+  [[nodiscard]] SavingUnit saving_unit(const Group& group, const Group& stage) const;
   [[nodiscard]] Bytes own_stash(std::size_t layer, const Group& stage) const;
   [[nodiscard]] Bytes checkpoint(const Group& group, const Group& stage) const;
   [[nodiscard]] Bytes exchanged(const Group& stage) const;
@@ -121,9 +132,9 @@ class SavingPipeline {
   const PlanRequest& request_;
   SavingPipelineSettings settings_;
   std::vector<LayerId> order_;
-  std::vector<std::size_t> position_;                // by layer
-  std::vector<std::size_t> bounds_;                  // of units, as positions in the order
-  std::vector<std::vector<std::size_t>> divisions_;  // bounds of what is saved together
+  std::vector<std::size_t> position_;  // by layer
+  std::vector<std::size_t> bounds_;    // of units, as positions in the order
+  std::vector<std::vector<WholeGroup>> divisions_;
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
   std::vector<Bytes> parameters_;

@@ -74,11 +74,13 @@ std::vector<std::size_t> start_cuts(const SavingPipeline& pipeline, bool as_pipe
       });
 }
 
+/// To three digits.
 Detail::List recompute_shares(const std::vector<SavingPlan>& savings) {
   Detail::List shares;
   for (const SavingPlan& saving : savings) {
     const auto recomputed = static_cast<double>(std::ranges::count(saving.actions, Saving::Recompute));
-    shares.emplace_back(recomputed / static_cast<double>(saving.actions.size()));
+    const double share = recomputed / static_cast<double>(saving.actions.size());
+    shares.emplace_back(std::round(share * 1000.0) / 1000.0);
   }
   return shares;
 }
@@ -140,6 +142,7 @@ PlanResult plan_vpipe(const PlanRequest& request) {
                            .divisions = {grain},
                            .resident = request.options.count("resident"),
                            .joins_recomputed = settings.rules.joins_suffix});
+  if (!request.options.flag("swap")) pipeline.forbid_swaps();
   require_moves(pipeline.units(), pipeline.stages());
   const bool is_costly = pipeline.units() * pipeline.stages() > kMostUnitsToRepeat;
   PlanResult result =
@@ -177,6 +180,7 @@ const PlannerInfo vpipe_planner{
           std::string("balanced"),
           "first cut: the loads of stages are balanced; pipedream: the loads, and the transfers between stages",
           {"balanced", "pipedream"}},
+         {"swap", true, "whether anything may be swapped; vPipe's repository swaps nothing"},
          {"resident", std::int64_t{2}, "microbatches that have a swapped unit on the device", {}, 1},
          {"plan_counts_boundary_traffic", false,
           "swap only what the host link can carry besides the tensors between stages; vPipe does not count them"}},

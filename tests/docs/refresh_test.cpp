@@ -114,6 +114,8 @@ TEST_CASE("figure: in the form of its kind, with digits, in a unit or as a ratio
   CHECK(shown_figure(paper + "show=speed_up; digits=1") == "3.8");
   CHECK(shown_figure(paper + "show=period_s; digits=0; unit=us") == "18620 us");
   CHECK(shown_figure(paper + "show=speed_up; over=2; digits=3") == "1.920");
+  CHECK(shown_figure(paper + "over:name=program; show=speed_up; digits=3") == "1.280");
+  CHECK(shown_figure(paper + "over:tag.cluster=B 2x8; show=speed_up") == "2.2");
   CHECK(has(refreshed_page("<!-- figure: study=s; tag.cluster=B 2x8; show=speed_up; digits=2 -->1.00<!-- / -->\n"),
             "-->1.75<!--"));
 }

@@ -21,11 +21,14 @@
 namespace stagecraft::test {
 namespace {
 
+using Keys = std::vector<std::pair<std::string, std::string>>;
+
 struct Choice {
   std::string study;
-  std::vector<std::pair<std::string, std::string>> keys;
+  Keys keys;
   std::string show;
   std::optional<double> over;
+  Keys other_keys;  // of the line that the figure is divided by; may be none
   std::optional<std::int64_t> digits;
   std::string unit;
 };
@@ -51,6 +54,8 @@ Choice choice_of(const std::string& argument) {
       choice.show = value;
     } else if (key == "over") {
       choice.over = required(key, parse_number(value));
+    } else if (key.starts_with("over:")) {
+      choice.other_keys.emplace_back(key.substr(5), value);
     } else if (key == "digits") {
       choice.digits = required(key, parse_count(value));
     } else if (key == "unit") {
@@ -136,8 +141,8 @@ std::string differences(const StudyLines& lines) {
   return text;
 }
 
-Detail::Record chosen(StudyLines lines, const Choice& choice) {
-  for (const auto& [key, value] : choice.keys) {
+Detail::Record chosen(StudyLines lines, const Keys& keys) {
+  for (const auto& [key, value] : keys) {
     const std::set<std::string> values = values_in(lines, key);
     if (values.empty()) throw InputError("no key " + quote(key), {}, "there are " + joined(names_in(lines)));
     if (!values.contains(value)) {
@@ -153,6 +158,34 @@ Detail::Record chosen(StudyLines lines, const Choice& choice) {
                      "they differ in " + differences(lines));
   }
   return lines.front();
+}
+
+Detail figure_of(const StudyLines& lines, const Keys& keys, const std::string& name) {
+  const Detail::Record line = chosen(lines, keys);
+  const Detail* figure = find(line, name);
+  if (figure == nullptr || *figure == Detail()) {
+    throw InputError("no figure " + quote(name), {}, "there are " + joined(names_in({line})));
+  }
+  return *figure;
+}
+
+bool is_number(const Detail& figure) {
+  return std::holds_alternative<std::int64_t>(figure.value) || std::holds_alternative<double>(figure.value);
+}
+
+double number_of(const Detail& figure) {
+  if (const auto* whole = std::get_if<std::int64_t>(&figure.value)) return static_cast<double>(*whole);
+  return std::get<double>(figure.value);
+}
+
+/// The keys of the line that the figure is divided by.
+Keys replaced(const Choice& choice) {
+  Keys keys = choice.other_keys;
+  for (const auto& each : choice.keys) {
+    const auto same = [&](const auto& other) { return other.first == each.first; };
+    if (std::ranges::none_of(choice.other_keys, same)) keys.push_back(each);
+  }
+  return keys;
 }
 
 std::string fixed(double value, std::int64_t digits) {
@@ -185,20 +218,16 @@ std::string usual_form(const FigureInfo* figure, double number) {
 std::string figure_text(const std::string& argument, StudyResults& results) {
   const Choice choice = choice_of(argument);
   const StudyLines& lines = read_lines(choice.study, results);
-  const Detail::Record line = chosen(lines, choice);
-  const Detail* figure = find(line, choice.show);
-  if (figure == nullptr || *figure == Detail()) {
-    throw InputError("no figure " + quote(choice.show), {}, "there are " + joined(names_in({line})));
-  }
-  const bool is_whole = std::holds_alternative<std::int64_t>(figure->value);
-  if (!is_whole && !std::holds_alternative<double>(figure->value)) return plain(*figure);
-  double number =
-      is_whole ? static_cast<double>(std::get<std::int64_t>(figure->value)) : std::get<double>(figure->value);
+  const Detail figure = figure_of(lines, choice.keys, choice.show);
+  if (!is_number(figure)) return plain(figure);
+  double number = number_of(figure);
   if (choice.over) number /= *choice.over;
+  if (!choice.other_keys.empty()) number /= number_of(figure_of(lines, replaced(choice), choice.show));
   if (choice.digits) {
     return fixed(number / scale_of(choice.unit), *choice.digits) + (choice.unit.empty() ? "" : " " + choice.unit);
   }
-  return choice.over ? short_number(number) : usual_form(find_figure(choice.show), number);
+  const bool is_ratio = choice.over || !choice.other_keys.empty();
+  return is_ratio ? short_number(number) : usual_form(find_figure(choice.show), number);
 }
 
 }  // namespace stagecraft::test

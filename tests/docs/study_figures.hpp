@@ -21,6 +21,7 @@ struct StudyResults {
 
 /// One figure of a study: `study=NAME; KEY=VALUE; …; show=FIGURE` and, if wanted, its form:
 ///
+///     over:KEY=VALUE    the figure as a ratio to that of another line: that with these keys, and the others
 ///     over=4.2    the figure as a ratio to this number
 ///     digits=2    so many digits behind the point, in place of the form that reports give a figure of its kind
 ///     unit=ms     with `digits`: in this unit, which follows the digits (s, ms, us, GiB, MiB, %)

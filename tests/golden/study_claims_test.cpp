@@ -2,6 +2,7 @@
 #include "experiments/study/results.hpp"
 #include "experiments/study_report/claims.hpp"
 #include "sim/io/json.hpp"
+#include "tests/golden/study_rows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,26 +17,15 @@
 #include <vector>
 
 namespace stagecraft {
+
+using namespace testing;
+
 namespace {
 
 constexpr double kTolerance = 1e-9;  // of a replay's period, relative
 
-Detail::Record details_of(const Row& row) { return std::get<Detail::Record>(find_key(row.figures, "details")->value); }
-
-/// Null: there is none.
-std::optional<double> number(const Detail::Record& record, const std::string& name) {
-  const Detail* value = find_key(record, name);
-  REQUIRE_MESSAGE(value != nullptr, name);
-  if (*value == Detail()) return std::nullopt;
-  return std::get<double>(value->value);
-}
-
 bool is_true(const Detail::Record& record, const std::string& name) {
   return std::get<bool>(find_key(record, name)->value);
-}
-
-const Detail& key_of(const Results& results, const CellResult& result, const char* name) {
-  return *find_key(results.manifest.cells[result.index].cell.keys, name);
 }
 
 TEST_CASE("study pipedream-stalls: communication grows with the number of GPUs, and ResNet-50 has the least") {
@@ -164,20 +154,6 @@ TEST_CASE(
     }
   }
   CHECK(timed == 4);
-}
-
-/// The keys that are equal in cells which differ only in the planner.
-std::string group_of(const Keys& keys) {
-  Keys common = canonical(keys);
-  std::erase_if(common, [](const auto& entry) {
-    return entry.first == "planner" || entry.first == "schedule" || entry.first.starts_with("options.");
-  });
-  return to_json(common, -1);
-}
-
-std::string label_of(const Keys& keys) {
-  const Detail* label = find_key(keys, "label");
-  return std::get<std::string>((label == nullptr ? find_key(keys, "planner") : label)->value);
 }
 
 TEST_CASE(

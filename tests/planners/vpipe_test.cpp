@@ -206,6 +206,7 @@ TEST_CASE("vpipe: swaps what the host link can hide, nothing without a host or i
   CHECK(swapped(flat_platform(4, 1e6, memory), {}) == 0);
   CHECK(swapped(swapping_platform(4, memory, 10'000.0), {}) > 0);
   CHECK(swapped(swapping_platform(4, memory, 10'000.0), {{"resident", "4"}}) == 0);
+  CHECK(swapped(swapping_platform(4, memory, 10'000.0), {{"swap", "false"}}) == 0);
 }
 
 TEST_CASE("vpipe: a start with transfers avoids a wide cut, and moves may go back over it") {

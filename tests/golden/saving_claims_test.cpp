@@ -1,0 +1,125 @@
+// What must hold on the rows of the studies of planners that save memory. Run in the folder where their tests have left
+// the results.
+#include "experiments/study/results.hpp"
+#include "tests/golden/study_rows.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+
+namespace stagecraft {
+
+using namespace testing;
+
+namespace {
+
+/// The cells of a study that differ only in the planner, by its label.
+using Group = std::map<std::string, const CellResult*>;
+
+std::map<std::string, Group> groups_of(const Results& results) {
+  std::map<std::string, Group> groups;
+  for (const CellResult& result : results.rows) {
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    const bool is_flushed = label_of(keys).find("flushed") != std::string::npos || label_of(keys) == "GPipe";
+    groups[group_of(keys) + (is_flushed ? " flushed" : "")][label_of(keys)] = &result;
+  }
+  return groups;
+}
+
+/// The cell with the first of these words in its label; none if there is none.
+const CellResult* cell_of(const Group& group, const std::string& word) {
+  const auto found = std::ranges::find_if(group, [&](const auto& entry) { return entry.first.starts_with(word); });
+  return found == group.end() ? nullptr : found->second;
+}
+
+double throughput(const CellResult& result) { return number(result.row.figures, "throughput_samples_per_s").value(); }
+
+std::int64_t largest_size(const CellResult& result) {
+  return std::get<std::int64_t>(find_key(result.row.figures, "resolved_microbatch_size")->value);
+}
+
+}  // namespace
+
+TEST_CASE("study vpipe-static: early stages recompute most, the last ones hardly, and vPipe is faster than GPipe") {
+  const Results results = load_results({"vpipe-static"});
+  REQUIRE(results.is_complete());
+  int recomputing = 0;
+  for (const auto& [name, group] : groups_of(results)) {
+    CAPTURE(name);
+    for (const auto& [label, cell] : group) {
+      CAPTURE(label);
+      CHECK((cell->row.status == CellStatus::Ok ||
+             (cell->row.status == CellStatus::Infeasible && label.starts_with("PipeDream"))));
+      if (!label.starts_with("vPipe")) continue;
+      const Detail::Record details = details_of(cell->row);
+      const auto& shares = std::get<Detail::List>(find_key(details, "recompute_share")->value);
+      const double first = std::get<double>(shares.front().value);
+      const double last = std::get<double>(shares.back().value);
+      CHECK(last <= 0.2);
+      CHECK(first >= last);
+      if (first > 0.4) ++recomputing;
+    }
+  }
+  CHECK(recomputing == 12);  // six networks, both rows of vPipe
+  for (const CellResult& result : results.rows) {
+    if (label_of(results.manifest.cells[result.index].cell.keys) != "vPipe") continue;
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    for (const CellResult& other : results.rows) {
+      const Keys& others = results.manifest.cells[other.index].cell.keys;
+      if (label_of(others) != "GPipe") continue;
+      const auto same = [&](const char* key) { return *find_key(keys, key) == *find_key(others, key); };
+      if (!same("model") || !same("platform.nodes.count") || !same("microbatch_size")) continue;
+      CHECK(throughput(result) > throughput(other));
+    }
+  }
+}
+
+TEST_CASE("study dawnpiper-batch: DawnPiper's batch is at least vPipe's, and vPipe's at least PipeDream's") {
+  const Results results = load_results({"dawnpiper-batch"});
+  REQUIRE(results.is_complete());
+  int compared = 0;
+  for (const auto& [name, group] : groups_of(results)) {
+    CAPTURE(name);
+    for (const auto& [label, cell] : group) CHECK(cell->row.status == CellStatus::Ok);
+    const CellResult* dawnpiper = cell_of(group, "DawnPiper");
+    const CellResult* vpipe = cell_of(group, "vPipe");
+    const CellResult* pipedream = cell_of(group, "PipeDream");
+    REQUIRE(dawnpiper != nullptr);
+    REQUIRE(pipedream != nullptr);
+    CHECK(largest_size(*dawnpiper) >= 3 * largest_size(*pipedream));
+    // The cut that balances computation leaves more than 40 % of the memory of some device idle.
+    CHECK(number(pipedream->row.figures, "idle_memory_largest_ratio").value() > 0.4);
+    if (vpipe == nullptr) continue;
+    ++compared;
+    CHECK(largest_size(*dawnpiper) >= largest_size(*vpipe));
+    CHECK(largest_size(*vpipe) > largest_size(*pipedream));
+  }
+  CHECK(compared == 16);
+}
+
+TEST_CASE("study dawnpiper-speed: DawnPiper has a plan wherever vPipe has one, at most 5 % slower") {
+  const Results results = load_results({"dawnpiper-speed"});
+  REQUIRE(results.is_complete());
+  int compared = 0;
+  for (const CellResult& result : results.rows) {
+    CHECK((result.row.status == CellStatus::Ok || result.row.status == CellStatus::Infeasible));
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    if (label_of(keys) != "DawnPiper") continue;
+    for (const CellResult& other : results.rows) {
+      const Keys& others = results.manifest.cells[other.index].cell.keys;
+      if (!label_of(others).starts_with("vPipe") || other.row.status != CellStatus::Ok) continue;
+      const auto same = [&](const char* key) { return *find_key(keys, key) == *find_key(others, key); };
+      if (!same("model") || !same("schedule") || !same("microbatch_size")) continue;
+      ++compared;
+      REQUIRE(result.row.status == CellStatus::Ok);
+      CHECK(throughput(result) >= 0.95 * throughput(other));
+    }
+  }
+  CHECK(compared == 32);
+}
+
+}  // namespace stagecraft
