@@ -98,13 +98,11 @@ std::vector<UnitGrain> divisions_of(const std::string& segments) {
   return {grain_of(segments)};
 }
 
-SavingPipeline pipeline_of(const PlanRequest& request, UnitGrain cuts) {
-  SavingPipeline pipeline(dawnpiper_planner, request,
-                          {.cuts = cuts,
-                           .divisions = divisions_of(request.options.word("segments")),
-                           .resident = request.options.count("resident")});
-  if (!request.options.flag("swap")) pipeline.forbid_swaps();
-  return pipeline;
+SavingPipelineSettings pipeline_settings(const Options& options, UnitGrain cuts) {
+  return {.cuts = cuts,
+          .divisions = divisions_of(options.word("segments")),
+          .resident = options.count("resident"),
+          .swaps = options.flag("swap")};
 }
 
 /// The plan whose cuts lie between these units.
@@ -112,7 +110,7 @@ PlanResult plan_between(const PlanRequest& request, UnitGrain cuts) {
   const PartitionSettings settings = settings_of(request.options);
   const bool counts_boundaries = request.options.flag("boundaries");
   bool ended_early = false;
-  SavingPipeline pipeline = pipeline_of(request, cuts);
+  SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, cuts));
   const std::size_t size = pipeline.units() * pipeline.stages();
   PlanResult result = settled_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
     PartitionSearch search(problem_of(now, counts_boundaries), settings);

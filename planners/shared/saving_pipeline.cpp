@@ -79,7 +79,10 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       crossings_(request.graph, order_),
       keepers_(request.graph.tensors.size()),
       boundary_buffers_(request.training.boundary_buffers) {
-  for (StagePlace& place : places_) place.resident = std::min(place.in_flight, settings.resident);
+  for (StagePlace& place : places_) {
+    place.resident = std::min(place.in_flight, settings.resident);
+    if (!settings.swaps) place.host_bandwidth = 0.0;
+  }
   // On a grid sums are exact, so equal layers take equal times wherever they stand.
   const double grid = time_grid(request.graph);
   for (std::size_t at = 0; at < order_.size(); ++at) {
@@ -92,10 +95,6 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
   for (const auto& bounds : divisions_of(request.graph, order_, settings.divisions)) {
     divisions_.push_back(whole_groups(bounds));
   }
-}
-
-void SavingPipeline::forbid_swaps() {
-  for (std::size_t stage = 0; stage < stages(); ++stage) forbid_swaps(stage);
 }
 
 void SavingPipeline::add_residents(std::size_t stage, std::int64_t count) {

@@ -57,6 +57,7 @@ struct SavingPipelineSettings {
   /// Actions are chosen for these, or for the parts of them that a stage has; a stage may have any of the divisions.
   std::vector<UnitGrain> divisions = {UnitGrain::Layers};
   std::int64_t resident = 2;      ///< of every place, unless fewer microbatches are in flight
+  bool swaps = true;              ///< whether anything may be swapped
   bool joins_recomputed = false;  ///< neighbours that are recomputed are one segment of the plan
 };
 
@@ -102,7 +103,6 @@ class SavingPipeline {
   void add_residents(std::size_t stage, std::int64_t count);
   /// No unit of the stage may be swapped any more.
   void forbid_swaps(std::size_t stage) { places_[stage].host_bandwidth = 0.0; }
-  void forbid_swaps();  ///< in all stages
 
  private:
   struct Group {

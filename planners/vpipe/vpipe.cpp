@@ -141,8 +141,8 @@ PlanResult plan_vpipe(const PlanRequest& request) {
                           {.cuts = grain,
                            .divisions = {grain},
                            .resident = request.options.count("resident"),
+                           .swaps = request.options.flag("swap"),
                            .joins_recomputed = settings.rules.joins_suffix});
-  if (!request.options.flag("swap")) pipeline.forbid_swaps();
   require_moves(pipeline.units(), pipeline.stages());
   const bool is_costly = pipeline.units() * pipeline.stages() > kMostUnitsToRepeat;
   PlanResult result =
