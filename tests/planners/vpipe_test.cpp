@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -176,8 +177,8 @@ TEST_CASE("vpipe: the last units of a stage are recomputed as one segment, as in
     const std::vector<Recompute> segments = actions_of<Recompute>(stage);
     REQUIRE(segments.size() <= 1);
     const std::size_t count = segments.empty() ? 0 : segments[0].layers.size();
-    CHECK(std::get<double>(shares[s].value) ==
-          doctest::Approx(static_cast<double>(count) / static_cast<double>(stage.layers.size())));
+    const double share = static_cast<double>(count) / static_cast<double>(stage.layers.size());
+    CHECK(std::abs(std::get<double>(shares[s].value) - share) <= 0.0005);
     if (count == 0) continue;
     recomputes = true;
     CHECK(segments[0].layers.back() == stage.layers.back());
