@@ -147,11 +147,12 @@ Seconds claimed_time(const PlanResult& result) {
 
 /// The faster plan of two searches: one for cuts between the units that are asked for, and one for cuts between blocks.
 /// Where memory is tight, cuts inside blocks that fit may lie far apart, and a search from the theorem's interval finds
-/// only the nearest; or it gives up a part that fits (`PartitionSearch`).
+/// only the nearest; or it gives up a part that fits (`PartitionSearch`). A margin of 0 is the paper's search alone.
 PlanResult plan_dawnpiper(const PlanRequest& request) {
   const UnitGrain grain = grain_of(request.options.word("granularity"));
   PlanResult result = plan_between(request, grain);
-  if (grain == UnitGrain::Blocks || !has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
+  if (grain == UnitGrain::Blocks || request.options.count("margin") == 0) return result;
+  if (!has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
   PlanResult coarser = plan_between(request, UnitGrain::Blocks);
   return claimed_time(coarser) < claimed_time(result) ? coarser : result;
 }

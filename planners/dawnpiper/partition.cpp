@@ -83,8 +83,8 @@ PartitionSearch::Result PartitionSearch::solve_cuts(const Part& part, Seconds li
   std::vector<std::size_t> positions = by_bound(cuts, wanted, {});
   while (true) {
     if (try_cuts(part, cuts, positions, best)) is_open = true;
-    const bool is_in_margin = best.is_found && lies_in_margin(best.cut - cuts.first, wanted);
-    if (wanted.size() == count || (!is_in_margin && (best.is_found || is_open))) break;
+    const bool is_in_margin = best.is_found && lies_in_margin(best.cut - cuts.first, wanted, count);
+    if (!is_in_margin && (best.is_found || is_open || wanted.size() == count)) break;
     const Interval tried = std::exchange(wanted, widened(wanted, is_in_margin ? settings_.margin : kWidening, count));
     positions = by_bound(cuts, wanted, tried);
     ++counts_.widenings;
@@ -94,9 +94,11 @@ PartitionSearch::Result PartitionSearch::solve_cuts(const Part& part, Seconds li
   return is_open ? Result::NotFaster : Result::DoesNotFit;
 }
 
-/// Whether the interval may end too early: the best cut is in the margin at one of its ends.
-bool PartitionSearch::lies_in_margin(std::size_t position, const Interval& interval) const {
-  return position < interval.first + settings_.margin || position + settings_.margin > interval.last;
+/// Whether the interval may end too early: the best cut is in the margin at one of its ends, and there are more cuts.
+bool PartitionSearch::lies_in_margin(std::size_t position, const Interval& interval, std::size_t count) const {
+  const bool is_at_first = position < interval.first + settings_.margin;
+  const bool is_at_last = position + settings_.margin > interval.last;
+  return (is_at_first && interval.first > 0) || (is_at_last && interval.last + 1 < count);
 }
 
 /// The positions of the interval that are not in `tried`, by increasing bound; of equal ones the first comes first.

@@ -132,7 +132,7 @@ class PartitionSearch {
   Result solve(const Part& part, Seconds limit);
   Result solve_stage(const Part& part, Seconds limit, Known& known);
   Result solve_cuts(const Part& part, Seconds limit, Known& known, bool is_new);
-  [[nodiscard]] bool lies_in_margin(std::size_t position, const Interval& interval) const;
+  [[nodiscard]] bool lies_in_margin(std::size_t position, const Interval& interval, std::size_t count) const;
   [[nodiscard]] static std::vector<std::size_t> by_bound(const Cuts& cuts, const Interval& interval,
                                                          const std::optional<Interval>& tried);
   bool try_cuts(const Part& part, const Cuts& cuts, const std::vector<std::size_t>& positions, Best& best);
