@@ -193,7 +193,7 @@ Description describe_plan(const LayerGraph& graph, const Platform& platform, con
   const std::string unit = is_asynchronous(plan.schedule) ? "a microbatch, on average" : "an iteration";
   Detail::Record record{{"kind", "plan"},
                         {"plan", plan_record(plan, graph, platform)},
-                        {"stages", stage_list(graph, platform, program)},
+                        {"stages", stage_list(graph, platform, program, evaluated.figures())},
                         {"boundaries", boundaries_list(platform, plan, all)},
                         {"memory_bytes", memory_list(platform, evaluated)},
                         {"traffic", traffic_list(moved)},

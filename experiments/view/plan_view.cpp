@@ -32,8 +32,18 @@ std::string action_letters(const Stage& stage) {
   return letters;
 }
 
+/// The largest peak of a stage's devices; null if there are no figures of them.
+Detail largest_peak(const Stage& stage, const Figures& figures) {
+  std::optional<Bytes> largest;
+  for (const auto& [device, peak] : figures.peak_memory) {
+    if (std::ranges::count(stage.replicas, Group(device)) == 0) continue;
+    largest = std::max(largest.value_or(peak), peak);
+  }
+  return largest ? Detail(largest->value()) : Detail();
+}
+
 Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
-                            StageId id) {
+                            const Figures& evaluated, StageId id) {
   const StageUpdates updates = stage_updates(graph, program)[id.value()];
   const Stage& stage = program.kept->plan.stages[id.value()];
   Detail::List layers;
@@ -49,6 +59,8 @@ Detail::Record stage_record(const LayerGraph& graph, const Platform& platform, c
   record.emplace_back("actions", action_letters(stage));
   record.emplace_back("in_flight", program.in_flight[id.value()]);
   record.emplace_back("weight_versions", program.weight_versions[id.value()]);
+  record.emplace_back("time_s", stage_time(graph, platform, stage).total().value());
+  record.emplace_back("memory_bytes", largest_peak(stage, evaluated));
   record.emplace_back("samples_per_update", updates.samples);
   record.emplace_back("staleness", updates.staleness);
   return record;
@@ -171,10 +183,11 @@ std::string infeasible_text(const Planning& planning, const Platform& platform, 
   return text + "\n" + (remedy.empty() ? "" : indent + remedy);
 }
 
-Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
+Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                        const Figures& evaluated) {
   Detail::List stages;
   for (StageId id : indices<StageId>(program.kept->plan.stages.size())) {
-    stages.emplace_back(stage_record(graph, platform, program, id));
+    stages.emplace_back(stage_record(graph, platform, program, evaluated, id));
   }
   return stages;
 }
@@ -206,7 +219,7 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
   } else {
     record.emplace_back("outcome", "planned");
     record.emplace_back("plan", plan_record(planned->plan, planning.graph, platform));
-    record.emplace_back("stages", stage_list(planning.graph, platform, *planning.program));
+    record.emplace_back("stages", stage_list(planning.graph, platform, *planning.program, evaluated));
     const StageUpdates updates = largest(stage_updates(planning.graph, *planning.program));
     record.emplace_back("samples_per_update", updates.samples);
     record.emplace_back("staleness", updates.staleness);

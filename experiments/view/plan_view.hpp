@@ -34,9 +34,9 @@ struct Stage;
 /// The devices of a stage in the order of its all-reduce ring.
 [[nodiscard]] std::vector<DeviceId> ring_of(const Stage& stage);
 
-/// Each stage's layers, devices, memory actions, in-flight count and weight versions (docs/reference/report.md).
-[[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform,
-                                      const ScheduleProgram& program);
+/// Each stage's layers, devices, memory actions, counts, time and evaluated memory (docs/reference/report.md).
+[[nodiscard]] Detail::List stage_list(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                                      const Figures& evaluated);
 
 /// A plan as text: its stages with the time and memory from the evaluation, and the predicted and evaluated times.
 [[nodiscard]] std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
