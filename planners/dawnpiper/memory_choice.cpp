@@ -1,6 +1,7 @@
 #include "planners/dawnpiper/memory_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -82,17 +83,34 @@ class MemoryChoice {
     return offers;
   }
 
-  /// Of the units that are kept: a swap costs the time by which the copies then exceed the computation.
-  [[nodiscard]] Offer best_swap() const {
+  /// Of the units that are kept: a swap costs the time by which the copies then exceed the computation. As long as some copies
+  /// are hidden, the first unit whose copies are hidden too costs nothing, or else a smaller stash saves more for a second. When
+  /// none are, a larger one does.
+  Offer best_swap() {
+    if (!can_swap(room_)) return {};
+    if (copy_time(choice_.swapped(), room_) >= compute_ + recompute_) return swap_offer(largest_kept());
     Offer best;
-    if (!can_swap(room_)) return best;
-    for (std::size_t i = 0; i < units_.size(); ++i) {
-      if (choice_.action(i) != Saving::Keep || units_[i].stash <= Bytes(0)) continue;
-      const Bytes saved = units_[i].stash * (room_.in_flight - room_.resident);
-      const Offer offer{i, Saving::Swap, per_second(saved, copies_with(i) - compute_ - recompute_)};
-      if (offer.per_second > best.per_second) best = offer;
+    for (std::size_t i = 0; i < units_.size() && !std::isinf(best.per_second); ++i) {
+      if (const Offer offer = swap_offer(i); offer.per_second > best.per_second) best = offer;
     }
     return best;
+  }
+
+  [[nodiscard]] Offer swap_offer(std::size_t unit) const {
+    if (unit == units_.size() || choice_.action(unit) != Saving::Keep || units_[unit].stash <= Bytes(0)) return {};
+    const Bytes saved = units_[unit].stash * (room_.in_flight - room_.resident);
+    return {unit, Saving::Swap, per_second(saved, copies_with(unit) - compute_ - recompute_)};
+  }
+
+  /// The kept unit with the largest stash, or the number of units.
+  std::size_t largest_kept() {
+    if (by_stash_.empty()) {
+      by_stash_.resize(units_.size());
+      std::iota(by_stash_.begin(), by_stash_.end(), std::size_t{0});
+      std::ranges::stable_sort(by_stash_, std::ranges::greater{}, [&](std::size_t i) { return units_[i].stash; });
+    }
+    while (largest_ < by_stash_.size() && choice_.action(by_stash_[largest_]) != Saving::Keep) ++largest_;
+    return largest_ < by_stash_.size() ? by_stash_[largest_] : units_.size();
   }
 
   [[nodiscard]] Seconds copies_with(std::size_t unit) const {
@@ -104,6 +122,8 @@ class MemoryChoice {
   SavingChoice choice_;
   Seconds compute_;
   Seconds recompute_;
+  std::vector<std::size_t> by_stash_;  ///< the units by decreasing stash, once they are asked for
+  std::size_t largest_ = 0;            ///< no unit before this place of by_stash_ is kept
 };
 
 }  // namespace
