@@ -30,6 +30,7 @@ struct PlanRequest {
   /// Samples whose gradients one update is to sum up. Of a flushed schedule they are those of `microbatches`; of an
   /// asynchronous one the plan's number of rounds per update is set when the plan is known.
   std::optional<std::int64_t> samples_per_update = std::nullopt;
+  const Plan* running = nullptr;  ///< the plan that the answer may replace while training runs; it outlives the request
 };
 
 struct Planned {

@@ -99,11 +99,12 @@ void refuse_repeated(const std::vector<PlannerOption>& set) {
 }
 
 CompareChoices read_choices(const CompareOptions& options) {
-  CompareChoices choices{.planners = read_planners(options.planners, read_external_options(options.planning)),
-                         .planning = read_planning_choices(options.planning),
-                         .simulation = read_simulation_choices(options.simulation),
-                         .set = {},
-                         .vary = options.vary};
+  CompareChoices choices{
+      .planners = read_planners(options.planners, read_external_options(options.planning)),
+      .planning = read_planning_choices(options.planning),
+      .simulation = read_simulation_choices(options.simulation, read_external_options(options.planning)),
+      .set = {},
+      .vary = options.vary};
   if (choices.vary && choices.planners.size() < 2) {
     throw InputError("expected at least two --planners, of which one wins, found one", {"", 0, 0, "--vary"});
   }
@@ -128,8 +129,9 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
     if (const auto& program = row.planning->program) {
       const LayerGraph& graph = row.planning->graph;
       row.simulation = simulate_program(graph, inputs.platform, *program, choices.simulation, settings);
-      const bool is_same_run =
-          choices.simulation.network == NetworkModel::Platform && choices.simulation.iterations == 1;
+      const bool is_same_run = choices.simulation.network == NetworkModel::Platform &&
+                               choices.simulation.iterations == 1 && choices.simulation.events.empty() &&
+                               !choices.simulation.replan;
       row.evaluated = is_same_run ? row.simulation->evaluated
                                   : evaluate_until_converged(graph, inputs.platform, *program).figures();
     }
@@ -162,16 +164,18 @@ Comparison compare_all(const std::string& model, const CompareOptions& options, 
   comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
   comparison.microbatch_size =
       choices.planning.microbatch_size.value_or(comparison.inputs.model.profiles.front().microbatch_size);
+  CompareChoices with_events = choices;
+  take_events(options.simulation, comparison.inputs.platform, with_events.simulation, settings);
   std::set<std::string> said;  // several planners may have the same remark
   Settings once = settings;
   once.say = [&](const std::string& text) {
     if (said.insert(text).second) settings.say(text);
   };
   for (const auto& planner : choices.planners) {
-    comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, once));
+    comparison.rows.push_back(compare_one(*planner, comparison.inputs, with_events, once));
   }
   comparison.is_varied = choices.vary;
-  if (choices.vary) comparison.sensitivity = vary_inputs(comparison, choices, settings);
+  if (choices.vary) comparison.sensitivity = vary_inputs(comparison, with_events, settings);
   return comparison;
 }
 

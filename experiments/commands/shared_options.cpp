@@ -4,6 +4,14 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/io/events_file.hpp"
+#include "sim/io/sha256.hpp"
+#include "sim/io/text_file.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <variant>
 
 namespace stagecraft {
 void add_platform_options(CLI::App& command, PlatformOptions& options) {
@@ -108,16 +116,44 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
              "platform: transfers cross the platform's links; analytic: one exclusive channel for each stage boundary");
   add_option(command, "--iterations", options.iterations,
              "iterations of a synchronous schedule; the figures are those of the last one");
+  add_option(command, "--replan", options.replan,
+             "PLANNER,K=V,...: ask this planner for another plan while training runs, with its options and: window "
+             "(256), after so many microbatches each; gain (0.02), if the plan saves more than this share of the time; "
+             "none: keep the plan");
+  add_option(command, "--events", options.events,
+             "file of events during the run: slowdowns, bandwidth changes, failures, noise");
+  add_option(command, "--noise-seed", options.noise_seed,
+             "N: changes the noise of the events file; each N gives different noise");
 }
 
-SimulationChoices read_simulation_choices(const SimulationOptions& options) {
+SimulationChoices read_simulation_choices(const SimulationOptions& options, const ExternalCalls& calls) {
   SimulationChoices choices;
   const bool replays = read_choice_option("--engine", options.engine, {"replay", "evaluate"}) == "replay";
   choices.engine = replays ? EngineChoice::Replay : EngineChoice::Evaluate;
   const bool is_real = read_choice_option("--network", options.network, {"platform", "analytic"}) == "platform";
   choices.network = is_real ? NetworkModel::Platform : NetworkModel::Analytic;
   choices.iterations = read_count_option("--iterations", options.iterations, 1, run_limits::kMostIterations);
+  choices.replan = read_replan_option("--replan", options.replan, calls);
+  const auto seed = read_count_option("--noise-seed", options.noise_seed, 0, std::numeric_limits<std::int64_t>::max());
+  if (seed) choices.noise_seed = static_cast<std::uint64_t>(*seed);
+  if (seed && !options.events) throw InputError("--noise-seed needs the noise of an --events file");
   return choices;
+}
+
+void take_events(const SimulationOptions& options, const Platform& platform, SimulationChoices& choices,
+                 const Settings& settings) {
+  if (!options.events) return;
+  const std::string text = read_text_file(*options.events);
+  const std::vector<NamedEvent> named = parse_events(text, *options.events);
+  choices.events = resolve_events(named, platform);
+  choices.events_hash = sha256(text);
+  choices.listed_events.clear();
+  std::ranges::transform(named, std::back_inserter(choices.listed_events), &NamedEvent::event);
+  const auto is_noise = [](const Event& event) { return std::holds_alternative<Jitter>(event.change); };
+  if (choices.noise_seed && std::ranges::none_of(choices.events, is_noise)) {
+    settings.say(
+        "warning: --noise-seed changes nothing, because the events have no noise (no event with the key 'jitter')");
+  }
 }
 
 }  // namespace stagecraft

@@ -66,8 +66,15 @@ struct SimulationOptions {
   std::string engine = "replay";
   std::string network = "platform";
   std::string iterations = "1";
+  std::string replan = "none";
+  std::optional<std::string> events;
+  std::optional<std::string> noise_seed;
 };
 void add_simulation_options(CLI::App& command, SimulationOptions& options);
-[[nodiscard]] SimulationChoices read_simulation_choices(const SimulationOptions& options);
+[[nodiscard]] SimulationChoices read_simulation_choices(const SimulationOptions& options,
+                                                        const ExternalCalls& calls = {});
+/// Reads the events, if there are any, for the platform.
+void take_events(const SimulationOptions& options, const Platform& platform, SimulationChoices& choices,
+                 const Settings& settings);
 
 }  // namespace stagecraft

@@ -37,8 +37,6 @@ struct SimulateOptions {
   LengthOptions length;
   std::string plan;
   std::optional<std::string> schedule_file;
-  std::optional<std::string> events;
-  std::optional<std::string> noise_seed;
   bool timeline = false;
   bool transfers = false;
   std::optional<std::string> window;
@@ -50,23 +48,6 @@ Schedule take_orders(const std::string& path, const Platform& platform, Plan& pl
   plan.predicted = {};  // it was predicted for another schedule
   plan.rounds_per_update = 1;
   return read_schedule_file(path, platform);
-}
-
-void take_events(const SimulateOptions& options, const Platform& platform, SimulationChoices& choices,
-                 const std::function<void(const std::string&)>& say) {
-  const auto seed = read_count_option("--noise-seed", options.noise_seed, 0, std::numeric_limits<std::int64_t>::max());
-  if (seed) choices.noise_seed = static_cast<std::uint64_t>(*seed);
-  if (seed && !options.events) throw InputError("--noise-seed needs the noise of an --events file");
-  if (!options.events) return;
-  const std::string text = read_text_file(*options.events);
-  const std::vector<NamedEvent> named = parse_events(text, *options.events);
-  choices.events = resolve_events(named, platform);
-  choices.events_hash = sha256(text);
-  std::ranges::transform(named, std::back_inserter(choices.listed_events), &NamedEvent::event);
-  const auto is_noise = [](const Event& event) { return std::holds_alternative<Jitter>(event.change); };
-  if (seed && std::ranges::none_of(choices.events, is_noise)) {
-    say("warning: --noise-seed changes nothing, because the events have no noise (no event with the key 'jitter')");
-  }
 }
 
 /// `FROM..TO`, two times with their units. None if the option is not given.
@@ -84,9 +65,9 @@ std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
   return TimeRange{*from.value, *to.value};
 }
 
-std::string json_of(const Simulation& simulation, const Plan& plan, const Platform& platform,
+std::string json_of(const Simulation& simulation, const LayerGraph& graph, const Plan& plan, const Platform& platform,
                     const Explanation& explanation, const std::optional<TimeRange>& window, const Settings& settings) {
-  Detail::Record record = simulation_record(simulation, plan, platform, explanation, settings.timings);
+  Detail::Record record = simulation_record(simulation, graph, plan, platform, explanation, settings.timings);
   const Timeline& whole = simulation.timeline;
   const Timeline part = window ? part_of(whole, *window) : Timeline();
   if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(window ? part : whole, platform));
@@ -104,10 +85,13 @@ ScheduleProgram compiled(const SimulateOptions& options, const PlanInput& input,
 
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
+  if (choices.replan && options.schedule_file) {
+    throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
+  }
   const std::optional<TimeRange> window = read_window(options.window);
   choices.timeline = options.timeline || options.transfers || window;
   const Inputs inputs = load_inputs(options.inputs, settings);
-  take_events(options, inputs.platform, choices, settings.say);
+  take_events(options.simulation, inputs.platform, choices, settings);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   Plan& given = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, given);
@@ -136,10 +120,10 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
     text +=
         "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers, window});
   }
-  return {
-      .text = std::move(text),
-      .json = settings.json ? json_of(simulation, plan, inputs.platform, explanation, window, settings) : std::string(),
-      .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
+  return {.text = std::move(text),
+          .json = settings.json ? json_of(simulation, input.graph, plan, inputs.platform, explanation, window, settings)
+                                : std::string(),
+          .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }
 
 VerbAction configure_simulate(CLI::App& command) {
@@ -150,10 +134,6 @@ VerbAction configure_simulate(CLI::App& command) {
   add_length_options(command, options->length);
   add_option(command, "--schedule-file", options->schedule_file,
              "run the plan with the orders of this file instead of the plan's schedule");
-  add_option(command, "--events", options->events,
-             "file of events during the run: slowdowns, bandwidth changes, failures, noise");
-  add_option(command, "--noise-seed", options->noise_seed,
-             "N: changes the noise of the events file; each N gives different noise");
   add_flag(command, "--timeline", options->timeline,
            "draw the last iteration if it is small enough; with --json, list every operation of the run");
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");

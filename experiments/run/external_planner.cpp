@@ -98,7 +98,8 @@ ForeignEnd ask(const External& external, const PlanRequest& request) {
                                               .training = request.training,
                                               .options = option_record(request.options),
                                               .samples_per_update = request.samples_per_update,
-                                              .seed = external.calls.seed});
+                                              .seed = external.calls.seed,
+                                              .running = request.running});
   const bool has_folder = external.path.find('/') != std::string::npos;
   const ForeignProgram call{.command = {has_folder ? external.path : "./" + external.path},
                             .input = question,

@@ -68,23 +68,6 @@ ScheduleProgram complete(const LayerGraph& graph, const Platform& platform, cons
   return with_length(graph, platform, std::move(program), length);
 }
 
-/// Checks a planner's plan. A plan that breaks a rule is a bug of this program (InternalError). Exceptions are the
-/// user's choices (InputError): a schedule or length that does not fit, and a platform without a route that the planner
-/// assumes.
-void verify(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
-  const Plan& plan = program.kept->plan;
-  for (const Violation& violation : check_plan(graph, platform, plan)) {
-    const std::string what = "planner " + quote(plan.planner) + " made a plan that ";
-    if (violation.rule != Violation::Rule::Connection) {
-      throw InternalError(what + "breaks a rule: " + violation.message);
-    }
-    throw InputError(what + "needs a route that the platform does not have: " + violation.message, {},
-                     "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
-  }
-  const std::vector<Finding> findings = judge_program(graph, program);
-  if (!findings.empty()) throw InputError(findings.front().message);
-}
-
 PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const LayerGraph& graph,
                          const PlanningChoices& choices) {
   const ScheduleChoice schedule = schedule_of(planner, choices);
@@ -120,7 +103,7 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   plan.model_hash = inputs.model_hash;
   plan.platform_hash = inputs.platform_hash;
   planning.program = complete(planning.graph, inputs.platform, plan, choices);
-  verify(planning.graph, inputs.platform, *planning.program);
+  require_sound(planning.graph, inputs.platform, *planning.program);
   plan = planning.program->kept->plan;
   for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
   return planning;
@@ -146,6 +129,20 @@ std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, con
 }
 
 }  // namespace
+
+void require_sound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
+  const Plan& plan = program.kept->plan;
+  for (const Violation& violation : check_plan(graph, platform, plan)) {
+    const std::string what = "planner " + quote(plan.planner) + " made a plan that ";
+    if (violation.rule != Violation::Rule::Connection) {
+      throw InternalError(what + "breaks a rule: " + violation.message);
+    }
+    throw InputError(what + "needs a route that the platform does not have: " + violation.message, {},
+                     "give their nodes a nic; in an explicit platform, add a link, a route or a default_link");
+  }
+  const std::vector<Finding> findings = judge_program(graph, program);
+  if (!findings.empty()) throw InputError(findings.front().message);
+}
 
 void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices) {
   const auto ignore = [](const std::string&) {};

@@ -29,6 +29,11 @@ struct Planning {
   [[nodiscard]] const Planned* planned() const { return std::get_if<Planned>(&result); }
 };
 
+/// Checks a planner's plan. A plan that breaks a rule is a bug of this program (InternalError). Exceptions are the
+/// user's choices (InputError): a schedule or length that does not fit, and a platform without a route that the planner
+/// assumes.
+void require_sound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program);
+
 /// **Throws** InputError as `make_plan` does before it plans, for example for a global batch that is no multiple of the
 /// microbatch size.
 void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices);

@@ -30,7 +30,7 @@ class PlanRunner {
         program_(program),
         simulation_(simulation),
         choices_(simulation.choices),
-        extends_(!program_.synchronous && !choices_.run_length && choices_.events.empty()) {
+        extends_(!program_.synchronous && !choices_.run_length && choices_.events.empty() && !choices_.replan) {
     Plan plan = program.kept->plan;
     if (extends_) {
       length_ = first_length(program);
@@ -106,6 +106,7 @@ class PlanRunner {
     options.iterations = choices_.iterations;
     options.head = length.head;
     options.literal = choices_.literal;
+    if (choices_.replan) options.replanning = replanning(graph_, platform_, *choices_.replan);
     return options;
   }
 
@@ -171,7 +172,9 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
     start = Clock::now();
     simulation.report = runner.replay(bound, evaluated.operations, settings);
   }
-  if (!simulation.report.period || simulation.report.converged()) simulation.bound = bound;
+  const bool is_one_plan = simulation.report.replans.empty();
+  if (!is_one_plan) simulation.load = {};
+  if (is_one_plan && (!simulation.report.period || simulation.report.converged())) simulation.bound = bound;
   simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   return simulation;

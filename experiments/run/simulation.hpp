@@ -2,6 +2,7 @@
 
 #include "experiments/run/basis.hpp"
 #include "experiments/run/plan_load.hpp"
+#include "experiments/run/replanning.hpp"
 #include "experiments/run/settings.hpp"
 #include "experiments/run/traffic.hpp"
 #include "sim/analytic/lower_bound.hpp"
@@ -34,9 +35,10 @@ struct SimulationChoices {
   bool timeline = false;            ///< whether to keep the whole timeline
   std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
   /// The exact length of an asynchronous run, in microbatches. Without it the run has at least the plan's length, and
-  /// is extended until its period has converged, unless there are events.
+  /// is extended until its period has converged, unless there are events or the plan may change.
   std::optional<std::int64_t> run_length;
-  Events events;            ///< changes during the run, for either engine
+  std::optional<ReplanChoices> replan;  ///< whether the plan may change while training runs
+  Events events;                        ///< changes during the run, for either engine
   Events listed_events;     ///< as the file lists them, where one may change several links; to tell which never happen
   std::string events_hash;  ///< SHA-256 of the events file; empty: none
   /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,

@@ -33,7 +33,7 @@ std::size_t TrafficFold::PairHash::operator()(const Pair& pair) const {
 }
 
 TrafficFold::TrafficFold(const Platform& platform, const Plan& plan, std::int64_t iterations)
-    : platform_(platform), replicas_(plan), synchronous_(!is_asynchronous(plan.schedule)) {
+    : platform_(platform), replicas_(plan), stages_(plan.stages.size()), synchronous_(!is_asynchronous(plan.schedule)) {
   const std::int64_t round = whole_round(plan, replicas_);
   parts_ = synchronous_ ? iterations : plan.microbatches / round * round;
 }
@@ -45,7 +45,9 @@ void TrafficFold::add(const Span& span, const Op& op) {
 }
 
 TrafficCause TrafficFold::cause_of(const Op& op) const {
-  if (op.kind == OpKind::Activation || op.kind == OpKind::Gradient) {
+  const bool is_boundary = op.kind == OpKind::Activation || op.kind == OpKind::Gradient;
+  if (op.stage.value() >= stages_) return {op.kind, op.stage, is_boundary ? StageId::none() : op.stage};
+  if (is_boundary) {
     const ReplicaId receiver = replicas_.on(platform_.device(op.to))[op.chunk];
     return {op.kind, op.stage, replicas_[receiver].stage};
   }

@@ -21,7 +21,8 @@ namespace stagecraft {
 
 struct Plan;
 
-/// What is moved, and between which stages. For an all-reduce or a swap both are the stage itself.
+/// What is moved, and between which stages. For an all-reduce, a swap or a migration both are the stage itself. For
+/// boundary tensors of a plan that has followed another, `to` is none.
 struct TrafficCause {
   OpKind kind = OpKind::Activation;
   StageId from;
@@ -74,6 +75,7 @@ class TrafficFold {
 
   const Platform& platform_;
   Replicas replicas_;
+  std::size_t stages_;
   bool synchronous_;
   std::int64_t parts_ = 1;
   std::unordered_map<Pair, double, PairHash> sums_;  ///< bytes of the transfers that count; exact up to 2^53

@@ -7,6 +7,7 @@
 #include "experiments/study/cell_spec.hpp"
 #include "experiments/study/limits.hpp"
 #include "experiments/study/manifest.hpp"
+#include "experiments/study/replan_key.hpp"
 #include "experiments/study/vary_keys.hpp"
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
@@ -297,6 +298,7 @@ const std::vector<CellKey>& plain_keys() {
           1, run_limits::kMostIterations),
       key(
           "events", [](const Detail& value, CellSpec& spec) { spec.events = word(value); }, name_key),
+      {"replan", read_replan, [](const Detail& value, CellSpec& spec) { spec.replan = word(value); }},
       {"profile_noise", read_noise,
        [](const Detail& value, CellSpec& spec) { spec.profile_noise = as<double>(value); }},
       {"training", read_training},

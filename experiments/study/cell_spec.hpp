@@ -15,11 +15,12 @@ namespace stagecraft {
 struct CellSpec {
   std::string model;  ///< like platform and events a path or a name, as written in the study
   std::string platform;
-  std::string events;          ///< empty: none
-  Keys model_values;           ///< values that replace those of the file, by their path in it
-  Keys platform_values;        ///< likewise
-  Variation variation;         ///< of the model and the platform, for planner and run alike
-  double profile_noise = 0.0;  ///< sigma of the errors in the times that the planner gets; the run has the true ones
+  std::string events;           ///< empty: none
+  std::string replan = "none";  ///< as the option of `simulate`
+  Keys model_values;            ///< values that replace those of the file, by their path in it
+  Keys platform_values;         ///< likewise
+  Variation variation;          ///< of the model and the platform, for planner and run alike
+  double profile_noise = 0.0;   ///< sigma of the errors in the times that the planner gets; the run has the true ones
   std::string planner;
   PlanningChoices planning;
   bool at_largest_size = false;  ///< plans for the largest microbatches that fit (`find_largest_size`)

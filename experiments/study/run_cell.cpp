@@ -24,6 +24,7 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   choices.network = cell.network;
   choices.iterations = cell.planning.iterations;
   choices.run_length = cell.planning.run_length;
+  choices.replan = read_replan_option("replan", cell.replan);
   choices.in_place = true;
   if (!cell.events.empty()) {
     const StudyFile& file = find_file(manifest, "events", cell.events);

@@ -2,6 +2,7 @@
 
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/plan_view.hpp"
+#include "experiments/view/replanning_view.hpp"
 #include "experiments/view/sensitivity_view.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/table.hpp"
@@ -80,6 +81,8 @@ std::string note(const ComparisonRow& row, const Platform& platform) {
   if (row.planning->planned() == nullptr) {
     return row.planner->name + ": " + infeasible_text(*row.planning, platform, "  ");
   }
+  const std::string replans = replans_line(row.simulation->report);
+  if (!replans.empty()) return row.planner->name + ": " + replans;
   if (!row.simulation->report.out_of_memory()) return "";
   const MemoryOverflow& overflow = row.simulation->report.overflows.front();
   return row.planner->name + ": " + platform.place_name(overflow.place) + " lacks " +
@@ -124,8 +127,8 @@ Detail::Record row_record(const ComparisonRow& row, const Inputs& inputs, bool t
   Detail::Record record = planning_record(*row.planning, row.evaluated, inputs.platform, timings);
   if (row.simulation) {
     const Explanation explanation = explain(inputs, row.planning->graph, *row.planning->program, *row.simulation);
-    record.emplace_back("simulation",
-                        simulation_record(*row.simulation, *row.plan(), inputs.platform, explanation, timings));
+    record.emplace_back("simulation", simulation_record(*row.simulation, row.planning->graph, *row.plan(),
+                                                        inputs.platform, explanation, timings));
   }
   return record;
 }

@@ -120,6 +120,14 @@ std::string remedies_text(const Remedies& remedies) {
   return text + "\n";
 }
 
+std::vector<DeviceId> devices_with(const Report& report, StageId stage) {
+  std::vector<DeviceId> devices;
+  for (const DeviceReport& device : report.devices) {
+    if (std::ranges::count(device.stages, stage) > 0) devices.push_back(device.device);
+  }
+  return devices;
+}
+
 const char* change_name(Change change) {
   switch (change) {
     case Change::Memory: return "memory";
@@ -138,7 +146,7 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Schedul
   Explanation explanation;
   explanation.loads = loads_by_link(inputs.platform, simulation.traffic);
   const Report& report = simulation.report;
-  if (report.out_of_memory()) {
+  if (report.out_of_memory() && report.replans.empty()) {
     LowerOptions options;
     options.network = simulation.choices.network;
     options.literal = simulation.choices.literal;
@@ -149,12 +157,14 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Schedul
 
 std::string cause_text(const TrafficCause& cause) {
   const std::string from = std::to_string(cause.from.value());
-  const std::string direction = from + " -> " + std::to_string(cause.to.value());
+  const std::string direction =
+      cause.to.is_none() ? "of stage " + from : from + " -> " + std::to_string(cause.to.value());
   switch (cause.kind) {
     case OpKind::Activation: return "activations " + direction;
     case OpKind::Gradient: return "gradients " + direction;
     case OpKind::AllReduce: return "all-reduce of stage " + from;
     case OpKind::SwapOut: return "swap-out of stage " + from;
+    case OpKind::Migration: return "migration to stage " + from;
     default: return "swap-in of stage " + from;
   }
 }
@@ -163,15 +173,14 @@ Seconds all_busy_time(const Report& report) {
   return headline(report.figures()).value_or(Seconds(0)) * (1.0 - report.bubble_ratio);
 }
 
-std::string bottleneck_text(const Report& report, const Plan& plan, const Platform& platform,
-                            const Explanation& explanation) {
+std::string bottleneck_text(const Report& report, const Platform& platform, const Explanation& explanation) {
   if (!report.bottleneck) return "";
   const Bottleneck& bottleneck = *report.bottleneck;
   const bool is_stage = bottleneck.kind == Bottleneck::Kind::Stage;
   std::string text = "bottleneck: " + (is_stage ? "stage " + std::to_string(bottleneck.stage.value())
                                                 : "link " + platform.links[bottleneck.link].name);
   if (is_stage) {
-    const std::vector<DeviceId> devices = devices_of(plan.stages[bottleneck.stage.value()]);
+    const std::vector<DeviceId> devices = devices_with(report, bottleneck.stage);
     text += devices.size() == 1 ? " on " + platform.devices[devices.front()].name
                                 : " on " + std::to_string(devices.size()) + " devices";
   }

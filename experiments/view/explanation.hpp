@@ -32,7 +32,7 @@ struct Explanation {
 [[nodiscard]] Seconds all_busy_time(const Report& report);
 
 /// The bottleneck with the traffic that keeps it busy, and the busiest links.
-[[nodiscard]] std::string bottleneck_text(const Report& report, const Plan& plan, const Platform& platform,
+[[nodiscard]] std::string bottleneck_text(const Report& report, const Platform& platform,
                                           const Explanation& explanation);
 
 /// One line for each sequence of consecutive places that lack the same amount.

@@ -97,6 +97,12 @@ Detail bottleneck(const SimulatedPlan& run) {
   return found ? Detail(bottleneck_name(*found, run.platform)) : Detail();
 }
 
+Bytes migrated_bytes(const Report& report) {
+  Bytes bytes;
+  for (const Migration& migration : report.migrations) bytes += migration.bytes;
+  return bytes;
+}
+
 Detail smallest_memory(const Planning& planning) {
   const auto* answer = std::get_if<Infeasible>(&planning.result);
   return answer == nullptr ? Detail() : or_null(answer->smallest_memory);
@@ -211,6 +217,10 @@ std::vector<FigureInfo> figures_of_plan() {
        [](OfRun run) -> Detail { return run.plan.microbatch_size; }},
       {Id::SimulatedOps, "simulated_ops", Kind::Count,
        [](OfRun run) -> Detail { return static_cast<std::int64_t>(run.simulation.report.operations); }},
+      {Id::Replans, "replans", Kind::Count,
+       [](OfRun run) -> Detail { return std::ssize(run.simulation.report.replans); }},
+      {Id::MigratedBytes, "migrated_bytes", Kind::Size,
+       [](OfRun run) -> Detail { return migrated_bytes(run.simulation.report).value(); }},
       {Id::SmallestMemory, "smallest_memory_bytes", Kind::Size, smallest_memory},
       {Id::LargestMicrobatchSize, "largest_microbatch_size", Kind::Count,
        [](const Planning& planning) -> Detail { return or_null(planning.largest_microbatch_size); }},

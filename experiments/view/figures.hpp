@@ -62,6 +62,8 @@ enum class FigureId : std::size_t {
   ResolvedMicrobatches,
   ResolvedMicrobatchSize,
   SimulatedOps,
+  Replans,
+  MigratedBytes,
   SmallestMemory,
   LargestMicrobatchSize,
   DevicePeakMemory,

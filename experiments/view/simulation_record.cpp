@@ -1,6 +1,7 @@
 #include "experiments/view/simulation_record.hpp"
 
 #include "experiments/view/figures.hpp"
+#include "experiments/view/replanning_view.hpp"
 #include "sim/io/json.hpp"
 #include "sim/model/op_graph.hpp"
 #include "sim/model/plan.hpp"
@@ -104,27 +105,6 @@ Detail::List overflow_list(const Report& report, const Platform& platform) {
   return list;
 }
 
-Detail::List replan_list(const Report& report) {
-  Detail::List list;
-  for (const Replan& replan : report.replans) {
-    list.emplace_back(Detail::Record{{"microbatch", std::int64_t{replan.microbatch}}, {"at_s", replan.at.value()}});
-  }
-  return list;
-}
-
-Detail::List migration_list(const Report& report, const Platform& platform) {
-  Detail::List list;
-  for (const Migration& migration : report.migrations) {
-    list.emplace_back(Detail::Record{{"stage", std::int64_t{migration.stage.value()}},
-                                     {"from", platform.place_name(migration.from)},
-                                     {"to", platform.place_name(migration.to)},
-                                     {"bytes", migration.bytes.value()},
-                                     {"start_s", migration.start.value()},
-                                     {"end_s", migration.end.value()}});
-  }
-  return list;
-}
-
 Detail::List seconds_list(const std::vector<Seconds>& values) {
   Detail::List list;
   for (Seconds value : values) list.emplace_back(value.value());
@@ -170,8 +150,8 @@ Detail::List timeline_list(const Timeline& timeline, const Platform& platform) {
   return list;
 }
 
-Detail::Record simulation_record(const Simulation& simulation, const Plan& plan, const Platform& platform,
-                                 const Explanation& explanation, bool timings) {
+Detail::Record simulation_record(const Simulation& simulation, const LayerGraph& graph, const Plan& plan,
+                                 const Platform& platform, const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
   const SimulatedPlan run{simulation, plan, platform};
   const auto figure = [&](FigureId id) { return figure_entry(id, run); };
@@ -214,8 +194,7 @@ Detail::Record simulation_record(const Simulation& simulation, const Plan& plan,
                         {"evaluated", figures_record(simulation.evaluated, platform)},
                         figure(FigureId::PredictionError),
                         figure(FigureId::SimulatedOps)};
-  if (!report.replans.empty()) record.emplace_back("replans", replan_list(report));
-  if (!report.migrations.empty()) record.emplace_back("migrations", migration_list(report, platform));
+  for (auto& entry : replanning_record(report, graph, platform)) record.push_back(std::move(entry));
   if (report.out_of_memory()) record.emplace_back("would_fit", remedy_record(explanation.remedies));
   if (timings) record.emplace_back("wall_time_s", simulation.wall_time.value());
   return record;

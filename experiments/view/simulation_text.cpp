@@ -2,6 +2,7 @@
 
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/figures.hpp"
+#include "experiments/view/replanning_view.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
 #include "sim/base/counted.hpp"
@@ -152,9 +153,9 @@ std::string simulation_text(const Simulation& simulation, const Plan& plan, cons
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
   std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report) +
-                     iterations_text(report) + events_text(simulation) +
+                     iterations_text(report) + events_text(simulation) + replanning_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
-                     bottleneck_text(report, plan, platform, explanation) + "\n" +
+                     bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);
   if (timings) {
     text += "\n" + counted(report.operations, "operation") + ", " + to_string(simulation.choices.engine) + " in " +

@@ -67,7 +67,7 @@ Detail::Record details_of(const SavingPipeline& pipeline, const Partition& parti
     times.emplace_back(saving.time.value());
     memory.emplace_back(saving.memory.value());
   }
-  return {{"period_s", partition.time.value() / static_cast<double>(pipeline.replicas())},
+  return {{"period_s", partition.time.value() / static_cast<double>(pipeline.places().front().devices.size())},
           {"stage_times_s", std::move(times)},
           {"stage_memory_bytes", std::move(memory)},
           {"units", static_cast<std::int64_t>(pipeline.units())},

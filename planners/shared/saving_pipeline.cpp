@@ -220,9 +220,23 @@ Bytes SavingPipeline::exchanged(const Group& stage) const {
   return walk.received() + sent;
 }
 
+std::optional<std::vector<std::size_t>> SavingPipeline::cuts_of(const Plan& plan) const {
+  if (plan.stages.size() != stages()) return std::nullopt;
+  std::vector<std::size_t> cuts{0};
+  for (std::size_t s = 0; s < stages(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const std::size_t begin = bounds_[cuts.back()];
+    const auto end = std::ranges::find(bounds_, begin + stage.layers.size());
+    if (end == bounds_.end() || stage.layers.empty() || devices_of(stage) != places_[s].devices) return std::nullopt;
+    if (stage.layers != layers_in(order_, begin, *end)) return std::nullopt;
+    cuts.push_back(static_cast<std::size_t>(end - bounds_.begin()));
+  }
+  return cuts;
+}
+
 Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const {
   Plan plan = empty_plan(planner_, request_);
-  plan.rounds_per_update = rounds_per_update(request_, replicas());
+  plan.rounds_per_update = rounds_per_update(request_, places_.front().devices.size());
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
     Stage& stage = plan.stages.emplace_back();
     stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -71,7 +72,6 @@ class SavingPipeline {
 
   [[nodiscard]] std::size_t units() const { return bounds_.size() - 1; }
   [[nodiscard]] std::size_t stages() const { return places_.size(); }
-  [[nodiscard]] std::size_t replicas() const { return places_.front().devices.size(); }  ///< of each stage
   [[nodiscard]] const std::vector<StagePlace>& places() const { return places_; }
   [[nodiscard]] const PlanRequest& request() const { return request_; }
 
@@ -93,6 +93,9 @@ class SavingPipeline {
   /// **Cost** O(layers and edges of the stage, and their tensors).
   [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end,
                                   std::size_t division = 0) const;
+
+  /// The cuts of a plan whose stages are whole units, on the devices of these places; none for another plan.
+  [[nodiscard]] std::optional<std::vector<std::size_t>> cuts_of(const Plan& plan) const;
 
   /// A plan of the stages between the cuts (0 and `units()` among them), with the actions of each stage's units.
   [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const;

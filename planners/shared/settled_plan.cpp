@@ -138,7 +138,7 @@ Seconds period_of(const SavingPipeline& pipeline, const Plan& plan, const SavedS
 Figures claim_of(const SavingPipeline& pipeline, const Plan& plan, const SavedStages& found) {
   const PlanRequest& request = pipeline.request();
   Figures figures = pipeline_claim(request.graph, request.platform, plan);
-  const auto replicas = static_cast<std::int64_t>(pipeline.replicas());
+  const auto replicas = std::ssize(pipeline.places().front().devices);
   const Figures looped = claimed_figures(plan, period_of(pipeline, plan, found), replicas);
   if (figures.period) figures.period = std::max(*figures.period, *looped.period);
   if (figures.iteration_time) figures.iteration_time = std::max(*figures.iteration_time, *looped.iteration_time);

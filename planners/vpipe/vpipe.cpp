@@ -114,15 +114,30 @@ std::vector<std::string> notes_of(const StageSavings& stages) {
   return {"the best savings of some stages were too much work to find; good ones were taken"};
 }
 
+/// The plan that runs, if its stages are made of the same units and have the same devices.
+std::optional<RunningPlan> running_plan(const SavingPipeline& pipeline) {
+  const PlanRequest& request = pipeline.request();
+  if (request.running == nullptr) return std::nullopt;
+  std::optional<std::vector<std::size_t>> cuts = pipeline.cuts_of(*request.running);
+  if (!cuts) return std::nullopt;
+  RunningPlan running{*std::move(cuts), {}};
+  for (std::size_t unit = 0; unit < pipeline.units(); ++unit) {
+    const Bytes parameters = pipeline.parameters(unit + 1) - pipeline.parameters(unit);
+    running.bytes.push_back(parameters * (1 + request.training.optimizer_copies));
+  }
+  return running;
+}
+
 std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
+  const std::optional<RunningPlan> running = running_plan(pipeline);
   StageSavings stages(
       [&](std::size_t stage, std::size_t begin, std::size_t end) {
         return stage_with_traffic(pipeline, settings.counts_boundaries, stage, begin, end);
       },
       settings.rules);
-  MovedUnits moved =
-      move_units(start_cuts(pipeline, settings.starts_as_pipedream),
-                 [&](std::size_t stage, std::size_t begin, std::size_t end) { return stages.cost(stage, begin, end); });
+  MovedUnits moved = move_units(
+      running ? running->cuts : start_cuts(pipeline, settings.starts_as_pipedream),
+      [&](std::size_t stage, std::size_t begin, std::size_t end) { return stages.cost(stage, begin, end); }, running);
   SavedStages found{std::move(moved.cuts), {}};
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
     std::optional<SavingPlan> savings = stages.savings(s, found.cuts[s], found.cuts[s + 1]);

@@ -42,7 +42,10 @@ void Disruptions::apply(const Slowdown& change) {
   }
 }
 
-void Disruptions::apply(const BandwidthChange& change) { run_.clock.set_bandwidth(change.link, change.bandwidth); }
+void Disruptions::apply(const BandwidthChange& change) {
+  run_.clock.set_bandwidth(change.link, change.bandwidth);
+  run_.observations.change(change.link, change.bandwidth);
+}
 
 void Disruptions::apply(const Failure& change) {
   run_.outages.begin(change.device);

@@ -2,6 +2,7 @@
 
 #include "sim/engine/clock.hpp"
 #include "sim/engine/dispatcher.hpp"
+#include "sim/engine/observations.hpp"
 #include "sim/engine/operation_store.hpp"
 #include "sim/engine/outages.hpp"
 #include "sim/engine/resources.hpp"
@@ -29,6 +30,7 @@ struct RunParts {
   Wakes& wakes;
   Dispatcher& dispatcher;
   SpanLog& log;
+  Observations& observations;
 };
 
 /// Applies events when their time comes, also to operations under way. An operation that ends at the instant of an

@@ -16,9 +16,12 @@ Executor::Executor(const Platform& platform, OpSource source, const Events& even
       outages_(platform),
       speeds_(platform, events),
       wakes_(clock),
+      observations_(platform.devices.size()),
       dispatcher_(operations_, resources_, outages_, wakes_, clock),
       log_(platform, operations_, resources_, std::move(sink)),
-      disruptions_({platform, clock, operations_, resources_, outages_, speeds_, wakes_, dispatcher_, log_}, events),
+      disruptions_(
+          {platform, clock, operations_, resources_, outages_, speeds_, wakes_, dispatcher_, log_, observations_},
+          events),
       has_competition_(resources_.has_exclusive_links()),
       is_contested_(has_competition_ || !std::ranges::all_of(events, is_noise_from_the_start)) {}
 

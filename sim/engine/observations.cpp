@@ -2,10 +2,16 @@
 
 #include "sim/base/error.hpp"
 
+#include <algorithm>
+
 namespace stagecraft {
 
 void Observations::end(const Op& op, Seconds seconds) {
-  if (!is_compute(op.kind) || op.stage.is_none()) return;
+  if (!is_compute(op.kind)) return;
+  DeviceObservation& device = present_.devices[DeviceId(op.from.value())];
+  device.nominal += op.seconds;
+  device.measured += seconds;
+  if (op.stage.is_none()) return;
   STAGECRAFT_CHECK(present_.stages.contains(op.stage), "a window has announced the stage");
   StageObservation& stage = present_.stages[op.stage];
   switch (op.kind) {
@@ -30,10 +36,20 @@ void Observations::end(const Op& op, Seconds seconds) {
   }
 }
 
+void Observations::change(LinkId link, BytesPerSecond bandwidth) {
+  const auto known = std::ranges::find(present_.links, link, &LinkObservation::link);
+  if (known == present_.links.end()) {
+    present_.links.push_back({link, bandwidth});
+  } else {
+    known->bandwidth = bandwidth;
+  }
+}
+
 Observation Observations::take(Seconds now) {
   Observation seen = present_;
   seen.now = now;
   present_.stages.assign(present_.stages.size(), {});
+  present_.devices.assign(present_.devices.size(), {});
   return seen;
 }
 

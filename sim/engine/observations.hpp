@@ -3,13 +3,16 @@
 #include "sim/model/observation.hpp"
 #include "sim/model/op_graph.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace stagecraft {
 
-/// Gathers the observation for an online planner: counts and times by stage since the last observation.
+/// Gathers the observation for an online planner: counts and times since the last observation.
 class Observations {
  public:
+  explicit Observations(std::size_t devices) { present_.devices.resize(devices); }
+
   /// A window has announced `count` further stages.
   void add_stages(std::size_t count) { present_.stages.resize(present_.stages.size() + count); }
   /// A forward of the microbatch has started.
@@ -18,6 +21,8 @@ class Observations {
   }
   /// An operation has taken `seconds`. **Requires** that a window has announced its stage.
   void end(const Op& op, Seconds seconds);
+  /// The link has this bandwidth from now on.
+  void change(LinkId link, BytesPerSecond bandwidth);
   /// Returns the observation since the last call, and starts a new one.
   [[nodiscard]] Observation take(Seconds now);
 

@@ -14,7 +14,10 @@ Summary::Summary(const Platform& platform, const Measurement& measurement, bool 
       devices_(platform.devices.size()),
       memory_(platform) {}
 
-void Summary::announce(const OpGraph& window) { devices_.announce(window, periods_.iteration_begin(), sums_); }
+void Summary::announce(const OpGraph& window) {
+  devices_.announce(window, periods_.iteration_begin(), sums_);
+  so_far_.questions.insert(so_far_.questions.end(), window.questions.begin(), window.questions.end());
+}
 
 OpSource announced_to(Summary& summary, OpSource source) {
   auto next = [&summary, inner = std::move(source.next)](const Observation& observation) {

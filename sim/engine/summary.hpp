@@ -25,7 +25,7 @@ class Summary {
   /// not only those of each device.
   Summary(const Platform& platform, const Measurement& measurement, bool in_start_order);
 
-  /// Learns the devices and stages that a window announces. **Requires** every window of the run, before its spans.
+  /// Learns what a window announces: devices, stages, and questions to a re-planner. **Requires** every window of the run, before its spans.
   void announce(const OpGraph& window);
   void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas);
 
@@ -50,7 +50,7 @@ class Summary {
   MemoryFold memory_;
   LinkTraffic links_;
   Periods periods_;
-  Report so_far_;  ///< operations, end, re-plans and migrations; the other figures are known at the end
+  Report so_far_;  ///< operations, end, questions, re-plans and migrations; the other figures are known at the end
   OpId last_counted_;
 };
 

@@ -22,7 +22,7 @@ Detail device_record(const LayerGraph& graph, const Platform& platform, DeviceId
                         {"node", device.node.is_none() ? Detail() : Detail(std::int64_t{device.node.value()})},
                         {"memory_bytes", kind.memory.value()},
                         {"usable_bytes", platform.capacity(id).value()},
-                        {"time_factor", or_null(time_factor(platform, graph.device_kind, device.kind))}};
+                        {"time_factor", or_null(time_factor(platform, graph.device_kind, id))}};
   Route route;
   const bool has_host =
       !device.host.is_none() && find_route(platform, platform.place(id), platform.place(device.host), route);
@@ -95,21 +95,24 @@ std::string write_request(const PlannerQuestion& question) {
   Detail::List cuts;
   for (Bytes bytes : cut_bytes(graph, order)) cuts.emplace_back(bytes.value());
   const std::optional<std::int64_t>& samples = question.samples_per_update;
-  Detail::Record root{{"schema", "stagecraft/request/1"},
-                      {"microbatch_size", graph.microbatch_size},
-                      {"microbatches", question.microbatches},
-                      {"samples_per_update", samples ? Detail(*samples) : Detail()},
-                      {"schedule", question.schedule ? Detail(schedule_record(*question.schedule)) : Detail()},
-                      {"training", training_record(question.training)},
-                      {"options", question.options},
-                      {"seed", question.seed ? Detail(*question.seed) : Detail()},
-                      {"model", model_record(Model{{graph}, {}, {}})},
-                      {"order", std::move(names)},
-                      {"cut_bytes", std::move(cuts)},
-                      {"platform", platform_record(question.platform.spec)},
-                      {"devices", device_list(graph, question.platform)},
-                      {"hosts", host_list(question.platform)},
-                      {"levels", level_list(question.platform)}};
+  Detail::Record root{
+      {"schema", "stagecraft/request/1"},
+      {"microbatch_size", graph.microbatch_size},
+      {"microbatches", question.microbatches},
+      {"samples_per_update", samples ? Detail(*samples) : Detail()},
+      {"schedule", question.schedule ? Detail(schedule_record(*question.schedule)) : Detail()},
+      {"training", training_record(question.training)},
+      {"options", question.options},
+      {"seed", question.seed ? Detail(*question.seed) : Detail()},
+      {"running",
+       question.running != nullptr ? Detail(plan_record(*question.running, graph, question.platform)) : Detail()},
+      {"model", model_record(Model{{graph}, {}, {}})},
+      {"order", std::move(names)},
+      {"cut_bytes", std::move(cuts)},
+      {"platform", platform_record(question.platform.spec)},
+      {"devices", device_list(graph, question.platform)},
+      {"hosts", host_list(question.platform)},
+      {"levels", level_list(question.platform)}};
   PairMatrix pairs = pair_matrices(question.platform);
   root.emplace_back("bandwidth", std::move(pairs.bandwidth));
   root.emplace_back("latency_s", std::move(pairs.latency));

@@ -22,6 +22,7 @@ struct PlannerQuestion {
   Detail::Record options;
   std::optional<std::int64_t> samples_per_update;  ///< none: as the microbatches or the schedule give
   std::optional<std::int64_t> seed;
+  const Plan* running = nullptr;  ///< the plan that the answer may replace; null: none
 };
 
 /// Up to this number of devices, the bandwidth and the latency of every pair are written out.

@@ -23,12 +23,31 @@ struct StageObservation {
   friend bool operator==(const StageObservation&, const StageObservation&) = default;
 };
 
+/// Measurements of one device since the last window was asked for: the computations that have ended on it.
+struct DeviceObservation {
+  Seconds nominal;   ///< what they take at the device's nominal speed
+  Seconds measured;  ///< what they took
+  friend bool operator==(const DeviceObservation&, const DeviceObservation&) = default;
+};
+
+/// A link whose bandwidth is no longer that of the platform file.
+struct LinkObservation {
+  LinkId link;
+  BytesPerSecond bandwidth;
+  friend bool operator==(const LinkObservation&, const LinkObservation&) = default;
+};
+
 /// The information for an online planner when the next window is made: measurements up to now, nothing of the future.
 struct Observation {
   Seconds now;
-  std::uint32_t microbatches_injected = 0;        ///< forwards of the first stage that have started
-  IndexVector<StageId, StageObservation> stages;  ///< that windows have announced so far
+  std::uint32_t microbatches_injected = 0;           ///< forwards of the first stage that have started
+  IndexVector<StageId, StageObservation> stages;     ///< that windows have announced so far
+  IndexVector<DeviceId, DeviceObservation> devices;  ///< of the platform
+  std::vector<LinkObservation> links;                ///< in the order of their first changes
   friend bool operator==(const Observation&, const Observation&) = default;
+
+  /// Adds the measurements made after those of this observation, which then ends at their instant.
+  void add(const Observation& later);
 };
 
 }  // namespace stagecraft

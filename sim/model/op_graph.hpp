@@ -4,6 +4,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/model/leg.hpp"
 #include "sim/model/observation.hpp"
+#include "sim/model/replan_question.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -126,7 +127,8 @@ struct OpGraph {
   OpId retired{0};                   ///< neither this window nor a later one depends on an operation below this one
   std::vector<Lane> new_lanes;       ///< lanes that are new in this window, numbered on from earlier ones
   std::vector<RunStage> new_stages;  ///< stages that are new in this window; lanes have announced their devices
-  std::vector<LaneId> closed_lanes;  ///< lanes for which no later window has an operation; each is listed once
+  std::vector<ReplanQuestion> questions;  ///< asked when the window was made
+  std::vector<LaneId> closed_lanes;       ///< lanes for which no later window has an operation; each is listed once
   std::vector<Op> ops;
   std::vector<std::uint32_t> dependency_end;  ///< of each operation, in `dependencies`; its begin is the end before
   std::vector<OpId> dependencies;

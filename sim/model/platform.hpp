@@ -23,6 +23,9 @@ struct Device {
   HostId host;       ///< none if nothing can be swapped there
   LinkId to_host;    ///< device to host memory; none if swaps use the node's PCIe tree
   LinkId from_host;  ///< host memory to device; the same link when it is half duplex
+  /// What its computations take, over what they take on a device of its kind: more than 1 on a device that a running
+  /// training has found to be slow.
+  double slowdown = 1.0;
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -141,12 +144,12 @@ struct Level {
 /// **Throws** InputError if the devices are not all connected.
 [[nodiscard]] std::vector<Level> levels(const Platform& platform);
 
-/// The factor from a profile's times to those on `kind`: speed(profile's device) / speed(kind); 1 on the same kind;
-/// none if the platform does not give both speeds.
+/// The factor from a profile's times to those on the device: its slowdown, times speed(profile's device) / speed(its
+/// kind) unless that is the same kind; none if the platform does not give both speeds.
 [[nodiscard]] std::optional<double> time_factor(const Platform& platform, const std::string& profile_device,
-                                                DeviceKindId kind);
+                                                DeviceId device);
 
-/// The same for a device. **Throws** InputError asking for `--speed` where it is not known.
+/// The same. **Throws** InputError asking for `--speed` where it is not known.
 [[nodiscard]] double require_time_factor(const Platform& platform, const std::string& profile_device, DeviceId device);
 
 /// The words of a platform file: `switch`, `cube-mesh`, `fat-tree`, …; a torus of one dimension is a `ring`.

@@ -145,19 +145,19 @@ std::vector<Level> levels(const Platform& platform) {
   return result;
 }
 
-std::optional<double> time_factor(const Platform& platform, const std::string& profile_device, DeviceKindId kind) {
-  const DeviceKind& target = platform.spec.device_kinds[kind];
-  if (target.name == profile_device) return 1.0;
+std::optional<double> time_factor(const Platform& platform, const std::string& profile_device, DeviceId device) {
+  const DeviceKind& target = platform.kind(device);
+  const double slowdown = platform.devices[device].slowdown;
+  if (target.name == profile_device) return slowdown;
   const std::optional<double> from = speed_of(platform, profile_device);
   const std::optional<double> to = speed_of(platform, target.name);
   if (!from || !to) return std::nullopt;
-  return *from / *to;
+  return slowdown * (*from / *to);
 }
 
 double require_time_factor(const Platform& platform, const std::string& profile_device, DeviceId device) {
   const DeviceKind& kind = platform.kind(device);
-  const std::optional<double> factor = time_factor(platform, profile_device, platform.devices[device].kind);
-  if (factor) return *factor;
+  if (const std::optional<double> factor = time_factor(platform, profile_device, device)) return *factor;
   std::vector<std::string> missing;
   for (const std::string& each : {profile_device, kind.name}) {
     if (!speed_of(platform, each)) missing.push_back(each);

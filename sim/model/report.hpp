@@ -4,6 +4,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/model/figures.hpp"
 #include "sim/model/op_graph.hpp"
+#include "sim/model/replan_question.hpp"
 
 #include <array>
 #include <cmath>
@@ -127,8 +128,9 @@ struct Report {
   std::vector<LinkReport> links;  ///< those that carried something
   std::optional<Bottleneck> bottleneck;
   std::vector<MemoryOverflow> overflows;
-  std::vector<Replan> replans;        ///< in order of time
-  std::vector<Migration> migrations;  ///< in the order of their starts
+  std::vector<ReplanQuestion> questions;  ///< in order of time
+  std::vector<Replan> replans;            ///< in order of time
+  std::vector<Migration> migrations;      ///< in the order of their starts
   std::uint64_t operations = 0;
   Seconds end;  ///< when the last operation ended
   friend bool operator==(const Report&, const Report&) = default;

@@ -84,6 +84,31 @@ void fields(Archive& archive, Report& value) {
   archive.raw(value.in_flight_peak);
 }
 
+template <class Archive, class Stage>
+  requires std::is_same_v<std::remove_const_t<Stage>, FollowingStage>
+void fields(Archive& archive, Stage& value) {
+  archive.count(value.layers);
+  for (auto& layer : value.layers) archive.raw(layer);
+  archive.count(value.devices);
+  for (auto& device : value.devices) archive.raw(device);
+  archive.raw(value.recomputed);
+  archive.raw(value.swapped);
+}
+
+template <class Archive, class Question>
+  requires std::is_same_v<std::remove_const_t<Question>, ReplanQuestion>
+void fields(Archive& archive, Question& value) {
+  archive.raw(value.cause);
+  archive.raw(value.microbatch);
+  archive.raw(value.at);
+  archive.raw(value.keeping);
+  archive.raw(value.changing);
+  archive.text(value.reason);
+  archive.raw(value.first);
+  archive.count(value.stages);
+  for (auto& stage : value.stages) fields(archive, stage);
+}
+
 template <class Archive, class List>
 void list(Archive& archive, List& values) {
   archive.count(values);
@@ -106,6 +131,7 @@ void report_fields(Archive& archive, Whole& report) {
   list(archive, report.links);
   archive.raw(report.bottleneck);
   list(archive, report.overflows);
+  list(archive, report.questions);
   list(archive, report.replans);
   list(archive, report.migrations);
   archive.raw(report.operations);

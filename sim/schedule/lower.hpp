@@ -14,11 +14,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace stagecraft {
 
-/// The state of a run between two windows.
+/// The state of a run when its re-planner is asked.
 struct RunPosition {
   const Plan& plan;               ///< the current plan
   std::int64_t earliest = 0;      ///< the least microbatch of the run that another plan may start with
@@ -31,11 +32,27 @@ struct PlanSwitch {
   std::int64_t microbatch = 0;
 };
 
-/// Answers an observation with another plan, or lets the current one go on. It is asked between windows, but not while
-/// a plan of an earlier answer still waits for the current one to end.
-/// **Requires** of the answer: a plan without violations that its schedule can run, synchronous if the run is; a
-/// microbatch from `earliest` on and below `microbatches`, before which a round of turns, or an iteration, ends.
-using Replanner = std::function<std::optional<PlanSwitch>(const Observation&, const RunPosition&)>;
+/// Another plan, or none: the current one goes on.
+struct ReplanAnswer {
+  std::optional<PlanSwitch> change = std::nullopt;
+  std::string reason = {};                         ///< for the user
+  std::optional<Seconds> keeping = std::nullopt;   ///< `ReplanQuestion::keeping`
+  std::optional<Seconds> changing = std::nullopt;  ///< likewise
+};
+
+/// Answers what has been observed since the last window ended, or since the current plan began.
+/// **Requires** of the answer: a plan without violations that its schedule can run, synchronous if the run is, with
+/// as many microbatches in an iteration; a microbatch from `earliest` on and below `microbatches`, before which a round
+/// of turns, or an iteration, ends.
+using Replanner = std::function<ReplanAnswer(const Observation&, const RunPosition&)>;
+
+/// When a run asks for another plan: whenever a window of microbatches has entered the pipeline, and soon after the
+/// bandwidth of a link has changed. It does not ask while a plan of an earlier answer still waits for the current one to
+/// end, nor when it is too late for another plan.
+struct Replanning {
+  std::function<Replanner()> start;  ///< makes the re-planner of a run, since a run may be simulated several times
+  std::int64_t window = 256;         ///< microbatches, at least 1
+};
 
 struct LowerOptions {
   NetworkModel network = NetworkModel::Platform;
@@ -46,7 +63,7 @@ struct LowerOptions {
   std::vector<Seconds> channel_times;
   std::optional<Schedule> literal;    ///< the orders of schedule `literal`, for one iteration
   std::size_t window_operations = 0;  ///< least size of a window; 0: chosen by the number of devices
-  Replanner replan;                   ///< may be empty
+  std::optional<Replanning> replanning;
 };
 
 /// A run, ready for an engine, and the part of it that its figures measure.

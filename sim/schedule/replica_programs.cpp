@@ -40,7 +40,9 @@ StageProgram ReplicaPrograms::memory_of(DeviceId device, const Share& share) {
 }
 
 StageProgram ReplicaPrograms::of(DeviceId device, const Share& share) {
-  if (own_kind(graph_, platform_, device) != nullptr) return memory_of(device, share);
+  if (own_kind(graph_, platform_, device) != nullptr) {
+    return with_times(memory_of(device, share), platform_.devices[device].slowdown);
+  }
   const double factor = require_time_factor(platform_, graph_.device_kind, device);
   if (!graph_.own_times) return scaled(whole_, factor, share);
   const std::int64_t samples = samples_of(share, graph_.microbatch_size);

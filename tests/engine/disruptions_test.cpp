@@ -23,7 +23,8 @@ struct Run {
         resources(where),
         outages(where),
         speeds(where, events),
-        disruptions({where, clock, operations, resources, outages, speeds, wakes, dispatcher, log}, events) {
+        disruptions({where, clock, operations, resources, outages, speeds, wakes, dispatcher, log, observations},
+                    events) {
     for (const Lane& lane : draft.graph.new_lanes) resources.add_lane(lane, false);
     operations.expect(draft.graph);
     for (std::size_t i = 0; i < draft.graph.ops.size(); ++i) {
@@ -49,6 +50,7 @@ struct Run {
   Dispatcher dispatcher{operations, resources, outages, wakes, clock};
   Timeline timeline;
   SpanLog log{where, operations, resources, collect_into(timeline)};
+  Observations observations{where.devices.size()};
   Disruptions disruptions;
 };
 

@@ -164,15 +164,20 @@ TEST_CASE("platform: hosts of explicit devices are their own") {
 }
 
 TEST_CASE("platform: a device's time factor compares its speed with that of the profile's device") {
-  NodeKind kind = node_kind(1, 100, 10);
-  Platform platform = cluster({kind}, {1});
-  CHECK(time_factor(platform, "A", DeviceKindId(0)) == 1.0);
-  CHECK(time_factor(platform, "A", DeviceKindId(1)) == 0.5);
-  CHECK(time_factor(platform, "B", DeviceKindId(0)) == 2.0);
-  CHECK(time_factor(platform, "C", DeviceKindId(2)) == 1.0);  // the same kind needs no speed
-  CHECK_FALSE(time_factor(platform, "C", DeviceKindId(0)));
-  CHECK_FALSE(time_factor(platform, "unheard-of", DeviceKindId(0)));
+  std::vector<NodeKind> kinds(3, node_kind(1, 100, 10));
+  for (std::uint32_t i = 0; i < 3; ++i) kinds[i].device_kind = DeviceKindId(i);
+  Platform platform = cluster(kinds, {1, 1, 1});
+  CHECK(time_factor(platform, "A", DeviceId(0)) == 1.0);
+  CHECK(time_factor(platform, "A", DeviceId(1)) == 0.5);
+  CHECK(time_factor(platform, "B", DeviceId(0)) == 2.0);
+  CHECK(time_factor(platform, "C", DeviceId(2)) == 1.0);  // the same kind needs no speed
+  CHECK_FALSE(time_factor(platform, "C", DeviceId(0)));
+  CHECK_FALSE(time_factor(platform, "unheard-of", DeviceId(0)));
   CHECK_THROWS_AS(static_cast<void>(require_time_factor(platform, "C", DeviceId(0))), InputError);
   platform.spec.speeds = {{"unheard-of", 3.0}, {"A", 6.0}};  // the user's figures come first
   CHECK(require_time_factor(platform, "unheard-of", DeviceId(0)) == 0.5);
+  platform.devices[DeviceId(0)].slowdown = 3.0;
+  platform.devices[DeviceId(2)].slowdown = 1.5;
+  CHECK(require_time_factor(platform, "unheard-of", DeviceId(0)) == 1.5);
+  CHECK(require_time_factor(platform, "C", DeviceId(2)) == 1.5);
 }

@@ -39,16 +39,18 @@ Platform platform() {
 
 /// Has `next` follow once, at the first question from microbatch `from` on; `at` tells where.
 LowerOptions switching_to(const Plan& next, std::int64_t from, std::int64_t& at) {
+  const auto start = [next, from, &at] {
+    return [next, from, &at, done = false](const Observation& seen, const RunPosition& position) mutable {
+      if (done || position.earliest < from) return ReplanAnswer();
+      done = true;
+      CHECK(seen.now > Seconds(0));
+      at = position.earliest;
+      return ReplanAnswer{.change = PlanSwitch{next, position.earliest}};
+    };
+  };
   LowerOptions options;
   options.window_operations = 8;
-  options.replan = [next, from, &at, done = false](const Observation& seen,
-                                                   const RunPosition& position) mutable -> std::optional<PlanSwitch> {
-    if (done || position.earliest < from) return std::nullopt;
-    done = true;
-    CHECK(seen.now > Seconds(0));
-    at = position.earliest;
-    return PlanSwitch{next, position.earliest};
-  };
+  options.replanning = Replanning{.start = start, .window = 1};
   return options;
 }
 

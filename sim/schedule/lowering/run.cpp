@@ -42,11 +42,15 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
       current_(std::make_unique<PlanRun>(
           graph, platform,
           PlanTask{std::move(program), 0, options_.iterations, options_.literal, options_.channel_times},
-          options_.network, writer_, marks_)) {}
+          options_.network, writer_, marks_)),
+      questions_(options_.replanning) {}
 
 std::optional<OpGraph> Run::next(const Observation& observation) {
   if (finished_) return std::nullopt;
-  if (started_ && options_.replan) ask(observation);
+  if (questions_.may_come()) {
+    questions_.observe(observation);
+    if (questions_.is_due()) ask();
+  }
   writer_.begin(oldest());
   writer_.reserve(expected_operations());
   if (!std::exchange(started_, true)) current_->append_setup();
@@ -58,41 +62,44 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
       finished_ = true;
     }
   }
-  if (!options_.replan) current_->close_lanes();  // with a replanner, a later plan may still use them
-  return writer_.finish();
+  if (!questions_.may_come()) current_->close_lanes();  // a later plan may still use them
+  OpGraph window = writer_.finish();
+  window.questions = questions_.take();
+  return window;
 }
 
-/// Asks the replanner for another plan, unless one is already waiting for the current plan to end.
-void Run::ask(const Observation& observation) {
+/// Asks the re-planner for another plan, unless one is already waiting for the current plan to end.
+void Run::ask() {
   const std::int64_t earliest = current_->earliest_stop();
   if (following_ || earliest >= microbatches_) return;
-  following_ = options_.replan(observation, {current_->shape().plan(), earliest, microbatches_});
-  if (!following_) return;
-  STAGECRAFT_CHECK(following_->microbatch >= earliest && following_->microbatch < microbatches_,
-                   "a plan follows from a microbatch that is still to come");
-  current_->stop_at(following_->microbatch);
+  following_ = questions_.ask({current_->shape().plan(), earliest, microbatches_});
+  if (following_) current_->stop_at(following_->microbatch);
 }
 
 void Run::follow() {
   PlanSwitch next = *std::exchange(following_, std::nullopt);
   const std::int64_t left = microbatches_ - next.microbatch;
   if (!synchronous_) next.plan.microbatches = left;
+  STAGECRAFT_CHECK(left % next.plan.microbatches == 0, "whole iterations are left for the plan that follows");
   PlanTask task{require_schedule(graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after = std::make_unique<PlanRun>(graph_, platform_, std::move(task), options_.network, writer_, marks_);
   hand_over(*current_, *after, next.microbatch);
+  questions_.begin_plan(next.microbatch);
   current_ = std::move(after);
 }
 
-bool Run::is_one_pass() const { return !options_.replan && current_->is_one_pass(); }
+bool Run::is_one_pass() const { return !questions_.may_come() && current_->is_one_pass(); }
 
 /// The least number of operations in a window. When the engine chooses among ready operations, a window has to hold all
 /// that may compete. Otherwise windows are small enough to bound the memory of a long run, and large enough that every
-/// device gets several operations.
+/// device gets several operations. What a window holds can go to no other plan, so windows are smaller in a run that may
+/// change its plan.
 std::size_t Run::window_size() const {
   if (options_.window_operations > 0) return options_.window_operations;
   if (current_->needs_whole_iteration()) return static_cast<std::size_t>(-1);
-  return std::max(kWindow, 4 * current_->shape().replicas().devices().size());
+  const std::size_t several = 4 * current_->shape().replicas().devices().size();
+  return questions_.may_come() ? several : std::max(kWindow, several);
 }
 
 /// About as many operations as a small run will have: a forward and a backward for each microbatch and replica that

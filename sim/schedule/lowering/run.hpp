@@ -2,13 +2,14 @@
 
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/lowering/plan_run.hpp"
+#include "sim/schedule/lowering/questions.hpp"
 
 #include <memory>
 #include <optional>
 
 namespace stagecraft {
 
-/// A run: one plan after the other, window by window. Between two windows the replanner may choose a plan to follow the
+/// A run: one plan after the other, window by window. Between two windows the re-planner may choose a plan to follow the
 /// current one. The current plan then drains, `hand_over` moves its state, and the next plan is lowered.
 class Run {
  public:
@@ -21,7 +22,7 @@ class Run {
   [[nodiscard]] bool is_one_pass() const;
 
  private:
-  void ask(const Observation& observation);
+  void ask();
   void follow();
   [[nodiscard]] std::size_t window_size() const;
   [[nodiscard]] std::size_t expected_operations() const;
@@ -38,6 +39,7 @@ class Run {
   MeasuredMarks marks_;
   WindowWriter writer_;
   std::unique_ptr<PlanRun> current_;
+  Questions questions_;
   std::optional<PlanSwitch> following_;  ///< the plan that starts when the current one is lowered
   bool started_ = false;
   bool finished_ = false;

@@ -161,7 +161,7 @@ TEST_CASE("kinds: a kind that the model lacks is reached by the speeds in the pr
     Model model = parse_model(header + (precision.empty() ? "" : "precision: " + precision + "\n") + profile, "m");
     Platform platform = build_platform(parse_platform(with_speeds(of_a, of_b), "p"));
     fit_to_platform(model, platform);
-    return time_factor(platform, "A", platform.devices[DeviceId(0)].kind);
+    return time_factor(platform, "A", DeviceId(0));
   };
   // speed(A) / speed(B) in the precision of the profile
   CHECK(factor("", "1", "4") == 0.25);

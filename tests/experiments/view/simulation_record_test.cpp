@@ -23,12 +23,12 @@ const Detail* find(const Detail::Record& record, const std::string& key) {
 TEST_CASE("simulation record: re-plans and migrations are there once a run has some") {
   const Platform platform = testing::flat_platform(2);
   Simulation simulation;
-  CHECK(find(simulation_record(simulation, {}, platform, {}, false), "replans") == nullptr);
-  CHECK(find(simulation_record(simulation, {}, platform, {}, false), "migrations") == nullptr);
+  CHECK(find(simulation_record(simulation, {}, {}, platform, {}, false), "replans") == nullptr);
+  CHECK(find(simulation_record(simulation, {}, {}, platform, {}, false), "migrations") == nullptr);
   simulation.report.replans = {{7, Seconds(2.0)}};
   simulation.report.migrations = {
       {StageId(3), platform.place(DeviceId(0)), platform.place(DeviceId(1)), Bytes(10), Seconds(2.0), Seconds(3.0)}};
-  const Detail::Record record = simulation_record(simulation, {}, platform, {}, false);
+  const Detail::Record record = simulation_record(simulation, {}, {}, platform, {}, false);
   CHECK(*find(record, "replans") == Detail(Detail::List{Detail::Record{{"microbatch", 7}, {"at_s", 2.0}}}));
   CHECK(*find(record, "migrations") == Detail(Detail::List{Detail::Record{{"stage", 3},
                                                                           {"from", platform.devices[DeviceId(0)].name},
@@ -56,7 +56,7 @@ TEST_CASE("simulation record: idle memory is what the peaks leave, of devices an
   Simulation simulation;
   simulation.report.devices = {filled(0, 60, 100, {StageId(0)}), filled(1, 150, 100, {StageId(1)}),
                                filled(2, 20, 200, {StageId(1), StageId(2)})};
-  const Detail::Record record = simulation_record(simulation, plan, platform, {}, false);
+  const Detail::Record record = simulation_record(simulation, {}, plan, platform, {}, false);
   CHECK(*find(record, "idle_memory_bytes") == Detail(220));
   CHECK(*find(record, "idle_memory_ratio") == Detail(0.55));
   CHECK(*find(record, "idle_memory_largest_ratio") == Detail(0.9));

@@ -1,0 +1,203 @@
+#include "experiments/run/replanning.hpp"
+
+#include "experiments/run/limits.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/planning.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/turn_order.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kSlowdownToTell = 0.05;  ///< a device that is this much slower or faster is named
+constexpr std::size_t kReasonsToTell = 3;
+
+std::int64_t read_window(const std::string& option, const std::string& text) {
+  return read_count_option(option + " window", text, 1, run_limits::kMostMicrobatches);
+}
+
+double read_gain(const std::string& option, const std::string& text) {
+  const Parsed<double> gain = parse_number(text);
+  if (gain && *gain.value < 1.0) return *gain.value;
+  throw InputError("expected a share of the time of less than 1, such as 0.02, found " + quote(text),
+                   {"", 0, 0, option + " gain"});
+}
+
+/// The name before the first `,` behind which a key follows: the path of an external planner may contain commas.
+std::size_t end_of_name(const std::string& text) {
+  for (std::size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', comma + 1)) {
+    const std::string_view rest = std::string_view(text).substr(comma + 1);
+    if (!is_external(text) || rest.substr(0, rest.find(',')).find('=') != std::string_view::npos) return comma;
+  }
+  return text.size();
+}
+
+bool has_option(const PlannerInfo& planner, const std::string& name) {
+  return std::ranges::find(planner.options, name, &OptionInfo::name) != planner.options.end();
+}
+
+/// The number of replicas that every stage has; none if they differ.
+std::optional<std::size_t> replicas_of_each(const Plan& plan) {
+  const std::size_t count = plan.stages.front().replicas.size();
+  const auto has_as_many = [&](const Stage& stage) { return stage.replicas.size() == count; };
+  return std::ranges::all_of(plan.stages, has_as_many) ? std::optional(count) : std::nullopt;
+}
+
+/// The options that the user gives, and the number of stages and of replicas of the plan that runs.
+Options options_for(const ReplanChoices& choices, const Plan& running) {
+  const PlannerInfo& planner = *choices.planner;
+  GivenOptions given;
+  const std::optional<std::size_t> replicas = replicas_of_each(running);
+  if (has_option(planner, "stages")) given.emplace_back("stages", std::to_string(running.stages.size()));
+  if (has_option(planner, "replicas") && replicas) given.emplace_back("replicas", std::to_string(*replicas));
+  given.insert(given.end(), choices.options.begin(), choices.options.end());
+  return parse_options(planner, given);
+}
+
+/// What an iteration or a microbatch takes under a plan, and whether it fits in memory.
+struct Judged {
+  Seconds time;
+  bool fits = true;
+};
+
+Judged judge(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
+  const Report report = program.synchronous ? evaluate_program(graph, platform, program)
+                                            : evaluate_until_converged(graph, platform, program);
+  return {program.synchronous ? report.iterations.back() : *report.period, !report.out_of_memory()};
+}
+
+bool has_same_stages(const Plan& a, const Plan& b) { return a.stages == b.stages && a.pattern == b.pattern; }
+
+/// `gpu1 takes 1.5 times its time`, the most unusual device first; the links that have changed.
+std::string seen_text(const Platform& platform, const Platform& seen) {
+  std::vector<DeviceId> unusual;
+  for (DeviceId id : indices(seen.devices)) {
+    if (std::abs(seen.devices[id].slowdown - 1.0) >= kSlowdownToTell) unusual.push_back(id);
+  }
+  const auto distance = [&](DeviceId id) { return std::abs(std::log(seen.devices[id].slowdown)); };
+  std::ranges::stable_sort(unusual, std::greater<>(), distance);
+  std::vector<std::string> parts;
+  for (DeviceId id : unusual) {
+    parts.push_back(fmt::format("{} takes {:.2f} times its time", seen.devices[id].name, seen.devices[id].slowdown));
+  }
+  for (LinkId id : indices(seen.links)) {
+    if (seen.links[id].bandwidth == platform.links[id].bandwidth) continue;
+    parts.push_back(seen.links[id].name + " has " + format_human_bandwidth(seen.links[id].bandwidth));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(parts.size(), kReasonsToTell); ++i) text += (i == 0 ? "" : ", ") + parts[i];
+  if (parts.size() > kReasonsToTell) text += fmt::format(" and {} more", parts.size() - kReasonsToTell);
+  return text.empty() ? "nothing has changed" : text;
+}
+
+/// A planner as a re-planner.
+class PlanAgain {
+ public:
+  PlanAgain(const LayerGraph& graph, const Platform& platform, ReplanChoices choices)
+      : graph_(graph), platform_(platform), choices_(std::move(choices)) {}
+
+  ReplanAnswer operator()(const Observation& observation, const RunPosition& position) const {
+    const Platform seen = as_observed(platform_, observation);
+    const PlanRequest request = request_for(seen, position);
+    PlanResult result = choices_.planner->plan(request);
+    const std::string what = seen_text(platform_, seen);
+    if (const auto* none = std::get_if<Infeasible>(&result)) return {.reason = what + "; no plan: " + none->reason};
+    auto& planned = std::get<Planned>(result);
+    if (!choices_.planner->orders_turns) planned = with_ordered_turns(request, std::move(planned));
+    return weigh(seen, position, std::move(planned.plan), what);
+  }
+
+ private:
+  [[nodiscard]] PlanRequest request_for(const Platform& seen, const RunPosition& position) const {
+    const Plan& running = position.plan;
+    const bool asynchronous = is_asynchronous(running.schedule);
+    return {.graph = graph_,
+            .platform = seen,
+            .schedule = running.schedule,
+            .microbatches = asynchronous ? position.microbatches : running.microbatches,
+            .training = running.training,
+            .options = options_for(choices_, running),
+            .samples_per_update = std::nullopt,
+            .running = &running};
+  }
+
+  [[nodiscard]] ReplanAnswer weigh(const Platform& seen, const RunPosition& position, Plan plan,
+                                   const std::string& what) const {
+    const Plan& running = position.plan;
+    plan.rounds_per_update = running.rounds_per_update;
+    if (has_same_stages(plan, running)) return {.reason = what + "; the planner keeps the plan"};
+    const ScheduleProgram program = require_schedule(graph_, seen, plan);
+    require_sound(graph_, seen, program);
+    const Judged now = judge(graph_, seen, require_schedule(graph_, seen, running));
+    const Judged then = judge(graph_, seen, program);
+    ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
+    const double gain = 1.0 - then.time / now.time;
+    if (!then.fits) {
+      answer.reason += "; the other plan does not fit in memory";
+    } else if (gain <= choices_.least_gain && now.fits) {
+      answer.reason += fmt::format("; the other plan saves {:.1f} %", 100.0 * gain);
+    } else {
+      answer.change = PlanSwitch{std::move(plan), position.earliest};
+    }
+    return answer;
+  }
+
+  const LayerGraph& graph_;
+  const Platform& platform_;
+  ReplanChoices choices_;
+};
+
+}  // namespace
+
+std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
+                                                const ExternalCalls& calls, const std::string& folder) {
+  if (text == "none") return std::nullopt;
+  const InputPlace place{"", 0, 0, option};
+  const std::size_t end = end_of_name(text);
+  ReplanChoices choices;
+  choices.name = text;
+  if (end == 0) throw InputError("expected none or PLANNER[,KEY=VALUE...], found " + quote(text), place);
+  choices.planner = resolve_planner(text.substr(0, end), calls, folder);
+  std::vector<std::string> items;
+  if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
+  for (const auto& [key, value] : read_assignments(option, items)) {
+    if (key == "window") {
+      choices.window = read_window(option, value);
+    } else if (key == "gain") {
+      choices.least_gain = read_gain(option, value);
+    } else {
+      choices.options.emplace_back(key, value);
+    }
+  }
+  static_cast<void>(parse_options(*choices.planner, choices.options));  // refuses what is wrong with them
+  return choices;
+}
+
+Platform as_observed(Platform platform, const Observation& seen) {
+  for (DeviceId id : indices(seen.devices)) {
+    const DeviceObservation& device = seen.devices[id];
+    if (device.nominal > Seconds(0)) platform.devices[id].slowdown = device.measured / device.nominal;
+  }
+  for (const LinkObservation& link : seen.links) platform.links[link.link].bandwidth = link.bandwidth;
+  return platform;
+}
+
+Replanning replanning(const LayerGraph& graph, const Platform& platform, const ReplanChoices& choices) {
+  return {.start = [&graph, &platform, choices]() -> Replanner { return PlanAgain(graph, platform, choices); },
+          .window = choices.window};
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,30 @@
+#include "experiments/study/replan_key.hpp"
+
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/replanning.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/yaml_values.hpp"
+
+#include <string>
+
+namespace stagecraft {
+
+void read_replan(const YamlNode& node, Keys& into) {
+  const bool is_map = node.kind() == YamlKind::Map;
+  std::string text = is_map ? read_name(node.at("name")) : read_name(node);
+  if (is_external(text)) node.fail("a study asks planners of this program only, found " + quote(text));
+  if (is_map) {
+    for (const auto& [key, value] : node.entries()) {
+      if (key != "name") text += "," + key + "=" + value.text();
+    }
+  }
+  try {
+    static_cast<void>(read_replan_option("", text));
+  } catch (const InputError& error) {
+    node.fail(error.message(), error.hint());
+  }
+  set_key(into, "replan", text);
+}
+
+}  // namespace stagecraft

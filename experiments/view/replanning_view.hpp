@@ -1,0 +1,23 @@
+#pragma once
+
+#include "experiments/run/simulation.hpp"
+#include "sim/model/detail.hpp"
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/report.hpp"
+
+#include <string>
+
+namespace stagecraft {
+
+/// The questions to a re-planner, the changes of the plan and the migrations of a run, as `simulate --json` shows them
+/// (docs/reference/report.md). Empty for a run that keeps its plan.
+[[nodiscard]] Detail::Record replanning_record(const Report& report, const LayerGraph& graph, const Platform& platform);
+
+/// The same as text; empty for a run without a re-planner.
+[[nodiscard]] std::string replanning_text(const Simulation& simulation);
+
+/// `the plan changed 2 times, first at microbatch 256`; empty if it did not.
+[[nodiscard]] std::string replans_line(const Report& report);
+
+}  // namespace stagecraft

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// A stage of a plan that follows another.
+struct FollowingStage {
+  std::vector<LayerId> layers;
+  std::vector<DeviceId> devices;
+  std::int64_t recomputed = 0;  ///< number of layers
+  std::int64_t swapped = 0;     ///< number of layers
+  friend bool operator==(const FollowingStage&, const FollowingStage&) = default;
+};
+
+/// A question to a re-planner while training ran, and its answer.
+struct ReplanQuestion {
+  enum class Cause : std::uint8_t {
+    Window,  ///< a window of microbatches had entered the pipeline
+    Link,    ///< the bandwidth of a link had changed
+  };
+  Cause cause = Cause::Window;
+  std::uint32_t microbatch = 0;  ///< the number of microbatches that had entered the pipeline
+  Seconds at;
+  // What an iteration, or a microbatch of an asynchronous run, takes on the platform as it was observed; none where the
+  // re-planner does not say.
+  std::optional<Seconds> keeping = std::nullopt;   ///< under the plan that ran
+  std::optional<Seconds> changing = std::nullopt;  ///< under the other plan
+  std::string reason = {};                         ///< why the plan stayed or changed
+  std::optional<std::uint32_t> first =
+      std::nullopt;                         ///< the first microbatch of the other plan; none if the plan stayed
+  std::vector<FollowingStage> stages = {};  ///< of the other plan
+  friend bool operator==(const ReplanQuestion&, const ReplanQuestion&) = default;
+};
+[[nodiscard]] const char* to_string(ReplanQuestion::Cause cause);
+
+}  // namespace stagecraft

@@ -1,0 +1,68 @@
+#include "sim/schedule/lowering/questions.hpp"
+
+#include "sim/base/error.hpp"
+
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+template <class Action>
+std::int64_t layers_with(const Stage& stage) {
+  std::int64_t layers = 0;
+  for (const Action& action : actions_of<Action>(stage)) layers += static_cast<std::int64_t>(action.layers.size());
+  return layers;
+}
+
+std::vector<FollowingStage> stages_of(const Plan& plan) {
+  std::vector<FollowingStage> stages;
+  for (const Stage& stage : plan.stages) {
+    stages.push_back({stage.layers, devices_of(stage), layers_with<Recompute>(stage), layers_with<Swap>(stage)});
+  }
+  return stages;
+}
+
+void require_sound(const PlanSwitch& change, const RunPosition& position) {
+  STAGECRAFT_CHECK(change.microbatch >= position.earliest && change.microbatch < position.microbatches,
+                   "a plan follows from a microbatch that is still to come");
+}
+
+}  // namespace
+
+Questions::Questions(const std::optional<Replanning>& replanning) {
+  if (!replanning) return;
+  replanner_ = replanning->start();
+  window_ = replanning->window;
+  next_ = window_;
+}
+
+std::optional<PlanSwitch> Questions::ask(const RunPosition& position) {
+  const bool is_window = ends_window();
+  ReplanAnswer answer = replanner_(seen_, position);
+  ReplanQuestion question{.cause = is_window ? ReplanQuestion::Cause::Window : ReplanQuestion::Cause::Link,
+                          .microbatch = seen_.microbatches_injected,
+                          .at = seen_.now,
+                          .keeping = answer.keeping,
+                          .changing = answer.changing,
+                          .reason = std::move(answer.reason),
+                          .first = std::nullopt};
+  if (answer.change) {
+    require_sound(*answer.change, position);
+    question.first = static_cast<std::uint32_t>(answer.change->microbatch);
+    question.stages = stages_of(answer.change->plan);
+  }
+  asked_.push_back(std::move(question));
+  known_links_ = seen_.links;
+  if (is_window) begin_plan(seen_.microbatches_injected);
+  return std::move(answer.change);
+}
+
+void Questions::begin_plan(std::int64_t microbatch) {
+  next_ = microbatch + window_;
+  seen_.stages = {};
+  seen_.devices = {};
+}
+
+std::vector<ReplanQuestion> Questions::take() { return std::exchange(asked_, {}); }
+
+}  // namespace stagecraft

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "sim/model/observation.hpp"
+#include "sim/model/replan_question.hpp"
+#include "sim/schedule/lower.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace stagecraft {
+
+/// Asks the re-planner of a run, if it has one, and keeps what was asked and answered.
+class Questions {
+ public:
+  explicit Questions(const std::optional<Replanning>& replanning);
+
+  [[nodiscard]] bool may_come() const { return replanner_ != nullptr; }
+  /// Takes the measurements since the last call.
+  void observe(const Observation& further) { seen_.add(further); }
+  /// Whether a window of microbatches has entered the pipeline, or the bandwidth of a link has changed.
+  [[nodiscard]] bool is_due() const { return ends_window() || seen_.links != known_links_; }
+  /// **Requires** that the replanner's answer is as it has to be.
+  [[nodiscard]] std::optional<PlanSwitch> ask(const RunPosition& position);
+  /// Another plan begins with that microbatch, and so does its window.
+  void begin_plan(std::int64_t microbatch);
+  /// The questions since the last call.
+  [[nodiscard]] std::vector<ReplanQuestion> take();
+
+ private:
+  [[nodiscard]] bool ends_window() const { return seen_.microbatches_injected >= next_; }
+
+  Replanner replanner_;
+  std::int64_t window_ = 0;
+  std::int64_t next_ = 0;                     ///< the microbatches with which the present window ends
+  Observation seen_;                          ///< in the present window
+  std::vector<LinkObservation> known_links_;  ///< at the last question
+  std::vector<ReplanQuestion> asked_;
+};
+
+}  // namespace stagecraft

@@ -1,0 +1,264 @@
+// `simulate --replan`: a plan that changes while training runs, in both engines. The straggler is V4 of the vPipe
+// specification.
+#include "tests/experiments/commands/command.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Sixteen layers, forward 1 ms and backward 2 ms, in four stages of four on four devices that are all joined. Tensors
+/// are empty.
+class Pipeline {
+ public:
+  Pipeline() {
+    std::string layers;
+    for (int i = 0; i < 16; ++i) {
+      layers += "  - {name: l" + std::to_string(i) +
+                ", forward: 1 ms, backward: 2 ms, parameters: 4 MB, output: 0 B, stash: 6 MB}\n";
+    }
+    write("model.yaml",
+          "schema: stagecraft/model/1\nmodel: sixteen\ndevice: A\nmicrobatch_size: 2\nsource: made up\n"
+          "layers:\n" +
+              layers);
+    write("four.yaml",
+          "schema: stagecraft/platform/1\nplatform: four\ndevice_kinds: {A: {memory: 1 GB}}\n"
+          "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: A}, {name: d, kind: A}]\n"
+          "default_link: {bandwidth: 10 GBps, latency: 0}\n");
+    write_plan("plan.yaml", "pipedream", 1000);
+    write_plan("flushed.yaml", "1f1b", 32);
+  }
+
+  [[nodiscard]] Ran ran(const std::string& plan, const std::string& events,
+                        const std::vector<std::string>& more) const {
+    std::vector<std::string> command = {"simulate",   path(plan),        "--model",     path("model.yaml"),
+                                        "--platform", path("four.yaml"), "--no-timings"};
+    if (!events.empty()) {
+      write("events.yaml", "schema: stagecraft/events/1\nevents: [" + events + "]\n");
+      command.insert(command.end(), {"--events", path("events.yaml")});
+    }
+    command.insert(command.end(), more.begin(), more.end());
+    return run(command);
+  }
+  [[nodiscard]] Json answer(const std::string& plan, const std::string& events, std::vector<std::string> more) const {
+    more.emplace_back("--json");
+    const Ran result = ran(plan, events, more);
+    CAPTURE(result.out);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+  }
+  /// The text of a run that changes nothing, without the warning that it has not converged.
+  [[nodiscard]] std::string text(const std::string& plan, const std::vector<std::string>& more) const {
+    const Ran result = ran(plan, "", more);
+    REQUIRE(result.code == 0);
+    return result.out;
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+
+ private:
+  void write_plan(const std::string& name, const std::string& schedule, int microbatches) const {
+    std::string stages;
+    for (int s = 0; s < 4; ++s) {
+      std::string layers;
+      for (int l = 4 * s; l < 4 * s + 4; ++l) layers += (l == 4 * s ? "l" : ", l") + std::to_string(l);
+      stages += "  - {layers: [" + layers + "], devices: [" + std::string(1, static_cast<char>('a' + s)) + "]}\n";
+    }
+    write(name, "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: " + std::to_string(microbatches) +
+                    "\nschedule: {name: " + schedule + "}\nstages:\n" + stages);
+  }
+  test::TemporaryFolder folder_;
+};
+
+std::vector<std::size_t> sizes_of(const Json& question) {
+  std::vector<std::size_t> sizes;
+  for (const Json& stage : question["stages"]) sizes.push_back(stage["layers"].size());
+  return sizes;
+}
+
+Json changes_of(const Json& answer) {
+  Json changes = Json::array();
+  for (const Json& question : answer["questions"]) {
+    if (!question["changes_at"].is_null()) changes.push_back(question);
+  }
+  return changes;
+}
+
+}  // namespace
+
+// b takes 18 ms for its 12 ms. vPipe moves one unit to a, which then takes 15 ms; b takes 13.5 ms.
+TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period falls from 18 to 15 ms") {
+  const Pipeline pipeline;
+  for (const std::string engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+                                      {"--replan", "vpipe,granularity=layers,window=64", "--engine", engine});
+    const Json changes = changes_of(told);
+    REQUIRE(changes.size() == 1);
+    const Json& change = changes[0];
+    CHECK(change["asked_by"] == "window");
+    CHECK(change["microbatch"].get<int>() >= 64);
+    CHECK(change["microbatch"].get<int>() <= 66);
+    CHECK(change["changes_at"].get<int>() <= 70);
+    CHECK(change["keeping_s"].get<double>() == doctest::Approx(0.018));
+    CHECK(change["changing_s"].get<double>() == doctest::Approx(0.015));
+    CHECK(sizes_of(change) == std::vector<std::size_t>{5, 3, 4, 4});
+    CHECK(change["stages"][0]["devices"] == Json::array({"a"}));
+    CHECK(told["replans"].size() == 1);
+    CHECK(told["replans"][0]["microbatch"] == change["changes_at"]);
+    // One layer with its optimizer state: three times 4 MB.
+    REQUIRE(told["migrations"].size() == 1);
+    CHECK(told["migrations"][0]["from"] == "b");
+    CHECK(told["migrations"][0]["to"] == "a");
+    CHECK(told["migrations"][0]["bytes"] == 12'000'000);
+    const Json kept = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}", {"--run-length", "1000"});
+    CHECK(told["throughput_samples_per_s"].get<double>() > 1.15 * kept["throughput_samples_per_s"].get<double>());
+  }
+}
+
+TEST_CASE("simulate --replan: both engines ask and answer alike where nothing contends") {
+  const Pipeline pipeline;
+  const std::string events =
+      "{at_microbatch: 100, device: c, slowdown: 2}, {at_microbatch: 500, device: c, slowdown: 1}";
+  for (const std::string planner : {"vpipe,granularity=layers,window=50", "dawnpiper,window=50", "uniform,window=50"}) {
+    CAPTURE(planner);
+    const Json replayed = pipeline.answer("plan.yaml", events, {"--replan", planner});
+    const Json evaluated = pipeline.answer("plan.yaml", events, {"--replan", planner, "--engine", "evaluate"});
+    CHECK(replayed["questions"].size() == evaluated["questions"].size());
+    CHECK(changes_of(replayed).size() >= 2);  // there, and back again
+    CHECK(changes_of(replayed) == changes_of(evaluated));
+    CHECK(replayed["migrations"] == evaluated["migrations"]);
+  }
+}
+
+TEST_CASE("simulate --replan: a run whose plan stays is the run without a re-planner, to the byte") {
+  const Pipeline pipeline;
+  for (const std::string engine : {"replay", "evaluate"}) {
+    Json asked =
+        pipeline.answer("plan.yaml", "", {"--run-length", "1000", "--engine", engine, "--replan", "vpipe,window=100"});
+    Json kept = pipeline.answer("plan.yaml", "", {"--run-length", "1000", "--engine", engine});
+    CHECK(asked["questions"].size() == 9);
+    asked.erase("questions");
+    CHECK(asked == kept);
+  }
+  Json asked = pipeline.answer("flushed.yaml", "", {"--iterations", "10", "--replan", "vpipe,window=64"});
+  const Json kept = pipeline.answer("flushed.yaml", "", {"--iterations", "10"});
+  CHECK(asked["questions"].size() == 4);
+  asked.erase("questions");
+  CHECK(asked == kept);
+}
+
+TEST_CASE("simulate --replan: a flushed schedule changes its plan between two iterations") {
+  const Pipeline pipeline;
+  const Json told = pipeline.answer("flushed.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+                                    {"--iterations", "20", "--replan", "vpipe,granularity=layers,window=64"});
+  REQUIRE(told["replans"].size() == 1);
+  CHECK(told["replans"][0]["microbatch"].get<int>() % 32 == 0);
+  CHECK(told["iterations_s"].back().get<double>() < told["iterations_s"].front().get<double>());
+  CHECK(told["iterations_s"].size() == 20);
+}
+
+TEST_CASE("simulate --replan: a link that changes is a question at once") {
+  const Pipeline pipeline;
+  const Json told = pipeline.answer("plan.yaml", "{at_microbatch: 300, link: [b, c], bandwidth: 1 MBps}",
+                                    {"--replan", "vpipe,window=256"});
+  REQUIRE(told["questions"].size() >= 2);
+  const Json& second = told["questions"][1];
+  CHECK(second["asked_by"] == "link");
+  CHECK(second["microbatch"].get<int>() >= 301);
+  CHECK(second["microbatch"].get<int>() <= 310);
+  CHECK(second["reason"].get<std::string>().find("MBps") != std::string::npos);
+}
+
+TEST_CASE("simulate --replan: a plan that saves no more than `gain` is not taken") {
+  const Pipeline pipeline;
+  const std::string events = "{at: 0 s, device: b, slowdown: 1.5}";
+  // Moving one layer saves 1 - 15/18 = 16.7 %.
+  const Json refused = pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,gain=0.17"});
+  CHECK(changes_of(refused).empty());
+  CHECK(refused["questions"][0]["changing_s"].get<double>() == doctest::Approx(0.015));
+  const Json taken = pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,gain=0.16"});
+  CHECK(changes_of(taken).size() == 1);
+}
+
+TEST_CASE("simulate --replan: a window that the run does not fill is told") {
+  const Pipeline pipeline;
+  CHECK(pipeline.text("flushed.yaml", {"--replan", "vpipe"}).find("never: the run has 32 microbatches") !=
+        std::string::npos);
+}
+
+TEST_CASE("simulate --replan: a planner that has no plan leaves the plan as it is, with its reason") {
+  const Pipeline pipeline;
+  const Json told = pipeline.answer("plan.yaml", "", {"--replan", "data-parallel", "--run-length", "600"});
+  REQUIRE(told["questions"].size() == 2);
+  CHECK(changes_of(told).empty());
+  CHECK_FALSE(told["questions"][0]["reason"].get<std::string>().empty());
+}
+
+// The program answers with cuts that suit a straggler b, if it is asked for another plan than the one that runs and sees
+// that b is slow.
+TEST_CASE("simulate --replan exec: a program of the user gets the plan that runs and the platform as observed") {
+  const Pipeline pipeline;
+  pipeline.write("planner,of,mine.sh", R"(#!/bin/sh
+request=$(cat)
+case $request in
+  *'"running":{"schema":"stagecraft/plan/1"'*'"time_factor":1.5'*) ;;
+  *) echo '{"infeasible": {"reason": "b is not slow"}}'; exit ;;
+esac
+cat <<PLAN
+{"schema": "stagecraft/plan/1", "microbatch_size": 2, "microbatches": 1000, "schedule": {"name": "pipedream"},
+ "stages": [{"layers": {"from": "l0", "to": "l4"}, "devices": ["a"]}, {"layers": {"from": "l5", "to": "l7"}, "devices": ["b"]},
+            {"layers": {"from": "l8", "to": "l11"}, "devices": ["c"]}, {"layers": {"from": "l12", "to": "l15"}, "devices": ["d"]}]}
+PLAN
+)");
+  std::filesystem::permissions(pipeline.path("planner,of,mine.sh"), std::filesystem::perms::owner_all);
+  const std::string planner = "exec:" + pipeline.path("planner,of,mine.sh");
+  const Json told = pipeline.answer("plan.yaml", "{at_microbatch: 100, device: b, slowdown: 1.5}",
+                                    {"--replan", planner + ",window=100"});
+  CHECK(told["questions"][0]["reason"].get<std::string>().find("b is not slow") != std::string::npos);
+  const Json changes = changes_of(told);
+  REQUIRE(changes.size() == 1);
+  CHECK(sizes_of(changes[0]) == std::vector<std::size_t>{5, 3, 4, 4});
+}
+
+TEST_CASE("compare --replan: the events and the planner's choice to change the plan are told") {
+  const Pipeline pipeline;
+  pipeline.write("events.yaml", "schema: stagecraft/events/1\nevents: [{at: 0 s, device: b, slowdown: 1.5}]\n");
+  const std::vector<std::string> command = {"compare",
+                                            "--model",
+                                            pipeline.path("model.yaml"),
+                                            "--platform",
+                                            pipeline.path("four.yaml"),
+                                            "--planners",
+                                            "uniform",
+                                            "--schedule",
+                                            "pipedream",
+                                            "--run-length",
+                                            "600",
+                                            "--json",
+                                            "--no-timings",
+                                            "--events",
+                                            pipeline.path("events.yaml"),
+                                            "--set",
+                                            "uniform.stages=4"};
+  const Ran kept = run(command);
+  std::vector<std::string> with = command;
+  with.insert(with.end(), {"--replan", "vpipe,granularity=layers,window=64"});
+  const Ran changed = run(with);
+  REQUIRE(kept.code == 0);
+  REQUIRE(changed.code == 0);
+  const auto simulation = [](const Ran& ran) { return Json::parse(ran.out)["models"][0]["rows"][0]["simulation"]; };
+  CHECK(simulation(changed)["replans"].size() == 1);
+  CHECK(simulation(changed)["period_s"].get<double>() < 0.9 * simulation(kept)["period_s"].get<double>());
+}
+
+}  // namespace stagecraft
