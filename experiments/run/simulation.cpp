@@ -16,6 +16,9 @@
 namespace stagecraft {
 namespace {
 
+constexpr std::int64_t kReportWindow =
+    256;  ///< microbatches of a window of the report, unless a re-planner has windows
+
 Events events_of(const SimulationChoices& choices) {
   return choices.noise_seed ? with_noise_seed(choices.events, *choices.noise_seed) : choices.events;
 }
@@ -107,6 +110,9 @@ class PlanRunner {
     options.head = length.head;
     options.literal = choices_.literal;
     if (choices_.replan) options.replanning = replanning(graph_, platform_, *choices_.replan);
+    if (choices_.replan || !choices_.events.empty()) {
+      options.report_window = choices_.replan ? choices_.replan->window : kReportWindow;
+    }
     return options;
   }
 

@@ -1,5 +1,6 @@
 #include "experiments/view/replanning_view.hpp"
 
+#include "experiments/view/moved_layers.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
@@ -7,12 +8,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::size_t kQuestionsShown = 20;
+constexpr std::size_t kWindowsShown = 20;
+constexpr double kSameThroughput = 0.01;
 
 Detail time_or_null(const std::optional<Seconds>& time) { return time ? Detail(time->value()) : Detail(); }
 
@@ -44,18 +48,58 @@ Detail::List question_list(const Report& report, const LayerGraph& graph, const 
   return list;
 }
 
-Detail::List replan_list(const Report& report) {
+Detail::List window_list(const Report& report) {
   Detail::List list;
-  for (const Replan& replan : report.replans) {
-    list.emplace_back(Detail::Record{{"microbatch", std::int64_t{replan.microbatch}}, {"at_s", replan.at.value()}});
+  for (const WindowReport& window : report.windows) {
+    list.emplace_back(Detail::Record{{"begin", window.begin},
+                                     {"end", window.end},
+                                     {"at_s", window.at.value()},
+                                     {"throughput_samples_per_s", window.throughput}});
   }
   return list;
 }
 
-Detail::List migration_list(const Report& report, const Platform& platform) {
+/// The questions that changed the plan, in the order of `Report::replans`.
+std::vector<const ReplanQuestion*> changes(const Report& report) {
+  std::vector<const ReplanQuestion*> changes;
+  for (const ReplanQuestion& question : report.questions) {
+    if (question.first) changes.push_back(&question);
+  }
+  return changes;
+}
+
+/// By how much the microbatches after a change came later than with a pipeline that the new plan had filled already;
+/// null for a flushed schedule, which fills it in every iteration.
+Detail stall_of(const Report& report, const Replan& replan, const ReplanQuestion& question) {
+  if (!report.period || !replan.gap || !question.changing) return {};
+  return std::max(0.0, (*replan.gap - *question.changing).value());
+}
+
+Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) {
+  const std::vector<const ReplanQuestion*> questions = changes(report);
   Detail::List list;
-  for (const Migration& migration : report.migrations) {
+  for (std::size_t i = 0; i < std::min(questions.size(), report.replans.size()); ++i) {
+    Bytes bytes;
+    for (const Moved& move : moved) bytes += move.replan == i ? move.migration->bytes : Bytes(0);
+    list.emplace_back(Detail::Record{{"microbatch", std::int64_t{report.replans[i].microbatch}},
+                                     {"at_s", report.replans[i].at.value()},
+                                     {"reason", questions[i]->reason},
+                                     {"keeping_s", time_or_null(questions[i]->keeping)},
+                                     {"changing_s", time_or_null(questions[i]->changing)},
+                                     {"moved_bytes", bytes.value()},
+                                     {"stall_s", stall_of(report, report.replans[i], *questions[i])}});
+  }
+  return list;
+}
+
+Detail::List migration_list(const std::vector<Moved>& moved, const LayerGraph& graph, const Platform& platform) {
+  Detail::List list;
+  for (const Moved& move : moved) {
+    Detail::List layers;
+    for (LayerId layer : move.layers) layers.emplace_back(graph.layers[layer].name);
+    const Migration& migration = *move.migration;
     list.emplace_back(Detail::Record{{"stage", std::int64_t{migration.stage.value()}},
+                                     {"layers", std::move(layers)},
                                      {"from", platform.place_name(migration.from)},
                                      {"to", platform.place_name(migration.to)},
                                      {"bytes", migration.bytes.value()},
@@ -98,6 +142,34 @@ std::string questions_table(const Report& report) {
   return text;
 }
 
+/// Windows with about the same throughput as the ones before them are one row.
+std::string windows_table(const Report& report) {
+  Table table{{"microbatches", "until", "samples/s"}, {}};
+  const std::vector<WindowReport>& windows = report.windows;
+  std::size_t rows = 0;
+  Seconds before;
+  double samples = 0.0;
+  for (std::size_t i = 0, first = 0; i < windows.size(); ++i) {
+    const Seconds began = i == 0 ? Seconds(0) : windows[i - 1].at;
+    samples += windows[i].throughput * (windows[i].at - began).value();
+    const bool goes_on = i + 1 < windows.size() &&
+                         std::abs(windows[i + 1].throughput / windows[first].throughput - 1.0) < kSameThroughput;
+    if (goes_on) continue;
+    if (table.rows.size() < kWindowsShown) {
+      table.rows.push_back({fmt::format("{} to {}", windows[first].begin, windows[i].end - 1),
+                            format_human_seconds(windows[i].at),
+                            short_number(samples / (windows[i].at - before).value())});
+    }
+    before = windows[i].at;
+    samples = 0.0;
+    first = i + 1;
+    ++rows;
+  }
+  std::string text = "\n" + to_text(table);
+  if (rows > kWindowsShown) text += fmt::format("(and {} more)\n", rows - kWindowsShown);
+  return text;
+}
+
 std::string migrations_line(const Report& report) {
   if (report.migrations.empty()) return "";
   Bytes bytes;
@@ -112,25 +184,29 @@ std::string migrations_line(const Report& report) {
 
 }  // namespace
 
-Detail::Record replanning_record(const Report& report, const LayerGraph& graph, const Platform& platform) {
+Detail::Record replanning_record(const Report& report, const LayerGraph& graph, const Plan& plan,
+                                 const Platform& platform) {
+  const std::vector<Moved> moved = moved_layers(report, plan, platform);
   Detail::Record record;
+  if (!report.windows.empty()) record.emplace_back("windows", window_list(report));
   if (!report.questions.empty()) record.emplace_back("questions", question_list(report, graph, platform));
-  if (!report.replans.empty()) record.emplace_back("replans", replan_list(report));
-  if (!report.migrations.empty()) record.emplace_back("migrations", migration_list(report, platform));
+  if (!report.replans.empty()) record.emplace_back("replans", replan_list(report, moved));
+  if (!report.migrations.empty()) record.emplace_back("migrations", migration_list(moved, graph, platform));
   return record;
 }
 
 std::string replanning_text(const Simulation& simulation) {
-  const auto& choices = simulation.choices.replan;
-  if (!choices) return "";
   const Report& report = simulation.report;
+  const std::string windows = report.windows.size() > 1 ? windows_table(report) : "";
+  const auto& choices = simulation.choices.replan;
+  if (!choices) return windows;
   const std::string head = choices->planner->name + " was asked for another plan ";
   if (report.questions.empty()) {
     return fmt::format("{}never: the run has {}, and a window {}\n", head,
                        counted(simulation.microbatches(), "microbatch"), choices->window);
   }
-  return fmt::format("{}{}, and the plan changed {}\n{}{}", head, counted(report.questions.size(), "time"),
-                     counted(report.replans.size(), "time"), questions_table(report), migrations_line(report));
+  return head + counted(report.questions.size(), "time") + ", and the plan changed " +
+         counted(report.replans.size(), "time") + "\n" + questions_table(report) + migrations_line(report) + windows;
 }
 
 std::string replans_line(const Report& report) {

@@ -3,6 +3,7 @@
 #include "experiments/run/simulation.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/report.hpp"
 
@@ -10,11 +11,12 @@
 
 namespace stagecraft {
 
-/// The questions to a re-planner, the changes of the plan and the migrations of a run, as `simulate --json` shows them
-/// (docs/reference/report.md). Empty for a run that keeps its plan.
-[[nodiscard]] Detail::Record replanning_record(const Report& report, const LayerGraph& graph, const Platform& platform);
+/// The windows of a run, the questions to a re-planner, the changes of the plan and the migrations, as `simulate --json`
+/// shows them (docs/reference/report.md); only what there is. `plan`: the one that the run begins with.
+[[nodiscard]] Detail::Record replanning_record(const Report& report, const LayerGraph& graph, const Plan& plan,
+                                               const Platform& platform);
 
-/// The same as text; empty for a run without a re-planner.
+/// The same as text; empty for a run that is neither disturbed nor may change its plan.
 [[nodiscard]] std::string replanning_text(const Simulation& simulation);
 
 /// `the plan changed 2 times, first at microbatch 256`; empty if it did not.

@@ -12,11 +12,15 @@ Summary::Summary(const Platform& platform, const Measurement& measurement, bool 
       in_start_order_(in_start_order),
       sums_(measurement.synchronous),
       devices_(platform.devices.size()),
-      memory_(platform) {}
+      memory_(platform),
+      windows_(measurement.window) {}
 
 void Summary::announce(const OpGraph& window) {
   devices_.announce(window, periods_.iteration_begin(), sums_);
   so_far_.questions.insert(so_far_.questions.end(), window.questions.begin(), window.questions.end());
+  for (const ReplanQuestion& question : window.questions) {
+    if (question.first) windows_.change_plan(std::int64_t{*question.first});
+  }
 }
 
 OpSource announced_to(Summary& summary, OpSource source) {
@@ -39,6 +43,7 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
   if (is_compute(op.kind)) {
     devices_.add_computation(span, op, sums_);
     bound_end(span, op);
+    if (op.closes && !span.aborted) windows_.add(std::int64_t{op.microbatch}, span.end);
   } else if (is_transfer(op.kind)) {
     add_transfer(span, op);
   } else if (op.kind == OpKind::CollectiveBegin || op.kind == OpKind::CollectiveEnd) {

@@ -5,6 +5,7 @@
 #include "sim/engine/measured_sums.hpp"
 #include "sim/engine/memory_fold.hpp"
 #include "sim/engine/periods.hpp"
+#include "sim/engine/window_fold.hpp"
 #include "sim/model/measurement.hpp"
 #include "sim/model/op_graph.hpp"
 #include "sim/model/platform.hpp"
@@ -37,6 +38,7 @@ class Summary {
   void add_transfer(const Span& span, const Op& op);
   void add_barrier(Seconds at, std::int64_t microbatch);
 
+  void add_windows(Report& report) const;
   void add_periods(Report& report, Seconds window) const;
   void add_ratios(Report& report, Seconds window) const;
   void add_bottleneck(Report& report) const;
@@ -50,6 +52,7 @@ class Summary {
   MemoryFold memory_;
   LinkTraffic links_;
   Periods periods_;
+  WindowFold windows_;
   Report so_far_;  ///< operations, end, questions, re-plans and migrations; the other figures are known at the end
   OpId last_counted_;
 };

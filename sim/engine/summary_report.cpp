@@ -10,6 +10,7 @@ Report Summary::finish() {
                    "the measured part is complete");
   Report report = so_far_;
   const Seconds window = periods_.measured(sums_.window());
+  add_windows(report);
   add_periods(report, window);
   report.devices = devices_.report(sums_, window);
   for (DeviceReport& device : report.devices) {
@@ -22,6 +23,13 @@ Report Summary::finish() {
   add_bottleneck(report);
   add_memory(report);
   return report;
+}
+
+void Summary::add_windows(Report& report) const {
+  report.windows = windows_.report(measurement_.microbatch_size);
+  const std::vector<Seconds> gaps = windows_.gaps();
+  if (gaps.size() != report.replans.size()) return;
+  for (std::size_t i = 0; i < gaps.size(); ++i) report.replans[i].gap = gaps[i];
 }
 
 void Summary::add_periods(Report& report, Seconds window) const {

@@ -85,10 +85,22 @@ struct MemoryOverflow {
   friend bool operator==(const MemoryOverflow&, const MemoryOverflow&) = default;
 };
 
+/// Consecutive microbatches of a run, all of one plan.
+struct WindowReport {
+  std::int64_t begin = 0;   ///< the first microbatch
+  std::int64_t end = 0;     ///< one more than the last
+  Seconds at;               ///< when all microbatches up to `end` were done: their last backwards had ended
+  double throughput = 0.0;  ///< samples per second since the end of the window before
+  friend bool operator==(const WindowReport&, const WindowReport&) = default;
+};
+
 /// A change of the plan while training ran.
 struct Replan {
   std::uint32_t microbatch = 0;  ///< the first that runs under the new plan
   Seconds at;                    ///< when the new plan was asked for work
+  /// From the end of the microbatches before to that of the first one under the new plan; known at the end of a run that
+  /// is divided into windows.
+  std::optional<Seconds> gap = std::nullopt;
   friend bool operator==(const Replan&, const Replan&) = default;
 };
 
@@ -128,6 +140,7 @@ struct Report {
   std::vector<LinkReport> links;  ///< those that carried something
   std::optional<Bottleneck> bottleneck;
   std::vector<MemoryOverflow> overflows;
+  std::vector<WindowReport> windows;      ///< of a run that is divided into windows
   std::vector<ReplanQuestion> questions;  ///< in order of time
   std::vector<Replan> replans;            ///< in order of time
   std::vector<Migration> migrations;      ///< in the order of their starts

@@ -131,6 +131,7 @@ void report_fields(Archive& archive, Whole& report) {
   list(archive, report.links);
   archive.raw(report.bottleneck);
   list(archive, report.overflows);
+  list(archive, report.windows);
   list(archive, report.questions);
   list(archive, report.replans);
   list(archive, report.migrations);

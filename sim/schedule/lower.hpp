@@ -64,6 +64,7 @@ struct LowerOptions {
   std::optional<Schedule> literal;    ///< the orders of schedule `literal`, for one iteration
   std::size_t window_operations = 0;  ///< least size of a window; 0: chosen by the number of devices
   std::optional<Replanning> replanning;
+  std::int64_t report_window = 0;  ///< `Measurement::window`
 };
 
 /// A run, ready for an engine, and the part of it that its figures measure.

@@ -13,8 +13,9 @@ namespace {
 constexpr std::size_t kSmall = 4096;    ///< operations of a run that gets its space at once, at most
 constexpr std::size_t kWindow = 65536;  ///< operations in a window of a long run, at least
 
-Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPart& part) {
+Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPart& part, std::int64_t window) {
   Measurement result;
+  result.window = window;
   result.synchronous = synchronous;
   result.microbatch_size = plan.microbatch_size;
   result.microbatches = plan.microbatches;
@@ -37,7 +38,7 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
       measured_(program.synchronous
                     ? MeasuredPart{}
                     : measured_part(program, program.kept->replicas, program.kept->plan.microbatches, options_.head)),
-      measurement_(measurement_of(program.kept->plan, synchronous_, measured_)),
+      measurement_(measurement_of(program.kept->plan, synchronous_, measured_, options_.report_window)),
       marks_(measured_),
       current_(std::make_unique<PlanRun>(
           graph, platform,

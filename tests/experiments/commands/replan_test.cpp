@@ -125,6 +125,36 @@ TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period 
   }
 }
 
+// The stages of the straggler take 12, 18, 12 and 12 ms, then 15, 13.5, 12 and 12 ms. When a is done with the plan
+// before, 12 MB come to it at 10 GB/s, and then the first microbatch goes through all stages: 1.2 + 52.5 ms. In a full
+// pipeline it would come 15 ms after the one before.
+TEST_CASE(
+    "simulate --replan: windows show the throughput before and after, and the stall is draining, copying, filling") {
+  const Pipeline pipeline;
+  for (const std::string engine : {"replay", "evaluate"}) {
+    const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+                                      {"--replan", "vpipe,granularity=layers,window=64", "--engine", engine});
+    const Json& replan = told["replans"][0];
+    CHECK(replan["stall_s"].get<double>() == doctest::Approx(0.0012 + 0.0525 - 0.015).epsilon(1e-9));
+    CHECK(replan["moved_bytes"] == 12'000'000);
+    CHECK(replan["keeping_s"].get<double>() == doctest::Approx(0.018));
+    CHECK(told["migrations"][0]["layers"] == Json::array({"l4"}));
+    const Json& windows = told["windows"];
+    const Json& last = windows[windows.size() - 2];  // the very last one drains
+    CHECK(last["throughput_samples_per_s"].get<double>() == doctest::Approx(2 / 0.015).epsilon(1e-9));
+    std::int64_t next = 0;
+    bool has_change = false;
+    for (const Json& window : windows) {
+      CHECK(window["begin"] == next);
+      next = window["end"].get<std::int64_t>();
+      CHECK(next <= window["begin"].get<std::int64_t>() + 64);
+      has_change |= window["begin"] == replan["microbatch"];
+    }
+    CHECK(next == 1000);
+    CHECK(has_change);
+  }
+}
+
 TEST_CASE("simulate --replan: both engines ask and answer alike where nothing contends") {
   const Pipeline pipeline;
   const std::string events =
@@ -148,12 +178,14 @@ TEST_CASE("simulate --replan: a run whose plan stays is the run without a re-pla
     Json kept = pipeline.answer("plan.yaml", "", {"--run-length", "1000", "--engine", engine});
     CHECK(asked["questions"].size() == 9);
     asked.erase("questions");
+    asked.erase("windows");
     CHECK(asked == kept);
   }
   Json asked = pipeline.answer("flushed.yaml", "", {"--iterations", "10", "--replan", "vpipe,window=64"});
   const Json kept = pipeline.answer("flushed.yaml", "", {"--iterations", "10"});
   CHECK(asked["questions"].size() == 4);
   asked.erase("questions");
+  asked.erase("windows");
   CHECK(asked == kept);
 }
 

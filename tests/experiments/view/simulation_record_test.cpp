@@ -20,17 +20,45 @@ const Detail* find(const Detail::Record& record, const std::string& key) {
   return found == record.end() ? nullptr : &found->second;
 }
 
-TEST_CASE("simulation record: re-plans and migrations are there once a run has some") {
+// Layers 0 and 1 are on gpu0 and layer 2 is on gpu1; then layer 1 moves to gpu1. The first microbatch under the new plan
+// ends 5 s after the ones before, and the new plan would end one every 2 s.
+TEST_CASE("simulation record: windows, re-plans and migrations are there once a run has some") {
   const Platform platform = testing::flat_platform(2);
+  LayerGraph graph;
+  for (const char* name : {"a", "b", "c"}) {
+    graph.layers.push_back({});
+    graph.layers[LayerId(graph.layers.size() - 1)].name = name;
+  }
+  Plan plan;
+  plan.stages.resize(2);
+  plan.stages[0] = {.layers = {LayerId(0), LayerId(1)}, .replicas = {DeviceId(0)}};
+  plan.stages[1] = {.layers = {LayerId(2)}, .replicas = {DeviceId(1)}};
   Simulation simulation;
-  CHECK(find(simulation_record(simulation, {}, {}, platform, {}, false), "replans") == nullptr);
-  CHECK(find(simulation_record(simulation, {}, {}, platform, {}, false), "migrations") == nullptr);
-  simulation.report.replans = {{7, Seconds(2.0)}};
+  for (const char* key : {"windows", "questions", "replans", "migrations"}) {
+    CHECK(find(simulation_record(simulation, graph, plan, platform, {}, false), key) == nullptr);
+  }
+  simulation.report.period = Seconds(2.0);
+  simulation.report.windows = {{0, 7, Seconds(3.0), 4.0}};
+  ReplanQuestion question{.microbatch = 5, .at = Seconds(1.5), .keeping = Seconds(3.0), .changing = Seconds(2.0)};
+  question.reason = "why";
+  question.first = 7;
+  question.stages = {{{LayerId(0)}, {DeviceId(0)}}, {{LayerId(1), LayerId(2)}, {DeviceId(1)}}};
+  simulation.report.questions = {question};
+  simulation.report.replans = {{7, Seconds(2.0), Seconds(5.0)}};
   simulation.report.migrations = {
       {StageId(3), platform.place(DeviceId(0)), platform.place(DeviceId(1)), Bytes(10), Seconds(2.0), Seconds(3.0)}};
-  const Detail::Record record = simulation_record(simulation, {}, {}, platform, {}, false);
-  CHECK(*find(record, "replans") == Detail(Detail::List{Detail::Record{{"microbatch", 7}, {"at_s", 2.0}}}));
+  const Detail::Record record = simulation_record(simulation, graph, plan, platform, {}, false);
+  CHECK(*find(record, "windows") == Detail(Detail::List{Detail::Record{
+                                        {"begin", 0}, {"end", 7}, {"at_s", 3.0}, {"throughput_samples_per_s", 4.0}}}));
+  CHECK(*find(record, "replans") == Detail(Detail::List{Detail::Record{{"microbatch", 7},
+                                                                       {"at_s", 2.0},
+                                                                       {"reason", "why"},
+                                                                       {"keeping_s", 3.0},
+                                                                       {"changing_s", 2.0},
+                                                                       {"moved_bytes", 10},
+                                                                       {"stall_s", 3.0}}}));
   CHECK(*find(record, "migrations") == Detail(Detail::List{Detail::Record{{"stage", 3},
+                                                                          {"layers", Detail::List{Detail("b")}},
                                                                           {"from", platform.devices[DeviceId(0)].name},
                                                                           {"to", platform.devices[DeviceId(1)].name},
                                                                           {"bytes", 10},

@@ -1,0 +1,55 @@
+#include "sim/engine/window_fold.hpp"
+
+#include <algorithm>
+
+namespace stagecraft {
+
+void WindowFold::extend_to(std::int64_t microbatch) {
+  if (windows_.empty()) windows_.push_back({});
+  while (microbatch >= windows_.back().begin + length_) {
+    windows_.push_back({windows_.back().begin + length_, false, {}, {}});
+  }
+}
+
+void WindowFold::change_plan(std::int64_t first) {
+  if (length_ == 0) return;
+  while (!windows_.empty() && windows_.back().begin >= first) windows_.pop_back();
+  extend_to(first - 1);
+  windows_.push_back({first, true, {}, {}});
+}
+
+void WindowFold::add(std::int64_t microbatch, Seconds end) {
+  if (length_ == 0) return;
+  extend_to(microbatch);
+  auto window = windows_.end() - 1;
+  while (window->begin > microbatch) --window;
+  window->end = std::max(window->end, end);
+  if (window->begin == microbatch) window->first_end = std::max(window->first_end, end);
+  microbatches_ = std::max(microbatches_, microbatch + 1);
+}
+
+std::vector<WindowReport> WindowFold::report(std::int64_t microbatch_size) const {
+  std::vector<WindowReport> reports;
+  Seconds before;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    const std::int64_t begin = windows_[i].begin;
+    const std::int64_t end = i + 1 < windows_.size() ? windows_[i + 1].begin : microbatches_;
+    const Seconds at = std::max(before, windows_[i].end);
+    const double samples = static_cast<double>((end - begin) * microbatch_size);
+    reports.push_back({begin, end, at, at > before ? samples / (at - before).value() : 0.0});
+    before = at;
+  }
+  return reports;
+}
+
+std::vector<Seconds> WindowFold::gaps() const {
+  std::vector<Seconds> gaps;
+  Seconds before;
+  for (const Window& window : windows_) {
+    if (window.begins_plan) gaps.push_back(window.first_end - before);
+    before = std::max(before, window.end);
+  }
+  return gaps;
+}
+
+}  // namespace stagecraft
