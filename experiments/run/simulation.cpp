@@ -178,7 +178,7 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
     start = Clock::now();
     simulation.report = runner.replay(bound, evaluated.operations, settings);
   }
-  const bool is_one_plan = simulation.report.replans.empty();
+  const bool is_one_plan = simulation.report.course.replans.empty();
   if (!is_one_plan) simulation.load = {};
   if (is_one_plan && (!simulation.report.period || simulation.report.converged())) simulation.bound = bound;
   simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);

@@ -146,7 +146,7 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Schedul
   Explanation explanation;
   explanation.loads = loads_by_link(inputs.platform, simulation.traffic);
   const Report& report = simulation.report;
-  if (report.out_of_memory() && report.replans.empty()) {
+  if (report.out_of_memory() && report.course.replans.empty()) {
     LowerOptions options;
     options.network = simulation.choices.network;
     options.literal = simulation.choices.literal;

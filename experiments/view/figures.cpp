@@ -99,7 +99,7 @@ Detail bottleneck(const SimulatedPlan& run) {
 
 Bytes migrated_bytes(const Report& report) {
   Bytes bytes;
-  for (const Migration& migration : report.migrations) bytes += migration.bytes;
+  for (const Migration& migration : report.course.migrations) bytes += migration.bytes;
   return bytes;
 }
 
@@ -218,7 +218,7 @@ std::vector<FigureInfo> figures_of_plan() {
       {Id::SimulatedOps, "simulated_ops", Kind::Count,
        [](OfRun run) -> Detail { return static_cast<std::int64_t>(run.simulation.report.operations); }},
       {Id::Replans, "replans", Kind::Count,
-       [](OfRun run) -> Detail { return std::ssize(run.simulation.report.replans); }},
+       [](OfRun run) -> Detail { return std::ssize(run.simulation.report.course.replans); }},
       {Id::MigratedBytes, "migrated_bytes", Kind::Size,
        [](OfRun run) -> Detail { return migrated_bytes(run.simulation.report).value(); }},
       {Id::SmallestMemory, "smallest_memory_bytes", Kind::Size, smallest_memory},

@@ -36,11 +36,11 @@ std::vector<LayerId> layers_moved(const Stages& before, const FollowingStage& st
 
 std::vector<Moved> moved_layers(const Report& report, const Plan& plan, const Platform& platform) {
   std::vector<Stages> plans{stages_of(plan)};
-  for (const ReplanQuestion& question : report.questions) {
+  for (const ReplanQuestion& question : report.course.questions) {
     if (question.first) plans.push_back(question.stages);
   }
   std::vector<Moved> moved;
-  for (const Migration& migration : report.migrations) {
+  for (const Migration& migration : report.course.migrations) {
     std::size_t of = 0;
     std::size_t stage = migration.stage.value();
     while (stage >= plans[of].size()) stage -= plans[of++].size();

@@ -33,7 +33,7 @@ Detail stage_record(const FollowingStage& stage, const LayerGraph& graph, const 
 
 Detail::List question_list(const Report& report, const LayerGraph& graph, const Platform& platform) {
   Detail::List list;
-  for (const ReplanQuestion& question : report.questions) {
+  for (const ReplanQuestion& question : report.course.questions) {
     Detail::List stages;
     for (const FollowingStage& stage : question.stages) stages.push_back(stage_record(stage, graph, platform));
     list.emplace_back(Detail::Record{{"asked_by", to_string(question.cause)},
@@ -50,7 +50,7 @@ Detail::List question_list(const Report& report, const LayerGraph& graph, const 
 
 Detail::List window_list(const Report& report) {
   Detail::List list;
-  for (const WindowReport& window : report.windows) {
+  for (const WindowReport& window : report.course.windows) {
     list.emplace_back(Detail::Record{{"begin", window.begin},
                                      {"end", window.end},
                                      {"at_s", window.at.value()},
@@ -62,7 +62,7 @@ Detail::List window_list(const Report& report) {
 /// The questions that changed the plan, in the order of `Report::replans`.
 std::vector<const ReplanQuestion*> changes(const Report& report) {
   std::vector<const ReplanQuestion*> changes;
-  for (const ReplanQuestion& question : report.questions) {
+  for (const ReplanQuestion& question : report.course.questions) {
     if (question.first) changes.push_back(&question);
   }
   return changes;
@@ -78,16 +78,16 @@ Detail stall_of(const Report& report, const Replan& replan, const ReplanQuestion
 Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) {
   const std::vector<const ReplanQuestion*> questions = changes(report);
   Detail::List list;
-  for (std::size_t i = 0; i < std::min(questions.size(), report.replans.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(questions.size(), report.course.replans.size()); ++i) {
     Bytes bytes;
     for (const Moved& move : moved) bytes += move.replan == i ? move.migration->bytes : Bytes(0);
-    list.emplace_back(Detail::Record{{"microbatch", std::int64_t{report.replans[i].microbatch}},
-                                     {"at_s", report.replans[i].at.value()},
+    list.emplace_back(Detail::Record{{"microbatch", std::int64_t{report.course.replans[i].microbatch}},
+                                     {"at_s", report.course.replans[i].at.value()},
                                      {"reason", questions[i]->reason},
                                      {"keeping_s", time_or_null(questions[i]->keeping)},
                                      {"changing_s", time_or_null(questions[i]->changing)},
                                      {"moved_bytes", bytes.value()},
-                                     {"stall_s", stall_of(report, report.replans[i], *questions[i])}});
+                                     {"stall_s", stall_of(report, report.course.replans[i], *questions[i])}});
   }
   return list;
 }
@@ -121,7 +121,7 @@ std::string layers_text(const ReplanQuestion& question) {
 /// Questions that are answered as the one before are left out.
 std::vector<const ReplanQuestion*> telling_questions(const Report& report) {
   std::vector<const ReplanQuestion*> telling;
-  for (const ReplanQuestion& question : report.questions) {
+  for (const ReplanQuestion& question : report.course.questions) {
     if (question.first || telling.empty() || question.reason != telling.back()->reason) telling.push_back(&question);
   }
   return telling;
@@ -145,7 +145,7 @@ std::string questions_table(const Report& report) {
 /// Windows with about the same throughput as the ones before them are one row.
 std::string windows_table(const Report& report) {
   Table table{{"microbatches", "until", "samples/s"}, {}};
-  const std::vector<WindowReport>& windows = report.windows;
+  const std::vector<WindowReport>& windows = report.course.windows;
   std::size_t rows = 0;
   Seconds before;
   double samples = 0.0;
@@ -171,15 +171,15 @@ std::string windows_table(const Report& report) {
 }
 
 std::string migrations_line(const Report& report) {
-  if (report.migrations.empty()) return "";
+  if (report.course.migrations.empty()) return "";
   Bytes bytes;
   Seconds longest;
-  for (const Migration& migration : report.migrations) {
+  for (const Migration& migration : report.course.migrations) {
     bytes += migration.bytes;
     longest = std::max(longest, migration.end - migration.start);
   }
   return fmt::format("moved: {} in {}, of which the longest took {}\n", format_human_bytes(bytes),
-                     counted(report.migrations.size(), "transfer"), format_human_seconds(longest));
+                     counted(report.course.migrations.size(), "transfer"), format_human_seconds(longest));
 }
 
 }  // namespace
@@ -188,31 +188,32 @@ Detail::Record replanning_record(const Report& report, const LayerGraph& graph, 
                                  const Platform& platform) {
   const std::vector<Moved> moved = moved_layers(report, plan, platform);
   Detail::Record record;
-  if (!report.windows.empty()) record.emplace_back("windows", window_list(report));
-  if (!report.questions.empty()) record.emplace_back("questions", question_list(report, graph, platform));
-  if (!report.replans.empty()) record.emplace_back("replans", replan_list(report, moved));
-  if (!report.migrations.empty()) record.emplace_back("migrations", migration_list(moved, graph, platform));
+  if (!report.course.windows.empty()) record.emplace_back("windows", window_list(report));
+  if (!report.course.questions.empty()) record.emplace_back("questions", question_list(report, graph, platform));
+  if (!report.course.replans.empty()) record.emplace_back("replans", replan_list(report, moved));
+  if (!report.course.migrations.empty()) record.emplace_back("migrations", migration_list(moved, graph, platform));
   return record;
 }
 
 std::string replanning_text(const Simulation& simulation) {
   const Report& report = simulation.report;
-  const std::string windows = report.windows.size() > 1 ? windows_table(report) : "";
+  const std::string windows = report.course.windows.size() > 1 ? windows_table(report) : "";
   const auto& choices = simulation.choices.replan;
   if (!choices) return windows;
   const std::string head = choices->planner->name + " was asked for another plan ";
-  if (report.questions.empty()) {
+  if (report.course.questions.empty()) {
     return fmt::format("{}never: the run has {}, and a window {}\n", head,
                        counted(simulation.microbatches(), "microbatch"), choices->window);
   }
-  return head + counted(report.questions.size(), "time") + ", and the plan changed " +
-         counted(report.replans.size(), "time") + "\n" + questions_table(report) + migrations_line(report) + windows;
+  return head + counted(report.course.questions.size(), "time") + ", and the plan changed " +
+         counted(report.course.replans.size(), "time") + "\n" + questions_table(report) + migrations_line(report) +
+         windows;
 }
 
 std::string replans_line(const Report& report) {
-  if (report.replans.empty()) return "";
-  return fmt::format("the plan changed {}, first at microbatch {}\n", counted(report.replans.size(), "time"),
-                     report.replans.front().microbatch);
+  if (report.course.replans.empty()) return "";
+  return fmt::format("the plan changed {}, first at microbatch {}\n", counted(report.course.replans.size(), "time"),
+                     report.course.replans.front().microbatch);
 }
 
 }  // namespace stagecraft

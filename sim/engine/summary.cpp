@@ -17,7 +17,7 @@ Summary::Summary(const Platform& platform, const Measurement& measurement, bool 
 
 void Summary::announce(const OpGraph& window) {
   devices_.announce(window, periods_.iteration_begin(), sums_);
-  so_far_.questions.insert(so_far_.questions.end(), window.questions.begin(), window.questions.end());
+  so_far_.course.questions.insert(so_far_.course.questions.end(), window.questions.begin(), window.questions.end());
   for (const ReplanQuestion& question : window.questions) {
     if (question.first) windows_.change_plan(std::int64_t{*question.first});
   }
@@ -51,7 +51,7 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
   } else if (op.kind == OpKind::Barrier) {
     add_barrier(span.end, op.microbatch);
   } else if (op.kind == OpKind::Setup && op.microbatch > 0) {
-    so_far_.replans.push_back({op.microbatch, span.start});
+    so_far_.course.replans.push_back({op.microbatch, span.start});
   }
 }
 
@@ -69,7 +69,7 @@ void Summary::add_transfer(const Span& span, const Op& op) {
   if (op.kind == OpKind::AllReduce) devices_.add_exchange(span, op);
   if (span.aborted) return;
   if (op.kind == OpKind::Migration) {
-    so_far_.migrations.push_back({op.stage, op.from, op.to, op.bytes, span.start, span.end});
+    so_far_.course.migrations.push_back({op.stage, op.from, op.to, op.bytes, span.start, span.end});
   }
   if (crosses_links(op)) links_.add(span, op, sums_);
 }

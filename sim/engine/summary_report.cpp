@@ -26,10 +26,10 @@ Report Summary::finish() {
 }
 
 void Summary::add_windows(Report& report) const {
-  report.windows = windows_.report(measurement_.microbatch_size);
+  report.course.windows = windows_.report(measurement_.microbatch_size);
   const std::vector<Seconds> gaps = windows_.gaps();
-  if (gaps.size() != report.replans.size()) return;
-  for (std::size_t i = 0; i < gaps.size(); ++i) report.replans[i].gap = gaps[i];
+  if (gaps.size() != report.course.replans.size()) return;
+  for (std::size_t i = 0; i < gaps.size(); ++i) report.course.replans[i].gap = gaps[i];
 }
 
 void Summary::add_periods(Report& report, Seconds window) const {

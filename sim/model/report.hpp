@@ -115,6 +115,15 @@ struct Migration {
   friend bool operator==(const Migration&, const Migration&) = default;
 };
 
+/// A run over time.
+struct Course {
+  std::vector<WindowReport> windows;      ///< of a run that is divided into windows
+  std::vector<ReplanQuestion> questions;  ///< in order of time
+  std::vector<Replan> replans;            ///< in order of time
+  std::vector<Migration> migrations;      ///< in the order of their starts
+  friend bool operator==(const Course&, const Course&) = default;
+};
+
 /// The difference between the periods of two successive windows up to which a run counts as converged, and by how much
 /// its period may be less than the bound.
 inline constexpr double kLargestDrift = 1e-3;
@@ -140,10 +149,7 @@ struct Report {
   std::vector<LinkReport> links;  ///< those that carried something
   std::optional<Bottleneck> bottleneck;
   std::vector<MemoryOverflow> overflows;
-  std::vector<WindowReport> windows;      ///< of a run that is divided into windows
-  std::vector<ReplanQuestion> questions;  ///< in order of time
-  std::vector<Replan> replans;            ///< in order of time
-  std::vector<Migration> migrations;      ///< in the order of their starts
+  Course course;
   std::uint64_t operations = 0;
   Seconds end;  ///< when the last operation ended
   friend bool operator==(const Report&, const Report&) = default;

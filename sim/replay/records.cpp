@@ -131,10 +131,10 @@ void report_fields(Archive& archive, Whole& report) {
   list(archive, report.links);
   archive.raw(report.bottleneck);
   list(archive, report.overflows);
-  list(archive, report.windows);
-  list(archive, report.questions);
-  list(archive, report.replans);
-  list(archive, report.migrations);
+  list(archive, report.course.windows);
+  list(archive, report.course.questions);
+  list(archive, report.course.replans);
+  list(archive, report.course.migrations);
   archive.raw(report.operations);
   archive.raw(report.end);
 }

@@ -106,9 +106,9 @@ TEST_CASE("summary: migrations are listed, less those that a failure broke off")
   summary.add(span(0, 3, 11), move, {});
   summary.add(span(1, 11, 11), op_on(OpKind::Barrier, 0), {});
   const Report report = summary.finish();
-  CHECK(report.migrations ==
+  CHECK(report.course.migrations ==
         std::vector<Migration>{{StageId(3), PlaceId(0), PlaceId(1), Bytes(8), Seconds(3), Seconds(11)}});
-  CHECK(report.replans.empty());
+  CHECK(report.course.replans.empty());
 }
 
 TEST_CASE("summary: a source that is announced to it passes its windows on as they are") {

@@ -144,18 +144,18 @@ TEST_CASE("re-plan: a plan follows another in an asynchronous run, and the four 
   REQUIRE(at >= 20);
   REQUIRE(at < 40);
   check_invariants(timeline, before, after, microbatches, at);
-  REQUIRE(evaluated.replans.size() == 1);
-  CHECK(evaluated.replans[0].microbatch == at);
-  REQUIRE(evaluated.migrations.size() == 1);
-  CHECK(evaluated.migrations[0].bytes == Bytes(3 * kParameters));
+  REQUIRE(evaluated.course.replans.size() == 1);
+  CHECK(evaluated.course.replans[0].microbatch == at);
+  REQUIRE(evaluated.course.migrations.size() == 1);
+  CHECK(evaluated.course.migrations[0].bytes == Bytes(3 * kParameters));
   CHECK(evaluated.devices[0].stages == std::vector<StageId>{StageId(0), StageId(2)});
 
   ReplayOptions wishes;
   wishes.timeline = true;
   const ReplayOutcome replayed = replay_plan(graph(), platform(), before, switching_to(after, 20, at), {}, wishes);
-  check_invariants(replayed.timeline, before, after, microbatches, evaluated.replans[0].microbatch);
+  check_invariants(replayed.timeline, before, after, microbatches, evaluated.course.replans[0].microbatch);
   CHECK(replayed.report.period->value() == doctest::Approx(evaluated.period->value()).epsilon(1e-9));
-  CHECK(replayed.report.replans == evaluated.replans);
+  CHECK(replayed.report.course.replans == evaluated.course.replans);
   CHECK(replayed.report.operations == evaluated.operations);
   for (std::size_t i = 0; i < 2; ++i) CHECK(replayed.report.devices[i].memory.peak == evaluated.devices[i].memory.peak);
 }
@@ -186,8 +186,8 @@ TEST_CASE("re-plan: a plan that follows itself moves nothing, and memory is what
   std::int64_t at = 0;
   const Report changed = evaluate_plan(graph(), platform(), plan, switching_to(plan, 20, at));
   const Report alone = evaluate_plan(graph(), platform(), plan);
-  CHECK(changed.replans.size() == 1);
-  CHECK(changed.migrations.empty());
+  CHECK(changed.course.replans.size() == 1);
+  CHECK(changed.course.migrations.empty());
   for (std::size_t i = 0; i < 2; ++i) CHECK(changed.devices[i].memory.peak == alone.devices[i].memory.peak);
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("replay: migrations come back in the report") {
   work.graph().ops.back().stage = StageId(1);
   const OpGraph graph = work.finished();
   const Report report = replay(two, [&] { return single_window(graph); }, {}, {}).report;
-  CHECK(report.migrations ==
+  CHECK(report.course.migrations ==
         std::vector<Migration>{{StageId(1), PlaceId(0), PlaceId(1), Bytes(2000000000), Seconds(0), Seconds(2)}});
 }
 

@@ -38,14 +38,14 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
     CHECK(find(simulation_record(simulation, graph, plan, platform, {}, false), key) == nullptr);
   }
   simulation.report.period = Seconds(2.0);
-  simulation.report.windows = {{0, 7, Seconds(3.0), 4.0}};
+  simulation.report.course.windows = {{0, 7, Seconds(3.0), 4.0}};
   ReplanQuestion question{.microbatch = 5, .at = Seconds(1.5), .keeping = Seconds(3.0), .changing = Seconds(2.0)};
   question.reason = "why";
   question.first = 7;
   question.stages = {{{LayerId(0)}, {DeviceId(0)}}, {{LayerId(1), LayerId(2)}, {DeviceId(1)}}};
-  simulation.report.questions = {question};
-  simulation.report.replans = {{7, Seconds(2.0), Seconds(5.0)}};
-  simulation.report.migrations = {
+  simulation.report.course.questions = {question};
+  simulation.report.course.replans = {{7, Seconds(2.0), Seconds(5.0)}};
+  simulation.report.course.migrations = {
       {StageId(3), platform.place(DeviceId(0)), platform.place(DeviceId(1)), Bytes(10), Seconds(2.0), Seconds(3.0)}};
   const Detail::Record record = simulation_record(simulation, graph, plan, platform, {}, false);
   CHECK(*find(record, "windows") == Detail(Detail::List{Detail::Record{
