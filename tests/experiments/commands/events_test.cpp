@@ -118,6 +118,7 @@ TEST_CASE("simulate --events: noise is the same for the same seed, and 0 is none
   Json without = desk.answer("one.yaml", "{at: 0 s, jitter: {sigma: 0, seed: 3}}", "replay");
   CHECK(without["events"].is_object());
   without["events"] = nullptr;
+  without.erase("windows");  // only a run with events has them
   CHECK(without == plain);
 }
 
