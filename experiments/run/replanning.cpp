@@ -144,11 +144,13 @@ class PlanAgain {
     const Judged now = judge(graph_, seen, require_schedule(graph_, seen, running));
     const Judged then = judge(graph_, seen, program);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
-    const double gain = 1.0 - then.time / now.time;
+    const bool is_faster = then.time < now.time * (1.0 - choices_.least_gain);
     if (!then.fits) {
       answer.reason += "; the other plan does not fit in memory";
-    } else if (gain <= choices_.least_gain && now.fits) {
-      answer.reason += fmt::format("; the other plan saves {:.1f} %", 100.0 * gain);
+    } else if (!is_faster && now.fits) {
+      answer.reason += then.time < now.time
+                           ? fmt::format("; the other plan saves {:.1f} %", 100.0 * (1.0 - then.time / now.time))
+                           : std::string("; the other plan is not faster");
     } else {
       answer.change = PlanSwitch{std::move(plan), position.earliest};
     }

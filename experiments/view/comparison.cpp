@@ -71,7 +71,8 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
   return cells;
 }
 
-/// The reason why a row has no figures, or figures that no machine could reach because memory does not suffice.
+/// The reason why a row has no figures, or figures that no machine could reach because memory does not suffice; and
+/// that its plan has changed.
 std::string note(const ComparisonRow& row, const Platform& platform) {
   if (!row.planning) {
     const std::string refusal = row.refusal->what();
@@ -82,10 +83,10 @@ std::string note(const ComparisonRow& row, const Platform& platform) {
     return row.planner->name + ": " + infeasible_text(*row.planning, platform, "  ");
   }
   const std::string replans = replans_line(row.simulation->report);
-  if (!replans.empty()) return row.planner->name + ": " + replans;
-  if (!row.simulation->report.out_of_memory()) return "";
+  const std::string changed = replans.empty() ? "" : row.planner->name + ": " + replans;
+  if (!row.simulation->report.out_of_memory()) return changed;
   const MemoryOverflow& overflow = row.simulation->report.overflows.front();
-  return row.planner->name + ": " + platform.place_name(overflow.place) + " lacks " +
+  return changed + row.planner->name + ": " + platform.place_name(overflow.place) + " lacks " +
          format_human_bytes(overflow.excess) + "\n";
 }
 

@@ -13,21 +13,26 @@ Stages stages_of(const Plan& plan) {
   return stages;
 }
 
-/// The devices that hold the layer, the first of which is copied from.
-std::vector<DeviceId> holders(const Stages& stages, LayerId layer) {
-  std::vector<DeviceId> devices;
+bool holds(const Stages& stages, DeviceId device, LayerId layer) {
+  return std::ranges::any_of(stages, [&](const FollowingStage& stage) {
+    return std::ranges::count(stage.devices, device) > 0 && std::ranges::count(stage.layers, layer) > 0;
+  });
+}
+
+/// The device that the layer is copied from: of those that hold it, the first in the order of the stages.
+DeviceId holder_of(const Stages& stages, LayerId layer) {
   for (const FollowingStage& stage : stages) {
-    if (std::ranges::count(stage.layers, layer) == 0) continue;
-    devices.insert(devices.end(), stage.devices.begin(), stage.devices.end());
+    for (DeviceId device : stage.devices) {
+      if (holds(stages, device, layer)) return device;
+    }
   }
-  return devices;
+  return DeviceId::none();
 }
 
 std::vector<LayerId> layers_moved(const Stages& before, const FollowingStage& stage, DeviceId from, DeviceId to) {
   std::vector<LayerId> moved;
   for (LayerId layer : stage.layers) {
-    const std::vector<DeviceId> held = holders(before, layer);
-    if (held.front() == from && std::ranges::count(held, to) == 0) moved.push_back(layer);
+    if (holder_of(before, layer) == from && !holds(before, to, layer)) moved.push_back(layer);
   }
   return moved;
 }

@@ -12,7 +12,7 @@ namespace stagecraft {
 /// A migration, and the layers that it moved.
 struct Moved {
   const Migration* migration = nullptr;  ///< of the report
-  std::size_t replan = 0;                ///< its position in `Report::replans`
+  std::size_t replan = 0;                ///< its position in `Course::replans`
   std::vector<LayerId> layers;
 };
 

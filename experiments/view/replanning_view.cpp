@@ -59,7 +59,7 @@ Detail::List window_list(const Report& report) {
   return list;
 }
 
-/// The questions that changed the plan, in the order of `Report::replans`.
+/// The questions that changed the plan, in the order of `Course::replans`.
 std::vector<const ReplanQuestion*> changes(const Report& report) {
   std::vector<const ReplanQuestion*> changes;
   for (const ReplanQuestion& question : report.course.questions) {
@@ -142,31 +142,32 @@ std::string questions_table(const Report& report) {
   return text;
 }
 
-/// Windows with about the same throughput as the ones before them are one row.
-std::string windows_table(const Report& report) {
-  Table table{{"microbatches", "until", "samples/s"}, {}};
-  const std::vector<WindowReport>& windows = report.course.windows;
-  std::size_t rows = 0;
-  Seconds before;
-  double samples = 0.0;
-  for (std::size_t i = 0, first = 0; i < windows.size(); ++i) {
-    const Seconds began = i == 0 ? Seconds(0) : windows[i - 1].at;
-    samples += windows[i].throughput * (windows[i].at - began).value();
-    const bool goes_on = i + 1 < windows.size() &&
-                         std::abs(windows[i + 1].throughput / windows[first].throughput - 1.0) < kSameThroughput;
-    if (goes_on) continue;
-    if (table.rows.size() < kWindowsShown) {
-      table.rows.push_back({fmt::format("{} to {}", windows[first].begin, windows[i].end - 1),
-                            format_human_seconds(windows[i].at),
-                            short_number(samples / (windows[i].at - before).value())});
+/// Windows with about the same throughput as the first of them are one.
+std::vector<WindowReport> joined(const std::vector<WindowReport>& windows) {
+  std::vector<WindowReport> joined;
+  for (const WindowReport& window : windows) {
+    const bool goes_on = !joined.empty() && std::abs(window.throughput - joined.back().throughput) <=
+                                                kSameThroughput * joined.back().throughput;
+    if (!goes_on) {
+      joined.push_back(window);
+    } else {
+      joined.back().end = window.end;
+      joined.back().at = window.at;
     }
-    before = windows[i].at;
-    samples = 0.0;
-    first = i + 1;
-    ++rows;
+  }
+  return joined;
+}
+
+std::string windows_table(const Report& report) {
+  const std::vector<WindowReport> windows = joined(report.course.windows);
+  Table table{{"microbatches", "until", "samples/s"}, {}};
+  for (std::size_t i = 0; i < std::min(windows.size(), kWindowsShown); ++i) {
+    const WindowReport& window = windows[i];
+    table.rows.push_back({fmt::format("{} to {}", window.begin, window.end - 1), format_human_seconds(window.at),
+                          window.throughput > 0.0 ? short_number(window.throughput) : "-"});
   }
   std::string text = "\n" + to_text(table);
-  if (rows > kWindowsShown) text += fmt::format("(and {} more)\n", rows - kWindowsShown);
+  if (windows.size() > kWindowsShown) text += fmt::format("(and {} more)\n", windows.size() - kWindowsShown);
   return text;
 }
 

@@ -16,7 +16,7 @@ struct Measurement {
   std::int64_t last = 0;          ///< asynchronous: j
   std::int64_t middle = 0;        ///< asynchronous: the last microbatch of the first window; i if there is only one
   std::int64_t stride = 1;  ///< asynchronous: a multiple of all replica counts, so that j - stride ran where j ran
-  std::int64_t window = 0;  ///< microbatches of a window of `Report::windows`; 0: none are wanted
+  std::int64_t window = 0;  ///< microbatches of a window of `Course::windows`; 0: none are wanted
   [[nodiscard]] bool has_two_windows() const { return !synchronous && middle > last - microbatches; }
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };

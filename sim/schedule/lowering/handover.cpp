@@ -40,7 +40,7 @@ class Handover {
     return writer_.append(op);
   }
 
-  /// Marks the instant of the switch in the run's spans: `Report::replans`. It waits for nothing, so it starts as soon
+  /// Marks the instant of the switch in the run's spans: `Course::replans`. It waits for nothing, so it starts as soon
   /// as the engine has pulled this window.
   void append_mark(std::int64_t first_microbatch) {
     Op op;
