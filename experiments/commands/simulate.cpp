@@ -65,9 +65,9 @@ std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
   return TimeRange{*from.value, *to.value};
 }
 
-std::string json_of(const Simulation& simulation, const LayerGraph& graph, const Plan& plan, const Platform& platform,
-                    const Explanation& explanation, const std::optional<TimeRange>& window, const Settings& settings) {
-  Detail::Record record = simulation_record(simulation, graph, plan, platform, explanation, settings.timings);
+/// `record` is that of the simulation.
+std::string json_of(Detail::Record record, const Simulation& simulation, const Platform& platform,
+                    const std::optional<TimeRange>& window) {
   const Timeline& whole = simulation.timeline;
   const Timeline part = window ? part_of(whole, *window) : Timeline();
   if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(window ? part : whole, platform));
@@ -121,7 +121,9 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
         "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers, window});
   }
   return {.text = std::move(text),
-          .json = settings.json ? json_of(simulation, input.graph, plan, inputs.platform, explanation, window, settings)
+          .json = settings.json ? json_of(simulation_record(simulation, input.graph, plan, inputs.platform, explanation,
+                                                            settings.timings),
+                                          simulation, inputs.platform, window)
                                 : std::string(),
           .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
 }

@@ -83,7 +83,7 @@ std::string note(const ComparisonRow& row, const Platform& platform) {
     return row.planner->name + ": " + infeasible_text(*row.planning, platform, "  ");
   }
   const std::string replans = replans_line(row.simulation->report);
-  const std::string changed = replans.empty() ? "" : row.planner->name + ": " + replans;
+  std::string changed = replans.empty() ? "" : row.planner->name + ": " + replans;
   if (!row.simulation->report.out_of_memory()) return changed;
   const MemoryOverflow& overflow = row.simulation->report.overflows.front();
   return changed + row.planner->name + ": " + platform.place_name(overflow.place) + " lacks " +

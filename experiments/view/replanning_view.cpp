@@ -198,7 +198,7 @@ Detail::Record replanning_record(const Report& report, const LayerGraph& graph, 
 
 std::string replanning_text(const Simulation& simulation) {
   const Report& report = simulation.report;
-  const std::string windows = report.course.windows.size() > 1 ? windows_table(report) : "";
+  std::string windows = report.course.windows.size() > 1 ? windows_table(report) : "";
   const auto& choices = simulation.choices.replan;
   if (!choices) return windows;
   const std::string head = choices->planner->name + " was asked for another plan ";
