@@ -5,11 +5,9 @@
 #include "experiments/run/option_text.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
-#include "sim/io/sha256.hpp"
-#include "sim/io/text_file.hpp"
+#include "sim/io/file_remarks.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <variant>
 
@@ -121,7 +119,7 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
              "(256), after so many microbatches each; gain (0.02), if the plan saves more than this share of the time; "
              "none: keep the plan");
   add_option(command, "--events", options.events,
-             "file of events during the run: slowdowns, bandwidth changes, failures, noise");
+             "file of events during the run: slowdowns, changes of bandwidth and memory, failures, noise, work");
   add_option(command, "--noise-seed", options.noise_seed,
              "N: changes the noise of the events file; each N gives different noise");
 }
@@ -143,12 +141,9 @@ SimulationChoices read_simulation_choices(const SimulationOptions& options, cons
 void take_events(const SimulationOptions& options, const Platform& platform, SimulationChoices& choices,
                  const Settings& settings) {
   if (!options.events) return;
-  const std::string text = read_text_file(*options.events);
-  const std::vector<NamedEvent> named = parse_events(text, *options.events);
-  choices.events = resolve_events(named, platform);
-  choices.events_hash = sha256(text);
-  choices.listed_events.clear();
-  std::ranges::transform(named, std::back_inserter(choices.listed_events), &NamedEvent::event);
+  const EventsFile file = load_events(*options.events, *options.events);
+  choices.set_events(file, platform);
+  tell_remarks(file_remarks(file.text, *options.events), settings);
   const auto is_noise = [](const Event& event) { return std::holds_alternative<Jitter>(event.change); };
   if (choices.noise_seed && std::ranges::none_of(choices.events, is_noise)) {
     settings.say(

@@ -81,7 +81,7 @@ Judged judge(const LayerGraph& graph, const Platform& platform, const SchedulePr
 
 bool has_same_stages(const Plan& a, const Plan& b) { return a.stages == b.stages && a.pattern == b.pattern; }
 
-/// `gpu1 takes 1.5 times its time`, the most unusual device first; the links that have changed.
+/// `gpu1 takes 1.5 times its time`, the most unusual device first; the links and the memories that have changed.
 std::string seen_text(const Platform& platform, const Platform& seen) {
   std::vector<DeviceId> unusual;
   for (DeviceId id : indices(seen.devices)) {
@@ -96,6 +96,10 @@ std::string seen_text(const Platform& platform, const Platform& seen) {
   for (LinkId id : indices(seen.links)) {
     if (seen.links[id].bandwidth == platform.links[id].bandwidth) continue;
     parts.push_back(seen.links[id].name + " has " + format_human_bandwidth(seen.links[id].bandwidth));
+  }
+  for (DeviceId id : indices(seen.devices)) {
+    if (seen.memory(id) == platform.memory(id)) continue;
+    parts.push_back(seen.devices[id].name + " has " + format_human_bytes(seen.memory(id)) + " of memory");
   }
   std::string text;
   for (std::size_t i = 0; i < std::min(parts.size(), kReasonsToTell); ++i) text += (i == 0 ? "" : ", ") + parts[i];
@@ -194,6 +198,7 @@ Platform as_observed(Platform platform, const Observation& seen) {
     if (device.nominal > Seconds(0)) platform.devices[id].slowdown = device.measured / device.nominal;
   }
   for (const LinkObservation& link : seen.links) platform.links[link.link].bandwidth = link.bandwidth;
+  for (const MemoryObservation& memory : seen.memories) platform.devices[memory.device].memory = memory.memory;
   return platform;
 }
 

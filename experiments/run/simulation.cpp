@@ -131,6 +131,13 @@ class PlanRunner {
 const char* to_string(EngineChoice engine) { return engine == EngineChoice::Replay ? "replay" : "evaluate"; }
 const char* to_string(NetworkModel network) { return network == NetworkModel::Platform ? "platform" : "analytic"; }
 
+void SimulationChoices::set_events(const EventsFile& file, const Platform& platform) {
+  events = resolve_events(file.events, platform);
+  events_hash = file.sha256;
+  listed_events.clear();
+  for (const NamedEvent& each : file.events) listed_events.push_back(each.event);
+}
+
 std::optional<Seconds> headline(const Figures& figures) {
   return figures.period ? figures.period : figures.iteration_time;
 }
@@ -149,11 +156,11 @@ std::optional<double> Simulation::over_bound() const {
 }
 
 std::vector<std::size_t> Simulation::missed_events() const {
+  std::vector<char> happens(choices.listed_events.size());
+  for (const Strike& strike : report.course.strikes) happens[choices.events[strike.event].listed] = 1;
   std::vector<std::size_t> missed;
-  for (std::size_t i = 0; i < choices.listed_events.size(); ++i) {
-    const Event& event = choices.listed_events[i];
-    const bool happens = event.at_microbatch ? *event.at_microbatch < microbatches() : event.at < report.end;
-    if (!happens) missed.push_back(i);
+  for (std::size_t i = 0; i < happens.size(); ++i) {
+    if (happens[i] == 0) missed.push_back(i);
   }
   return missed;
 }

@@ -6,6 +6,7 @@
 #include "experiments/run/settings.hpp"
 #include "experiments/run/traffic.hpp"
 #include "sim/analytic/lower_bound.hpp"
+#include "sim/io/events_file.hpp"
 #include "sim/model/events.hpp"
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
@@ -44,6 +45,9 @@ struct SimulationChoices {
   /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,
   /// because JSON shows it as a signed number.
   std::optional<std::uint64_t> noise_seed;
+
+  /// **Throws** InputError as `resolve_events`.
+  void set_events(const EventsFile& file, const Platform& platform);
 };
 
 [[nodiscard]] const char* to_string(EngineChoice engine);

@@ -9,7 +9,6 @@
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
-#include "sim/io/text_file.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -48,7 +47,7 @@ std::optional<InputError> problem_of(const Manifest& manifest, const StudyCell& 
     const Inputs inputs = varied(joined(std::move(model), std::move(platform)), spec.variation);
     if (!spec.events.empty()) {
       const StudyFile& file = find_file(manifest, "events", spec.events);
-      static_cast<void>(resolve_events(parse_events(read_text_file(file.path), spec.events), inputs.platform));
+      static_cast<void>(resolve_events(load_events(file.path, spec.events).events, inputs.platform));
     }
     if (!is_external(spec.planner)) check_choices(find_planner(spec.planner), inputs, spec.planning);
   } catch (const InputError& error) {

@@ -5,6 +5,7 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/events_file.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
@@ -41,10 +42,19 @@ std::string find_named(const NamedFile& file, const fs::path& folder) {
   return path;
 }
 
+std::string hash_of(const std::string& kind, const std::string& path) {
+  if (kind == "planner") return sha256(read_bytes_file(path));
+  if (kind != "events") return sha256(read_text_file(path));
+  try {
+    return load_events(path, path).sha256;
+  } catch (const InputError&) {
+    return sha256(read_text_file(path));  // its cells will say what is wrong
+  }
+}
+
 StudyFile read_named(const NamedFile& file, const fs::path& folder) {
   const std::string path = find_named(file, folder);
-  const std::string content = file.first == "planner" ? read_bytes_file(path) : read_text_file(path);
-  return {file.first, file.second, fs::absolute(path).lexically_normal().string(), sha256(content)};
+  return {file.first, file.second, fs::absolute(path).lexically_normal().string(), hash_of(file.first, path)};
 }
 
 std::string cell_key(const Cell& cell, const std::map<NamedFile, std::string>& hashes) {

@@ -11,7 +11,6 @@
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
-#include "sim/io/text_file.hpp"
 
 #include <utility>
 
@@ -28,8 +27,7 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   choices.in_place = true;
   if (!cell.events.empty()) {
     const StudyFile& file = find_file(manifest, "events", cell.events);
-    choices.events = resolve_events(parse_events(read_text_file(file.path), cell.events), platform);
-    choices.events_hash = file.sha256;
+    choices.set_events(load_events(file.path, cell.events), platform);
     choices.noise_seed = cell.noise_seed;
   }
   return choices;

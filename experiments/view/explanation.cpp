@@ -194,6 +194,12 @@ std::string bottleneck_text(const Report& report, const Platform& platform, cons
   return text + links_table(report, platform, explanation);
 }
 
+/// Where events have changed something, the memory may suffice again.
+std::string until_text(const Report& report, const MemoryOverflow& overflow) {
+  return overflow.until && !report.course.strikes.empty() ? ", last until " + format_human_seconds(*overflow.until)
+                                                          : "";
+}
+
 std::string lacking_text(const Report& report, const Platform& platform) {
   const std::vector<MemoryOverflow>& overflows = report.overflows;
   std::string text;
@@ -207,7 +213,7 @@ std::string lacking_text(const Report& report, const Platform& platform) {
     text += "out of memory: " + platform.place_name(overflows[begin].place) +
             (several ? " .. " + platform.place_name(overflows[end - 1].place) + " lack " : " lacks ") +
             format_human_bytes(overflows[begin].excess) + (several ? " each" : "") + ", first after " +
-            format_human_seconds(overflows[begin].at) + "\n";
+            format_human_seconds(overflows[begin].at) + until_text(report, overflows[begin]) + "\n";
   }
   return text;
 }

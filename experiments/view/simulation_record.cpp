@@ -1,5 +1,6 @@
 #include "experiments/view/simulation_record.hpp"
 
+#include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "sim/io/json.hpp"
@@ -100,6 +101,7 @@ Detail::List overflow_list(const Report& report, const Platform& platform) {
   for (const MemoryOverflow& overflow : report.overflows) {
     list.emplace_back(Detail::Record{{"name", platform.place_name(overflow.place)},
                                      {"at_s", overflow.at.value()},
+                                     {"until_s", overflow.until ? Detail(overflow.until->value()) : Detail()},
                                      {"excess_bytes", overflow.excess.value()}});
   }
   return list;
@@ -109,19 +111,6 @@ Detail::List seconds_list(const std::vector<Seconds>& values) {
   Detail::List list;
   for (Seconds value : values) list.emplace_back(value.value());
   return list;
-}
-
-/// The events file of the run, and the positions in it of the events that never happen; null without one.
-Detail events_record(const Simulation& simulation) {
-  const SimulationChoices& choices = simulation.choices;
-  if (choices.events_hash.empty()) return {};
-  const auto& seed = choices.noise_seed;
-  Detail::List missed;
-  for (std::size_t i : simulation.missed_events()) missed.emplace_back(static_cast<std::int64_t>(i));
-  return Detail::Record{{"sha256", choices.events_hash},
-                        {"noise_seed", seed ? Detail(static_cast<std::int64_t>(*seed)) : Detail()},
-                        {"count", static_cast<std::int64_t>(choices.listed_events.size())},
-                        {"never_happen", std::move(missed)}};
 }
 
 Detail place_or_null(const Platform& platform, PlaceId place) {
@@ -159,7 +148,7 @@ Detail::Record simulation_record(const Simulation& simulation, const LayerGraph&
                         {"engine", to_string(simulation.choices.engine)},
                         {"network", to_string(simulation.choices.network)},
                         {"schedule", plan.schedule.name},
-                        {"events", events_record(simulation)},
+                        {"events", events_record(simulation, platform)},
                         figure(FigureId::IterationTime),
                         {"iterations_s", seconds_list(report.iterations)},
                         figure(FigureId::Load),

@@ -1,6 +1,7 @@
 #include "experiments/view/simulation_text.hpp"
 
 #include "experiments/view/basis_words.hpp"
+#include "experiments/view/events_view.hpp"
 #include "experiments/view/figures.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "experiments/view/table.hpp"
@@ -18,19 +19,12 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kShownIterations = 8;
-constexpr std::size_t kShownEvents = 3;
 
 /// The largest peak memory of a device, without the device's name.
 std::string largest_peak_text(const Figures& figures) {
   Bytes largest{0};
   for (const auto& [device, peak] : figures.peak_memory) largest = std::max(largest, peak);
   return figures.peak_memory.empty() ? "-" : format_human_bytes(largest);
-}
-
-/// `at 10 s`, or `at microbatch 200`.
-std::string moment_text(const Event& event) {
-  return "at " +
-         (event.at_microbatch ? "microbatch " + std::to_string(*event.at_microbatch) : format_human_seconds(event.at));
 }
 
 std::string headline_text(const Simulation& simulation, const Plan& plan) {
@@ -47,26 +41,6 @@ std::string convergence_text(const Report& report) {
   if (!report.period) return "";
   if (report.converged()) return "the period has converged: " + drift_text(report) + "\n";
   return "the period has not converged: " + drift_text(report) + "\n";
-}
-
-/// `events: 3, of which 1 never happens (at 10 s): the run ends after 8 microbatches, at 1.9 s`; nothing without
-/// events.
-std::string events_text(const Simulation& simulation) {
-  const Events& events = simulation.choices.listed_events;
-  if (events.empty()) return "";
-  const std::vector<std::size_t> missed = simulation.missed_events();
-  std::string text = "events: " + std::to_string(events.size());
-  if (!missed.empty()) {
-    std::string times;
-    for (std::size_t i = 0; i < std::min(missed.size(), kShownEvents); ++i) {
-      times += (i == 0 ? "" : ", ") + moment_text(events[missed[i]]);
-    }
-    if (missed.size() > kShownEvents) times += ", ...";
-    text += fmt::format(", of which {} never {} ({}): the run ends after {}, at {}", missed.size(),
-                        missed.size() == 1 ? "happens" : "happen", times,
-                        counted(simulation.microbatches(), "microbatch"), format_human_seconds(simulation.report.end));
-  }
-  return text + "\n";
 }
 
 /// The time of each iteration where they may differ.
@@ -153,7 +127,7 @@ std::string simulation_text(const Simulation& simulation, const Plan& plan, cons
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
   std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report) +
-                     iterations_text(report) + events_text(simulation) + replanning_text(simulation) +
+                     iterations_text(report) + events_text(simulation, platform) + replanning_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);

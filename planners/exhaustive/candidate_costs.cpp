@@ -19,7 +19,7 @@ LeastCosts::LeastCosts(const PlanRequest& request)
   }
   for (DeviceId device : indices(request.platform.devices)) {
     factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
-    memory_.push_back(request.platform.kind(device).memory);
+    memory_.push_back(request.platform.memory(device));
     reserved_.push_back(request.platform.kind(device).reserved);
   }
 }

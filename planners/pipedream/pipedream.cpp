@@ -51,7 +51,7 @@ Infeasible nothing_found(const Problem& problem, const DownSets& states) {
   if (takes_long(states, settings)) return none;
   Bytes largest(1);
   for (DeviceId device : indices(problem.request.platform.devices)) {
-    largest = std::max(largest, problem.request.platform.kind(device).memory);
+    largest = std::max(largest, problem.request.platform.memory(device));
   }
   none.search = MemorySearch{largest * 2};
   return none;

@@ -35,7 +35,7 @@ Bytes least_memory(const PlannerInfo& planner, const PlanRequest& request, const
   if (!finds_plan(planner, request, search, enough - Bytes(1))) return enough;
   Bytes lacking = enough;
   for (DeviceId device : indices(request.platform.devices)) {
-    lacking = std::min(lacking, request.platform.kind(device).memory);
+    lacking = std::min(lacking, request.platform.memory(device));
   }
   const Bytes step = std::clamp(Bytes((enough - lacking).value() / kSteps), Bytes(1), kMebibyte);
   while (enough - lacking > step) {
@@ -61,6 +61,9 @@ PlanResult plan_explained(const PlannerInfo& planner, const PlanRequest& request
 Platform with_memory(const Platform& platform, Bytes least) {
   Platform larger = platform;
   for (DeviceKind& kind : larger.spec.device_kinds) kind.memory = std::max(kind.memory, least);
+  for (Device& device : larger.devices) {
+    if (device.memory) device.memory = std::max(*device.memory, least);
+  }
   return larger;
 }
 

@@ -156,7 +156,7 @@ Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infe
   Bytes smallest = kMostMemory;
   for (const StagePlace& place : pipeline.places()) {
     for (const DeviceId device : place.devices) {
-      smallest = std::min(smallest, pipeline.request().platform.kind(device).memory);
+      smallest = std::min(smallest, pipeline.request().platform.memory(device));
     }
   }
   none.search = MemorySearch{std::max(Bytes(1), smallest)};

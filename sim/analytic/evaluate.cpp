@@ -34,7 +34,7 @@ bool evaluates_in_start_order(const Platform& platform, const OpSource& source, 
   return !source.one_pass || exclusive || !std::ranges::all_of(events, is_noise);
 }
 
-void evaluate(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink) {
+void evaluate(const Platform& platform, OpSource source, const Events& events, const RunSink& sink) {
   if (evaluates_in_start_order(platform, source, events)) {
     evaluate_by_events(platform, std::move(source), events, sink);
   } else {

@@ -16,7 +16,7 @@ namespace stagecraft {
 /// **Throws** InternalError if operations are left that can never start.
 /// **Cost** O(operations + dependencies) when `source.one_pass` and nothing is exclusive or changes, else times the
 /// logarithm of the operations under way.
-void evaluate(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink);
+void evaluate(const Platform& platform, OpSource source, const Events& events, const RunSink& sink);
 
 /// Whether `evaluate` would report all spans in the order of their starts; `Summary` needs to know it.
 [[nodiscard]] bool evaluates_in_start_order(const Platform& platform, const OpSource& source, const Events& events);

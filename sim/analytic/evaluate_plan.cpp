@@ -21,11 +21,14 @@ Report evaluate_program(const LayerGraph& graph, const Platform& platform, const
                         const LowerOptions& options, const Events& events, const SpanSink& watch) {
   LoweredRun run = lower(graph, platform, program, options);
   Summary summary(platform, run.measurement, evaluates_in_start_order(platform, run.source, events));
-  evaluate(platform, announced_to(summary, std::move(run.source)), events,
-           [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
-             summary.add(span, op, deltas);
-             if (watch) watch(span, op, deltas);
-           });
+  RunSink sink = summed_up_by(summary);
+  if (watch) {
+    sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+      summary.add(span, op, deltas);
+      watch(span, op, deltas);
+    };
+  }
+  evaluate(platform, announced_to(summary, std::move(run.source)), events, sink);
   return summary.finish();
 }
 

@@ -126,7 +126,7 @@ class HeapClock final : public Clock {
 
 }  // namespace
 
-void evaluate_by_events(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink) {
+void evaluate_by_events(const Platform& platform, OpSource source, const Events& events, const RunSink& sink) {
   const bool bandwidths_change = std::ranges::any_of(
       events, [](const Event& event) { return std::holds_alternative<BandwidthChange>(event.change); });
   HeapClock clock(platform, bandwidths_change);

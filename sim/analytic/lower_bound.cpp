@@ -59,7 +59,10 @@ bool slows_down(const Platform& platform, const Event& event) {
     return change->bandwidth <= platform.links[change->link].bandwidth;
   }
   if (const auto* jitter = std::get_if<Jitter>(&event.change)) return jitter->sigma == 0.0;
-  return true;  // a failure
+  if (const auto* work = std::get_if<MicrobatchWork>(&event.change)) {
+    return std::ranges::all_of(work->factors, [](double factor) { return factor >= 1.0; });
+  }
+  return true;  // a failure, or less memory
 }
 
 }  // namespace

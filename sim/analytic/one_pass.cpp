@@ -6,6 +6,7 @@
 #include "sim/model/noise.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -23,9 +24,16 @@ struct Past {
 
 class OnePass {
  public:
-  OnePass(const Platform& platform, Events events, const SpanSink& sink)
-      : platform_(platform), cost_(platform), sink_(sink), noises_(std::move(events)) {
-    std::ranges::stable_sort(noises_, {}, &Event::at);
+  /// **Requires** events that are noise at a time.
+  OnePass(const Platform& platform, const Events& events, const RunSink& sink)
+      : platform_(platform), cost_(platform), sink_(sink) {
+    for (std::uint32_t i = 0; i < events.size(); ++i) {
+      noises_.push_back({events[i].at, i, std::get<Jitter>(events[i].change)});
+    }
+    std::ranges::stable_sort(noises_, {}, &Noise::at);
+    if (!sink_.strike) return;
+    // Noise changes nothing that a sink keeps, so all of it may come before the spans.
+    for (const Noise& noise : noises_) sink_.strike({noise.event, noise.at}, events[noise.event]);
   }
 
   void run(const OpGraph& graph) {
@@ -43,6 +51,11 @@ class OnePass {
   [[nodiscard]] Seconds now() const { return now_; }
 
  private:
+  struct Noise {
+    Seconds at;
+    std::uint32_t event = 0;  ///< its position
+    Jitter jitter;
+  };
   struct LaneState {
     DeviceId device;
     Seconds free_at;
@@ -73,16 +86,16 @@ class OnePass {
     past.start = span.start;
     past.end = span.end;
     past.kind = op.kind;
-    sink_(span, op, graph.deltas_of(index));
+    sink_.span(span, op, graph.deltas_of(index));
     if (op.extra_lanes > 0) report_extra_lanes(span, op);
   }
 
   /// The time of an operation that is not a transfer, with its noise.
   [[nodiscard]] Seconds time_of(const Op& op, Seconds start) const {
     if (noises_.empty() || !is_compute(op.kind)) return op.seconds;
-    const auto later = std::ranges::upper_bound(noises_, start, {}, &Event::at);
+    const auto later = std::ranges::upper_bound(noises_, start, {}, &Noise::at);
     if (later == noises_.begin()) return op.seconds;
-    return op.seconds * noise_factor(std::get<Jitter>(std::prev(later)->change), op, platform_.device(op.from));
+    return op.seconds * noise_factor(std::prev(later)->jitter, op, platform_.device(op.from));
   }
 
   void report_extra_lanes(const Span& span, Op op) {
@@ -91,14 +104,14 @@ class OnePass {
       lane.free_at = span.end;
       if (lane.device.is_none()) continue;
       op.from = op.to = platform_.place(lane.device);
-      sink_(span, op, {});
+      sink_.span(span, op, {});
     }
   }
 
   const Platform& platform_;
   TransferCost cost_;
-  const SpanSink& sink_;
-  Events noises_;  ///< by time
+  const RunSink& sink_;
+  std::vector<Noise> noises_;  ///< by time
   Ring<Past> past_;
   std::vector<LaneState> lanes_;
   const LaneId* extra_ = nullptr;
@@ -107,8 +120,7 @@ class OnePass {
 
 }  // namespace
 
-void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const Events& events,
-                          const SpanSink& sink) {
+void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const Events& events, const RunSink& sink) {
   OnePass pass(platform, events, sink);
   Observation observation;
   while (const std::optional<OpGraph> graph = source.next(observation)) {

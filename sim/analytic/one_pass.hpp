@@ -12,6 +12,6 @@ namespace stagecraft {
 /// operations.
 /// **Requires** that no route has an exclusive link, that no transfer changes the memory of a device, and that the only
 /// events are noise from a given time on.
-void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const Events& events, const SpanSink& sink);
+void evaluate_in_one_pass(const Platform& platform, const OpSource& source, const Events& events, const RunSink& sink);
 
 }  // namespace stagecraft

@@ -18,6 +18,7 @@ void Disruptions::begin() {
 }
 
 void Disruptions::strike(std::uint64_t event) {
+  run_.log.strike(static_cast<std::uint32_t>(event), events_[event], run_.clock.now());
   std::visit([this](const auto& change) { apply(change); }, events_[event].change);
 }
 
@@ -47,6 +48,9 @@ void Disruptions::apply(const BandwidthChange& change) {
   run_.observations.change(change.link, change.bandwidth);
 }
 
+/// Operations take no notice: whoever sums up memory judges by the limit.
+void Disruptions::apply(const MemoryLimit& change) { run_.observations.change(change.device, change.memory); }
+
 void Disruptions::apply(const Failure& change) {
   run_.outages.begin(change.device);
   run_.resources.set_down(change.device, true);
@@ -62,10 +66,19 @@ void Disruptions::apply(const Failure& change) {
   run_.log.flush();
 }
 
-/// A computation that starts at the instant of an event starts after it. So computations that have already been started
-/// at this instant get the new noise too.
 void Disruptions::apply(const Jitter& change) {
   run_.speeds.set_noise(change);
+  restart_computations();
+}
+
+void Disruptions::apply(const MicrobatchWork& change) {
+  run_.speeds.set_work(change);
+  restart_computations();
+}
+
+/// A computation that starts at the instant of an event starts after it. So computations that have already been started
+/// at this instant take their new time.
+void Disruptions::restart_computations() {
   const Seconds now = run_.clock.now();
   for (const SpanLog::Started& started : run_.log.started()) {
     Operation& what = run_.operations[started.op];

@@ -51,8 +51,11 @@ class Disruptions {
  private:
   void apply(const Slowdown& change);
   void apply(const BandwidthChange& change);
+  void apply(const MemoryLimit& change);
   void apply(const Failure& change);
   void apply(const Jitter& change);
+  void apply(const MicrobatchWork& change);
+  void restart_computations();
   void abort(std::uint64_t op);
   [[nodiscard]] bool is_running(const SpanLog::Started& started) const;
   [[nodiscard]] bool involves(std::uint64_t op, DeviceId device) const;

@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-Executor::Executor(const Platform& platform, OpSource source, const Events& events, SpanSink sink, Clock& clock)
+Executor::Executor(const Platform& platform, OpSource source, const Events& events, RunSink sink, Clock& clock)
     : source_(std::move(source)),
       clock_(clock),
       resources_(platform),

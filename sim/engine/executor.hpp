@@ -28,7 +28,7 @@ namespace stagecraft {
 class Executor {
  public:
   /// `platform` and `clock` must outlive the executor.
-  Executor(const Platform& platform, OpSource source, const Events& events, SpanSink sink, Clock& clock);
+  Executor(const Platform& platform, OpSource source, const Events& events, RunSink sink, Clock& clock);
   Executor(const Executor&) = delete;  // its parts refer to each other
   Executor& operator=(const Executor&) = delete;
 

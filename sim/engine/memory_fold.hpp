@@ -22,10 +22,18 @@ class MemoryFold {
 
   /// **Requires** the spans with deltas of any one place in the order of their starts.
   void add(const Span& span, std::span<const MemoryDelta> deltas);
+  /// From `at` on the place has that capacity. **Requires** an order as that of spans.
+  void set_capacity(PlaceId place, Bytes capacity, Seconds at);
+  /// The run ends.
+  void finish();
 
+  /// At the instant at which the place has the least memory left, or lacks the most.
   [[nodiscard]] const MemoryPeak& peak(PlaceId place) const { return places_[place.value()].peak; }
   /// When the place first held more than its capacity; `kNever` if it never did.
   [[nodiscard]] Seconds first_overflow(PlaceId place) const { return places_[place.value()].first_overflow; }
+  /// From when on it held no more than that; `kNever` if it still held more in the end. **Requires** a run that has
+  /// ended, and an overflow.
+  [[nodiscard]] Seconds last_overflow(PlaceId place) const { return places_[place.value()].last_overflow; }
 
  private:
   struct Release {
@@ -38,11 +46,15 @@ class MemoryFold {
   struct PlaceState {
     MemoryBreakdown in_use{};
     Bytes total;
+    Bytes capacity;
     MemoryPeak peak;
     Seconds first_overflow = kNever;
+    Seconds last_overflow = kNever;
     std::priority_queue<Release, std::vector<Release>, std::greater<>> releases;
   };
-  void change(PlaceState& place, MemoryCategory category, Bytes bytes, Seconds at);
+  static void change(PlaceState& place, MemoryCategory category, Bytes bytes, Seconds at);
+  static void judge(PlaceState& place, Seconds at);
+  static void release_until(PlaceState& place, Seconds now);
 
   std::vector<PlaceState> places_;
   std::uint64_t next_order_ = 0;

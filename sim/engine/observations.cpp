@@ -45,6 +45,15 @@ void Observations::change(LinkId link, BytesPerSecond bandwidth) {
   }
 }
 
+void Observations::change(DeviceId device, Bytes memory) {
+  const auto known = std::ranges::find(present_.memories, device, &MemoryObservation::device);
+  if (known == present_.memories.end()) {
+    present_.memories.push_back({device, memory});
+  } else {
+    known->memory = memory;
+  }
+}
+
 Observation Observations::take(Seconds now) {
   Observation seen = present_;
   seen.now = now;

@@ -23,6 +23,8 @@ class Observations {
   void end(const Op& op, Seconds seconds);
   /// The link has this bandwidth from now on.
   void change(LinkId link, BytesPerSecond bandwidth);
+  /// The device has this memory from now on.
+  void change(DeviceId device, Bytes memory);
   /// Returns the observation since the last call, and starts a new one.
   [[nodiscard]] Observation take(Seconds now);
 

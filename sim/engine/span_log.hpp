@@ -22,9 +22,11 @@ class SpanLog {
   };
 
   /// All but the sink must outlive the log.
-  SpanLog(const Platform& platform, OperationStore& operations, Resources& resources, SpanSink sink);
+  SpanLog(const Platform& platform, OperationStore& operations, Resources& resources, RunSink sink);
 
   void start(std::uint64_t op) { started_.push_back({op, false, {}}); }
+  /// The event happens, after the starts so far. It must outlive the log.
+  void strike(std::uint32_t position, const Event& event, Seconds at);
   /// The start at `position` of `started` is aborted.
   void abort(std::size_t position, Seconds at);
   /// Reports all spans at the front that have ended, and lets the store forget operations that are not needed any more.
@@ -34,13 +36,22 @@ class SpanLog {
   [[nodiscard]] const std::deque<Started>& started() const { return started_; }
 
  private:
+  /// An event between two starts.
+  struct Struck {
+    Strike strike;
+    const Event* event = nullptr;
+    std::uint64_t starts = 0;  ///< before it
+  };
   void report(const Started& started);
+  void report_strikes();
 
   const Platform& platform_;
   OperationStore& operations_;
   Resources& resources_;
-  SpanSink sink_;
+  RunSink sink_;
   std::deque<Started> started_;
+  std::uint64_t reported_ = 0;  ///< number of starts
+  std::deque<Struck> struck_;   ///< not reported yet
 };
 
 }  // namespace stagecraft

@@ -20,12 +20,20 @@ double Speeds::slowdown_of(const Op& what, std::span<const DeviceId> further_dev
   return slowest;
 }
 
+/// What a computation takes on a device without a slowdown.
+Seconds Speeds::nominal(const Op& what) const {
+  Seconds seconds = what.seconds;
+  if (noise_) seconds = seconds * noise_factor(*noise_, what, platform_.device(what.from));
+  const bool is_of_microbatch = what.kind != OpKind::Update && what.kind != OpKind::Post;
+  if (work_ != nullptr && is_of_microbatch) seconds = seconds * (*work_)[what.microbatch % work_->size()];
+  return seconds;
+}
+
 Seconds Speeds::start(std::uint64_t op, const Op& what, std::span<const DeviceId> further_devices, Seconds now) {
   const double slowdown = slowdown_of(what, further_devices);
-  const Seconds nominal =
-      noise_ ? what.seconds * noise_factor(*noise_, what, platform_.device(what.from)) : what.seconds;
-  if (slowdowns_change_) works_[op] = {nominal, now, slowdown};
-  return now + nominal * slowdown;
+  const Seconds work = nominal(what);
+  if (slowdowns_change_) works_[op] = {work, now, slowdown};
+  return now + work * slowdown;
 }
 
 Seconds Speeds::resume(std::uint64_t op, const Op& what, std::span<const DeviceId> further_devices, Seconds now) {

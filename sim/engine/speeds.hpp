@@ -22,6 +22,8 @@ class Speeds {
   void set_slowdown(DeviceId device, double factor) { slowdown_[device.value()] = factor; }
   /// For computations that start from now on.
   void set_noise(const Jitter& noise) { noise_ = noise; }
+  /// Likewise. The factors must outlive the speeds.
+  void set_work(const MicrobatchWork& work) { work_ = &work.factors; }
 
   /// When a computation that starts now will end. `further_devices`: those that it occupies besides `what.from`.
   [[nodiscard]] Seconds start(std::uint64_t op, const Op& what, std::span<const DeviceId> further_devices, Seconds now);
@@ -39,11 +41,13 @@ class Speeds {
     Seconds at;
     double slowdown = 1.0;  ///< from `at` on
   };
+  [[nodiscard]] Seconds nominal(const Op& what) const;
   [[nodiscard]] double slowdown_of(const Op& what, std::span<const DeviceId> further_devices) const;
 
   const Platform& platform_;
   std::vector<double> slowdown_;  ///< by DeviceId
   std::optional<Jitter> noise_;
+  const std::vector<double>* work_ = nullptr;
   bool slowdowns_change_;
   std::unordered_map<std::uint64_t, Work> works_;  ///< of running computations, if slowdowns change
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <variant>
 
 namespace stagecraft {
 
@@ -21,6 +22,13 @@ void Summary::announce(const OpGraph& window) {
   for (const ReplanQuestion& question : window.questions) {
     if (question.first) windows_.change_plan(std::int64_t{*question.first});
   }
+}
+
+RunSink summed_up_by(Summary& summary) {
+  return {[&summary](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+            summary.add(span, op, deltas);
+          },
+          [&summary](const Strike& strike, const Event& event) { summary.add(strike, event); }};
 }
 
 OpSource announced_to(Summary& summary, OpSource source) {
@@ -52,6 +60,13 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
     add_barrier(span.end, op.microbatch);
   } else if (op.kind == OpKind::Setup && op.microbatch > 0) {
     so_far_.course.replans.push_back({op.microbatch, span.start});
+  }
+}
+
+void Summary::add(const Strike& strike, const Event& event) {
+  so_far_.course.strikes.push_back(strike);
+  if (const auto* limit = std::get_if<MemoryLimit>(&event.change)) {
+    memory_.set_capacity(platform_.place(limit->device), platform_.usable_of(limit->device, limit->memory), strike.at);
   }
 }
 

@@ -29,6 +29,8 @@ class Summary {
   /// Learns what a window announces: devices, stages, and questions to a re-planner. **Requires** every window of the run, before its spans.
   void announce(const OpGraph& window);
   void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas);
+  /// An event happens. **Requires** that it comes before the spans that start after it.
+  void add(const Strike& strike, const Event& event);
 
   /// **Requires** that the whole run has been added.
   [[nodiscard]] Report finish();
@@ -56,6 +58,9 @@ class Summary {
   Report so_far_;  ///< operations, end, questions, re-plans and migrations; the other figures are known at the end
   OpId last_counted_;
 };
+
+/// A sink that adds to `summary`, which must outlive it.
+[[nodiscard]] RunSink summed_up_by(Summary& summary);
 
 /// Wraps `source` so that each window is announced to `summary` before the engine gets it. `summary` must outlive it.
 [[nodiscard]] OpSource announced_to(Summary& summary, OpSource source);

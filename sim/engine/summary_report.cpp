@@ -8,7 +8,9 @@ namespace stagecraft {
 Report Summary::finish() {
   STAGECRAFT_CHECK(measurement_.synchronous ? !periods_.iterations().empty() : sums_.window().is_closed(),
                    "the measured part is complete");
+  memory_.finish();
   Report report = so_far_;
+  std::erase_if(report.course.strikes, [&](const Strike& strike) { return strike.at >= report.end; });
   const Seconds window = periods_.measured(sums_.window());
   add_windows(report);
   add_periods(report, window);
@@ -82,7 +84,11 @@ void Summary::add_memory(Report& report) const {
   const auto judge = [&](PlaceId place) {
     const MemoryPeak& peak = memory_.peak(place);
     if (peak.peak > peak.capacity) {
-      report.overflows.push_back({place, memory_.first_overflow(place), peak.peak - peak.capacity});
+      const Seconds last = memory_.last_overflow(place);
+      report.overflows.push_back({.place = place,
+                                  .at = memory_.first_overflow(place),
+                                  .excess = peak.peak - peak.capacity,
+                                  .until = last == kNever ? std::nullopt : std::optional(last)});
     }
   };
   for (const DeviceReport& device : report.devices) judge(platform_.place(device.device));

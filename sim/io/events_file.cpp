@@ -1,11 +1,16 @@
 #include "sim/io/events_file.hpp"
 
+#include "sim/io/csv_file.hpp"
+#include "sim/io/sha256.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/noise.hpp"
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <variant>
 
 namespace stagecraft {
 namespace {
@@ -57,6 +62,9 @@ void read_link_name(const YamlNode& item, NamedEvent& named) {
 void read_slowdown(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
   item.allow_keys({"at", "at_microbatch", "device", "slowdown"});
   read_device_name(item, named);
+  if (value.kind() == YamlKind::Text && value.text().ends_with("%")) {
+    value.fail("expected a factor of times, found " + quote(value.text()), "for 30 % more time write 1.3");
+  }
   const double factor = read_positive_number(value);
   if (factor > kMostSlowdown || factor < 1.0 / kMostSlowdown) value.fail_expected("a factor from 1e-6 to 1e6");
   named.event.change = Slowdown{DeviceId::none(), factor};
@@ -68,6 +76,12 @@ void read_bandwidth_change(const YamlNode& item, const YamlNode& value, NamedEve
   const BytesPerSecond bandwidth = read_bandwidth(value);
   if (bandwidth < kLeastBandwidth) value.fail_expected("a bandwidth of at least 1 Bps");
   named.event.change = BandwidthChange{LinkId::none(), bandwidth};
+}
+
+void read_memory_limit(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
+  item.allow_keys({"at", "at_microbatch", "device", "memory"});
+  read_device_name(item, named);
+  named.event.change = MemoryLimit{DeviceId::none(), read_bytes(value)};
 }
 
 void read_failure(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
@@ -87,27 +101,60 @@ void read_jitter(const YamlNode& item, const YamlNode& value, NamedEvent& named)
   named.event.change = jitter;
 }
 
+/// The file is read later (`load_events`).
+void read_work(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
+  item.allow_keys({"at", "at_microbatch", "work"});
+  named.names = {read_name(value)};
+  named.place = value.place();
+  named.event.change = MicrobatchWork{};
+}
+
+std::vector<double> read_factors(const std::string& text, const std::string& file_name) {
+  const CsvTable table(text, file_name);
+  const std::size_t column = table.column("work");
+  std::vector<double> factors;
+  factors.reserve(table.rows());
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const Parsed<double> factor = parse_number(table.at(row, column));
+    if (!factor || *factor.value > kMostSlowdown || *factor.value < 1.0 / kMostSlowdown) {
+      throw InputError("expected a factor from 1e-6 to 1e6, found " + quote(table.at(row, column)),
+                       table.place(row, column));
+    }
+    factors.push_back(*factor.value);
+  }
+  return factors;
+}
+
 struct Kind {
   const char* key;
   void (*read)(const YamlNode& item, const YamlNode& value, NamedEvent& named);
 };
-constexpr std::array<Kind, 4> kKinds = {{{"slowdown", read_slowdown},
+constexpr std::array<Kind, 6> kKinds = {{{"slowdown", read_slowdown},
                                          {"bandwidth", read_bandwidth_change},
+                                         {"memory", read_memory_limit},
                                          {"fails_for", read_failure},
-                                         {"jitter", read_jitter}}};
+                                         {"jitter", read_jitter},
+                                         {"work", read_work}}};
+
+/// `'slowdown', 'bandwidth' and 'jitter'`.
+std::string kind_names() {
+  std::string names;
+  for (const Kind& kind : kKinds) {
+    const bool is_last = &kind == &kKinds.back();
+    names += (names.empty() ? "" : is_last ? " and " : ", ") + quote(kind.key);
+  }
+  return names;
+}
 
 void refuse_unsupported(const YamlNode& item) {
-  for (const char* key : {"model", "memory", "work"}) {
-    if (const auto value = item.find(key)) {
-      value->fail("events of the kind '" + std::string(key) + "' are not supported yet",
-                  "supported are 'slowdown', 'bandwidth', 'fails_for' and 'jitter'");
-    }
+  if (const auto value = item.find("model")) {
+    value->fail("events of the kind 'model' are not supported yet", "supported are " + kind_names());
   }
 }
 
 NamedEvent read_event(const YamlNode& item) {
-  item.allow_keys({"at", "at_microbatch", "device", "link", "slowdown", "bandwidth", "fails_for", "jitter", "model",
-                   "memory", "work"});
+  item.allow_keys({"at", "at_microbatch", "device", "link", "slowdown", "bandwidth", "memory", "fails_for", "jitter",
+                   "model", "work"});
   refuse_unsupported(item);
   NamedEvent named;
   read_time(item, named.event);
@@ -120,7 +167,7 @@ NamedEvent read_event(const YamlNode& item) {
     }
     kind = &each;
   }
-  if (kind == nullptr) item.fail("an event needs one of 'slowdown', 'bandwidth', 'fails_for' and 'jitter'");
+  if (kind == nullptr) item.fail("an event needs one of " + kind_names());
   kind->read(item, item.at(kind->key), named);
   return named;
 }
@@ -136,6 +183,21 @@ std::vector<NamedEvent> parse_events(std::string_view text, const std::string& f
   return events;
 }
 
-std::vector<NamedEvent> read_events_file(const std::string& path) { return parse_events(read_text_file(path), path); }
+EventsFile load_events(const std::string& path, const std::string& shown_name) {
+  const std::string text = read_text_file(path);
+  EventsFile file{.events = parse_events(text, shown_name), .text = text, .sha256 = sha256(text)};
+  for (NamedEvent& named : file.events) {
+    auto* work = std::get_if<MicrobatchWork>(&named.event.change);
+    if (work == nullptr) continue;
+    const std::string named_path = (std::filesystem::path(path).parent_path() / named.names.front()).lexically_normal().string();
+    if (std::error_code ignored; !std::filesystem::exists(named_path, ignored)) {
+      throw InputError("there is no file " + quote(named_path), named.place);
+    }
+    const std::string content = read_text_file(named_path);
+    work->factors = read_factors(content, named_path);
+    file.sha256 = sha256(file.sha256 + sha256(content));
+  }
+  return file;
+}
 
 }  // namespace stagecraft

@@ -2,6 +2,9 @@
 #include "sim/io/events_file.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <variant>
 
@@ -26,6 +29,39 @@ std::string hint_for(const std::string& name, const std::unordered_map<std::stri
   return suggest_name(name, known);
 }
 
+/// Whether the name is the pattern, in which a `*` stands for any characters, also for none.
+bool matches(std::string_view name, std::string_view pattern) {
+  std::size_t at = 0;
+  std::size_t in_pattern = 0;
+  std::size_t star = std::string_view::npos;  // the last one, and the place up to which it stands for the name
+  std::size_t covered = 0;
+  while (at < name.size()) {
+    if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {
+      star = in_pattern++;
+      covered = at;
+    } else if (in_pattern < pattern.size() && pattern[in_pattern] == name[at]) {
+      ++at;
+      ++in_pattern;
+    } else if (star != std::string_view::npos) {
+      in_pattern = star + 1;
+      at = ++covered;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', in_pattern) == std::string_view::npos;
+}
+
+/// A link's name without its direction; the whole name of a link without one.
+std::string_view without_direction(std::string_view name) {
+  for (const std::string_view direction : {".up", ".down", ".forward", ".reverse"}) {
+    if (name.ends_with(direction)) return name.substr(0, name.size() - direction.size());
+  }
+  return name;
+}
+
+bool is_pattern(const std::string& name) { return name.find('*') != std::string::npos; }
+
 /// Resolves events for a platform. The tables of names are made when the first event needs them.
 class Resolution {
  public:
@@ -33,8 +69,10 @@ class Resolution {
 
   void add(const NamedEvent& named) {
     Event event = named.event;
-    if (auto* slowdown = std::get_if<Slowdown>(&event.change)) slowdown->device = device(named, 0);
-    if (auto* failure = std::get_if<Failure>(&event.change)) failure->device = device(named, 0);
+    event.listed = listed_++;
+    if (auto* slowdown = std::get_if<Slowdown>(&event.change)) return add_for_devices(named, event, *slowdown);
+    if (auto* failure = std::get_if<Failure>(&event.change)) return add_for_devices(named, event, *failure);
+    if (auto* limit = std::get_if<MemoryLimit>(&event.change)) return add_for_devices(named, event, *limit);
     auto* change = std::get_if<BandwidthChange>(&event.change);
     if (change == nullptr) {
       events_.push_back(event);
@@ -48,6 +86,24 @@ class Resolution {
   [[nodiscard]] Events take() { return std::move(events_); }
 
  private:
+  /// `change` is that of `event`.
+  template <class Change>
+  void add_for_devices(const NamedEvent& named, const Event& event, Change& change) {
+    for (DeviceId device : devices_called(named)) {
+      change.device = device;
+      if constexpr (std::is_same_v<Change, MemoryLimit>) require_memory(named, change);
+      events_.push_back(event);
+    }
+  }
+
+  void require_memory(const NamedEvent& named, const MemoryLimit& limit) const {
+    const Bytes most = platform_.memory(limit.device);
+    if (limit.memory <= most) return;
+    throw InputError("the device " + quote(platform_.devices[limit.device].name) + " has " + format_whole_bytes(most) +
+                         " of memory, so it cannot have " + format_whole_bytes(limit.memory),
+                     named.place);
+  }
+
   [[nodiscard]] DeviceId device(const NamedEvent& named, std::size_t position) const {
     const std::string& name = named.names.at(position);
     const auto found = devices_.find(name);
@@ -56,11 +112,25 @@ class Resolution {
                      hint_for(name, devices_));
   }
 
-  /// The link of that name, or its two directions.
+  /// The device of that name, or those whose names match.
+  [[nodiscard]] std::vector<DeviceId> devices_called(const NamedEvent& named) const {
+    const std::string& name = named.names.front();
+    if (!is_pattern(name) || devices_.contains(name)) return {device(named, 0)};
+    std::vector<DeviceId> devices;
+    for (DeviceId id : indices(platform_.devices)) {
+      if (matches(platform_.devices[id].name, name)) devices.push_back(id);
+    }
+    if (!devices.empty()) return devices;
+    throw InputError("the platform " + quote(platform_.spec.name) + " has no device whose name matches " + quote(name),
+                     named.place);
+  }
+
+  /// The link of that name, or its two directions, or the links whose names match with or without the direction.
   [[nodiscard]] std::vector<LinkId> links_called(const NamedEvent& named) {
     if (links_.empty()) links_ = ids_by_name(platform_.links);
     const std::string& name = named.names.front();
     if (const auto found = links_.find(name); found != links_.end()) return {found->second};
+    if (is_pattern(name)) return links_that_match(named);
     for (const auto& [forth, back] : {std::pair(".up", ".down"), std::pair(".forward", ".reverse")}) {
       const auto first = links_.find(name + forth);
       const auto second = links_.find(name + back);
@@ -68,6 +138,18 @@ class Resolution {
     }
     throw InputError("the platform " + quote(platform_.spec.name) + " has no link " + quote(name), named.place,
                      hint_for(name, links_));
+  }
+
+  [[nodiscard]] std::vector<LinkId> links_that_match(const NamedEvent& named) const {
+    const std::string& pattern = named.names.front();
+    std::vector<LinkId> links;
+    for (LinkId id : indices(platform_.links)) {
+      const std::string& name = platform_.links[id].name;
+      if (matches(name, pattern) || matches(without_direction(name), pattern)) links.push_back(id);
+    }
+    if (!links.empty()) return links;
+    throw InputError("the platform " + quote(platform_.spec.name) + " has no link whose name matches " + quote(pattern),
+                     named.place);
   }
 
   [[nodiscard]] std::vector<LinkId> links_between(const NamedEvent& named) {
@@ -97,6 +179,7 @@ class Resolution {
   std::unordered_map<std::string, DeviceId> devices_;
   std::unordered_map<std::string, LinkId> links_;
   Events events_;
+  std::uint32_t listed_ = 0;  ///< number of events so far, as the file lists them
   Route route_;
 };
 

@@ -28,10 +28,15 @@ struct KeysOf {
     record.emplace_back("link", names_of(named));
     record.emplace_back("bandwidth", format_bandwidth(change.bandwidth));
   }
+  void operator()(const MemoryLimit& change) const {
+    record.emplace_back("device", names_of(named));
+    record.emplace_back("memory", format_whole_bytes(change.memory));
+  }
   void operator()(const Failure& change) const {
     record.emplace_back("device", names_of(named));
     record.emplace_back("fails_for", format_seconds(change.duration));
   }
+  void operator()(const MicrobatchWork&) const { record.emplace_back("work", names_of(named)); }
   void operator()(const Jitter& change) const {
     record.emplace_back("jitter",
                         Detail::Record{{"sigma", change.sigma}, {"seed", static_cast<std::int64_t>(change.seed)}});

@@ -61,6 +61,23 @@ class BitsNote {
   std::int64_t others_ = 0;
 };
 
+/// Tells of the first event that makes a device faster than its profile, and how many more there are.
+void note_slowdowns(const YamlNode& events, Remarks& remarks) {
+  std::optional<YamlNode> first;
+  std::int64_t others = -1;
+  for (const YamlNode& event : events.items()) {
+    const auto slowdown = event.find("slowdown");
+    if (!slowdown || read_number(*slowdown) >= 1.0) continue;
+    if (!first) first = slowdown;
+    ++others;
+  }
+  if (!first) return;
+  const std::string more = others == 0 ? "" : "; the file has " + counted(others, "more slowdown") + " below 1";
+  remarks.add(*first, "a slowdown of " + first->text() +
+                          " makes the device faster than in the model; a device that takes " +
+                          "30 % more time has a slowdown of 1.3" + more);
+}
+
 void note_nic(const YamlNode& nic, Remarks& remarks) {
   const YamlNode bandwidth = nic.at("bandwidth");
   const BytesPerSecond value = read_bandwidth(bandwidth);
@@ -105,7 +122,7 @@ void note_efficiency(const YamlNode& device, Remarks& remarks) {
 
 /// Whether it is worth to parse the text, which may be a large model.
 bool may_have_remarks(std::string_view text) {
-  for (const std::string_view word : {"nic", "precision"}) {
+  for (const std::string_view word : {"nic", "precision", "slowdown"}) {
     if (text.find(word) != std::string_view::npos) return true;
   }
   for (std::size_t at = text.find('b', 1); at != std::string_view::npos; at = text.find('b', at + 1)) {
@@ -124,7 +141,9 @@ std::vector<std::string> file_remarks(std::string_view text, const std::string& 
   BitsNote bits;
   walk(root, remarks, bits);
   bits.tell(remarks);
-  if (root.at("schema").text() == "stagecraft/device/1") note_efficiency(root, remarks);
+  const std::string& schema = root.at("schema").text();
+  if (schema == "stagecraft/device/1") note_efficiency(root, remarks);
+  if (schema == "stagecraft/events/1") note_slowdowns(root.at("events"), remarks);
   return remarks.take();
 }
 

@@ -20,7 +20,7 @@ Detail device_record(const LayerGraph& graph, const Platform& platform, DeviceId
   Detail::Record record{{"name", device.name},
                         {"kind", kind.name},
                         {"node", device.node.is_none() ? Detail() : Detail(std::int64_t{device.node.value()})},
-                        {"memory_bytes", kind.memory.value()},
+                        {"memory_bytes", platform.memory(id).value()},
                         {"usable_bytes", platform.capacity(id).value()},
                         {"time_factor", or_null(time_factor(platform, graph.device_kind, id))}};
   Route route;

@@ -24,6 +24,14 @@ struct BandwidthChange {
   friend bool operator==(const BandwidthChange&, const BandwidthChange&) = default;
 };
 
+/// From now on the device has this much memory, of which the platform reserves as much as before: another program has
+/// taken a part, or given one back.
+struct MemoryLimit {
+  DeviceId device;
+  Bytes memory;
+  friend bool operator==(const MemoryLimit&, const MemoryLimit&) = default;
+};
+
 /// The device stops for a while. Its computations, and the transfers from and to it, are aborted and redone.
 struct Failure {
   DeviceId device;
@@ -39,15 +47,30 @@ struct Jitter {
   friend bool operator==(const Jitter&, const Jitter&) = default;
 };
 
+/// From now on the forward, the backward and the recomputation of microbatch m that start take `factors[m mod size]`
+/// times their nominal duration, such as for sequences of different lengths. It takes the place of an earlier one.
+struct MicrobatchWork {
+  std::vector<double> factors;
+  friend bool operator==(const MicrobatchWork&, const MicrobatchWork&) = default;
+};
+
 /// Something that happens during a run, at an instant or when a microbatch enters the pipeline (its first forward
 /// starts).
 struct Event {
   Seconds at;
   std::optional<std::uint32_t> at_microbatch;  ///< if given, `at` is ignored
-  std::variant<Slowdown, BandwidthChange, Failure, Jitter> change;
+  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Jitter, MicrobatchWork> change;
+  std::uint32_t listed = 0;  ///< its position in its file, where one event may change several links
   friend bool operator==(const Event&, const Event&) = default;
 };
 
 using Events = std::vector<Event>;
+
+/// An event that has happened.
+struct Strike {
+  std::uint32_t event = 0;  ///< its position in the events of the run
+  Seconds at;
+  friend bool operator==(const Strike&, const Strike&) = default;
+};
 
 }  // namespace stagecraft

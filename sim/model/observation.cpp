@@ -33,6 +33,7 @@ void Observation::add(const Observation& later) {
   add_all(stages, later.stages);
   add_all(devices, later.devices);
   links = later.links;
+  memories = later.memories;
 }
 
 }  // namespace stagecraft

@@ -37,6 +37,13 @@ struct LinkObservation {
   friend bool operator==(const LinkObservation&, const LinkObservation&) = default;
 };
 
+/// A device whose memory is no longer that of the platform file.
+struct MemoryObservation {
+  DeviceId device;
+  Bytes memory;  ///< with what is reserved
+  friend bool operator==(const MemoryObservation&, const MemoryObservation&) = default;
+};
+
 /// The information for an online planner when the next window is made: measurements up to now, nothing of the future.
 struct Observation {
   Seconds now;
@@ -44,6 +51,7 @@ struct Observation {
   IndexVector<StageId, StageObservation> stages;     ///< that windows have announced so far
   IndexVector<DeviceId, DeviceObservation> devices;  ///< of the platform
   std::vector<LinkObservation> links;                ///< in the order of their first changes
+  std::vector<MemoryObservation> memories;           ///< likewise
   friend bool operator==(const Observation&, const Observation&) = default;
 
   /// Adds the measurements made after those of this observation, which then ends at their instant.

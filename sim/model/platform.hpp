@@ -6,6 +6,7 @@
 #include "sim/model/platform_spec.hpp"
 #include "sim/model/precision.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -26,6 +27,7 @@ struct Device {
   /// What its computations take, over what they take on a device of its kind: more than 1 on a device that a running
   /// training has found to be slow.
   double slowdown = 1.0;
+  std::optional<Bytes> memory = std::nullopt;  ///< in place of its kind's, if others have taken a part of it
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -106,8 +108,13 @@ struct Platform {
     return is_device(p) ? devices[device(p)].name : hosts[host(p)].name;
   }
   [[nodiscard]] const DeviceKind& kind(DeviceId device) const { return spec.device_kinds[devices[device].kind]; }
+  [[nodiscard]] Bytes memory(DeviceId device) const { return devices[device].memory.value_or(kind(device).memory); }
   /// The bytes that a plan may use on a device: its memory less what is reserved.
-  [[nodiscard]] Bytes capacity(DeviceId device) const { return kind(device).memory - kind(device).reserved; }
+  [[nodiscard]] Bytes capacity(DeviceId device) const { return usable_of(device, memory(device)); }
+  /// The same, if the device has that memory.
+  [[nodiscard]] Bytes usable_of(DeviceId device, Bytes memory) const {
+    return std::max(Bytes(0), memory - kind(device).reserved);
+  }
 };
 
 /// Links that `build_platform` would make; a reader refuses a file that asks for too many.

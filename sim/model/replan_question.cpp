@@ -3,7 +3,12 @@
 namespace stagecraft {
 
 const char* to_string(ReplanQuestion::Cause cause) {
-  return cause == ReplanQuestion::Cause::Window ? "window" : "link";
+  switch (cause) {
+    case ReplanQuestion::Cause::Window: return "window";
+    case ReplanQuestion::Cause::Link: return "link";
+    case ReplanQuestion::Cause::Memory: return "memory";
+  }
+  return "";
 }
 
 }  // namespace stagecraft

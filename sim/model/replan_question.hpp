@@ -24,6 +24,7 @@ struct ReplanQuestion {
   enum class Cause : std::uint8_t {
     Window,  ///< a window of microbatches had entered the pipeline
     Link,    ///< the bandwidth of a link had changed
+    Memory,  ///< the memory of a device had changed
   };
   Cause cause = Cause::Window;
   std::uint32_t microbatch = 0;  ///< the number of microbatches that had entered the pipeline

@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/events.hpp"
 #include "sim/model/figures.hpp"
 #include "sim/model/op_graph.hpp"
 #include "sim/model/replan_question.hpp"
@@ -29,12 +30,12 @@ struct TimeSplit {
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };
 
-/// The memory peak of one place over a run.
+/// The memory peak of one place over a run: the first instant at which it has the least memory left, or lacks the most.
 struct MemoryPeak {
   Bytes peak;
   Seconds peak_at;
-  MemoryBreakdown breakdown{};  ///< at the peak's first instant
-  Bytes capacity;               ///< a device's memory less what is reserved, a host's memory
+  MemoryBreakdown breakdown{};  ///< of `peak`
+  Bytes capacity;  ///< a device's memory less what is reserved, a host's memory; if it changes, that at the peak
   /// What the run never used; none if it needed more than there is.
   [[nodiscard]] Bytes idle() const { return peak < capacity ? capacity - peak : Bytes(0); }
   /// Its share of the capacity; none of no capacity.
@@ -80,8 +81,9 @@ struct Bottleneck {
 /// Memory that did not fit.
 struct MemoryOverflow {
   PlaceId place;
-  Seconds at;    ///< when it first did not fit
-  Bytes excess;  ///< of the peak over the capacity
+  Seconds at;                                   ///< when it first did not fit
+  Bytes excess;                                 ///< of the peak over the capacity
+  std::optional<Seconds> until = std::nullopt;  ///< from when on it fitted for good; none if it did not
   friend bool operator==(const MemoryOverflow&, const MemoryOverflow&) = default;
 };
 
@@ -121,6 +123,7 @@ struct Course {
   std::vector<ReplanQuestion> questions;  ///< in order of time
   std::vector<Replan> replans;            ///< in order of time
   std::vector<Migration> migrations;      ///< in the order of their starts
+  std::vector<Strike> strikes;            ///< the events that happened, in order of time
   friend bool operator==(const Course&, const Course&) = default;
 };
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include "sim/model/events.hpp"
 #include "sim/model/op_graph.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -29,6 +32,20 @@ struct Span {
 /// Receives the spans of a run from an engine. For each place, the spans with memory deltas there arrive in the order
 /// of their starts; so do the computations of each device.
 using SpanSink = std::function<void(const Span&, const Op&, std::span<const MemoryDelta>)>;
+
+/// Receives what an engine reports of a run: its spans and, unless it is empty, the events that happen. An event
+/// arrives before the spans that start after it.
+struct RunSink {
+  SpanSink span;
+  std::function<void(const Strike&, const Event&)> strike;
+
+  RunSink(SpanSink spans, std::function<void(const Strike&, const Event&)> strikes)
+      : span(std::move(spans)), strike(std::move(strikes)) {}
+  /// Takes spans only.
+  template <class Spans>
+    requires std::is_constructible_v<SpanSink, Spans>
+  RunSink(Spans&& spans) : span(std::forward<Spans>(spans)) {}  // NOLINT: a sink of spans is a sink of a run
+};
 
 /// A span with its operation, for traces and pictures.
 struct TimelineEntry {

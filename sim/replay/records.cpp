@@ -135,6 +135,7 @@ void report_fields(Archive& archive, Whole& report) {
   list(archive, report.course.questions);
   list(archive, report.course.replans);
   list(archive, report.course.migrations);
+  list(archive, report.course.strikes);
   archive.raw(report.operations);
   archive.raw(report.end);
 }

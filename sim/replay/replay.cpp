@@ -68,9 +68,11 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
                   const ReplayOptions& options, FrameSender& sender) {
   try {
     Reporter reporter(platform, options, sender);
-    replay_here(
-        platform, announced_to(reporter.summary(), make_source()), events,
-        [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) { reporter.add(span, op, deltas); });
+    RunSink sink = summed_up_by(reporter.summary());
+    sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+      reporter.add(span, op, deltas);
+    };
+    replay_here(platform, announced_to(reporter.summary(), make_source()), events, sink);
     reporter.finish();
   } catch (const std::exception& error) {
     sender.send(static_cast<std::uint32_t>(RecordKind::Failure), encode(failure_record(error)));
@@ -91,11 +93,14 @@ ReplayOutcome replay_in_place(const Platform& platform, const std::function<OpSo
                               const Events& events, const ReplayOptions& options) {
   ReplayOutcome outcome;
   Summary summary(platform, options.measurement, true);
-  replay_here(platform, announced_to(summary, make_source()), events,
-              [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
-                summary.add(span, op, deltas);
-                if (options.timeline) outcome.timeline.push_back(timeline_entry(span, op));
-              });
+  RunSink sink = summed_up_by(summary);
+  if (options.timeline) {
+    sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+      summary.add(span, op, deltas);
+      outcome.timeline.push_back(timeline_entry(span, op));
+    };
+  }
+  replay_here(platform, announced_to(summary, make_source()), events, sink);
   outcome.report = summary.finish();
   return outcome;
 }

@@ -46,6 +46,6 @@ struct ReplayOutcome {
 
 /// The same in this process. Every span goes to `sink`, in the order of the starts.
 /// **Throws** InternalError if operations are left that can never start, or SimGrid has run in this process before.
-void replay_here(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink);
+void replay_here(const Platform& platform, OpSource source, const Events& events, const RunSink& sink);
 
 }  // namespace stagecraft

@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-void replay_here(const Platform& platform, OpSource source, const Events& events, const SpanSink& sink) {
+void replay_here(const Platform& platform, OpSource source, const Events& events, const RunSink& sink) {
   ReplayClock clock(platform, events);
   Executor executor(platform, std::move(source), events, sink, clock);
   clock.run(executor);

@@ -22,11 +22,12 @@ struct Run {
 inline Run run(const Draft& draft, OpSource source, const Events& events = {}) {
   Run result;
   Summary summary(draft.platform, draft.measurement, evaluates_in_start_order(draft.platform, source, events));
-  evaluate(draft.platform, announced_to(summary, std::move(source)), events,
-           [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
-             result.timeline.push_back(timeline_entry(span, op));
-             summary.add(span, op, deltas);
-           });
+  RunSink sink = summed_up_by(summary);
+  sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+    result.timeline.push_back(timeline_entry(span, op));
+    summary.add(span, op, deltas);
+  };
+  evaluate(draft.platform, announced_to(summary, std::move(source)), events, sink);
   result.report = summary.finish();
   result.picture = picture(result.timeline, draft.names);
   return result;

@@ -57,6 +57,36 @@ TEST_CASE("memory fold: what is freed at an instant makes room for what is taken
   CHECK(fold.first_overflow(kPlace) == Seconds(3));
 }
 
+TEST_CASE("memory fold: a place may lose memory and get it back") {
+  MemoryFold fold(platform({.memory = 12}));
+  add(fold, span(0, 2), {take(10), release(4)});
+  fold.set_capacity(kPlace, Bytes(7), Seconds(2));  // after what ends at this instant
+  CHECK(fold.first_overflow(kPlace) == kNever);
+  CHECK(fold.peak(kPlace).peak == Bytes(6));  // 1 byte is left, 2 were left before
+  CHECK(fold.peak(kPlace).capacity == Bytes(7));
+  fold.set_capacity(kPlace, Bytes(5), Seconds(3));
+  CHECK(fold.first_overflow(kPlace) == Seconds(3));
+  add(fold, span(4, 6), {take(2), release(4)});
+  CHECK(fold.peak(kPlace).peak == Bytes(8));
+  CHECK(fold.peak(kPlace).capacity == Bytes(5));
+  CHECK(fold.peak(kPlace).peak_at == Seconds(4));
+  add(fold, span(7, 8), {take(3)});  // 7 of 5 again
+  fold.finish();
+  CHECK(fold.last_overflow(kPlace) == kNever);
+  fold.set_capacity(kPlace, Bytes(12), Seconds(9));
+  CHECK(fold.last_overflow(kPlace) == Seconds(9));
+  CHECK(fold.peak(kPlace).peak == Bytes(8));
+}
+
+TEST_CASE("memory fold: what is freed after the last start ends an overflow") {
+  MemoryFold fold(platform({.memory = 12}));
+  add(fold, span(0, 2), {take(10), release(10)});
+  add(fold, span(1, 5), {take(3)});
+  fold.finish();
+  CHECK(fold.first_overflow(kPlace) == Seconds(1));
+  CHECK(fold.last_overflow(kPlace) == Seconds(2));
+}
+
 TEST_CASE("memory fold: releases come in the order of their ends, whatever the order of the starts") {
   MemoryFold fold(platform());
   add(fold, span(0, 9), {take(1), release(1)});

@@ -38,8 +38,8 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("events file: every kind, at a time and at a microbatch") {
-  const std::vector<NamedEvent> events = read_events_file(kGood + "events_all.yaml");
-  REQUIRE(events.size() == 8);
+  const std::vector<NamedEvent> events = load_events(kGood + "events_all.yaml", "events_all.yaml").events;
+  REQUIRE(events.size() == 11);
   CHECK(events[0].event == Event{Seconds(0), std::nullopt, Jitter{0.05, 3}});
   CHECK(events[0].names.empty());
   CHECK(events[1].event == Event{Seconds(0), 4, Slowdown{DeviceId::none(), 1.5}});
@@ -49,6 +49,10 @@ TEST_CASE("events file: every kind, at a time and at a microbatch") {
   CHECK(events[3].names == Names{"gpu1.down"});
   CHECK(events[5].event == Event{Seconds(0.02), std::nullopt, Failure{DeviceId::none(), Seconds(0.03)}});
   CHECK(events[7].event == Event{Seconds(0), 6, Jitter{0, 0}});
+  CHECK(events[8].event == Event{Seconds(0.03), std::nullopt, MemoryLimit{DeviceId::none(), Bytes(8) * (1 << 30)}});
+  CHECK(events[9].names == Names{"node*.nic.up"});
+  CHECK(events[10].event == Event{Seconds(0), 2, MicrobatchWork{{1.0, 0.5, 2.25}}});
+  CHECK(events[10].names == Names{"work.csv"});
 }
 
 TEST_CASE("events file: devices are found by name, order and times stay") {
@@ -57,9 +61,9 @@ TEST_CASE("events file: devices are found by name, order and times stay") {
       resolve_events(parsed("{at: 3 s, device: gpu3, slowdown: 2}, {at: 1 s, device: gpu1, fails_for: "
                             "4 s}, {at_microbatch: 5, jitter: {sigma: 0.1, seed: 7}}"),
                      platform);
-  const Events expected = {{Seconds(3), std::nullopt, Slowdown{DeviceId(3), 2}},
-                           {Seconds(1), std::nullopt, Failure{DeviceId(1), Seconds(4)}},
-                           {Seconds(0), 5, Jitter{0.1, 7}}};
+  const Events expected = {{Seconds(3), std::nullopt, Slowdown{DeviceId(3), 2}, 0},
+                           {Seconds(1), std::nullopt, Failure{DeviceId(1), Seconds(4)}, 1},
+                           {Seconds(0), 5, Jitter{0.1, 7}, 2}};
   CHECK(events == expected);
 }
 
@@ -77,6 +81,32 @@ TEST_CASE("events file: a link by its name, by its name without direction, and b
   CHECK(links_of("gpu1->gpu0", wired) == Names{"gpu1->gpu0"});
   CHECK(links_of("[gpu2, gpu0]", wired) == Names{"pcie0"});  // half duplex: one link for both
   CHECK(links_of("pcie0", wired) == Names{"pcie0"});
+}
+
+TEST_CASE("events file: a star selects many links or devices") {
+  const Platform two_nodes = platform_of("platform_two_nodes.yaml");
+  CHECK(links_of("node*.nic", two_nodes) == Names{"node0.nic.up", "node0.nic.down", "node1.nic.up", "node1.nic.down"});
+  CHECK(links_of("node*.nic.up", two_nodes) == Names{"node0.nic.up", "node1.nic.up"});
+  CHECK(links_of("'*2*'", two_nodes) == Names{"gpu2.up", "gpu2.down"});
+  CHECK_THROWS_WITH_AS(static_cast<void>(links_of("rack*.nic", two_nodes)),
+                       doctest::Contains("has no link whose name matches 'rack*.nic'"), InputError);
+  const Events events =
+      resolve_events(parsed("{at: 0 s, device: gpu0, slowdown: 2}, {at: 1 s, device: '*', slowdown: 3}"), two_nodes);
+  REQUIRE(events.size() == 1 + two_nodes.devices.size());
+  for (DeviceId device : indices(two_nodes.devices)) {
+    CHECK(events[1 + device.value()] == Event{Seconds(1), std::nullopt, Slowdown{device, 3}, 1});
+  }
+}
+
+TEST_CASE("events file: memory that a device has not is refused") {
+  const Platform platform = platform_of("platform_explicit.yaml");
+  const Bytes most = platform.memory(DeviceId(1));
+  const auto limit = [&](Bytes memory) {
+    return resolve_events(parsed("{at: 0 s, device: gpu1, memory: " + std::to_string(memory.value()) + " B}"),
+                          platform);
+  };
+  CHECK(limit(most) == Events{{Seconds(0), std::nullopt, MemoryLimit{DeviceId(1), most}, 0}});
+  CHECK_THROWS_WITH_AS(static_cast<void>(limit(most + Bytes(1))), doctest::Contains("so it cannot have"), InputError);
 }
 
 TEST_CASE("events file: devices without a way between them have no link to change") {

@@ -227,7 +227,7 @@ void read_schedule(const fs::path& path) {
 }
 
 void read_events(const fs::path& path) {
-  const std::vector<NamedEvent> events = read_events_file(path.string());
+  const std::vector<NamedEvent> events = parse_events(read_text_file(path.string()), path.string());
   CHECK(parse_events(write_events(events), "again") == events);
 }
 

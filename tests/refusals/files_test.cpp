@@ -45,7 +45,7 @@ void read_schedule(const std::string& path) {
 
 void read_events(const std::string& path) {
   const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
-  static_cast<void>(resolve_events(read_events_file(path), platform));
+  static_cast<void>(resolve_events(load_events(path, path).events, platform));
 }
 
 /// The cells of a bad study are refused before they get to the replay.

@@ -36,10 +36,15 @@ Questions::Questions(const std::optional<Replanning>& replanning) {
   next_ = window_;
 }
 
+ReplanQuestion::Cause Questions::cause() const {
+  if (ends_window()) return ReplanQuestion::Cause::Window;
+  return seen_.links != known_links_ ? ReplanQuestion::Cause::Link : ReplanQuestion::Cause::Memory;
+}
+
 std::optional<PlanSwitch> Questions::ask(const RunPosition& position) {
   const bool is_window = ends_window();
   ReplanAnswer answer = replanner_(seen_, position);
-  ReplanQuestion question{.cause = is_window ? ReplanQuestion::Cause::Window : ReplanQuestion::Cause::Link,
+  ReplanQuestion question{.cause = cause(),
                           .microbatch = seen_.microbatches_injected,
                           .at = seen_.now,
                           .keeping = answer.keeping,
@@ -53,6 +58,7 @@ std::optional<PlanSwitch> Questions::ask(const RunPosition& position) {
   }
   asked_.push_back(std::move(question));
   known_links_ = seen_.links;
+  known_memories_ = seen_.memories;
   if (is_window) begin_plan(seen_.microbatches_injected);
   return std::move(answer.change);
 }

@@ -19,8 +19,10 @@ class Questions {
   [[nodiscard]] bool may_come() const { return replanner_ != nullptr; }
   /// Takes the measurements since the last call.
   void observe(const Observation& further) { seen_.add(further); }
-  /// Whether a window of microbatches has entered the pipeline, or the bandwidth of a link has changed.
-  [[nodiscard]] bool is_due() const { return ends_window() || seen_.links != known_links_; }
+  /// Whether a window of microbatches has entered the pipeline, or a link's bandwidth or a device's memory has changed.
+  [[nodiscard]] bool is_due() const {
+    return ends_window() || seen_.links != known_links_ || seen_.memories != known_memories_;
+  }
   /// **Requires** that the replanner's answer is as it has to be.
   [[nodiscard]] std::optional<PlanSwitch> ask(const RunPosition& position);
   /// Another plan begins with that microbatch, and so does its window.
@@ -29,13 +31,15 @@ class Questions {
   [[nodiscard]] std::vector<ReplanQuestion> take();
 
  private:
+  [[nodiscard]] ReplanQuestion::Cause cause() const;
   [[nodiscard]] bool ends_window() const { return seen_.microbatches_injected >= next_; }
 
   Replanner replanner_;
   std::int64_t window_ = 0;
-  std::int64_t next_ = 0;                     ///< the microbatches with which the present window ends
-  Observation seen_;                          ///< in the present window
-  std::vector<LinkObservation> known_links_;  ///< at the last question
+  std::int64_t next_ = 0;                          ///< the microbatches with which the present window ends
+  Observation seen_;                               ///< in the present window
+  std::vector<LinkObservation> known_links_;       ///< at the last question
+  std::vector<MemoryObservation> known_memories_;  ///< likewise
   std::vector<ReplanQuestion> asked_;
 };
 

@@ -66,9 +66,10 @@ class Desk {
     return found;
   }
 
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+
  private:
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
   test::TemporaryFolder folder_;
 };
 
@@ -153,6 +154,58 @@ TEST_CASE("simulate --events: events after the end of the run are told, in both 
   const Ran text = desk.ran("two.yaml", events, "evaluate", {});
   CHECK(text.out.find("events: 4, of which 2 never happen (at 10 s, at microbatch 1): the run ends after 1 microbatch, "
                       "at 8 ms\n") != std::string::npos);
+}
+
+TEST_CASE("simulate --events: those that happen are told, with their time, device or link, and new value") {
+  const Desk desk;
+  const std::string events =
+      "{at_microbatch: 0, device: b, slowdown: 2}, {at: 3 ms, link: [a, b], bandwidth: 500 MBps}, "
+      "{at: 2 ms, device: a, memory: 500 MB}, {at: 4 ms, device: '*', fails_for: 1 ms}, "
+      "{at: 5 ms, jitter: {sigma: 0, seed: 1}}";
+  for (const char* engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const Json happened = desk.answer("two.yaml", events, engine)["events"]["happened"];
+    const Json expected = Json::parse(R"([
+      {"event": 0, "at_s": 0.0, "name": "b", "kind": "slowdown", "value": 2.0},
+      {"event": 2, "at_s": 0.002, "name": "a", "kind": "memory", "value": 500000000},
+      {"event": 1, "at_s": 0.003, "name": "a->b", "kind": "bandwidth", "value": 500000000.0},
+      {"event": 1, "at_s": 0.003, "name": "b->a", "kind": "bandwidth", "value": 500000000.0},
+      {"event": 3, "at_s": 0.004, "name": "a", "kind": "fails_for", "value": 0.001},
+      {"event": 3, "at_s": 0.004, "name": "b", "kind": "fails_for", "value": 0.001},
+      {"event": 4, "at_s": 0.005, "name": null, "kind": "jitter", "value": 0.0}])");
+    CHECK(happened == expected);
+  }
+  const std::string text = desk.ran("two.yaml", events, "evaluate", {}).out;
+  CHECK(text.find("b takes 2 times the time\n") != std::string::npos);
+  CHECK(text.find("a->b, b->a have 500 MBps\n") != std::string::npos);
+}
+
+// Microbatches 0, 1 and 2 take 2, 1 and 3 times their time: forwards of 2 ms, backwards of 4 ms.
+TEST_CASE("simulate --events: every microbatch has work of its own") {
+  const Desk desk;
+  desk.write("work.csv", "work\n2\n1\n3\n");
+  desk.write("long.csv", "# of another run\nlength, work\n7, 2\n8, 1\n9, 3\n9, 5\n");
+  desk.write("short.csv", "work\n2\n1\n");
+  CHECK(desk.time("one.yaml", "{at: 0 s, work: work.csv}") == near(6 * 6));
+  CHECK(desk.time("one.yaml", "{at: 0 s, work: long.csv}") == near(6 * 6));
+  CHECK(desk.time("one.yaml", "{at: 0 s, work: short.csv}") == near(6 * (2 + 1 + 2)));
+  CHECK(desk.time("one.yaml", "{at_microbatch: 2, work: work.csv}") == near(2 * 2 + 3 * 2 + 4 * 6));
+  CHECK(desk.time("one.yaml", "{at: 3 ms, work: work.csv}") == near(2 + 2 + 3 * 2 + 4 * 6));
+  CHECK(desk.time("one.yaml", "{at: 0 s, work: work.csv}, {at: 6 ms, device: a, slowdown: 2}") == near(6 + 2 * 30));
+  CHECK(desk.time("two.yaml", "{at: 0 s, work: work.csv}") == near(2 * 6 + 2));
+  const Json first = desk.answer("one.yaml", "{at: 0 s, work: work.csv}", "evaluate")["events"];
+  const Json second = desk.answer("one.yaml", "{at: 0 s, work: long.csv}", "evaluate")["events"];
+  desk.write("long.csv", "work\n1\n");
+  const Json third = desk.answer("one.yaml", "{at: 0 s, work: long.csv}", "evaluate")["events"];
+  CHECK(first["sha256"] != second["sha256"]);
+  CHECK(second["sha256"] != third["sha256"]);  // the same events file, but another list
+}
+
+TEST_CASE("simulate --events: a slowdown below 1 gets a note") {
+  const Desk desk;
+  const auto said = [&](const std::string& events) { return desk.ran("one.yaml", events, "evaluate", {}).err; };
+  CHECK(said("{at: 1 ms, device: a, slowdown: 0.3}").find("faster than in the model") != std::string::npos);
+  CHECK(said("{at: 1 ms, device: a, slowdown: 1.3}").empty());
 }
 
 TEST_CASE("simulate --events: a noise seed without noise is told") {

@@ -189,6 +189,38 @@ TEST_CASE("simulate --replan: a run whose plan stays is the run without a re-pla
   CHECK(asked == kept);
 }
 
+// Another program takes so much of a's memory that 12 MB are lacking.
+TEST_CASE("simulate --replan: a device that loses memory runs out of it, or the plan follows") {
+  const Pipeline pipeline;
+  for (const std::string engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const auto peak = pipeline.answer("plan.yaml", "", {"--engine", engine})["devices"][0]["peak_memory_bytes"];
+    const std::int64_t memory = peak.get<std::int64_t>() - 12'000'000;
+    const std::string event = "{at_microbatch: 300, device: a, memory: " + std::to_string(memory) + " B}";
+    const Ran kept = pipeline.ran("plan.yaml", event, {"--engine", engine, "--json"});
+    CHECK(kept.code == 3);
+    const Json lacks = Json::parse(kept.out);
+    REQUIRE(lacks["overflows"].size() == 1);
+    CHECK(lacks["overflows"][0]["name"] == "a");
+    CHECK(lacks["overflows"][0]["at_s"] >= lacks["events"]["happened"][0]["at_s"]);
+    CHECK(lacks["overflows"][0]["excess_bytes"] == 12'000'000);
+    CHECK(lacks["devices"][0]["peak_memory_bytes"] == peak);
+    CHECK(lacks["devices"][0]["memory_bytes"] == memory);
+
+    const Ran followed =
+        pipeline.ran("plan.yaml", event, {"--engine", engine, "--json", "--replan", "vpipe,granularity=layers"});
+    const Json told = Json::parse(followed.out);
+    const Json changes = changes_of(told);
+    REQUIRE(changes.size() == 1);
+    CHECK(changes[0]["asked_by"] == "memory");
+    CHECK(changes[0]["microbatch"].get<int>() >= 300);
+    CHECK(changes[0]["microbatch"].get<int>() <= 310);
+    REQUIRE(told["overflows"].size() == 1);  // until the other plan runs
+    CHECK(told["overflows"][0]["until_s"].get<double>() < told["windows"][2]["at_s"].get<double>());
+    CHECK(lacks["overflows"][0]["until_s"] > told["windows"].back()["at_s"].get<double>() / 2);
+  }
+}
+
 TEST_CASE("simulate --replan: a flushed schedule changes its plan between two iterations") {
   const Pipeline pipeline;
   const Json told = pipeline.answer("flushed.yaml", "{at: 0 s, device: b, slowdown: 1.5}",

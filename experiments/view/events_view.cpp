@@ -1,0 +1,171 @@
+#include "experiments/view/events_view.hpp"
+
+#include "experiments/view/table.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/base/text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kMissedShown = 3;
+constexpr std::size_t kStruckShown = 10;
+constexpr std::size_t kNamesShown = 3;
+
+/// The name of the device or link that an event changes; empty for one that changes the whole run.
+struct NameOf {
+  const Platform& platform;
+  std::string operator()(const BandwidthChange& change) const { return platform.links[change.link].name; }
+  std::string operator()(const Jitter&) const { return {}; }
+  std::string operator()(const MicrobatchWork&) const { return {}; }
+  template <class Change>
+  std::string operator()(const Change& change) const {
+    return platform.devices[change.device].name;
+  }
+};
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// What it changes, as in the file, and the new value.
+struct ChangeOf {
+  using Entry = std::pair<const char*, Detail>;
+  Entry operator()(const Slowdown& change) const { return {"slowdown", change.factor}; }
+  Entry operator()(const BandwidthChange& change) const { return {"bandwidth", change.bandwidth.value()}; }
+  Entry operator()(const MemoryLimit& change) const { return {"memory", change.memory.value()}; }
+  Entry operator()(const Failure& change) const { return {"fails_for", change.duration.value()}; }
+  Entry operator()(const Jitter& change) const { return {"jitter", change.sigma}; }
+  Entry operator()(const MicrobatchWork& change) const { return {"work", mean(change.factors)}; }
+};
+
+/// What happens to devices or links, behind their names.
+struct WordsOf {
+  bool several = false;
+  [[nodiscard]] const char* has() const { return several ? " have " : " has "; }
+  std::string operator()(const Slowdown& change) const {
+    return (several ? " take " : " takes ") + short_number(change.factor) + " times the time";
+  }
+  std::string operator()(const BandwidthChange& change) const {
+    return has() + format_human_bandwidth(change.bandwidth);
+  }
+  std::string operator()(const MemoryLimit& change) const {
+    return has() + format_human_bytes(change.memory) + " of memory";
+  }
+  std::string operator()(const Failure& change) const {
+    return (several ? " fail for " : " fails for ") + format_human_seconds(change.duration);
+  }
+  std::string operator()(const Jitter& change) const { return "noise of sigma " + format_number(change.sigma); }
+  std::string operator()(const MicrobatchWork& change) const {
+    return "microbatches have work of their own: " + counted(change.factors.size(), "factor") + ", " +
+           short_number(mean(change.factors)) + " on average";
+  }
+};
+
+/// `at 10 s`, or `at microbatch 200`.
+std::string moment_text(const Event& event) {
+  return "at " +
+         (event.at_microbatch ? "microbatch " + std::to_string(*event.at_microbatch) : format_human_seconds(event.at));
+}
+
+/// An event of the file that has happened, with the events of the run that it stands for.
+struct Struck {
+  Seconds at;
+  std::vector<const Event*> events;
+};
+
+std::vector<Struck> struck_events(const Simulation& simulation) {
+  std::vector<Struck> struck;
+  for (const Strike& strike : simulation.report.course.strikes) {
+    const Event& event = simulation.choices.events.at(strike.event);
+    const bool goes_on =
+        !struck.empty() && struck.back().at == strike.at && struck.back().events.front()->listed == event.listed;
+    if (!goes_on) struck.push_back({strike.at, {}});
+    struck.back().events.push_back(&event);
+  }
+  return struck;
+}
+
+/// `gpu1 takes 1.5 times the time`; `gpu0.up, gpu0.down have 1 GBps`.
+std::string words(const Struck& struck, const Platform& platform) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(struck.events.size(), kNamesShown); ++i) {
+    names += (i == 0 ? "" : ", ") + std::visit(NameOf{platform}, struck.events[i]->change);
+  }
+  if (struck.events.size() > kNamesShown) names += fmt::format(" and {} more", struck.events.size() - kNamesShown);
+  return names + std::visit(WordsOf{struck.events.size() > 1}, struck.events.front()->change);
+}
+
+std::string struck_table(const Simulation& simulation, const Platform& platform) {
+  const std::vector<Struck> struck = struck_events(simulation);
+  if (struck.empty()) return "";
+  Table table{{"at", "event"}, {}, 0, true};
+  for (std::size_t i = 0; i < std::min(struck.size(), kStruckShown); ++i) {
+    table.rows.push_back({format_human_seconds(struck[i].at), words(struck[i], platform)});
+  }
+  std::string text = to_text(table);
+  if (struck.size() > kStruckShown) text += fmt::format("(and {} more)\n", struck.size() - kStruckShown);
+  return text;
+}
+
+/// `, of which 1 never happens (at 10 s): the run ends after 8 microbatches, at 1.9 s`.
+std::string missed_text(const Simulation& simulation) {
+  const std::vector<std::size_t> missed = simulation.missed_events();
+  if (missed.empty()) return "";
+  std::string times;
+  for (std::size_t i = 0; i < std::min(missed.size(), kMissedShown); ++i) {
+    times += (i == 0 ? "" : ", ") + moment_text(simulation.choices.listed_events[missed[i]]);
+  }
+  if (missed.size() > kMissedShown) times += ", ...";
+  return fmt::format(", of which {} never {} ({}): the run ends after {}, at {}", missed.size(),
+                     missed.size() == 1 ? "happens" : "happen", times, counted(simulation.microbatches(), "microbatch"),
+                     format_human_seconds(simulation.report.end));
+}
+
+Detail::List struck_list(const Simulation& simulation, const Platform& platform) {
+  Detail::List list;
+  for (const Strike& strike : simulation.report.course.strikes) {
+    const Event& event = simulation.choices.events.at(strike.event);
+    const std::string name = std::visit(NameOf{platform}, event.change);
+    auto [kind, value] = std::visit(ChangeOf(), event.change);
+    list.emplace_back(Detail::Record{{"event", std::int64_t{event.listed}},
+                                     {"at_s", strike.at.value()},
+                                     {"name", name.empty() ? Detail() : Detail(name)},
+                                     {"kind", kind},
+                                     {"value", std::move(value)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Detail events_record(const Simulation& simulation, const Platform& platform) {
+  const SimulationChoices& choices = simulation.choices;
+  if (choices.events_hash.empty()) return {};
+  const auto& seed = choices.noise_seed;
+  Detail::List missed;
+  for (std::size_t i : simulation.missed_events()) missed.emplace_back(static_cast<std::int64_t>(i));
+  return Detail::Record{{"sha256", choices.events_hash},
+                        {"noise_seed", seed ? Detail(static_cast<std::int64_t>(*seed)) : Detail()},
+                        {"count", static_cast<std::int64_t>(choices.listed_events.size())},
+                        {"happened", struck_list(simulation, platform)},
+                        {"never_happen", std::move(missed)}};
+}
+
+std::string events_text(const Simulation& simulation, const Platform& platform) {
+  const Events& events = simulation.choices.listed_events;
+  if (events.empty()) return "";
+  return "events: " + std::to_string(events.size()) + missed_text(simulation) + "\n" +
+         struck_table(simulation, platform);
+}
+
+}  // namespace stagecraft
