@@ -1,5 +1,6 @@
 #include "planners/dawnpiper/partition.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/cut_waits.hpp"
 #include "planners/shared/layer_units.hpp"
 #include "planners/shared/limits.hpp"
 #include "planners/shared/saving_pipeline.hpp"
@@ -11,10 +12,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace stagecraft {
 
@@ -23,7 +26,19 @@ extern const PlannerInfo dawnpiper_planner;
 namespace dawnpiper {
 namespace {
 
-PartitionProblem problem_of(const SavingPipeline& pipeline, bool counts_boundaries) {
+/// What the stages at a cut wait for what crosses it.
+std::function<Seconds(std::size_t, std::size_t)> cut_waits(const SavingPipeline& pipeline, UnitGrain cuts) {
+  const LayerGraph& graph = pipeline.request().graph;
+  const std::vector<LayerId> order = canonical_order(graph);
+  const std::vector<Bytes> waited = waited_bytes(graph, order, pipeline.stages());
+  std::vector<Bytes> at_cuts;
+  for (const std::size_t position : unit_bounds(graph, order, cuts)) at_cuts.push_back(waited[position]);
+  return [at_cuts = std::move(at_cuts), &pipeline](std::size_t cut, std::size_t before) {
+    return at_cuts[cut] / pipeline.places()[before].bandwidth;
+  };
+}
+
+PartitionProblem problem_of(const SavingPipeline& pipeline, UnitGrain cuts, bool counts_boundaries) {
   PartitionProblem problem;
   const Training& training = pipeline.request().training;
   for (const StagePlace& place : pipeline.places()) {
@@ -39,9 +54,7 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, bool counts_boundari
   problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) {
     return pipeline.stage(stage, begin, end, division);
   };
-  if (counts_boundaries) {
-    problem.transfer = [&pipeline](std::size_t cut, std::size_t before) { return pipeline.transfer(cut, before); };
-  }
+  if (counts_boundaries) problem.transfer = cut_waits(pipeline, cuts);
   return problem;
 }
 
@@ -113,7 +126,7 @@ PlanResult plan_between(const PlanRequest& request, UnitGrain cuts) {
   SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, cuts));
   const std::size_t size = pipeline.units() * pipeline.stages();
   PlanResult result = settled_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
-    PartitionSearch search(problem_of(now, counts_boundaries), settings);
+    PartitionSearch search(problem_of(now, cuts, counts_boundaries), settings);
     std::optional<Partition> found = search.run();
     ended_early = search.counts().ended_early;
     if (!found) return std::nullopt;

@@ -4,7 +4,9 @@
 #include "planners/shared/limits.hpp"
 #include "planners/shared/loop_time.hpp"
 #include "planners/shared/pipeline_claim.hpp"
+#include "planners/shared/replica_bandwidths.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -122,17 +124,29 @@ Peaks larger_of(Peaks peaks, const Peaks& others) {
   return peaks;
 }
 
+/// What stages send to later ones, directly; the slower direction.
+std::vector<LoopHop> hops_of(const PlanRequest& request, const Plan& plan) {
+  std::vector<LoopHop> hops;
+  for (const Boundary& boundary : boundaries(request.graph, plan)) {
+    const std::vector<DeviceId> from = devices_of(plan.stages[boundary.from.value()]);
+    const std::vector<DeviceId> to = devices_of(plan.stages[boundary.to.value()]);
+    const auto there = replica_bandwidth(request.platform, from, to).bandwidth;
+    const auto back = replica_bandwidth(request.platform, to, from).bandwidth;
+    const Seconds time = there && back ? boundary.bytes / std::min(*there, *back) : Seconds(0);
+    hops.push_back({boundary.from.value(), boundary.to.value(), time});
+  }
+  return hops;
+}
+
 /// The period of a replica: that of the pipeline's loops, or of the slowest stage with its copies.
 Seconds period_of(const SavingPipeline& pipeline, const Plan& plan, const SavedStages& found) {
   const PlanRequest& request = pipeline.request();
   std::vector<LoopStage> stages;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const Seconds compute = stage_time(request.graph, request.platform, plan.stages[s]).total();
-    const bool is_last = s + 1 == plan.stages.size();
-    const Seconds transfer = is_last ? Seconds(0) : pipeline.transfer(found.cuts[s + 1], s);
-    stages.push_back({compute, pipeline.places()[s].in_flight, transfer});
+    const StageTime time = stage_time(request.graph, request.platform, plan.stages[s]);
+    stages.push_back({time.forward, time.total() - time.forward, pipeline.places()[s].in_flight});
   }
-  return std::max(loop_time(stages), slowest_time(found));
+  return std::max(loop_time(stages, hops_of(request, plan)), slowest_time(found));
 }
 
 Figures claim_of(const SavingPipeline& pipeline, const Plan& plan, const SavedStages& found) {
