@@ -51,6 +51,7 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, UnitGrain cuts, bool
     problem.parameters.push_back(pipeline.parameters(cut));
   }
   problem.divisions = pipeline.divisions();
+  problem.ends_with_whole = pipeline.request().options.word("segments") == "best" && problem.divisions > 1;
   problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) {
     return pipeline.stage(stage, begin, end, division);
   };
@@ -107,7 +108,8 @@ std::vector<std::string> notes_of(const PartitionCounts& counts) {
 
 /// What is saved together.
 std::vector<UnitGrain> divisions_of(const std::string& segments) {
-  if (segments == "best") return {UnitGrain::Operators, UnitGrain::Blocks};
+  if (segments == "best") return {UnitGrain::Operators, UnitGrain::Blocks, UnitGrain::All};
+  if (segments == "stage") return {UnitGrain::All};
   return {grain_of(segments)};
 }
 
@@ -186,8 +188,9 @@ const PlannerInfo dawnpiper_planner{
                       "file, or blocks"),
          {"segments",
           std::string("best"),
-          "what is kept, swapped or recomputed together; best: in each stage operators or blocks, whichever is faster",
-          {"best", "operators", "layers", "blocks"}},
+          "what is kept, swapped or recomputed together; best: in each stage operators, blocks or the whole stage, "
+          "whichever is fastest",
+          {"best", "operators", "layers", "blocks", "stage"}},
          {"swap", true, "whether anything may be swapped"},
          {"margin", std::int64_t{1}, "cuts that are tried on either side of the theorem's interval", {}, 0, 1e6},
          {"leaf",

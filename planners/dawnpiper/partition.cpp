@@ -207,11 +207,12 @@ double PartitionSearch::even_memory(const Part& part) const {
 /// The actions of a stage with the division that makes it fastest, of equal ones the first.
 ExactSavings PartitionSearch::choose(const Part& part) {
   ExactSavings best = choose(part, 0);
-  const auto keeps_all = [](const SavingPlan& plan) {
-    return std::ranges::all_of(plan.actions, [](Saving action) { return action == Saving::Keep; });
-  };
+  const auto has = [&](Saving saving) { return std::ranges::count(best.plan->actions, saving) > 0; };
   for (std::size_t division = 1; division < problem_.divisions; ++division) {
-    if (best.plan && keeps_all(*best.plan)) break;
+    if (best.plan && !has(Saving::Swap) && !has(Saving::Recompute)) break;
+    // Recomputing the whole stage takes no less than recomputing a part of it.
+    const bool is_whole = problem_.ends_with_whole && division + 1 == problem_.divisions;
+    if (is_whole && best.plan && !has(Saving::Swap)) break;
     ExactSavings other = choose(part, division);
     best.is_exact = best.is_exact && other.is_exact;
     if (!other.plan || (best.plan && other.plan->time >= best.plan->time)) continue;

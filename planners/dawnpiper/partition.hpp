@@ -31,6 +31,7 @@ struct PartitionProblem {
   /// The stage, divided into units in one of so many ways.
   std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end, std::size_t division)> stage;
   std::size_t divisions = 1;
+  bool ends_with_whole = false;  ///< whether the last of several divisions is the whole stage
   /// The time of what crosses a cut behind stage `before`, one way. Empty: cuts take no time.
   std::function<Seconds(std::size_t cut, std::size_t before)> transfer = {};
 };

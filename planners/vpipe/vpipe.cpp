@@ -8,6 +8,7 @@
 #include "planners/vpipe/neighbour_moves.hpp"
 #include "planners/vpipe/stage_savings.hpp"
 #include "planners/vpipe/start_cuts.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/ticks.hpp"
 
 #include <algorithm>
@@ -26,6 +27,9 @@ extern const PlannerInfo vpipe_planner;
 
 namespace vpipe {
 namespace {
+
+/// A unit that is this much longer than the average stage is told.
+constexpr double kLongUnit = 1.5;
 
 struct Settings {
   SavingRules rules;
@@ -52,7 +56,7 @@ void require_moves(std::size_t units, std::size_t stages) {
       {.what = "moving " + std::to_string(units) + " units between " + std::to_string(stages) + " stages",
        .bytes = 16.0 * n * s + 8.0 * n * (kCostBytes + sizeof(std::uint32_t) * stage),
        .steps = n * n * s + n * 2.0 * s * 10.0 * s * std::log2(s + 1.0) + n * 8.0 * stage * kUnitSteps,
-       .remedy = "use a model with blocks in place of layers, granularity=blocks, or plan for fewer devices"});
+       .remedy = "use a model with blocks in place of layers, or plan for fewer devices"});
 }
 
 /// The stage with the traffic over its two boundaries: activations one way and gradients the other, in each direction.
@@ -109,9 +113,26 @@ Detail::Record details_of(const SavingPipeline& pipeline, const SavedStages& fou
           {"swapped_bytes", swapped_bytes(pipeline, found)}};
 }
 
-std::vector<std::string> notes_of(const StageSavings& stages) {
-  if (stages.is_exact()) return {};
-  return {"the best savings of some stages were too much work to find; good ones were taken"};
+/// The longest unit, as a part of a stage of average computation.
+double longest_unit(const SavingPipeline& pipeline) {
+  Seconds longest{0};
+  for (std::size_t unit = 0; unit < pipeline.units(); ++unit) {
+    longest = std::max(longest, pipeline.compute(unit + 1) - pipeline.compute(unit));
+  }
+  return longest / (pipeline.compute(pipeline.units()) / static_cast<double>(pipeline.stages()));
+}
+
+std::vector<std::string> notes_of(const SavingPipeline& pipeline, const StageSavings& stages) {
+  std::vector<std::string> notes;
+  if (!stages.is_exact()) {
+    notes.emplace_back("the best savings of some stages were too much work to find; good ones were taken");
+  }
+  const bool are_blocks = pipeline.request().options.word("granularity") == "blocks";
+  if (const double longest = longest_unit(pipeline); are_blocks && longest > kLongUnit) {
+    notes.push_back("a unit takes " + format_number(std::round(longest * 10.0) / 10.0) +
+                    " times as long as the average stage; granularity=layers cuts inside blocks");
+  }
+  return notes;
 }
 
 /// The plan that runs, if its stages are made of the same units and have the same devices.
@@ -128,16 +149,42 @@ std::optional<RunningPlan> running_plan(const SavingPipeline& pipeline) {
   return running;
 }
 
-std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
+/// The cuts with the least sorted times of stages that fit with what they save. Where a stage lacks memory whatever it
+/// saves, that counts first.
+std::vector<std::size_t> fitting_cuts(const SavingPipeline& pipeline, StageSavings& stages) {
+  constexpr Ticks kLacks = Ticks{1} << 61;
+  return least_sorted_cuts(pipeline.units(), pipeline.stages(),
+                           [&](std::size_t stage, std::size_t begin, std::size_t end) {
+                             const StageCost cost = stages.cost(stage, begin, end);
+                             return cost.overflow > Bytes(0) ? kLacks + cost.overflow.value() : ticks_up(cost.time);
+                           });
+}
+
+/// Units moved from the start cuts; if the stages do not fit then, from cuts that do.
+MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings, StageSavings& stages) {
   const std::optional<RunningPlan> running = running_plan(pipeline);
+  const CostOfStage cost = [&](std::size_t stage, std::size_t begin, std::size_t end) {
+    return stages.cost(stage, begin, end);
+  };
+  MovedUnits moved =
+      move_units(running ? running->cuts : start_cuts(pipeline, settings.starts_as_pipedream), cost, running);
+  bool fits = true;
+  for (std::size_t s = 0; s + 1 < moved.cuts.size(); ++s) {
+    fits = fits && cost(s, moved.cuts[s], moved.cuts[s + 1]).overflow == Bytes(0);
+  }
+  if (fits || pipeline.units() * pipeline.stages() > kMostUnitsToRepeat) return moved;
+  MovedUnits again = move_units(fitting_cuts(pipeline, stages), cost, running);
+  again.passes += moved.passes;
+  return again;
+}
+
+std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
   StageSavings stages(
       [&](std::size_t stage, std::size_t begin, std::size_t end) {
         return stage_with_traffic(pipeline, settings.counts_boundaries, stage, begin, end);
       },
       settings.rules);
-  MovedUnits moved = move_units(
-      running ? running->cuts : start_cuts(pipeline, settings.starts_as_pipedream),
-      [&](std::size_t stage, std::size_t begin, std::size_t end) { return stages.cost(stage, begin, end); }, running);
+  MovedUnits moved = moved_units(pipeline, settings, stages);
   SavedStages found{std::move(moved.cuts), {}};
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
     std::optional<SavingPlan> savings = stages.savings(s, found.cuts[s], found.cuts[s + 1]);
@@ -145,7 +192,7 @@ std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Set
     found.savings.push_back(std::move(*savings));
   }
   found.details = details_of(pipeline, found, moved.passes, stages);
-  found.notes = notes_of(stages);
+  found.notes = notes_of(pipeline, stages);
   return found;
 }
 
