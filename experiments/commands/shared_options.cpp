@@ -119,7 +119,7 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
              "(256), after so many microbatches each; gain (0.02), if the plan saves more than this share of the time; "
              "none: keep the plan");
   add_option(command, "--events", options.events,
-             "file of events during the run: slowdowns, changes of bandwidth and memory, failures, noise, work");
+             "file of events during the run: slowdowns, changes of bandwidth, memory and model, failures, noise, work");
   add_option(command, "--noise-seed", options.noise_seed,
              "N: changes the noise of the events file; each N gives different noise");
 }

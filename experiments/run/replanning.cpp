@@ -110,8 +110,7 @@ std::string seen_text(const Platform& platform, const Platform& seen) {
 /// A planner as a re-planner.
 class PlanAgain {
  public:
-  PlanAgain(const LayerGraph& graph, const Platform& platform, ReplanChoices choices)
-      : graph_(graph), platform_(platform), choices_(std::move(choices)) {}
+  PlanAgain(const Platform& platform, ReplanChoices choices) : platform_(platform), choices_(std::move(choices)) {}
 
   ReplanAnswer operator()(const Observation& observation, const RunPosition& position) const {
     const Platform seen = as_observed(platform_, observation);
@@ -128,7 +127,7 @@ class PlanAgain {
   [[nodiscard]] PlanRequest request_for(const Platform& seen, const RunPosition& position) const {
     const Plan& running = position.plan;
     const bool asynchronous = is_asynchronous(running.schedule);
-    return {.graph = graph_,
+    return {.graph = position.graph,
             .platform = seen,
             .schedule = running.schedule,
             .microbatches = asynchronous ? position.microbatches : running.microbatches,
@@ -143,10 +142,10 @@ class PlanAgain {
     const Plan& running = position.plan;
     plan.rounds_per_update = running.rounds_per_update;
     if (has_same_stages(plan, running)) return {.reason = what + "; the planner keeps the plan"};
-    const ScheduleProgram program = require_schedule(graph_, seen, plan);
-    require_sound(graph_, seen, program);
-    const Judged now = judge(graph_, seen, require_schedule(graph_, seen, running));
-    const Judged then = judge(graph_, seen, program);
+    const ScheduleProgram program = require_schedule(position.graph, seen, plan);
+    require_sound(position.graph, seen, program);
+    const Judged now = judge(position.graph, seen, require_schedule(position.graph, seen, running));
+    const Judged then = judge(position.graph, seen, program);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
     const bool is_faster = then.time < now.time * (1.0 - choices_.least_gain);
     if (!then.fits) {
@@ -161,7 +160,6 @@ class PlanAgain {
     return answer;
   }
 
-  const LayerGraph& graph_;
   const Platform& platform_;
   ReplanChoices choices_;
 };
@@ -202,8 +200,8 @@ Platform as_observed(Platform platform, const Observation& seen) {
   return platform;
 }
 
-Replanning replanning(const LayerGraph& graph, const Platform& platform, const ReplanChoices& choices) {
-  return {.start = [&graph, &platform, choices]() -> Replanner { return PlanAgain(graph, platform, choices); },
+Replanning replanning(const Platform& platform, const ReplanChoices& choices) {
+  return {.start = [&platform, choices]() -> Replanner { return PlanAgain(platform, choices); },
           .window = choices.window};
 }
 

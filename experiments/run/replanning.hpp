@@ -2,7 +2,6 @@
 
 #include "experiments/run/external_planner.hpp"
 #include "planners/planner.hpp"
-#include "sim/model/layer_graph.hpp"
 #include "sim/model/observation.hpp"
 #include "sim/model/options.hpp"
 #include "sim/model/platform.hpp"
@@ -37,7 +36,7 @@ struct ReplanChoices {
 /// Asks the planner for a plan with the schedule, the microbatches and, unless its options say otherwise, as many stages
 /// and replicas as the plan that runs. The answer replaces that plan if it fits in memory and saves more than
 /// `least_gain` of the time, both evaluated without contention on the platform as observed.
-/// `graph` and `platform` must outlive it. The re-planner **throws** InputError as the planner does.
-[[nodiscard]] Replanning replanning(const LayerGraph& graph, const Platform& platform, const ReplanChoices& choices);
+/// `platform` must outlive it. The re-planner **throws** InputError as the planner does.
+[[nodiscard]] Replanning replanning(const Platform& platform, const ReplanChoices& choices);
 
 }  // namespace stagecraft

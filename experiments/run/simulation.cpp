@@ -1,9 +1,12 @@
 #include "experiments/run/simulation.hpp"
 
+#include "experiments/run/event_models.hpp"
+#include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/progress.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -11,7 +14,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
+#include <variant>
 
 namespace stagecraft {
 namespace {
@@ -23,11 +28,33 @@ Events events_of(const SimulationChoices& choices) {
   return choices.noise_seed ? with_noise_seed(choices.events, *choices.noise_seed) : choices.events;
 }
 
+/// The models of the events at the plan's size of a microbatch, by the microbatch with which they begin.
+std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, const SimulationChoices& choices,
+                                   const Settings& settings) {
+  std::vector<NextModel> models;
+  for (const Event& event : choices.listed_events) {
+    const auto* change = std::get_if<ModelChange>(&event.change);
+    if (change == nullptr) continue;
+    if (choices.literal)
+      throw InputError("the orders of a schedule file are for one model, but the events have another");
+    const auto say = [&](const std::string& warning) { settings.say("warning: " + warning); };
+    LayerGraph graph = profile_at(choices.models[change->model], first.microbatch_size, plan.training.stash, say);
+    if (graph.input != first.input) {
+      throw InputError("model " + quote(graph.name) + " has other inputs than model " + quote(first.name) + ": " +
+                       format_bytes(graph.input) + " for a microbatch in place of " + format_bytes(first.input));
+    }
+    models.push_back({*event.at_microbatch, std::make_shared<const LayerGraph>(std::move(graph))});
+  }
+  std::ranges::sort(models, {}, &NextModel::microbatch);
+  return models;
+}
+
 /// Runs a plan with either engine, an asynchronous one at the length that the user has chosen or until its period has
 /// converged.
 class PlanRunner {
  public:
-  PlanRunner(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, Simulation& simulation)
+  PlanRunner(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, Simulation& simulation,
+             const Settings& settings)
       : graph_(graph),
         platform_(platform),
         program_(program),
@@ -42,6 +69,7 @@ class PlanRunner {
       length_.microbatches = is_given ? *choices_.run_length : plan.microbatches;
     }
     plan.microbatches = length_.microbatches;
+    simulation_.models = next_models(graph, plan, choices_, settings);
     if (const auto problem = size_problem(graph, plan, choices_.iterations)) throw InputError(*problem);
     run_ = recompiled(graph, platform, program, plan);
   }
@@ -109,7 +137,8 @@ class PlanRunner {
     options.iterations = choices_.iterations;
     options.head = length.head;
     options.literal = choices_.literal;
-    if (choices_.replan) options.replanning = replanning(graph_, platform_, *choices_.replan);
+    if (choices_.replan) options.replanning = replanning(platform_, *choices_.replan);
+    options.models = simulation_.models;
     if (choices_.replan || !choices_.events.empty()) {
       options.report_window = choices_.replan ? choices_.replan->window : kReportWindow;
     }
@@ -133,7 +162,9 @@ const char* to_string(NetworkModel network) { return network == NetworkModel::Pl
 
 void SimulationChoices::set_events(const EventsFile& file, const Platform& platform) {
   events = resolve_events(file.events, platform);
-  events_hash = file.sha256;
+  EventModels loaded = load_event_models(file, platform);
+  models = std::move(loaded.models);
+  events_hash = std::move(loaded.sha256);
   listed_events.clear();
   for (const NamedEvent& each : file.events) listed_events.push_back(each.event);
 }
@@ -170,7 +201,7 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   using Clock = std::chrono::steady_clock;
   Simulation simulation;
   simulation.choices = choices;
-  PlanRunner runner(graph, platform, program, simulation);
+  PlanRunner runner(graph, platform, program, simulation, settings);
   simulation.updates = stage_updates(graph, program);
   const std::optional<LowerBound> bound = runner.bound(choices.engine);
   const bool needs_both = choices.engine == EngineChoice::Replay && !program.synchronous;

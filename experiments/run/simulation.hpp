@@ -41,12 +41,13 @@ struct SimulationChoices {
   std::optional<ReplanChoices> replan;  ///< whether the plan may change while training runs
   Events events;                        ///< changes during the run, for either engine
   Events listed_events;     ///< as the file lists them, where one may change several links; to tell which never happen
-  std::string events_hash;  ///< SHA-256 of the events file; empty: none
+  std::string events_hash;  ///< SHA-256 of the events file and of the files that it names; empty: none
+  std::vector<Model> models;  ///< that follow the first one, by `ModelChange::model`
   /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,
   /// because JSON shows it as a signed number.
   std::optional<std::uint64_t> noise_seed;
 
-  /// **Throws** InputError as `resolve_events`.
+  /// Takes the events of a file for a platform. **Throws** InputError as `resolve_events` and `load_event_models`.
   void set_events(const EventsFile& file, const Platform& platform);
 };
 
@@ -68,6 +69,7 @@ struct Simulation {
   std::optional<LowerBound> bound;
   Timeline timeline;
   Traffic traffic;
+  std::vector<NextModel> models;  ///< of the run, after the first one
   Seconds wall_time;
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.

@@ -1,5 +1,6 @@
 #include "experiments/study/manifest.hpp"
 
+#include "experiments/run/event_models.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
 #include "sim/base/counted.hpp"
@@ -46,7 +47,7 @@ std::string hash_of(const std::string& kind, const std::string& path) {
   if (kind == "planner") return sha256(read_bytes_file(path));
   if (kind != "events") return sha256(read_text_file(path));
   try {
-    return load_events(path, path).sha256;
+    return load_event_models(load_events(path, path), {}).sha256;
   } catch (const InputError&) {
     return sha256(read_text_file(path));  // its cells will say what is wrong
   }

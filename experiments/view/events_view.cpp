@@ -24,6 +24,7 @@ constexpr std::size_t kNamesShown = 3;
 /// The name of the device or link that an event changes; empty for one that changes the whole run.
 struct NameOf {
   const Platform& platform;
+  std::string operator()(const ModelChange&) const { return {}; }
   std::string operator()(const BandwidthChange& change) const { return platform.links[change.link].name; }
   std::string operator()(const Jitter&) const { return {}; }
   std::string operator()(const MicrobatchWork&) const { return {}; }
@@ -33,13 +34,19 @@ struct NameOf {
   }
 };
 
+std::string model_name(const SimulationChoices& choices, const ModelChange& change) {
+  return choices.models[change.model].profiles.front().name;
+}
+
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 /// What it changes, as in the file, and the new value.
 struct ChangeOf {
+  const SimulationChoices& choices;
   using Entry = std::pair<const char*, Detail>;
+  Entry operator()(const ModelChange& change) const { return {"model", model_name(choices, change)}; }
   Entry operator()(const Slowdown& change) const { return {"slowdown", change.factor}; }
   Entry operator()(const BandwidthChange& change) const { return {"bandwidth", change.bandwidth.value()}; }
   Entry operator()(const MemoryLimit& change) const { return {"memory", change.memory.value()}; }
@@ -50,7 +57,9 @@ struct ChangeOf {
 
 /// What happens to devices or links, behind their names.
 struct WordsOf {
+  const SimulationChoices& choices;
   bool several = false;
+  std::string operator()(const ModelChange& change) const { return "model " + model_name(choices, change); }
   [[nodiscard]] const char* has() const { return several ? " have " : " has "; }
   std::string operator()(const Slowdown& change) const {
     return (several ? " take " : " takes ") + short_number(change.factor) + " times the time";
@@ -96,13 +105,13 @@ std::vector<Struck> struck_events(const Simulation& simulation) {
 }
 
 /// `gpu1 takes 1.5 times the time`; `gpu0.up, gpu0.down have 1 GBps`.
-std::string words(const Struck& struck, const Platform& platform) {
+std::string words(const Struck& struck, const SimulationChoices& choices, const Platform& platform) {
   std::string names;
   for (std::size_t i = 0; i < std::min(struck.events.size(), kNamesShown); ++i) {
     names += (i == 0 ? "" : ", ") + std::visit(NameOf{platform}, struck.events[i]->change);
   }
   if (struck.events.size() > kNamesShown) names += fmt::format(" and {} more", struck.events.size() - kNamesShown);
-  return names + std::visit(WordsOf{struck.events.size() > 1}, struck.events.front()->change);
+  return names + std::visit(WordsOf{choices, struck.events.size() > 1}, struck.events.front()->change);
 }
 
 std::string struck_table(const Simulation& simulation, const Platform& platform) {
@@ -110,7 +119,7 @@ std::string struck_table(const Simulation& simulation, const Platform& platform)
   if (struck.empty()) return "";
   Table table{{"at", "event"}, {}, 0, true};
   for (std::size_t i = 0; i < std::min(struck.size(), kStruckShown); ++i) {
-    table.rows.push_back({format_human_seconds(struck[i].at), words(struck[i], platform)});
+    table.rows.push_back({format_human_seconds(struck[i].at), words(struck[i], simulation.choices, platform)});
   }
   std::string text = to_text(table);
   if (struck.size() > kStruckShown) text += fmt::format("(and {} more)\n", struck.size() - kStruckShown);
@@ -136,7 +145,7 @@ Detail::List struck_list(const Simulation& simulation, const Platform& platform)
   for (const Strike& strike : simulation.report.course.strikes) {
     const Event& event = simulation.choices.events.at(strike.event);
     const std::string name = std::visit(NameOf{platform}, event.change);
-    auto [kind, value] = std::visit(ChangeOf(), event.change);
+    auto [kind, value] = std::visit(ChangeOf{simulation.choices}, event.change);
     list.emplace_back(Detail::Record{{"event", std::int64_t{event.listed}},
                                      {"at_s", strike.at.value()},
                                      {"name", name.empty() ? Detail() : Detail(name)},

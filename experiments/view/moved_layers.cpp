@@ -1,5 +1,7 @@
 #include "experiments/view/moved_layers.hpp"
 
+#include "sim/model/carried_plan.hpp"
+
 #include <algorithm>
 
 namespace stagecraft {
@@ -29,28 +31,39 @@ DeviceId holder_of(const Stages& stages, LayerId layer) {
   return DeviceId::none();
 }
 
-std::vector<LayerId> layers_moved(const Stages& before, const FollowingStage& stage, DeviceId from, DeviceId to) {
+/// A plan of the run.
+struct PlanPart {
+  Stages stages;
+  std::uint32_t model = 0;
+};
+
+/// `known`: for each layer of the stage's model the one of the model before.
+std::vector<LayerId> layers_moved(const Stages& before, const FollowingStage& stage,
+                                  const IndexVector<LayerId, LayerId>& known, DeviceId from, DeviceId to) {
   std::vector<LayerId> moved;
   for (LayerId layer : stage.layers) {
-    if (holder_of(before, layer) == from && !holds(before, to, layer)) moved.push_back(layer);
+    const LayerId old = known[layer];
+    if (!old.is_none() && holder_of(before, old) == from && !holds(before, to, old)) moved.push_back(layer);
   }
   return moved;
 }
 
 }  // namespace
 
-std::vector<Moved> moved_layers(const Report& report, const Plan& plan, const Platform& platform) {
-  std::vector<Stages> plans{stages_of(plan)};
+std::vector<Moved> moved_layers(const Report& report, const Plan& plan, const Platform& platform,
+                                const std::vector<const LayerGraph*>& models) {
+  std::vector<PlanPart> plans{{stages_of(plan), 0}};
   for (const ReplanQuestion& question : report.course.questions) {
-    if (question.first) plans.push_back(question.stages);
+    if (question.first) plans.push_back({question.stages, question.model});
   }
   std::vector<Moved> moved;
   for (const Migration& migration : report.course.migrations) {
     std::size_t of = 0;
     std::size_t stage = migration.stage.value();
-    while (stage >= plans[of].size()) stage -= plans[of++].size();
+    while (stage >= plans[of].stages.size()) stage -= plans[of++].stages.size();
+    const IndexVector<LayerId, LayerId> known = layers_before(*models[plans[of - 1].model], *models[plans[of].model]);
     moved.push_back({&migration, of - 1,
-                     layers_moved(plans[of - 1], plans[of][stage], platform.device(migration.from),
+                     layers_moved(plans[of - 1].stages, plans[of].stages[stage], known, platform.device(migration.from),
                                   platform.device(migration.to))});
   }
   return moved;

@@ -31,9 +31,12 @@ Detail stage_record(const FollowingStage& stage, const LayerGraph& graph, const 
                         {"swapped_layers", stage.swapped}};
 }
 
-Detail::List question_list(const Report& report, const LayerGraph& graph, const Platform& platform) {
+using Models = std::vector<const LayerGraph*>;
+
+Detail::List question_list(const Report& report, const Models& models, const Platform& platform) {
   Detail::List list;
   for (const ReplanQuestion& question : report.course.questions) {
+    const LayerGraph& graph = *models[question.model];
     Detail::List stages;
     for (const FollowingStage& stage : question.stages) stages.push_back(stage_record(stage, graph, platform));
     list.emplace_back(Detail::Record{{"asked_by", to_string(question.cause)},
@@ -92,9 +95,12 @@ Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) 
   return list;
 }
 
-Detail::List migration_list(const std::vector<Moved>& moved, const LayerGraph& graph, const Platform& platform) {
+Detail::List migration_list(const std::vector<Moved>& moved, const Report& report, const Models& models,
+                            const Platform& platform) {
+  const std::vector<const ReplanQuestion*> questions = changes(report);
   Detail::List list;
   for (const Moved& move : moved) {
+    const LayerGraph& graph = *models[questions[move.replan]->model];
     Detail::List layers;
     for (LayerId layer : move.layers) layers.emplace_back(graph.layers[layer].name);
     const Migration& migration = *move.migration;
@@ -185,14 +191,19 @@ std::string migrations_line(const Report& report) {
 
 }  // namespace
 
-Detail::Record replanning_record(const Report& report, const LayerGraph& graph, const Plan& plan,
+Detail::Record replanning_record(const Simulation& simulation, const LayerGraph& graph, const Plan& plan,
                                  const Platform& platform) {
-  const std::vector<Moved> moved = moved_layers(report, plan, platform);
+  const Report& report = simulation.report;
+  Models models{&graph};
+  for (const NextModel& next : simulation.models) models.push_back(next.graph.get());
+  const std::vector<Moved> moved = moved_layers(report, plan, platform, models);
   Detail::Record record;
   if (!report.course.windows.empty()) record.emplace_back("windows", window_list(report));
-  if (!report.course.questions.empty()) record.emplace_back("questions", question_list(report, graph, platform));
+  if (!report.course.questions.empty()) record.emplace_back("questions", question_list(report, models, platform));
   if (!report.course.replans.empty()) record.emplace_back("replans", replan_list(report, moved));
-  if (!report.course.migrations.empty()) record.emplace_back("migrations", migration_list(moved, graph, platform));
+  if (!report.course.migrations.empty()) {
+    record.emplace_back("migrations", migration_list(moved, report, models, platform));
+  }
   return record;
 }
 
@@ -200,7 +211,11 @@ std::string replanning_text(const Simulation& simulation) {
   const Report& report = simulation.report;
   std::string windows = report.course.windows.size() > 1 ? windows_table(report) : "";
   const auto& choices = simulation.choices.replan;
-  if (!choices) return windows;
+  if (!choices && report.course.questions.empty()) return windows;
+  if (!choices) {
+    return "the model changed " + counted(report.course.questions.size(), "time") + "\n" + questions_table(report) +
+           migrations_line(report) + windows;
+  }
   const std::string head = choices->planner->name + " was asked for another plan ";
   if (report.course.questions.empty()) {
     return fmt::format("{}never: the run has {}, and a window {}\n", head,

@@ -13,7 +13,7 @@ namespace stagecraft {
 
 /// The windows of a run, the questions to a re-planner, the changes of the plan and the migrations, as `simulate --json`
 /// shows them (docs/reference/report.md); only what there is. `plan`: the one that the run begins with.
-[[nodiscard]] Detail::Record replanning_record(const Report& report, const LayerGraph& graph, const Plan& plan,
+[[nodiscard]] Detail::Record replanning_record(const Simulation& simulation, const LayerGraph& graph, const Plan& plan,
                                                const Platform& platform);
 
 /// The same as text; empty for a run that is neither disturbed nor may change its plan.

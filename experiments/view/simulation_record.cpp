@@ -183,7 +183,7 @@ Detail::Record simulation_record(const Simulation& simulation, const LayerGraph&
                         {"evaluated", figures_record(simulation.evaluated, platform)},
                         figure(FigureId::PredictionError),
                         figure(FigureId::SimulatedOps)};
-  for (auto& entry : replanning_record(report, graph, plan, platform)) record.push_back(std::move(entry));
+  for (auto& entry : replanning_record(simulation, graph, plan, platform)) record.push_back(std::move(entry));
   if (report.out_of_memory()) record.emplace_back("would_fit", remedy_record(explanation.remedies));
   if (timings) record.emplace_back("wall_time_s", simulation.wall_time.value());
   return record;

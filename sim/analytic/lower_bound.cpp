@@ -62,7 +62,7 @@ bool slows_down(const Platform& platform, const Event& event) {
   if (const auto* work = std::get_if<MicrobatchWork>(&event.change)) {
     return std::ranges::all_of(work->factors, [](double factor) { return factor >= 1.0; });
   }
-  return true;  // a failure, or less memory
+  return !std::holds_alternative<ModelChange>(event.change);  // else a failure, or less memory
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ class Disruptions {
   void apply(const BandwidthChange& change);
   void apply(const MemoryLimit& change);
   void apply(const Failure& change);
+  static void apply(const ModelChange&) {}
   void apply(const Jitter& change);
   void apply(const MicrobatchWork& change);
   void restart_computations();

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <variant>
 
@@ -109,6 +110,19 @@ void read_work(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
   named.event.change = MicrobatchWork{};
 }
 
+/// The file is read later: its name may be that of a shipped model.
+void read_model(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
+  item.allow_keys({"at", "at_microbatch", "model"});
+  if (!named.event.at_microbatch)
+    item.fail("another model begins with a microbatch: give 'at_microbatch' in place of 'at'");
+  if (*named.event.at_microbatch == 0) {
+    item.at("at_microbatch").fail("another model begins after the first microbatch: expected at least 1");
+  }
+  named.names = {read_name(value)};
+  named.place = value.place();
+  named.event.change = ModelChange{};
+}
+
 std::vector<double> read_factors(const std::string& text, const std::string& file_name) {
   const CsvTable table(text, file_name);
   const std::size_t column = table.column("work");
@@ -129,12 +143,13 @@ struct Kind {
   const char* key;
   void (*read)(const YamlNode& item, const YamlNode& value, NamedEvent& named);
 };
-constexpr std::array<Kind, 6> kKinds = {{{"slowdown", read_slowdown},
+constexpr std::array<Kind, 7> kKinds = {{{"slowdown", read_slowdown},
                                          {"bandwidth", read_bandwidth_change},
                                          {"memory", read_memory_limit},
                                          {"fails_for", read_failure},
                                          {"jitter", read_jitter},
-                                         {"work", read_work}}};
+                                         {"work", read_work},
+                                         {"model", read_model}}};
 
 /// `'slowdown', 'bandwidth' and 'jitter'`.
 std::string kind_names() {
@@ -146,16 +161,9 @@ std::string kind_names() {
   return names;
 }
 
-void refuse_unsupported(const YamlNode& item) {
-  if (const auto value = item.find("model")) {
-    value->fail("events of the kind 'model' are not supported yet", "supported are " + kind_names());
-  }
-}
-
 NamedEvent read_event(const YamlNode& item) {
   item.allow_keys({"at", "at_microbatch", "device", "link", "slowdown", "bandwidth", "memory", "fails_for", "jitter",
                    "model", "work"});
-  refuse_unsupported(item);
   NamedEvent named;
   read_time(item, named.event);
   const Kind* kind = nullptr;
@@ -179,17 +187,27 @@ std::vector<NamedEvent> parse_events(std::string_view text, const std::string& f
   check_schema(root, "stagecraft/events/1");
   root.allow_keys({"schema", "events"});
   std::vector<NamedEvent> events;
-  for (const YamlNode& item : root.at("events").items()) events.push_back(read_event(item));
+  std::set<std::uint32_t> model_changes;
+  std::uint32_t models = 0;
+  for (const YamlNode& item : root.at("events").items()) {
+    events.push_back(read_event(item));
+    auto* change = std::get_if<ModelChange>(&events.back().event.change);
+    if (change == nullptr) continue;
+    change->model = models++;
+    if (model_changes.insert(*events.back().event.at_microbatch).second) continue;
+    item.fail("two models begin with microbatch " + std::to_string(*events.back().event.at_microbatch));
+  }
   return events;
 }
 
 EventsFile load_events(const std::string& path, const std::string& shown_name) {
   const std::string text = read_text_file(path);
-  EventsFile file{.events = parse_events(text, shown_name), .text = text, .sha256 = sha256(text)};
+  EventsFile file{.events = parse_events(text, shown_name), .path = path, .text = text, .sha256 = sha256(text)};
   for (NamedEvent& named : file.events) {
     auto* work = std::get_if<MicrobatchWork>(&named.event.change);
     if (work == nullptr) continue;
-    const std::string named_path = (std::filesystem::path(path).parent_path() / named.names.front()).lexically_normal().string();
+    const std::string named_path =
+        (std::filesystem::path(path).parent_path() / named.names.front()).lexically_normal().string();
     if (std::error_code ignored; !std::filesystem::exists(named_path, ignored)) {
       throw InputError("there is no file " + quote(named_path), named.place);
     }

@@ -21,15 +21,15 @@ struct NamedEvent {
 
 /// The events of a text of the schema `stagecraft/events/1` (docs/reference/formats/events.md), in its order, but for
 /// the content of files that they name. `file_name` is used in messages only.
-/// **Throws** InputError naming the place of the first defect. Changes of the model are part of the format but not
-/// supported yet; they are refused too.
+/// **Throws** InputError naming the place of the first defect.
 [[nodiscard]] std::vector<NamedEvent> parse_events(std::string_view text, const std::string& file_name);
 
-/// An events file with the files that it names.
+/// An events file with the tables that it names.
 struct EventsFile {
   std::vector<NamedEvent> events;
+  std::string path;
   std::string text;
-  std::string sha256;  ///< of the text and of the files that it names
+  std::string sha256;  ///< of the text and of the tables
 };
 
 /// Reads it. Paths in it are relative to its folder. `shown_name` stands for `path` in messages.

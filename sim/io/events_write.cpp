@@ -36,6 +36,7 @@ struct KeysOf {
     record.emplace_back("device", names_of(named));
     record.emplace_back("fails_for", format_seconds(change.duration));
   }
+  void operator()(const ModelChange&) const { record.emplace_back("model", names_of(named)); }
   void operator()(const MicrobatchWork&) const { record.emplace_back("work", names_of(named)); }
   void operator()(const Jitter& change) const {
     record.emplace_back("jitter",

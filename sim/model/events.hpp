@@ -54,12 +54,19 @@ struct MicrobatchWork {
   friend bool operator==(const MicrobatchWork&, const MicrobatchWork&) = default;
 };
 
+/// From a microbatch on another model is trained. That changes the operations that an engine gets
+/// (`LowerOptions::models`), and nothing in the engine.
+struct ModelChange {
+  std::uint32_t model = 0;  ///< position in the models that follow the first one
+  friend bool operator==(const ModelChange&, const ModelChange&) = default;
+};
+
 /// Something that happens during a run, at an instant or when a microbatch enters the pipeline (its first forward
 /// starts).
 struct Event {
   Seconds at;
   std::optional<std::uint32_t> at_microbatch;  ///< if given, `at` is ignored
-  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Jitter, MicrobatchWork> change;
+  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Jitter, MicrobatchWork, ModelChange> change;
   std::uint32_t listed = 0;  ///< its position in its file, where one event may change several links
   friend bool operator==(const Event&, const Event&) = default;
 };

@@ -7,6 +7,7 @@ const char* to_string(ReplanQuestion::Cause cause) {
     case ReplanQuestion::Cause::Window: return "window";
     case ReplanQuestion::Cause::Link: return "link";
     case ReplanQuestion::Cause::Memory: return "memory";
+    case ReplanQuestion::Cause::Model: return "model";
   }
   return "";
 }

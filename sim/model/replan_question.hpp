@@ -19,12 +19,14 @@ struct FollowingStage {
   friend bool operator==(const FollowingStage&, const FollowingStage&) = default;
 };
 
-/// A question to a re-planner while training ran, and its answer.
+/// A question to a re-planner while training ran, and its answer; or, without a re-planner, how the plan is carried over
+/// to another model.
 struct ReplanQuestion {
   enum class Cause : std::uint8_t {
     Window,  ///< a window of microbatches had entered the pipeline
     Link,    ///< the bandwidth of a link had changed
     Memory,  ///< the memory of a device had changed
+    Model,   ///< another model begins
   };
   Cause cause = Cause::Window;
   std::uint32_t microbatch = 0;  ///< the number of microbatches that had entered the pipeline
@@ -37,6 +39,7 @@ struct ReplanQuestion {
   std::optional<std::uint32_t> first =
       std::nullopt;                         ///< the first microbatch of the other plan; none if the plan stayed
   std::vector<FollowingStage> stages = {};  ///< of the other plan
+  std::uint32_t model = 0;                  ///< how many models have begun after the first one
   friend bool operator==(const ReplanQuestion&, const ReplanQuestion&) = default;
 };
 [[nodiscard]] const char* to_string(ReplanQuestion::Cause cause);

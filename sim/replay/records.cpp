@@ -107,6 +107,7 @@ void fields(Archive& archive, Question& value) {
   archive.raw(value.first);
   archive.count(value.stages);
   for (auto& stage : value.stages) fields(archive, stage);
+  archive.raw(value.model);
 }
 
 template <class Archive, class List>

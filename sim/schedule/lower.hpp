@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ namespace stagecraft {
 
 /// The state of a run when its re-planner is asked.
 struct RunPosition {
+  const LayerGraph& graph;        ///< that is trained from `earliest` on
   const Plan& plan;               ///< the current plan
   std::int64_t earliest = 0;      ///< the least microbatch of the run that another plan may start with
   std::int64_t microbatches = 0;  ///< of the whole run, all iterations included
@@ -54,6 +56,14 @@ struct Replanning {
   std::int64_t window = 256;         ///< microbatches, at least 1
 };
 
+/// Another model that is trained from a microbatch on. The plan that runs drains, and the next one begins with that
+/// microbatch, or with the next one before which a round of turns, or an iteration, ends: the plan that the re-planner
+/// answers, or else the one before, carried over (`carried_over`).
+struct NextModel {
+  std::int64_t microbatch = 0;              ///< of the run
+  std::shared_ptr<const LayerGraph> graph;  ///< with the same size of a microbatch
+};
+
 struct LowerOptions {
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;  ///< flushed iterations of a synchronous schedule
@@ -64,6 +74,7 @@ struct LowerOptions {
   std::optional<Schedule> literal;    ///< the orders of schedule `literal`, for one iteration
   std::size_t window_operations = 0;  ///< least size of a window; 0: chosen by the number of devices
   std::optional<Replanning> replanning;
+  std::vector<NextModel> models;   ///< in the order of their microbatches, which differ
   std::int64_t report_window = 0;  ///< `Measurement::window`
 };
 

@@ -324,7 +324,7 @@ TEST_CASE("json schema: defects that a schema can see are refused by it, too") {
                                                       {"events_link_of_three_devices", "events"},
                                                       {"events_sigma_too_large", "events"},
                                                       {"events_slowdown_too_large", "events"},
-                                                      {"events_model_not_yet", "events"},
+                                                      {"events_model_at_a_time", "events"},
                                                       {"device_missing_source", "device"},
                                                       {"device_efficiency_above_one", "device"},
                                                       {"device_unknown_precision", "device"},

@@ -1,6 +1,7 @@
 #include "sim/schedule/lowering/handover.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/carried_plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +16,11 @@ using Kept = std::map<DeviceId, StaticMemory>;
 class Handover {
  public:
   Handover(PlanRun& before, PlanRun& after)
-      : before_(before), after_(after), writer_(after.state().writer), platform_(after.shape().platform()) {}
+      : before_(before),
+        after_(after),
+        writer_(after.state().writer),
+        platform_(after.shape().platform()),
+        layers_before_(layers_before(before.shape().graph(), after.shape().graph())) {}
 
   void run(std::int64_t first_microbatch) {
     append_mark(first_microbatch);
@@ -63,7 +68,16 @@ class Handover {
     grow(MemoryCategory::Buffers, kept.buffers, before.buffers);
   }
 
-  /// Whether the device held the layer under the plan before.
+  /// The layer whose weights a layer of the next plan goes on with; none if it begins with new ones.
+  [[nodiscard]] LayerId continued(LayerId layer) const {
+    const LayerId before = layers_before_[layer];
+    if (before.is_none()) return before;
+    const bool is_same =
+        before_.shape().graph().layers[before].parameters == after_.shape().graph().layers[layer].parameters;
+    return is_same ? before : LayerId::none();
+  }
+
+  /// Whether the device held the layer of the model before under the plan before.
   [[nodiscard]] bool held(DeviceId device, LayerId layer) const {
     const Replicas& replicas = before_.shape().replicas();
     return std::ranges::any_of(replicas.on(device), [&](ReplicaId id) {
@@ -86,8 +100,9 @@ class Handover {
     const Replica& replica = after_.shape().replicas()[id];
     std::map<DeviceId, Bytes> from;
     for (LayerId layer : after_.shape().plan().stages[replica.stage.value()].layers) {
-      if (held(replica.device, layer)) continue;
-      from[holder_of(layer)] += after_.shape().graph().layers[layer].parameters;
+      const LayerId before = continued(layer);
+      if (before.is_none() || held(replica.device, before)) continue;
+      from[holder_of(before)] += after_.shape().graph().layers[layer].parameters;
     }
     for (const auto& [holder, parameters] : from) {
       if (parameters > Bytes(0)) append_copy(replica, holder, parameters);
@@ -136,6 +151,7 @@ class Handover {
   PlanRun& after_;
   WindowWriter& writer_;
   const Platform& platform_;
+  IndexVector<LayerId, LayerId> layers_before_;     ///< by layer of the next plan
   std::map<DeviceId, OpId> room_;                   ///< the operation that takes the device's additional memory
   std::map<DeviceId, std::vector<OpId>> arriving_;  ///< copies to the device
   std::map<DeviceId, std::vector<OpId>> leaving_;   ///< copies from the device

@@ -127,8 +127,12 @@ std::map<DeviceId, StaticMemory> PlanRun::kept_memory() const {
 // Hence all replicas of a stage have had the same number of turns.
 std::int64_t PlanRun::earliest_stop() const {
   if (task_.program.synchronous) return state_.number(0) + (orders_.first_untouched() > 0 ? end_ : 0);
-  const std::int64_t round = whole_round(shape_.plan(), shape_.replicas());
-  return task_.first + (orders_.first_untouched() + round - 1) / round * round;
+  return whole_from(task_.first + orders_.first_untouched());
+}
+
+std::int64_t PlanRun::whole_from(std::int64_t microbatch) const {
+  const std::int64_t whole = task_.program.synchronous ? end_ : whole_round(shape_.plan(), shape_.replicas());
+  return task_.first + (microbatch - task_.first + whole - 1) / whole * whole;
 }
 
 void PlanRun::stop_at(std::int64_t microbatch) {

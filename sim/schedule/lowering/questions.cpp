@@ -1,6 +1,7 @@
 #include "sim/schedule/lowering/questions.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 
 #include <utility>
 
@@ -44,23 +45,41 @@ ReplanQuestion::Cause Questions::cause() const {
 std::optional<PlanSwitch> Questions::ask(const RunPosition& position) {
   const bool is_window = ends_window();
   ReplanAnswer answer = replanner_(seen_, position);
-  ReplanQuestion question{.cause = cause(),
-                          .microbatch = seen_.microbatches_injected,
-                          .at = seen_.now,
-                          .keeping = answer.keeping,
-                          .changing = answer.changing,
-                          .reason = std::move(answer.reason),
-                          .first = std::nullopt};
-  if (answer.change) {
-    require_sound(*answer.change, position);
-    question.first = static_cast<std::uint32_t>(answer.change->microbatch);
-    question.stages = stages_of(answer.change->plan);
-  }
-  asked_.push_back(std::move(question));
+  if (answer.change) require_sound(*answer.change, position);
+  note(cause(), answer);
   known_links_ = seen_.links;
   known_memories_ = seen_.memories;
   if (is_window) begin_plan(seen_.microbatches_injected);
   return std::move(answer.change);
+}
+
+PlanSwitch Questions::change_model(const RunPosition& position, std::size_t model) {
+  model_ = static_cast<std::uint32_t>(model);
+  ReplanAnswer answer;
+  if (replanner_) answer = replanner_(seen_, position);
+  answer.reason =
+      "model " + quote(position.graph.name) + " begins" + (answer.reason.empty() ? "" : "; ") + answer.reason;
+  if (!answer.change) answer.change = PlanSwitch{position.plan, position.earliest};
+  STAGECRAFT_CHECK(answer.change->microbatch == position.earliest, "the plan of another model begins with it");
+  note(ReplanQuestion::Cause::Model, answer);
+  known_links_ = seen_.links;
+  known_memories_ = seen_.memories;
+  return *std::move(answer.change);
+}
+
+void Questions::note(ReplanQuestion::Cause cause, const ReplanAnswer& answer) {
+  ReplanQuestion question{.cause = cause,
+                          .microbatch = seen_.microbatches_injected,
+                          .at = seen_.now,
+                          .keeping = answer.keeping,
+                          .changing = answer.changing,
+                          .reason = answer.reason,
+                          .model = model_};
+  if (answer.change) {
+    question.first = static_cast<std::uint32_t>(answer.change->microbatch);
+    question.stages = stages_of(answer.change->plan);
+  }
+  asked_.push_back(std::move(question));
 }
 
 void Questions::begin_plan(std::int64_t microbatch) {

@@ -25,6 +25,9 @@ class Questions {
   }
   /// **Requires** that the replanner's answer is as it has to be.
   [[nodiscard]] std::optional<PlanSwitch> ask(const RunPosition& position);
+  /// Another model, the `model`-th after the first, begins with microbatch `position.earliest`. Returns the answer, or
+  /// `position.plan`, which is the present plan carried over to it.
+  [[nodiscard]] PlanSwitch change_model(const RunPosition& position, std::size_t model);
   /// Another plan begins with that microbatch, and so does its window.
   void begin_plan(std::int64_t microbatch);
   /// The questions since the last call.
@@ -32,6 +35,7 @@ class Questions {
 
  private:
   [[nodiscard]] ReplanQuestion::Cause cause() const;
+  void note(ReplanQuestion::Cause cause, const ReplanAnswer& answer);
   [[nodiscard]] bool ends_window() const { return seen_.microbatches_injected >= next_; }
 
   Replanner replanner_;
@@ -40,6 +44,7 @@ class Questions {
   Observation seen_;                               ///< in the present window
   std::vector<LinkObservation> known_links_;       ///< at the last question
   std::vector<MemoryObservation> known_memories_;  ///< likewise
+  std::uint32_t model_ = 0;
   std::vector<ReplanQuestion> asked_;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/schedule/lowering/run.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/carried_plan.hpp"
 #include "sim/schedule/lowering/handover.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -30,7 +31,7 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
 }  // namespace
 
 Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram program, LowerOptions options)
-    : graph_(graph),
+    : graph_(&graph),
       platform_(platform),
       options_(std::move(options)),
       microbatches_(program.kept->plan.microbatches * (program.synchronous ? options_.iterations : 1)),
@@ -44,14 +45,14 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
           graph, platform,
           PlanTask{std::move(program), 0, options_.iterations, options_.literal, options_.channel_times},
           options_.network, writer_, marks_)),
-      questions_(options_.replanning) {}
+      questions_(options_.replanning) {
+  end_with_model();
+}
 
 std::optional<OpGraph> Run::next(const Observation& observation) {
   if (finished_) return std::nullopt;
-  if (questions_.may_come()) {
-    questions_.observe(observation);
-    if (questions_.is_due()) ask();
-  }
+  if (may_change()) questions_.observe(observation);
+  if (questions_.may_come() && questions_.is_due()) ask();
   writer_.begin(oldest());
   writer_.reserve(expected_operations());
   if (!std::exchange(started_, true)) current_->append_setup();
@@ -59,11 +60,13 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
     if (current_->advance()) continue;
     if (following_) {
       follow();
+    } else if (model_end_ < microbatches_) {
+      change_model();
     } else {
       finished_ = true;
     }
   }
-  if (!questions_.may_come()) current_->close_lanes();  // a later plan may still use them
+  if (!may_change()) current_->close_lanes();  // a later plan may still use them
   OpGraph window = writer_.finish();
   window.questions = questions_.take();
   return window;
@@ -72,9 +75,28 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
 /// Asks the re-planner for another plan, unless one is already waiting for the current plan to end.
 void Run::ask() {
   const std::int64_t earliest = current_->earliest_stop();
-  if (following_ || earliest >= microbatches_) return;
-  following_ = questions_.ask({current_->shape().plan(), earliest, microbatches_});
+  if (following_ || earliest >= model_end_) return;
+  following_ = questions_.ask({*graph_, current_->shape().plan(), earliest, microbatches_});
   if (following_) current_->stop_at(following_->microbatch);
+}
+
+/// The current plan ends where the next model begins.
+void Run::end_with_model() {
+  model_end_ = microbatches_;
+  if (models_begun_ == options_.models.size()) return;
+  model_end_ = std::min(microbatches_, current_->whole_from(options_.models[models_begun_].microbatch));
+  if (model_end_ < microbatches_) current_->stop_at(model_end_);
+}
+
+/// Of several models that would begin with the same microbatch the last one does.
+void Run::change_model() {
+  const std::vector<NextModel>& models = options_.models;
+  while (models_begun_ < models.size() && models[models_begun_].microbatch <= model_end_) ++models_begun_;
+  const LayerGraph& next = *models[models_begun_ - 1].graph;
+  const Plan carried = carried_over(current_->shape().plan(), *graph_, next);
+  following_ = questions_.change_model({next, carried, model_end_, microbatches_}, models_begun_);
+  graph_ = &next;
+  follow();
 }
 
 void Run::follow() {
@@ -82,15 +104,16 @@ void Run::follow() {
   const std::int64_t left = microbatches_ - next.microbatch;
   if (!synchronous_) next.plan.microbatches = left;
   STAGECRAFT_CHECK(left % next.plan.microbatches == 0, "whole iterations are left for the plan that follows");
-  PlanTask task{require_schedule(graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
+  PlanTask task{require_schedule(*graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
-  auto after = std::make_unique<PlanRun>(graph_, platform_, std::move(task), options_.network, writer_, marks_);
+  auto after = std::make_unique<PlanRun>(*graph_, platform_, std::move(task), options_.network, writer_, marks_);
   hand_over(*current_, *after, next.microbatch);
   questions_.begin_plan(next.microbatch);
   current_ = std::move(after);
+  end_with_model();
 }
 
-bool Run::is_one_pass() const { return !questions_.may_come() && current_->is_one_pass(); }
+bool Run::is_one_pass() const { return !may_change() && current_->is_one_pass(); }
 
 /// The least number of operations in a window. When the engine chooses among ready operations, a window has to hold all
 /// that may compete. Otherwise windows are small enough to bound the memory of a long run, and large enough that every
@@ -100,7 +123,7 @@ std::size_t Run::window_size() const {
   if (options_.window_operations > 0) return options_.window_operations;
   if (current_->needs_whole_iteration()) return static_cast<std::size_t>(-1);
   const std::size_t several = 4 * current_->shape().replicas().devices().size();
-  return questions_.may_come() ? several : std::max(kWindow, several);
+  return may_change() ? several : std::max(kWindow, several);
 }
 
 /// About as many operations as a small run will have: a forward and a backward for each microbatch and replica that

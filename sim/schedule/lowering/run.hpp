@@ -10,7 +10,8 @@
 namespace stagecraft {
 
 /// A run: one plan after the other, window by window. Between two windows the re-planner may choose a plan to follow the
-/// current one. The current plan then drains, `hand_over` moves its state, and the next plan is lowered.
+/// current one, and where another model begins a plan for it follows. The current plan then drains, `hand_over` moves
+/// its state, and the next plan is lowered.
 class Run {
  public:
   /// `graph` and `platform` must outlive it.
@@ -24,12 +25,15 @@ class Run {
  private:
   void ask();
   void follow();
+  void change_model();
+  void end_with_model();
+  [[nodiscard]] bool may_change() const { return questions_.may_come() || !options_.models.empty(); }
   [[nodiscard]] std::size_t window_size() const;
   [[nodiscard]] std::size_t expected_operations() const;
   /// The least operation that the next window or a later one may depend on.
   [[nodiscard]] OpId oldest() const;
 
-  const LayerGraph& graph_;
+  const LayerGraph* graph_;  ///< that the current plan trains
   const Platform& platform_;
   LowerOptions options_;
   std::int64_t microbatches_;  ///< in the whole run, all iterations included
@@ -41,6 +45,8 @@ class Run {
   std::unique_ptr<PlanRun> current_;
   Questions questions_;
   std::optional<PlanSwitch> following_;  ///< the plan that starts when the current one is lowered
+  std::size_t models_begun_ = 0;         ///< of `LowerOptions::models`
+  std::int64_t model_end_ = 0;           ///< the microbatch with which the next model begins, or the end of the run
   bool started_ = false;
   bool finished_ = false;
 };

@@ -1,0 +1,196 @@
+// `simulate --events` with another model from a microbatch on, in both engines.
+#include "tests/experiments/commands/command.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Eight layers in four stages of two, forward 1 ms and backward 2 ms each: 6 ms a microbatch. Tensors are empty.
+class Search {
+ public:
+  Search() {
+    write_model("first", {"a", "b", "c", "d", "e", "f", "g", "h"}, 1);
+    write_model("slow", {"a", "b", "c", "d", "e", "f", "g", "h"}, 2);
+    write_model("long", {"a", "x1", "x2", "b", "c", "d", "e", "f", "g", "h"}, 1);
+    write_model("other", {"a", "b", "c", "d"}, 1);
+    write("four.yaml",
+          "schema: stagecraft/platform/1\nplatform: four\ndevice_kinds: {A: {memory: 1 GB}}\n"
+          "devices: [{name: p, kind: A}, {name: q, kind: A}, {name: r, kind: A}, {name: s, kind: A}]\n"
+          "default_link: {bandwidth: 10 GBps, latency: 0}\n");
+    write_plan("plan.yaml", "pipedream", 400);
+    write_plan("flushed.yaml", "1f1b", 8);
+  }
+
+  [[nodiscard]] Ran ran(const std::string& plan, const std::string& events,
+                        const std::vector<std::string>& more) const {
+    write("events.yaml", "schema: stagecraft/events/1\nevents: [" + events + "]\n");
+    std::vector<std::string> command = {"simulate",         path(plan),          "--model",
+                                        path("first.yaml"), "--platform",        path("four.yaml"),
+                                        "--events",         path("events.yaml"), "--no-timings"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run(command);
+  }
+  [[nodiscard]] Json answer(const std::string& plan, const std::string& events, std::vector<std::string> more) const {
+    more.emplace_back("--json");
+    const Ran result = ran(plan, events, more);
+    CAPTURE(result.out);
+    CAPTURE(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+  }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+
+ private:
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+  void write_model(const std::string& name, const std::vector<std::string>& layers, int times) const {
+    std::string text =
+        "schema: stagecraft/model/1\nmodel: " + name + "\ndevice: A\nmicrobatch_size: 2\nsource: made up\nlayers:\n";
+    for (const std::string& layer : layers) {
+      text += "  - {name: " + layer + ", forward: " + std::to_string(times) +
+              " ms, backward: " + std::to_string(2 * times) + " ms, parameters: 4 MB, output: 0 B, stash: 6 MB}\n";
+    }
+    write(name + ".yaml", text);
+  }
+  void write_plan(const std::string& name, const std::string& schedule, int microbatches) const {
+    write(name, "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: " + std::to_string(microbatches) +
+                    "\nschedule: {name: " + schedule +
+                    "}\nstages:\n  - {layers: [a, b], devices: [p]}\n  - {layers: [c, d], devices: [q]}\n"
+                    "  - {layers: [e, f], devices: [r]}\n  - {layers: [g, h], devices: [s]}\n");
+  }
+  test::TemporaryFolder folder_;
+};
+
+/// The throughput of the last window but one, in samples per second; the last one drains.
+double late_throughput(const Json& told) {
+  return told["windows"][told["windows"].size() - 2]["throughput_samples_per_s"].get<double>();
+}
+
+}  // namespace
+
+// 6 ms, then 12 ms a microbatch; nothing moves.
+TEST_CASE("model change: layers that stay where they are do not move, and take their new time") {
+  const Search search;
+  for (const std::string engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const Json told = search.answer("plan.yaml", "{at_microbatch: 100, model: slow.yaml}",
+                                    {"--engine", engine, "--run-length", "1000"});
+    CHECK_FALSE(told.contains("migrations"));
+    REQUIRE(told["replans"].size() == 1);
+    CHECK(told["replans"][0]["microbatch"] == 100);
+    CHECK(told["windows"][0]["end"] == 100);
+    CHECK(late_throughput(told) == doctest::Approx(2 / 0.012));
+    // The first 100 microbatches: 4 stages of 6 ms for the first, then 6 ms each.
+    CHECK(told["windows"][0]["at_s"].get<double>() == doctest::Approx(0.024 + 99 * 0.006));
+    const Json& happened = told["events"]["happened"][0];
+    CHECK(happened["kind"] == "model");
+    CHECK(happened["value"] == "slow");
+    const Json& question = told["questions"][0];
+    CHECK(question["asked_by"] == "model");
+    CHECK(question["changes_at"] == 100);
+    CHECK(question["stages"][3]["layers"] == Json::array({"g", "h"}));
+  }
+}
+
+// The first stage gets two layers more: 12 ms a microbatch. Ten layers on four devices take 9 ms at best.
+TEST_CASE("model change: a static plan keeps its cuts, and a re-planner moves layers") {
+  const Search search;
+  for (const std::string engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const std::string event = "{at_microbatch: 100, model: long.yaml}";
+    const std::vector<std::string> length = {"--engine", engine, "--run-length", "1000"};
+    const Json kept = search.answer("plan.yaml", event, length);
+    CHECK(late_throughput(kept) == doctest::Approx(2 / 0.012));
+    CHECK(kept["questions"][0]["stages"][0]["layers"] == Json::array({"a", "x1", "x2", "b"}));
+    std::vector<std::string> with = length;
+    with.insert(with.end(), {"--replan", "vpipe,granularity=layers,window=64"});
+    const Json moved = search.answer("plan.yaml", event, with);
+    CHECK(late_throughput(moved) == doctest::Approx(2 / 0.009));
+    Json change;
+    for (const Json& question : moved["questions"]) {
+      if (question["asked_by"] == "model") change = question;
+    }
+    CHECK(change["changes_at"] == 100);
+    CHECK(change["keeping_s"].get<double>() == doctest::Approx(0.012));
+    CHECK(change["changing_s"].get<double>() == doctest::Approx(0.009));
+    // Only layers that have been trained before are copied.
+    std::int64_t bytes = 0;
+    for (const Json& migration : moved["migrations"]) {
+      for (const Json& layer : migration["layers"]) CHECK(layer.get<std::string>().front() != 'x');
+      CHECK(migration["bytes"].get<std::int64_t>() ==
+            12'000'000 * static_cast<std::int64_t>(migration["layers"].size()));
+      bytes += migration["bytes"].get<std::int64_t>();
+    }
+    CHECK(bytes > 0);
+    CHECK(bytes == moved["replans"][0]["moved_bytes"].get<std::int64_t>());
+  }
+}
+
+TEST_CASE("model change: every microbatch has one forward and one backward in each stage, and of its own model") {
+  const Search search;
+  const std::string events = "{at_microbatch: 20, model: slow.yaml}, {at_microbatch: 50, model: long.yaml}";
+  for (const std::string engine : {"replay", "evaluate"}) {
+    const Json told = search.answer("plan.yaml", events, {"--engine", engine, "--timeline", "--run-length", "100"});
+    REQUIRE(told["replans"].size() == 2);
+    std::map<std::tuple<int, int, std::string>, std::pair<int, double>> passes;  // by microbatch, place, kind
+    for (const Json& op : told["timeline"]) {
+      if (op["op"] != "forward" && op["op"] != "backward") continue;
+      auto& [count, time] =
+          passes[{op["microbatch"].get<int>(), op["stage"].get<int>() % 4, op["op"].get<std::string>()}];
+      ++count;
+      time += op["end_s"].get<double>() - op["start_s"].get<double>();
+    }
+    CHECK(passes.size() == 100 * 4 * 2);
+    for (const auto& [key, pass] : passes) {
+      const auto& [microbatch, stage, kind] = key;
+      const double layers = microbatch >= 50 && stage == 0 ? 4 : 2;
+      const double each = (microbatch >= 20 && microbatch < 50 ? 2e-3 : 1e-3) * (kind == "forward" ? 1 : 2);
+      CHECK(pass.first == 1);
+      CHECK(pass.second == doctest::Approx(layers * each));
+    }
+  }
+}
+
+TEST_CASE("model change: a flushed schedule changes its model between two iterations") {
+  const Search search;
+  // Microbatch 20 is in the third iteration of eight.
+  const Json told = search.answer("flushed.yaml", "{at_microbatch: 20, model: slow.yaml}", {"--iterations", "6"});
+  REQUIRE(told["iterations_s"].size() == 6);
+  CHECK(told["replans"][0]["microbatch"] == 24);
+  for (int i = 0; i < 6; ++i) {
+    CHECK(told["iterations_s"][i].get<double>() == doctest::Approx((i < 3 ? 1 : 2) * 0.006 * (8 + 3)));
+  }
+}
+
+TEST_CASE("model change: what cannot be is refused") {
+  const Search search;
+  const auto refused = [&](const std::string& events, const std::vector<std::string>& more = {}) {
+    const Ran result = search.ran("plan.yaml", events, more);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    return result.err;
+  };
+  CHECK(refused("{at_microbatch: 10, model: other.yaml}").find("stage 2 of the plan has none") != std::string::npos);
+  CHECK(refused("{at_microbatch: 10, model: nowhere.yaml}").find("events.yaml:2:") != std::string::npos);
+  CHECK(refused("{at_microbatch: 0, model: slow.yaml}").find("at least 1") != std::string::npos);
+  CHECK(refused("{at: 1 s, model: slow.yaml}").find("at_microbatch") != std::string::npos);
+  CHECK(refused("{at_microbatch: 9, model: slow.yaml}, {at_microbatch: 9, model: long.yaml}").find("two models") !=
+        std::string::npos);
+  search.write("wide.yaml",
+               "schema: stagecraft/model/1\nmodel: wide\ndevice: A\nmicrobatch_size: 2\nsource: made up\n"
+               "input: 3 MB\nlayers:\n  - {name: a, forward: 1 ms, backward: 2 ms, parameters: 1 MB, output: 0 B}\n");
+  CHECK(refused("{at_microbatch: 10, model: wide.yaml}").find("other inputs") != std::string::npos);
+}
+
+}  // namespace stagecraft
