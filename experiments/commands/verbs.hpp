@@ -17,6 +17,7 @@ extern const Verb completion_verb;
 extern const Verb describe_verb;
 extern const Verb import_verb;
 extern const Verb list_verb;
+extern const Verb make_events_verb;
 extern const Verb man_verb;
 extern const Verb max_batch_verb;
 extern const Verb model_verb;

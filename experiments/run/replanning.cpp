@@ -104,8 +104,10 @@ std::string seen_text(const Platform& platform, const Platform& seen) {
   std::string text;
   for (std::size_t i = 0; i < std::min(parts.size(), kReasonsToTell); ++i) text += (i == 0 ? "" : ", ") + parts[i];
   if (parts.size() > kReasonsToTell) text += fmt::format(" and {} more", parts.size() - kReasonsToTell);
-  return text.empty() ? "nothing has changed" : text;
+  return text;
 }
+
+std::string joined(const std::string& what, const std::string& so) { return what.empty() ? so : what + "; " + so; }
 
 /// A planner as a re-planner.
 class PlanAgain {
@@ -116,8 +118,10 @@ class PlanAgain {
     const Platform seen = as_observed(platform_, observation);
     const PlanRequest request = request_for(seen, position);
     PlanResult result = choices_.planner->plan(request);
-    const std::string what = seen_text(platform_, seen);
-    if (const auto* none = std::get_if<Infeasible>(&result)) return {.reason = what + "; no plan: " + none->reason};
+    std::string what = seen_text(platform_, seen);
+    if (what.empty() && !position.begins_model) what = "nothing has changed";
+    if (const auto* none = std::get_if<Infeasible>(&result))
+      return {.reason = joined(what, "no plan: " + none->reason)};
     auto& planned = std::get<Planned>(result);
     if (!choices_.planner->orders_turns) planned = with_ordered_turns(request, std::move(planned));
     return weigh(seen, position, std::move(planned.plan), what);
@@ -141,7 +145,7 @@ class PlanAgain {
                                    const std::string& what) const {
     const Plan& running = position.plan;
     plan.rounds_per_update = running.rounds_per_update;
-    if (has_same_stages(plan, running)) return {.reason = what + "; the planner keeps the plan"};
+    if (has_same_stages(plan, running)) return {.reason = joined(what, "the planner keeps the plan")};
     const ScheduleProgram program = require_schedule(position.graph, seen, plan);
     require_sound(position.graph, seen, program);
     const Judged now = judge(position.graph, seen, require_schedule(position.graph, seen, running));
@@ -149,11 +153,11 @@ class PlanAgain {
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
     const bool is_faster = then.time < now.time * (1.0 - choices_.least_gain);
     if (!then.fits) {
-      answer.reason += "; the other plan does not fit in memory";
+      answer.reason = joined(what, "the other plan does not fit in memory");
     } else if (!is_faster && now.fits) {
-      answer.reason += then.time < now.time
-                           ? fmt::format("; the other plan saves {:.1f} %", 100.0 * (1.0 - then.time / now.time))
-                           : std::string("; the other plan is not faster");
+      const double saved = 100.0 * (1.0 - then.time / now.time);
+      answer.reason = joined(
+          what, saved > 0.0 ? fmt::format("the other plan saves {:.1f} %", saved) : "the other plan is not faster");
     } else {
       answer.change = PlanSwitch{std::move(plan), position.earliest};
     }

@@ -16,8 +16,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr double kMostSlowdown = 1e6;
-constexpr BytesPerSecond kLeastBandwidth{1.0};
 constexpr Seconds kLatest{1e12};
 
 Seconds read_moment(const YamlNode& node) {
@@ -67,7 +65,7 @@ void read_slowdown(const YamlNode& item, const YamlNode& value, NamedEvent& name
     value.fail("expected a factor of times, found " + quote(value.text()), "for 30 % more time write 1.3");
   }
   const double factor = read_positive_number(value);
-  if (factor > kMostSlowdown || factor < 1.0 / kMostSlowdown) value.fail_expected("a factor from 1e-6 to 1e6");
+  if (factor > kMostEventFactor || factor < 1.0 / kMostEventFactor) value.fail_expected("a factor from 1e-6 to 1e6");
   named.event.change = Slowdown{DeviceId::none(), factor};
 }
 
@@ -75,7 +73,7 @@ void read_bandwidth_change(const YamlNode& item, const YamlNode& value, NamedEve
   item.allow_keys({"at", "at_microbatch", "link", "bandwidth"});
   read_link_name(item, named);
   const BytesPerSecond bandwidth = read_bandwidth(value);
-  if (bandwidth < kLeastBandwidth) value.fail_expected("a bandwidth of at least 1 Bps");
+  if (bandwidth < kLeastEventBandwidth) value.fail_expected("a bandwidth of at least 1 Bps");
   named.event.change = BandwidthChange{LinkId::none(), bandwidth};
 }
 
@@ -130,7 +128,7 @@ std::vector<double> read_factors(const std::string& text, const std::string& fil
   factors.reserve(table.rows());
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const Parsed<double> factor = parse_number(table.at(row, column));
-    if (!factor || *factor.value > kMostSlowdown || *factor.value < 1.0 / kMostSlowdown) {
+    if (!factor || *factor.value > kMostEventFactor || *factor.value < 1.0 / kMostEventFactor) {
       throw InputError("expected a factor from 1e-6 to 1e6, found " + quote(table.at(row, column)),
                        table.place(row, column));
     }

@@ -10,6 +10,9 @@
 
 namespace stagecraft {
 
+inline constexpr double kMostEventFactor = 1e6;  ///< of a slowdown or of work; the least one is its inverse
+inline constexpr BytesPerSecond kLeastEventBandwidth{1.0};
+
 /// An event as a file gives it, before it is resolved for a platform.
 struct NamedEvent {
   Event event;                     ///< its device or link is none

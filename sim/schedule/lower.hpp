@@ -26,6 +26,7 @@ struct RunPosition {
   const Plan& plan;               ///< the current plan
   std::int64_t earliest = 0;      ///< the least microbatch of the run that another plan may start with
   std::int64_t microbatches = 0;  ///< of the whole run, all iterations included
+  bool begins_model = false;  ///< whether `graph` is another model than before; then the answer begins at `earliest`
 };
 
 /// A plan that replaces the current one from one microbatch of the run on.

@@ -94,7 +94,7 @@ void Run::change_model() {
   while (models_begun_ < models.size() && models[models_begun_].microbatch <= model_end_) ++models_begun_;
   const LayerGraph& next = *models[models_begun_ - 1].graph;
   const Plan carried = carried_over(current_->shape().plan(), *graph_, next);
-  following_ = questions_.change_model({next, carried, model_end_, microbatches_}, models_begun_);
+  following_ = questions_.change_model({next, carried, model_end_, microbatches_, true}, models_begun_);
   graph_ = &next;
   follow();
 }

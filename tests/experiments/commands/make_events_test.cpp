@@ -1,0 +1,158 @@
+// `make-events`: its files are read by `simulate`, and the same seed makes the same file.
+#include "experiments/run/event_makers.hpp"
+#include "experiments/run/random_search.hpp"
+#include "sim/io/events_file.hpp"
+#include "sim/io/model_file.hpp"
+#include "sim/io/platform_file.hpp"
+#include "sim/model/graph_order.hpp"
+#include "tests/experiments/commands/command.hpp"
+#include "tests/paths.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+const std::string kPlatforms = STAGECRAFT_SOURCE_DIR "/platforms/";
+const std::string kTraces = STAGECRAFT_SOURCE_DIR "/traces/";
+
+Platform dgx() { return build_platform(read_platform_file(kPlatforms + "dgx-1-v100.yaml")); }
+
+std::string made(const std::vector<std::string>& options) {
+  std::vector<std::string> command = {"make-events"};
+  command.insert(command.end(), options.begin(), options.end());
+  const Ran ran = run(command);
+  CAPTURE(ran.err);
+  REQUIRE(ran.code == 0);
+  return ran.out;
+}
+
+}  // namespace
+
+TEST_CASE("make-events: stragglers come, are as slow as asked for, and go") {
+  const Disturbances given{
+      .until = Seconds(1000), .every = Seconds(5), .lasting = Seconds(8), .low = 1.5, .high = 2.5, .seed = 3};
+  const std::vector<NamedEvent> events = straggler_events(dgx(), given);
+  std::map<std::string, Seconds> slow_from;
+  std::vector<double> lengths;
+  Seconds last{0};
+  for (const NamedEvent& named : events) {
+    const double factor = std::get<Slowdown>(named.event.change).factor;
+    const std::string& device = named.names.front();
+    CHECK(named.event.at >= last);
+    last = named.event.at;
+    if (factor == 1.0) {
+      REQUIRE(slow_from.contains(device));
+      lengths.push_back((named.event.at - slow_from.at(device)).value());
+      slow_from.erase(device);
+    } else {
+      CHECK(factor >= 1.5);
+      CHECK(factor <= 2.5);
+      CHECK(named.event.at < given.until);
+      CHECK(slow_from.emplace(device, named.event.at).second);
+    }
+  }
+  CHECK(slow_from.empty());
+  CHECK(lengths.size() > 120);  // one in 5 s; few hit a device that is slow already
+  CHECK(lengths.size() < 260);
+  double sum = 0.0;
+  for (const double length : lengths) {
+    CHECK(length > 3.99);
+    CHECK(length < 12.01);
+    sum += length;
+  }
+  CHECK(sum / static_cast<double>(lengths.size()) == doctest::Approx(8).epsilon(0.1));
+}
+
+TEST_CASE("make-events: memory goes and comes back") {
+  const Platform platform = dgx();
+  const Disturbances given{
+      .until = Seconds(300), .every = Seconds(5), .lasting = Seconds(3), .low = 0.25, .high = 0.5, .seed = 1};
+  const std::vector<NamedEvent> events = memory_events(platform, given);
+  REQUIRE(events.size() > 40);
+  const Bytes whole = platform.memory(DeviceId(0));
+  std::size_t lost = 0;
+  for (const NamedEvent& named : events) {
+    const Bytes memory = std::get<MemoryLimit>(named.event.change).memory;
+    if (memory == whole) continue;
+    ++lost;
+    CHECK(memory.value() * 2 >= whole.value() - (2 << 20));
+    CHECK(memory.value() * 4 <= whole.value() * 3);
+  }
+  CHECK(lost * 2 == events.size());
+  CHECK(resolve_events(events, platform).size() == events.size());  // no device gets more than it has
+}
+
+TEST_CASE("make-events: the same seed makes the same file, another one another, and simulate reads it") {
+  const std::vector<std::string> options = {"stragglers", "--platform", kPlatforms + "dgx-1-v100.yaml",
+                                            "--until",    "60 s",       "--every",
+                                            "2 s",        "--lasting",  "5 s"};
+  const std::string first = made(options);
+  CHECK(first == made(options));
+  std::vector<std::string> other = options;
+  other.insert(other.end(), {"--seed", "2"});
+  CHECK(first != made(other));
+  CHECK(write_events(parse_events(first, "made")) == first);
+}
+
+TEST_CASE("make-events: a bandwidth trace is a change for each row") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "trace.csv") << "bandwidth, at\n5 GBps, 0 s\n\n40 Gbps, 1500 ms\n";
+  const std::vector<NamedEvent> events =
+      parse_events(made({"bandwidth", "--link", "node*.nic", "--trace", folder / "trace.csv"}), "made");
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].event == Event{Seconds(0), std::nullopt, BandwidthChange{LinkId::none(), BytesPerSecond(5e9)}});
+  CHECK(events[1].event == Event{Seconds(1.5), std::nullopt, BandwidthChange{LinkId::none(), BytesPerSecond(5e9)}});
+  CHECK(events[1].names == std::vector<std::string>{"node*.nic"});
+}
+
+TEST_CASE("make-events: every model of a random search is sound, and differs from the one before") {
+  for (const std::string name : {"bert-base.yaml", "densenet121.yaml"}) {
+    CAPTURE(name);
+    const LayerGraph first = read_model_file(kTraces + name).profiles.front();
+    std::vector<LayerGraph> models = random_search(first, {.steps = 30, .changes = 5, .seed = 7});
+    REQUIRE(models.size() == 30);
+    CHECK(models == random_search(first, {.steps = 30, .changes = 5, .seed = 7}));
+    CHECK(models != random_search(first, {.steps = 30, .changes = 5, .seed = 8}));
+    std::set<std::size_t> sizes;
+    const LayerGraph* before = &first;
+    for (const LayerGraph& model : models) {
+      CHECK(find_cycle(model).empty());
+      CHECK(model.layers.size() >= first.layers.size() / 2);
+      CHECK(model.input == first.input);
+      CHECK(model.layers != before->layers);
+      Model file;
+      file.profiles = {model};
+      CHECK(parse_model(write_model(file), "step").profiles.front().layers == model.layers);
+      sizes.insert(model.layers.size());
+      before = &model;
+    }
+    CHECK(sizes.size() > 1);
+  }
+}
+
+TEST_CASE("make-events: a search is run by simulate, with the models beside its file") {
+  const test::TemporaryFolder folder;
+  const std::string model = kTraces + "bert-base.yaml";
+  const std::string platform = kPlatforms + "dgx-1-v100.yaml";
+  const std::string events = folder / "search.yaml";
+  const std::string plan = folder / "plan.yaml";
+  static_cast<void>(made({"search", "--model", model, "--steps", "3", "--interval", "40", "-o", events}));
+  REQUIRE(run({"plan", "--model", model, "--platform", platform, "--planner", "vpipe", "-o", plan}).code == 0);
+  const Ran ran = run({"simulate", plan, "--model", model, "--platform", platform, "--events", events, "--run-length",
+                       "160", "--engine", "evaluate", "--no-timings"});
+  CAPTURE(ran.err);
+  CHECK(ran.code == 0);
+  CHECK(ran.out.find("the model changed 3 times") != std::string::npos);
+}
+
+}  // namespace stagecraft
