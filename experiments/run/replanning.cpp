@@ -24,16 +24,42 @@ namespace {
 
 constexpr double kSlowdownToTell = 0.05;  ///< a device that is this much slower or faster is named
 constexpr std::size_t kReasonsToTell = 3;
+constexpr double kVpipeImbalance = 0.05;
+constexpr std::int64_t kVpipePatience = 2;
+constexpr std::int64_t kWindowsToPay = 10;  ///< in which a switch has to pay off
+constexpr double kMostImbalance = 1e6;
+constexpr std::int64_t kMostPatience = 1'000'000;
+constexpr Seconds kLongestLatency(1e6);
 
 std::int64_t read_window(const std::string& option, const std::string& text) {
   return read_count_option(option + " window", text, 1, run_limits::kMostMicrobatches);
 }
 
-double read_gain(const std::string& option, const std::string& text) {
-  const Parsed<double> gain = parse_number(text);
-  if (gain && *gain.value < 1.0) return *gain.value;
-  throw InputError("expected a share of the time of less than 1, such as 0.02, found " + quote(text),
-                   {"", 0, 0, option + " gain"});
+double read_share(const std::string& option, const std::string& text, double below) {
+  const Parsed<double> share = parse_number(text);
+  if (share && *share.value < below) return *share.value;
+  throw InputError(
+      "expected a number from 0 to less than " + format_number(below) + ", such as 0.02, found " + quote(text),
+      {"", 0, 0, option});
+}
+
+/// Reads a key of the policy; false for another key.
+bool read_policy(const std::string& option, const std::string& key, const std::string& text, ReplanPolicy& policy) {
+  const std::string name = option + " " + key;
+  if (key == "gain") {
+    policy.gain = read_share(name, text, 1.0);
+  } else if (key == "imbalance") {
+    policy.imbalance = read_share(name, text, kMostImbalance);
+  } else if (key == "patience") {
+    policy.patience = read_count_option(name, text, 1, kMostPatience);
+  } else if (key == "horizon") {
+    policy.horizon = read_count_option(name, text, 1, run_limits::kMostMicrobatches);
+  } else if (key == "latency") {
+    policy.latency = text == "0" ? Seconds(0) : read_time_option(name, text, kLongestLatency);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 /// The name before the first `,` behind which a key follows: the path of an external planner may contain commas.
@@ -114,12 +140,18 @@ class PlanAgain {
  public:
   PlanAgain(const Platform& platform, ReplanChoices choices) : platform_(platform), choices_(std::move(choices)) {}
 
-  ReplanAnswer operator()(const Observation& observation, const RunPosition& position) const {
+  ReplanAnswer operator()(const Observation& observation, const RunPosition& position) {
     const Platform seen = as_observed(platform_, observation);
+    std::string what = seen_text(platform_, seen);
+    if (what.empty() && position.cause != ReplanQuestion::Cause::Model) what = "nothing has changed";
+    if (position.cause == ReplanQuestion::Cause::Window) {
+      if (std::string waits = why_to_wait(observation, position.plan); !waits.empty()) {
+        return {.reason = joined(what, waits)};
+      }
+    }
+    uneven_ = 0;
     const PlanRequest request = request_for(seen, position);
     PlanResult result = choices_.planner->plan(request);
-    std::string what = seen_text(platform_, seen);
-    if (what.empty() && !position.begins_model) what = "nothing has changed";
     if (const auto* none = std::get_if<Infeasible>(&result))
       return {.reason = joined(what, "no plan: " + none->reason)};
     auto& planned = std::get<Planned>(result);
@@ -151,21 +183,65 @@ class PlanAgain {
     const Judged now = judge(position.graph, seen, require_schedule(position.graph, seen, running));
     const Judged then = judge(position.graph, seen, program);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
-    const bool is_faster = then.time < now.time * (1.0 - choices_.least_gain);
-    if (!then.fits) {
-      answer.reason = joined(what, "the other plan does not fit in memory");
-    } else if (!is_faster && now.fits) {
-      const double saved = 100.0 * (1.0 - then.time / now.time);
-      answer.reason = joined(
-          what, saved > 0.0 ? fmt::format("the other plan saves {:.1f} %", saved) : "the other plan is not faster");
+    const bool begins_model = position.cause == ReplanQuestion::Cause::Model;
+    if (!begins_model) answer.stall = switch_stall(position.graph, seen, running, plan, then.time);
+    if (std::string why_not = why_to_stay(position, now, then, answer.stall); !why_not.empty()) {
+      answer.reason = joined(what, why_not);
+      return answer;
+    }
+    const std::int64_t first = begins_model ? position.earliest : first_behind_latency(position, now.time);
+    if (first >= position.end) {
+      answer.reason = joined(what, "it is too late for the other plan");
     } else {
-      answer.change = PlanSwitch{std::move(plan), position.earliest};
+      answer.change = PlanSwitch{std::move(plan), first};
     }
     return answer;
   }
 
+  /// Why the planner is not asked after a window; empty if it is.
+  [[nodiscard]] std::string why_to_wait(const Observation& observation, const Plan& plan) {
+    const ReplanPolicy& policy = choices_.policy;
+    if (policy.imbalance <= 0.0 && policy.patience <= 1) return {};
+    const double imbalance = observed_imbalance(observation, plan).value_or(0.0);
+    if (imbalance <= policy.imbalance) {
+      uneven_ = 0;
+      return fmt::format("the slowest stage is {:.1f} % above the mean", 100.0 * imbalance);
+    }
+    if (++uneven_ >= policy.patience) return {};
+    return fmt::format("the slowest stage is {:.1f} % above the mean, for {} of {} windows", 100.0 * imbalance, uneven_,
+                       policy.patience);
+  }
+
+  /// Why the plan that runs stays; empty if the other one is taken.
+  [[nodiscard]] std::string why_to_stay(const RunPosition& position, const Judged& now, const Judged& then,
+                                        const std::optional<Seconds>& stall) const {
+    const ReplanPolicy& policy = choices_.policy;
+    if (!then.fits) return "the other plan does not fit in memory";
+    if (!now.fits) return {};
+    const Seconds saved = now.time - then.time;
+    if (saved <= Seconds(0)) return "the other plan is not faster";
+    if (saved <= now.time * policy.gain)
+      return fmt::format("the other plan saves {:.1f} %", 100.0 * (saved / now.time));
+    const std::int64_t each = is_asynchronous(position.plan.schedule) ? 1 : position.plan.microbatches;
+    const std::int64_t horizon = std::min(policy.horizon, position.end - position.earliest);
+    const Seconds in_all = saved * (static_cast<double>(horizon) / static_cast<double>(each));
+    if (!stall || in_all > *stall) return {};
+    return fmt::format("the other plan saves {} in {} microbatches, and the switch costs {}",
+                       format_human_seconds(in_all), horizon, format_human_seconds(*stall));
+  }
+
+  /// The first microbatch that the answer reaches in time, if the plan that runs takes that time.
+  [[nodiscard]] std::int64_t first_behind_latency(const RunPosition& position, Seconds time) const {
+    const std::int64_t each = is_asynchronous(position.plan.schedule) ? 1 : position.plan.microbatches;
+    const double passed = time > Seconds(0) ? choices_.policy.latency / time * static_cast<double>(each) : 0.0;
+    const double wholes = std::ceil(passed / static_cast<double>(position.whole));
+    const auto most = static_cast<double>(position.microbatches);
+    return position.earliest + static_cast<std::int64_t>(std::min(wholes * static_cast<double>(position.whole), most));
+  }
+
   const Platform& platform_;
   ReplanChoices choices_;
+  std::int64_t uneven_ = 0;  ///< windows in a row
 };
 
 }  // namespace
@@ -181,15 +257,17 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
   choices.planner = resolve_planner(text.substr(0, end), calls, folder);
   std::vector<std::string> items;
   if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
+  bool has_horizon = false;
+  if (choices.planner->name == "vpipe") choices.policy = {.imbalance = kVpipeImbalance, .patience = kVpipePatience};
   for (const auto& [key, value] : read_assignments(option, items)) {
     if (key == "window") {
       choices.window = read_window(option, value);
-    } else if (key == "gain") {
-      choices.least_gain = read_gain(option, value);
-    } else {
+    } else if (!read_policy(option, key, value, choices.policy)) {
       choices.options.emplace_back(key, value);
     }
+    has_horizon |= key == "horizon";
   }
+  if (!has_horizon) choices.policy.horizon = std::min(kWindowsToPay * choices.window, run_limits::kMostMicrobatches);
   static_cast<void>(parse_options(*choices.planner, choices.options));  // refuses what is wrong with them
   return choices;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "experiments/run/external_planner.hpp"
+#include "experiments/run/replan_policy.hpp"
 #include "planners/planner.hpp"
 #include "sim/model/observation.hpp"
 #include "sim/model/options.hpp"
@@ -20,10 +21,11 @@ struct ReplanChoices {
   std::shared_ptr<const PlannerInfo> planner;
   GivenOptions options;  ///< of the planner
   std::int64_t window = 256;
-  double least_gain = 0.02;  ///< another plan is taken only if it saves more than this share of the time
+  ReplanPolicy policy;
 };
 
-/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window` and `gain` and the planner's options. A relative path
+/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `imbalance`, `patience`, `gain`, `horizon` and
+/// `latency`, and the planner's options. A relative path
 /// of `exec:PATH` starts at `folder`, as for `resolve_planner`. None for `none`.
 /// **Throws** InputError naming `option`.
 [[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
@@ -34,8 +36,8 @@ struct ReplanChoices {
 [[nodiscard]] Platform as_observed(Platform platform, const Observation& seen);
 
 /// Asks the planner for a plan with the schedule, the microbatches and, unless its options say otherwise, as many stages
-/// and replicas as the plan that runs. The answer replaces that plan if it fits in memory and saves more than
-/// `least_gain` of the time, both evaluated without contention on the platform as observed.
+/// and replicas as the plan that runs. The answer replaces that plan if it fits in memory and saves enough by the policy,
+/// both evaluated without contention on the platform as observed; or if the plan that runs does not fit.
 /// `platform` must outlive it. The re-planner **throws** InputError as the planner does.
 [[nodiscard]] Replanning replanning(const Platform& platform, const ReplanChoices& choices);
 

@@ -45,6 +45,7 @@ Detail::List question_list(const Report& report, const Models& models, const Pla
                                      {"reason", question.reason},
                                      {"keeping_s", time_or_null(question.keeping)},
                                      {"changing_s", time_or_null(question.changing)},
+                                     {"expected_stall_s", time_or_null(question.stall)},
                                      {"changes_at", question.first ? Detail(std::int64_t{*question.first}) : Detail()},
                                      {"stages", question.first ? Detail(std::move(stages)) : Detail()}});
   }
@@ -90,6 +91,7 @@ Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) 
                                      {"keeping_s", time_or_null(questions[i]->keeping)},
                                      {"changing_s", time_or_null(questions[i]->changing)},
                                      {"moved_bytes", bytes.value()},
+                                     {"expected_stall_s", time_or_null(questions[i]->stall)},
                                      {"stall_s", stall_of(report, report.course.replans[i], *questions[i])}});
   }
   return list;

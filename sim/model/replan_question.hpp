@@ -35,6 +35,7 @@ struct ReplanQuestion {
   // re-planner does not say.
   std::optional<Seconds> keeping = std::nullopt;   ///< under the plan that ran
   std::optional<Seconds> changing = std::nullopt;  ///< under the other plan
+  std::optional<Seconds> stall = std::nullopt;     ///< what the switch is expected to cost once
   std::string reason = {};                         ///< why the plan stayed or changed
   std::optional<std::uint32_t> first =
       std::nullopt;                         ///< the first microbatch of the other plan; none if the plan stayed

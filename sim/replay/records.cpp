@@ -103,6 +103,7 @@ void fields(Archive& archive, Question& value) {
   archive.raw(value.at);
   archive.raw(value.keeping);
   archive.raw(value.changing);
+  archive.raw(value.stall);
   archive.text(value.reason);
   archive.raw(value.first);
   archive.count(value.stages);

@@ -7,6 +7,7 @@
 #include "sim/model/op_graph.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
+#include "sim/model/replan_question.hpp"
 #include "sim/model/schedule.hpp"
 #include "sim/schedule/network_model.hpp"
 #include "sim/schedule/schedule_program.hpp"
@@ -26,7 +27,9 @@ struct RunPosition {
   const Plan& plan;               ///< the current plan
   std::int64_t earliest = 0;      ///< the least microbatch of the run that another plan may start with
   std::int64_t microbatches = 0;  ///< of the whole run, all iterations included
-  bool begins_model = false;  ///< whether `graph` is another model than before; then the answer begins at `earliest`
+  std::int64_t end = 0;    ///< the microbatch before which the plan ends at the latest, since another model begins
+  std::int64_t whole = 1;  ///< microbatches from one possible switch to the next: a round, or an iteration
+  ReplanQuestion::Cause cause = ReplanQuestion::Cause::Window;  ///< a model begins at `earliest`, and so does its plan
 };
 
 /// A plan that replaces the current one from one microbatch of the run on.
@@ -41,12 +44,13 @@ struct ReplanAnswer {
   std::string reason = {};                         ///< for the user
   std::optional<Seconds> keeping = std::nullopt;   ///< `ReplanQuestion::keeping`
   std::optional<Seconds> changing = std::nullopt;  ///< likewise
+  std::optional<Seconds> stall = std::nullopt;     ///< likewise
 };
 
 /// Answers what has been observed since the last window ended, or since the current plan began.
 /// **Requires** of the answer: a plan without violations that its schedule can run, synchronous if the run is, with
-/// as many microbatches in an iteration; a microbatch from `earliest` on and below `microbatches`, before which a round
-/// of turns, or an iteration, ends.
+/// as many microbatches in an iteration; a microbatch from `earliest` on and below `end`, before which a round of turns,
+/// or an iteration, ends.
 using Replanner = std::function<ReplanAnswer(const Observation&, const RunPosition&)>;
 
 /// When a run asks for another plan: whenever a window of microbatches has entered the pipeline, and soon after the

@@ -130,9 +130,12 @@ std::int64_t PlanRun::earliest_stop() const {
   return whole_from(task_.first + orders_.first_untouched());
 }
 
+std::int64_t PlanRun::whole() const {
+  return task_.program.synchronous ? end_ : whole_round(shape_.plan(), shape_.replicas());
+}
+
 std::int64_t PlanRun::whole_from(std::int64_t microbatch) const {
-  const std::int64_t whole = task_.program.synchronous ? end_ : whole_round(shape_.plan(), shape_.replicas());
-  return task_.first + (microbatch - task_.first + whole - 1) / whole * whole;
+  return task_.first + (microbatch - task_.first + whole() - 1) / whole() * whole();
 }
 
 void PlanRun::stop_at(std::int64_t microbatch) {

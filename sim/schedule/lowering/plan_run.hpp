@@ -44,6 +44,8 @@ class PlanRun {
   /// The least microbatch of the run that another plan may start with: no action of it or of a later one has been
   /// lowered, and before it a round of turns or an iteration ends.
   [[nodiscard]] std::int64_t earliest_stop() const;
+  /// The microbatches of a round of turns, or of an iteration.
+  [[nodiscard]] std::int64_t whole() const;
   /// The first microbatch of the run, from that one on, before which a round of turns or an iteration ends.
   [[nodiscard]] std::int64_t whole_from(std::int64_t microbatch) const;
   /// Ends the plan before that microbatch of the run, so that it drains: what has been started is completed, and

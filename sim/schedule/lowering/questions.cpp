@@ -24,7 +24,7 @@ std::vector<FollowingStage> stages_of(const Plan& plan) {
 }
 
 void require_sound(const PlanSwitch& change, const RunPosition& position) {
-  STAGECRAFT_CHECK(change.microbatch >= position.earliest && change.microbatch < position.microbatches,
+  STAGECRAFT_CHECK(change.microbatch >= position.earliest && change.microbatch < position.end,
                    "a plan follows from a microbatch that is still to come");
 }
 
@@ -42,18 +42,20 @@ ReplanQuestion::Cause Questions::cause() const {
   return seen_.links != known_links_ ? ReplanQuestion::Cause::Link : ReplanQuestion::Cause::Memory;
 }
 
-std::optional<PlanSwitch> Questions::ask(const RunPosition& position) {
+std::optional<PlanSwitch> Questions::ask(RunPosition position) {
   const bool is_window = ends_window();
+  position.cause = cause();
   ReplanAnswer answer = replanner_(seen_, position);
   if (answer.change) require_sound(*answer.change, position);
-  note(cause(), answer);
+  note(position.cause, answer);
   known_links_ = seen_.links;
   known_memories_ = seen_.memories;
   if (is_window) begin_plan(seen_.microbatches_injected);
   return std::move(answer.change);
 }
 
-PlanSwitch Questions::change_model(const RunPosition& position, std::size_t model) {
+PlanSwitch Questions::change_model(RunPosition position, std::size_t model) {
+  position.cause = ReplanQuestion::Cause::Model;
   model_ = static_cast<std::uint32_t>(model);
   ReplanAnswer answer;
   if (replanner_) answer = replanner_(seen_, position);
@@ -61,7 +63,7 @@ PlanSwitch Questions::change_model(const RunPosition& position, std::size_t mode
       "model " + quote(position.graph.name) + " begins" + (answer.reason.empty() ? "" : "; ") + answer.reason;
   if (!answer.change) answer.change = PlanSwitch{position.plan, position.earliest};
   STAGECRAFT_CHECK(answer.change->microbatch == position.earliest, "the plan of another model begins with it");
-  note(ReplanQuestion::Cause::Model, answer);
+  note(position.cause, answer);
   known_links_ = seen_.links;
   known_memories_ = seen_.memories;
   return *std::move(answer.change);
@@ -73,6 +75,7 @@ void Questions::note(ReplanQuestion::Cause cause, const ReplanAnswer& answer) {
                           .at = seen_.now,
                           .keeping = answer.keeping,
                           .changing = answer.changing,
+                          .stall = answer.stall,
                           .reason = answer.reason,
                           .model = model_};
   if (answer.change) {

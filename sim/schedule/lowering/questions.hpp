@@ -24,10 +24,10 @@ class Questions {
     return ends_window() || seen_.links != known_links_ || seen_.memories != known_memories_;
   }
   /// **Requires** that the replanner's answer is as it has to be.
-  [[nodiscard]] std::optional<PlanSwitch> ask(const RunPosition& position);
+  [[nodiscard]] std::optional<PlanSwitch> ask(RunPosition position);
   /// Another model, the `model`-th after the first, begins with microbatch `position.earliest`. Returns the answer, or
   /// `position.plan`, which is the present plan carried over to it.
-  [[nodiscard]] PlanSwitch change_model(const RunPosition& position, std::size_t model);
+  [[nodiscard]] PlanSwitch change_model(RunPosition position, std::size_t model);
   /// Another plan begins with that microbatch, and so does its window.
   void begin_plan(std::int64_t microbatch);
   /// The questions since the last call.

@@ -76,7 +76,12 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
 void Run::ask() {
   const std::int64_t earliest = current_->earliest_stop();
   if (following_ || earliest >= model_end_) return;
-  following_ = questions_.ask({*graph_, current_->shape().plan(), earliest, microbatches_});
+  following_ = questions_.ask({.graph = *graph_,
+                               .plan = current_->shape().plan(),
+                               .earliest = earliest,
+                               .microbatches = microbatches_,
+                               .end = model_end_,
+                               .whole = current_->whole()});
   if (following_) current_->stop_at(following_->microbatch);
 }
 
@@ -94,7 +99,9 @@ void Run::change_model() {
   while (models_begun_ < models.size() && models[models_begun_].microbatch <= model_end_) ++models_begun_;
   const LayerGraph& next = *models[models_begun_ - 1].graph;
   const Plan carried = carried_over(current_->shape().plan(), *graph_, next);
-  following_ = questions_.change_model({next, carried, model_end_, microbatches_, true}, models_begun_);
+  following_ = questions_.change_model(
+      {.graph = next, .plan = carried, .earliest = model_end_, .microbatches = microbatches_, .end = microbatches_},
+      models_begun_);
   graph_ = &next;
   follow();
 }

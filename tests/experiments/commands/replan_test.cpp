@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -106,9 +107,12 @@ TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period 
     REQUIRE(changes.size() == 1);
     const Json& change = changes[0];
     CHECK(change["asked_by"] == "window");
-    CHECK(change["microbatch"].get<int>() >= 64);
-    CHECK(change["microbatch"].get<int>() <= 66);
-    CHECK(change["changes_at"].get<int>() <= 70);
+    // b is 18 / 13.5 - 1 above the mean. That is the first window; the planner is asked after the second one.
+    const std::string first = told["questions"][0]["reason"];
+    CHECK(first.find("the slowest stage is 33.3 % above the mean, for 1 of 2 windows") != std::string::npos);
+    CHECK(change["microbatch"].get<int>() >= 128);
+    CHECK(change["microbatch"].get<int>() <= 130);
+    CHECK(change["changes_at"].get<int>() <= 134);
     CHECK(change["keeping_s"].get<double>() == doctest::Approx(0.018));
     CHECK(change["changing_s"].get<double>() == doctest::Approx(0.015));
     CHECK(sizes_of(change) == std::vector<std::size_t>{5, 3, 4, 4});
@@ -136,6 +140,7 @@ TEST_CASE(
                                       {"--replan", "vpipe,granularity=layers,window=64", "--engine", engine});
     const Json& replan = told["replans"][0];
     CHECK(replan["stall_s"].get<double>() == doctest::Approx(0.0012 + 0.0525 - 0.015).epsilon(1e-9));
+    CHECK(replan["expected_stall_s"].get<double>() == doctest::Approx(replan["stall_s"].get<double>()).epsilon(1e-9));
     CHECK(replan["moved_bytes"] == 12'000'000);
     CHECK(replan["keeping_s"].get<double>() == doctest::Approx(0.018));
     CHECK(told["migrations"][0]["layers"] == Json::array({"l4"}));
@@ -247,11 +252,92 @@ TEST_CASE("simulate --replan: a plan that saves no more than `gain` is not taken
   const Pipeline pipeline;
   const std::string events = "{at: 0 s, device: b, slowdown: 1.5}";
   // Moving one layer saves 1 - 15/18 = 16.7 %.
-  const Json refused = pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,gain=0.17"});
+  const Json refused =
+      pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,patience=1,gain=0.17"});
   CHECK(changes_of(refused).empty());
   CHECK(refused["questions"][0]["changing_s"].get<double>() == doctest::Approx(0.015));
-  const Json taken = pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,gain=0.16"});
+  const Json taken =
+      pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,patience=1,gain=0.16"});
   CHECK(changes_of(taken).size() == 1);
+}
+
+TEST_CASE("simulate --replan: the planner is asked after so many uneven windows in a row") {
+  const Pipeline pipeline;
+  const std::string always = "{at: 0 s, device: b, slowdown: 1.5}";
+  const auto first_change = [&](const std::string& events, const std::string& policy) {
+    const Json changes =
+        changes_of(pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,window=50," + policy}));
+    return changes.empty() ? 0 : changes[0]["microbatch"].get<int>();
+  };
+  CHECK(first_change(always, "patience=1") / 10 == 5);
+  CHECK(first_change(always, "patience=4") / 10 == 20);
+  CHECK(first_change(always, "imbalance=0.33") / 10 == 10);
+  CHECK(first_change(always, "imbalance=0.34") == 0);
+  // Slow from 60 to 110: two windows are uneven, but not three.
+  const std::string passing =
+      "{at_microbatch: 60, device: b, slowdown: 1.5}, {at_microbatch: 110, device: b, slowdown: 1}";
+  const auto plans_made = [&](const std::string& policy) {
+    const Json told = pipeline.answer("plan.yaml", passing,
+                                      {"--replan", "vpipe,granularity=layers,window=50,imbalance=0.01," + policy});
+    return std::ranges::count_if(told["questions"], [](const Json& question) {
+      return question["reason"].get<std::string>().find("above the mean") == std::string::npos;
+    });
+  };
+  CHECK(plans_made("patience=1") == 2);
+  CHECK(plans_made("patience=2") == 1);
+  CHECK(plans_made("patience=3") == 0);
+}
+
+// The other plan saves 3 ms a microbatch, and the switch costs 38.7 ms.
+TEST_CASE("simulate --replan: a switch has to pay off within the horizon") {
+  const Pipeline pipeline;
+  const std::string events = "{at: 0 s, device: b, slowdown: 1.5}";
+  const auto told = [&](int horizon) {
+    return pipeline.answer(
+        "plan.yaml", events,
+        {"--replan", "vpipe,granularity=layers,patience=1,window=64,horizon=" + std::to_string(horizon)});
+  };
+  const Json short_sighted = told(12);
+  CHECK(changes_of(short_sighted).empty());
+  CHECK(short_sighted["questions"][0]["expected_stall_s"].get<double>() == doctest::Approx(0.0387));
+  CHECK(short_sighted["questions"][0]["reason"].get<std::string>().find("saves 36 ms in 12 microbatches") !=
+        std::string::npos);
+  CHECK(changes_of(told(13)).size() == 1);
+}
+
+TEST_CASE("simulate --replan: an answer that takes time reaches a later microbatch") {
+  const Pipeline pipeline;
+  const auto changes_at = [&](const std::string& latency) {
+    const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+                                      {"--replan", "vpipe,granularity=layers,patience=1,window=64,latency=" + latency});
+    return changes_of(told)[0]["changes_at"].get<int>();
+  };
+  CHECK(changes_at("180 ms") == changes_at("0") + 10);
+  CHECK(changes_at("181 ms") == changes_at("0") + 11);
+}
+
+TEST_CASE("simulate --replan: the expected stall is that of the run where nothing else contends") {
+  const Pipeline pipeline;
+  int compared = 0;
+  for (const std::string bandwidth : {"10 GBps", "1 GBps", "100 MBps"}) {
+    pipeline.write("four.yaml",
+                   "schema: stagecraft/platform/1\nplatform: four\ndevice_kinds: {A: {memory: 1 GB}}\n"
+                   "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: A}, {name: d, kind: A}]\n"
+                   "default_link: {bandwidth: " +
+                       bandwidth + ", latency: 0}\n");
+    for (const std::string device : {"a", "b", "c", "d"}) {
+      CAPTURE(bandwidth);
+      CAPTURE(device);
+      const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: " + device + ", slowdown: 1.5}",
+                                        {"--replan", "vpipe,granularity=layers,window=64"});
+      for (const Json& replan : told["replans"]) {
+        CHECK(replan["expected_stall_s"].get<double>() ==
+              doctest::Approx(replan["stall_s"].get<double>()).epsilon(0.01));
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared >= 12);
 }
 
 TEST_CASE("simulate --replan: a window that the run does not fill is told") {
