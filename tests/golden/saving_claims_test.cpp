@@ -78,6 +78,25 @@ TEST_CASE("study vpipe-static: early stages recompute most, the last ones hardly
   }
 }
 
+TEST_CASE("study vpipe-straggler: planning anew is faster than keeping the plan") {
+  const Results results = load_results({"vpipe-straggler"});
+  REQUIRE(results.is_complete());
+  std::map<std::string, std::map<std::string, double>> speeds;  // by straggler and model, by planner and re-planner
+  for (const CellResult& result : results.rows) {
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    REQUIRE(result.row.status == CellStatus::Ok);
+    speeds[word_of(keys, "events") + word_of(keys, "model")][label_of(keys) + " " + word_of(keys, "replan")] =
+        throughput(result);
+  }
+  CHECK(speeds.size() == 9);
+  for (auto& [name, group] : speeds) {
+    CAPTURE(name);
+    CHECK(group["vPipe vpipe"] > 1.04 * group["vPipe none"]);
+    CHECK(group["vPipe vpipe"] > group["PipeDream none"]);
+    CHECK(group["vPipe vpipe"] > group["GPipe none"]);
+  }
+}
+
 TEST_CASE("study dawnpiper-batch: DawnPiper's batch is at least vPipe's, and vPipe's at least PipeDream's") {
   const Results results = load_results({"dawnpiper-batch"});
   REQUIRE(results.is_complete());
