@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -375,23 +376,17 @@ PLAN
 TEST_CASE("compare --replan: the events and the planner's choice to change the plan are told") {
   const Pipeline pipeline;
   pipeline.write("events.yaml", "schema: stagecraft/events/1\nevents: [{at: 0 s, device: b, slowdown: 1.5}]\n");
-  const std::vector<std::string> command = {"compare",
-                                            "--model",
-                                            pipeline.path("model.yaml"),
-                                            "--platform",
-                                            pipeline.path("four.yaml"),
-                                            "--planners",
-                                            "uniform",
-                                            "--schedule",
-                                            "pipedream",
-                                            "--run-length",
-                                            "600",
-                                            "--json",
-                                            "--no-timings",
-                                            "--events",
-                                            pipeline.path("events.yaml"),
-                                            "--set",
-                                            "uniform.stages=4"};
+  const std::string rest =
+      "--planners uniform --schedule pipedream --run-length 600 --json --no-timings --set uniform.stages=4";
+  std::vector<std::string> command = {"compare",
+                                      "--model",
+                                      pipeline.path("model.yaml"),
+                                      "--platform",
+                                      pipeline.path("four.yaml"),
+                                      "--events",
+                                      pipeline.path("events.yaml")};
+  std::istringstream words(rest);
+  for (std::string word; words >> word;) command.push_back(word);
   const Ran kept = run(command);
   std::vector<std::string> with = command;
   with.insert(with.end(), {"--replan", "vpipe,granularity=layers,window=64"});

@@ -40,6 +40,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
   simulation.report.period = Seconds(2.0);
   simulation.report.course.windows = {{0, 7, Seconds(3.0), 4.0}};
   ReplanQuestion question{.microbatch = 5, .at = Seconds(1.5), .keeping = Seconds(3.0), .changing = Seconds(2.0)};
+  question.stall = Seconds(4.0);
   question.reason = "why";
   question.first = 7;
   question.stages = {{{LayerId(0)}, {DeviceId(0)}}, {{LayerId(1), LayerId(2)}, {DeviceId(1)}}};
@@ -56,6 +57,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
                                                                        {"keeping_s", 3.0},
                                                                        {"changing_s", 2.0},
                                                                        {"moved_bytes", 10},
+                                                                       {"expected_stall_s", 4.0},
                                                                        {"stall_s", 3.0}}}));
   CHECK(*find(record, "migrations") == Detail(Detail::List{Detail::Record{{"stage", 3},
                                                                           {"layers", Detail::List{Detail("b")}},
