@@ -376,8 +376,8 @@ PLAN
 TEST_CASE("compare --replan: the events and the planner's choice to change the plan are told") {
   const Pipeline pipeline;
   pipeline.write("events.yaml", "schema: stagecraft/events/1\nevents: [{at: 0 s, device: b, slowdown: 1.5}]\n");
-  const std::string rest =
-      "--planners uniform --schedule pipedream --run-length 600 --json --no-timings --set uniform.stages=4";
+  std::istringstream words(
+      "--planners uniform --schedule pipedream --run-length 600 --json --no-timings --set uniform.stages=4");
   std::vector<std::string> command = {"compare",
                                       "--model",
                                       pipeline.path("model.yaml"),
@@ -385,7 +385,6 @@ TEST_CASE("compare --replan: the events and the planner's choice to change the p
                                       pipeline.path("four.yaml"),
                                       "--events",
                                       pipeline.path("events.yaml")};
-  std::istringstream words(rest);
   for (std::string word; words >> word;) command.push_back(word);
   const Ran kept = run(command);
   std::vector<std::string> with = command;
