@@ -91,6 +91,12 @@ std::string fullest_text(const Report& report, const Platform& platform) {
   return text;
 }
 
+/// Where events have changed something, the memory may suffice again.
+std::string until_text(const Report& report, const MemoryOverflow& overflow) {
+  return overflow.until && !report.course.strikes.empty() ? ", last until " + format_human_seconds(*overflow.until)
+                                                          : "";
+}
+
 std::string caps_text(const Remedies& remedies) {
   std::string caps;
   for (const auto& [stage, cap] : remedies.in_flight) {
@@ -192,12 +198,6 @@ std::string bottleneck_text(const Report& report, const Platform& platform, cons
   text += "\nwith " + devices + " busy all the time: " + format_human_seconds(all_busy_time(report)) +
           (report.period ? " per microbatch\n" : "\n");
   return text + links_table(report, platform, explanation);
-}
-
-/// Where events have changed something, the memory may suffice again.
-std::string until_text(const Report& report, const MemoryOverflow& overflow) {
-  return overflow.until && !report.course.strikes.empty() ? ", last until " + format_human_seconds(*overflow.until)
-                                                          : "";
 }
 
 std::string lacking_text(const Report& report, const Platform& platform) {

@@ -23,7 +23,7 @@ class MemoryFold {
   /// **Requires** the spans with deltas of any one place in the order of their starts.
   void add(const Span& span, std::span<const MemoryDelta> deltas);
   /// From `at` on the place has that capacity. **Requires** an order as that of spans.
-  void set_capacity(PlaceId place, Bytes capacity, Seconds at);
+  void set_capacity(PlaceId id, Bytes capacity, Seconds at);
   /// The run ends.
   void finish();
 

@@ -70,16 +70,15 @@ class Resolution {
   void add(const NamedEvent& named) {
     Event event = named.event;
     event.listed = listed_++;
-    if (auto* slowdown = std::get_if<Slowdown>(&event.change)) return add_for_devices(named, event, *slowdown);
-    if (auto* failure = std::get_if<Failure>(&event.change)) return add_for_devices(named, event, *failure);
-    if (auto* limit = std::get_if<MemoryLimit>(&event.change)) return add_for_devices(named, event, *limit);
-    auto* change = std::get_if<BandwidthChange>(&event.change);
-    if (change == nullptr) {
-      events_.push_back(event);
-      return;
-    }
-    for (LinkId link : named.names.size() == 2 ? links_between(named) : links_called(named)) {
-      change->link = link;
+    if (auto* slowdown = std::get_if<Slowdown>(&event.change)) {
+      add_for_devices(named, event, *slowdown);
+    } else if (auto* failure = std::get_if<Failure>(&event.change)) {
+      add_for_devices(named, event, *failure);
+    } else if (auto* limit = std::get_if<MemoryLimit>(&event.change)) {
+      add_for_devices(named, event, *limit);
+    } else if (auto* change = std::get_if<BandwidthChange>(&event.change)) {
+      add_for_links(named, event, *change);
+    } else {
       events_.push_back(event);
     }
   }
@@ -92,6 +91,13 @@ class Resolution {
     for (DeviceId device : devices_called(named)) {
       change.device = device;
       if constexpr (std::is_same_v<Change, MemoryLimit>) require_memory(named, change);
+      events_.push_back(event);
+    }
+  }
+
+  void add_for_links(const NamedEvent& named, const Event& event, BandwidthChange& change) {
+    for (LinkId link : named.names.size() == 2 ? links_between(named) : links_called(named)) {
+      change.link = link;
       events_.push_back(event);
     }
   }
