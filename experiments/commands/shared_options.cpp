@@ -114,10 +114,10 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
              "platform: transfers cross the platform's links; analytic: one exclusive channel for each stage boundary");
   add_option(command, "--iterations", options.iterations,
              "iterations of a synchronous schedule; the figures are those of the last one");
-  add_option(command, "--replan", options.replan,
-             "PLANNER,K=V,...: ask this planner for another plan while training runs, with its options and: window "
-             "(256), after so many microbatches each; gain (0.02), if the plan saves more than this share of the time; "
-             "none: keep the plan");
+  add_option(
+      command, "--replan", options.replan,
+      "PLANNER,K=V,...: ask this planner for another plan while training runs, with its options and those that say "
+      "when: window (256 microbatches), imbalance, patience, gain (0.02), horizon, latency; none: keep the plan");
   add_option(command, "--events", options.events,
              "file of events during the run: slowdowns, changes of bandwidth, memory and model, failures, noise, work");
   add_option(command, "--noise-seed", options.noise_seed,
