@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -72,6 +74,26 @@ class CarriedPipeline {
   IndexVector<LayerId, Seat> seats_;  ///< by layer of the model before
 };
 
+/// Recomputed layers are one segment as long as they follow each other in the stage. Actions without layers go.
+void divide_segments(Stage& stage) {
+  std::vector<MemoryAction> divided;
+  for (const MemoryAction& action : stage.memory) {
+    const auto* segment = std::get_if<Recompute>(&action);
+    if (segment == nullptr) {
+      if (!std::get<Swap>(action).layers.empty()) divided.push_back(action);
+      continue;
+    }
+    auto at = stage.layers.begin();
+    for (LayerId layer : segment->layers) {
+      const bool goes_on = at != stage.layers.begin() && at != stage.layers.end() && *at == layer;
+      if (!goes_on) divided.emplace_back(Recompute{});
+      std::get<Recompute>(divided.back()).layers.push_back(layer);
+      at = std::next(std::ranges::find(stage.layers, layer));
+    }
+  }
+  stage.memory = std::move(divided);
+}
+
 }  // namespace
 
 IndexVector<LayerId, LayerId> layers_before(const LayerGraph& before, const LayerGraph& after) {
@@ -107,9 +129,7 @@ Plan carried_over(const Plan& plan, const LayerGraph& before, const LayerGraph& 
                            quote(after.name) + ", which follows model " + quote(before.name),
                        {}, "layers keep their stages by their names");
     }
-    std::erase_if(stage.memory, [](const MemoryAction& action) {
-      return std::visit([](const auto& one) { return one.layers.empty(); }, action);
-    });
+    divide_segments(stage);
   }
   return carried;
 }

@@ -12,7 +12,8 @@ namespace stagecraft {
 
 /// The plan of `before` for another model. Layers of the same name keep their stage and what is done with their stash.
 /// A new layer joins the stage of its last predecessor, and is treated there like the layer before it. A layer whose
-/// predecessors are in later stages than before moves to the last of these. A pattern is left out.
+/// predecessors are in later stages than before moves to the last of these. Recomputed layers that no longer follow each
+/// other are segments of their own. A pattern is left out.
 /// **Throws** InputError naming a stage that is left without layers.
 /// **Cost** O((layers + edges) log layers) for each pipeline.
 [[nodiscard]] Plan carried_over(const Plan& plan, const LayerGraph& before, const LayerGraph& after);

@@ -72,6 +72,13 @@ TEST_CASE("carried plan: a layer that now follows a later stage moves there") {
   CHECK(carried.stages[2] == stage({3}));
 }
 
+TEST_CASE("carried plan: a segment whose layers do not follow each other any more is divided") {
+  Plan plan;
+  plan.stages = {stage({0, 1, 2, 3}, {Recompute{ids({0, 1, 2})}})};
+  const Plan carried = carried_over(plan, network({"a", "b", "c", "d"}), network({"a", "d", "b", "c"}));
+  CHECK(carried.stages[0] == stage({0, 1, 2, 3}, {Recompute{ids({0})}, Recompute{ids({2, 3})}}));
+}
+
 TEST_CASE("carried plan: every pipeline of a plan is carried over by itself") {
   Plan plan;
   plan.stages = {stage({0}, {}, 0), stage({0, 1}, {}, 1), stage({1, 2}, {}, 0), stage({2}, {}, 1)};
