@@ -84,7 +84,8 @@ void Summary::add_transfer(const Span& span, const Op& op) {
   if (op.kind == OpKind::AllReduce) devices_.add_exchange(span, op);
   if (span.aborted) return;
   if (op.kind == OpKind::Migration) {
-    so_far_.course.migrations.push_back({op.stage, op.from, op.to, op.bytes, span.start, span.end});
+    so_far_.course.migrations.push_back(
+        {op.stage, op.from, op.to, op.bytes, span.start, span.end, static_cast<Migrated>(op.chunk)});
   }
   if (crosses_links(op)) links_.add(span, op, sums_);
 }

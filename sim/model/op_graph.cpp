@@ -29,6 +29,16 @@ const char* to_string(OpKind kind) {
   return "?";
 }
 
+const char* to_string(Migrated migrated) {
+  switch (migrated) {
+    case Migrated::State: return "state";
+    case Migrated::Weights: return "weights";
+    case Migrated::Optimizer: return "optimizer";
+    case Migrated::Stash: return "stash";
+  }
+  return "?";
+}
+
 const char* to_string(MemoryCategory category) {
   switch (category) {
     case MemoryCategory::Weights: return "weights";

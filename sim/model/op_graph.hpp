@@ -50,6 +50,15 @@ enum class MemoryCategory : std::uint8_t { Weights, Gradients, Optimizer, Stash,
 inline constexpr std::size_t kMemoryCategories = 6;
 [[nodiscard]] const char* to_string(MemoryCategory category);
 
+/// What a migration carries.
+enum class Migrated : std::uint8_t {
+  State,  ///< weights and optimizer state of layers
+  Weights,
+  Optimizer,
+  Stash,
+};
+[[nodiscard]] const char* to_string(Migrated migrated);
+
 /// How a lane chooses its next operation.
 enum class Discipline : std::uint8_t {
   Strict,  ///< in the order in which the operations were appended; one that is not ready holds up the rest
@@ -81,7 +90,7 @@ struct Op {
   Leg leg = Leg::Whole;          ///< of a transfer; a further leg depends on nothing but the one before
   /// For a computation, which of its device's stages it belongs to, in the plan's order. For an activation or a
   /// gradient, which of the receiving device's stages it goes to. For a collective and its flows, which of its plan's
-  /// collectives it is; `stage` is then the stage of its first member.
+  /// collectives it is; `stage` is then the stage of its first member. For a migration, what it carries (`Migrated`).
   std::uint16_t chunk = 0;
   std::int32_t priority = 0;  ///< on lanes with `Discipline::Ready`: smaller first
   LaneId lane;                ///< none: starts as soon as it is ready

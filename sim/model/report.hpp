@@ -114,6 +114,7 @@ struct Migration {
   Bytes bytes;
   Seconds start;
   Seconds end;
+  Migrated what = Migrated::State;
   friend bool operator==(const Migration&, const Migration&) = default;
 };
 

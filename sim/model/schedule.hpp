@@ -23,6 +23,10 @@ enum class ActionKind : std::uint8_t {
   ReceiveGradient,
 };
 [[nodiscard]] const char* to_string(ActionKind kind);
+/// Whether it is a backward, or a half of one.
+[[nodiscard]] constexpr bool is_backward(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput || kind == ActionKind::BackwardWeight;
+}
 
 inline constexpr Seconds kFromModel{-1.0};
 inline constexpr std::uint32_t kNoMicrobatch = std::numeric_limits<std::uint32_t>::max();

@@ -6,6 +6,15 @@
 
 namespace stagecraft {
 
+const char* to_string(Migrating migrating) {
+  switch (migrating) {
+    case Migrating::Live: return "live";
+    case Migrating::StopCopy: return "stop-copy";
+    case Migrating::Restart: return "restart";
+  }
+  return "?";
+}
+
 LoweredRun lower(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                  const LowerOptions& options) {
   const auto run = std::make_shared<Run>(graph, platform, program, options);

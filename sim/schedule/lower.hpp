@@ -53,12 +53,22 @@ struct ReplanAnswer {
 /// or an iteration, ends.
 using Replanner = std::function<ReplanAnswer(const Observation&, const RunPosition&)>;
 
+/// How a run goes over to another plan.
+enum class Migrating : std::uint8_t {
+  Live,      ///< while training goes on, where `live_plan` finds a way; else as `StopCopy`
+  StopCopy,  ///< the pipeline drains, then weights and optimizer state are copied
+  Restart,   ///< the same, and training starts again: every device waits for `Replanning::restart`
+};
+[[nodiscard]] const char* to_string(Migrating migrating);
+
 /// When a run asks for another plan: whenever a window of microbatches has entered the pipeline, and soon after the
 /// bandwidth of a link has changed. It does not ask while a plan of an earlier answer still waits for the current one to
 /// end, nor when it is too late for another plan.
 struct Replanning {
   std::function<Replanner()> start;  ///< makes the re-planner of a run, since a run may be simulated several times
   std::int64_t window = 256;         ///< microbatches, at least 1
+  Migrating migrating = Migrating::StopCopy;
+  Seconds restart = Seconds(0);
 };
 
 /// Another model that is trained from a microbatch on. The plan that runs drains, and the next one begins with that

@@ -4,29 +4,39 @@
 
 namespace stagecraft {
 
-/// Makes entries up to `index`. If the ring buffer is too small, it is copied into one of twice the size or more, a
-/// power of two.
+/// Copies the ring buffer into one of another capacity, a power of two, and other widths. Both are no smaller.
+void MicrobatchBoard::move_into(std::size_t capacity, const BoardWidths& widths) {
+  MicrobatchBoard larger(widths);
+  larger.begin_ = begin_;
+  larger.end_ = end_;
+  larger.entries_.resize(capacity);
+  larger.forward_ops_.resize(capacity * widths.forward_inputs);
+  larger.backward_ops_.resize(capacity * widths.backward_inputs);
+  larger.swap_outs_.resize(capacity * widths.swapped);
+  larger.swap_ins_.resize(capacity * widths.swapped);
+  for (std::int64_t i = begin_; i < end_; ++i) {
+    larger.entries_[larger.slot(i)] = entries_[slot(i)];
+    std::ranges::copy(forward_inputs(i), larger.forward_inputs(i).begin());
+    std::ranges::copy(backward_inputs(i), larger.backward_inputs(i).begin());
+    std::ranges::copy(swap_outs(i), larger.swap_outs(i).begin());
+    std::ranges::copy(swap_ins(i), larger.swap_ins(i).begin());
+  }
+  *this = std::move(larger);
+}
+
+void MicrobatchBoard::widen(const BoardWidths& other) {
+  move_into(entries_.size(), {std::max(widths_.forward_inputs, other.forward_inputs),
+                              std::max(widths_.backward_inputs, other.backward_inputs),
+                              std::max(widths_.swapped, other.swapped)});
+}
+
+/// Makes entries up to `index`. The ring buffer grows to twice its size or more if it is too small.
 void MicrobatchBoard::grow(std::int64_t index) {
   const auto needed = static_cast<std::size_t>(index + 1 - begin_);
   if (needed > entries_.size()) {
     std::size_t capacity = std::max<std::size_t>(entries_.size(), 8);
     while (capacity < needed) capacity *= 2;
-    MicrobatchBoard larger(widths_);
-    larger.begin_ = begin_;
-    larger.end_ = end_;
-    larger.entries_.resize(capacity);
-    larger.forward_ops_.resize(capacity * widths_.forward_inputs);
-    larger.backward_ops_.resize(capacity * widths_.backward_inputs);
-    larger.swap_outs_.resize(capacity * widths_.swapped);
-    larger.swap_ins_.resize(capacity * widths_.swapped);
-    for (std::int64_t i = begin_; i < end_; ++i) {
-      larger.entries_[larger.slot(i)] = entries_[slot(i)];
-      std::ranges::copy(forward_inputs(i), larger.forward_inputs(i).begin());
-      std::ranges::copy(backward_inputs(i), larger.backward_inputs(i).begin());
-      std::ranges::copy(swap_outs(i), larger.swap_outs(i).begin());
-      std::ranges::copy(swap_ins(i), larger.swap_ins(i).begin());
-    }
-    *this = std::move(larger);
+    move_into(capacity, widths_);
   }
   for (; end_ <= index; ++end_) {
     entries_[slot(end_)] = Entry{};

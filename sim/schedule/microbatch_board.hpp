@@ -9,7 +9,7 @@
 
 namespace stagecraft {
 
-/// How many operations bring a forward's inputs and a backward's, and how many parts of the stash are swapped.
+/// How many operations bring a forward's inputs and a backward's, and how many parts of the stash are swapped, at most.
 struct BoardWidths {
   std::uint32_t forward_inputs = 0;
   std::uint32_t backward_inputs = 0;
@@ -32,6 +32,9 @@ class MicrobatchBoard {
   MicrobatchBoard() = default;
   explicit MicrobatchBoard(const BoardWidths& widths) : widths_(widths) {}
 
+  /// From now on microbatches may also have as many inputs and parts as `other` says.
+  void widen(const BoardWidths& other);
+
   /// The microbatch's entry, made if there is none. **Requires** that the microbatch is not finished and dropped.
   [[nodiscard]] Entry& at(std::int64_t index) {
     STAGECRAFT_CHECK(index >= begin_, "a microbatch is not asked for after its end");
@@ -42,24 +45,21 @@ class MicrobatchBoard {
   void arrive_forward(std::int64_t index, OpId op) {
     Entry& entry = at(index);
     STAGECRAFT_CHECK(entry.forward_arrived < widths_.forward_inputs, "an input arrives once");
-    forward_inputs(index)[entry.forward_arrived++] = op;
+    part(forward_ops_, index, widths_.forward_inputs)[entry.forward_arrived++] = op;
   }
   void arrive_backward(std::int64_t index, OpId op) {
     Entry& entry = at(index);
     STAGECRAFT_CHECK(entry.backward_arrived < widths_.backward_inputs, "a gradient arrives once");
-    backward_inputs(index)[entry.backward_arrived++] = op;
+    part(backward_ops_, index, widths_.backward_inputs)[entry.backward_arrived++] = op;
   }
-  [[nodiscard]] bool has_forward_inputs(std::int64_t index) {
-    return at(index).forward_arrived >= widths_.forward_inputs;
-  }
-  [[nodiscard]] bool has_backward_inputs(std::int64_t index) {
-    return at(index).backward_arrived >= widths_.backward_inputs;
-  }
+  /// Those that have arrived.
   [[nodiscard]] std::span<OpId> forward_inputs(std::int64_t index) {
-    return part(forward_ops_, index, widths_.forward_inputs);
+    const std::uint32_t arrived = at(index).forward_arrived;
+    return part(forward_ops_, index, widths_.forward_inputs).first(arrived);
   }
   [[nodiscard]] std::span<OpId> backward_inputs(std::int64_t index) {
-    return part(backward_ops_, index, widths_.backward_inputs);
+    const std::uint32_t arrived = at(index).backward_arrived;
+    return part(backward_ops_, index, widths_.backward_inputs).first(arrived);
   }
   /// For each part of the swapped stash, the copy to the host and the copy back; none until they are appended.
   [[nodiscard]] std::span<OpId> swap_outs(std::int64_t index);
@@ -75,6 +75,7 @@ class MicrobatchBoard {
 
  private:
   void grow(std::int64_t index);
+  void move_into(std::size_t capacity, const BoardWidths& widths);
   [[nodiscard]] std::size_t slot(std::int64_t index) const {
     return static_cast<std::size_t>(index) & (entries_.size() - 1);
   }

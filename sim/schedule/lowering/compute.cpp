@@ -65,10 +65,15 @@ bool Compute::lower(std::size_t device, std::size_t position) {
   return false;
 }
 
-bool Compute::has_forward_inputs(const Task& task) { return task.board.has_forward_inputs(task.index); }
+bool Compute::has_forward_inputs(const Task& task) const {
+  if (task.board.at(task.index).forward_arrived < task.worker.forward_inputs) return false;
+  return parts_.live.can_run_forward(task.replica, task.action.microbatch);
+}
 
 bool Compute::has_backward_inputs(const Task& task) const {
-  if (task.board.at(task.index).forward.is_none() || !task.board.has_backward_inputs(task.index)) return false;
+  const MicrobatchBoard::Entry& entry = task.board.at(task.index);
+  if (entry.forward.is_none() || entry.backward_arrived < task.worker.backward_inputs) return false;
+  if (!parts_.live.can_run_backward(task.replica, task.action.microbatch)) return false;
   return parts_.synchronise.can_run_backward(task.replica, task.index);
 }
 
@@ -98,6 +103,7 @@ bool Compute::lower_forward(const Task& task) {
   const OpId id = append(task, op);
   state_.writer.depend_on(task.board.forward_inputs(task.index));
   if (!after.is_none()) state_.writer.depend_on(after);
+  parts_.live.depend_forward(task.replica, task.action.microbatch);
   state_.writer.take(op.from, MemoryCategory::Stash, task.program.stash());
   state_.writer.hold_while_it_runs(op.from, task.program.workspace);
   finish_forward(task, id);
@@ -107,6 +113,7 @@ bool Compute::lower_forward(const Task& task) {
 void Compute::finish_forward(const Task& task, OpId op) {
   task.board.at(task.index).forward = op;
   parts_.delivery.send(task.replica, task.action.microbatch, op, false);
+  parts_.live.note_forward(task.replica, task.action.microbatch, op);
   if (parts_.swapping.is_active()) parts_.swapping.copy_out(task.replica, task.action.microbatch);
   if (parts_.versions.is_active()) parts_.versions.note_forward(task.replica, task.action.microbatch);
 }
@@ -117,6 +124,7 @@ void Compute::depend_on_backward_inputs(const Task& task) {
   if (state_.is_on_ready_lane(task.replica)) state_.writer.depend_on(board.at(task.index).forward);
   state_.writer.depend_on(parts_.synchronise.before_backward(task.replica));
   state_.writer.depend_on(board.backward_inputs(task.index));
+  parts_.live.depend_backward(task.replica, task.action.microbatch);
   if (parts_.versions.is_active()) parts_.versions.depend_on_version(task.replica, task.action.microbatch);
 }
 
@@ -139,7 +147,7 @@ OpId Compute::append_next(const Task& task, const Op& op, OpId before) {
 /// The steps of a backward. If weight gradients end with it that are exchanged next, they end where a bucket of them is
 /// complete.
 const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_weights) const {
-  const std::vector<BackwardStep>& in_buckets = state_.shape[task.replica].in_buckets;
+  const std::vector<BackwardStep>& in_buckets = task.worker.in_buckets;
   const bool completes = ends_weights && !in_buckets.empty() && parts_.synchronise.may_complete_gradients(task.replica);
   return completes ? in_buckets : task.program.backward;
 }
@@ -150,7 +158,7 @@ const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_w
 OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
   const bool whole = task.action.kind == ActionKind::Backward;
   const std::vector<BackwardStep>& steps = steps_of(task, whole);
-  const PlaceId place = state_.shape[task.replica].place;
+  const PlaceId place = task.worker.place;
   OpId before = OpId::none();
   const auto append_one = [&](const Op& op, Bytes workspace) {
     const bool is_first = before.is_none();
@@ -190,7 +198,7 @@ bool Compute::lower_backward(const Task& task, std::size_t position) {
   std::vector<OpId> completes;
   const OpId id = append_steps(task, completes);
   if (parts_.versions.is_active()) parts_.versions.release(task.replica, task.action.microbatch);
-  const PlaceId place = state_.shape[task.replica].place;
+  const PlaceId place = task.worker.place;
   if (task.action.kind == ActionKind::Backward) {
     state_.writer.free(place, MemoryCategory::Stash, task.program.stash());
     finish_backward(task, id, std::move(completes));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/schedule/lowering/delivery.hpp"
+#include "sim/schedule/lowering/live_switch.hpp"
 #include "sim/schedule/lowering/orders.hpp"
 #include "sim/schedule/lowering/swapping.hpp"
 #include "sim/schedule/lowering/synchronise.hpp"
@@ -21,6 +22,7 @@ struct LoweringParts {
   Swapping& swapping;
   VersionSwapping& versions;
   Synchronise& synchronise;
+  LiveSwitch& live;
 };
 
 /// Turns the actions of device orders into computations, following the replica's `StageProgram` step by step.
@@ -45,14 +47,15 @@ class Compute {
     ReplicaId replica;
     std::int64_t index;  ///< on the replica's board
     MicrobatchBoard& board;
+    const WorkerShape& worker;
     const StageProgram& program;
   };
   [[nodiscard]] Task task_of(std::size_t device, const Action& action) const {
     const ReplicaId replica = state_.shape.replica_on(device, action.stage);
-    return {action, replica, state_.index(replica, action.microbatch), state_.boards[replica],
-            state_.shape[replica].program};
+    const WorkerShape& worker = state_.worker(replica, action.microbatch, is_backward(action.kind));
+    return {action, replica, state_.index(replica, action.microbatch), state_.boards[replica], worker, worker.program};
   }
-  [[nodiscard]] static bool has_forward_inputs(const Task& task);
+  [[nodiscard]] bool has_forward_inputs(const Task& task) const;
   [[nodiscard]] bool has_backward_inputs(const Task& task) const;
   [[nodiscard]] bool take_awaited(const Task& task, OpId& after);
   [[nodiscard]] bool lower_forward(const Task& task);

@@ -22,7 +22,7 @@ struct Wait {
   Position needs;  ///< not run yet either
 };
 
-bool is_backward(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
+bool needs_gradient(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
 
 class Waits {
  public:
@@ -69,13 +69,13 @@ class Waits {
   /// The first action, not run yet, whose result the waiting one needs: the same microbatch's work on a neighbouring
   /// stage, or the send of its result.
   [[nodiscard]] std::optional<Position> needed_by(const Action& waiting) const {
-    const bool backward = is_backward(waiting.kind);
+    const bool backward = needs_gradient(waiting.kind);
     if (!backward && waiting.kind != ActionKind::Forward) return std::nullopt;
     for (const Boundary& boundary : state_.shape.boundaries()) {
       if ((backward ? boundary.from : boundary.to) != waiting.stage) continue;
       const StageId source = backward ? boundary.to : boundary.from;
       const auto found = find([&](const Action& each) {
-        const bool computes = backward ? is_backward(each.kind) : each.kind == ActionKind::Forward;
+        const bool computes = backward ? needs_gradient(each.kind) : each.kind == ActionKind::Forward;
         const bool sends = each.kind == (backward ? ActionKind::SendGradient : ActionKind::SendActivation);
         return each.stage == source && each.microbatch == waiting.microbatch && (computes || sends);
       });

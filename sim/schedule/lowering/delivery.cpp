@@ -20,7 +20,7 @@ DeliveryRule rule_of(LoweringState& state, const Schedule& first) {
 Op transfer_op(const LoweringState& state, ReplicaId from, ReplicaId to, std::uint32_t microbatch, bool gradient) {
   Op op;
   op.kind = gradient ? OpKind::Gradient : OpKind::Activation;
-  op.stage = state.run_stage(state.replicas()[from].stage);
+  op.stage = state.run_stage(state.replicas()[from].stage, microbatch);
   op.microbatch = state.number(microbatch);
   op.from = state.shape[from].place;
   op.to = state.shape[to].place;
@@ -90,7 +90,7 @@ Delivery::Delivery(LoweringState& state, const Schedule& first, const std::vecto
 
 void Delivery::send(ReplicaId from, std::uint32_t microbatch, OpId result, bool gradient) {
   std::size_t last_boundary = state_.shape.boundaries().size();
-  for (const Target& target : state_.shape[from].targets(gradient)) {
+  for (const Target& target : state_.worker(from, microbatch, gradient).targets(gradient)) {
     if (!state_.shape.is_analytic()) {
       send_to(from, target, microbatch, result, gradient);
     } else if (target.boundary != last_boundary) {  // targets over one boundary are adjacent and share one operation

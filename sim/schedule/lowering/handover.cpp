@@ -15,9 +15,10 @@ using Kept = std::map<DeviceId, StaticMemory>;
 /// dependencies.
 class Handover {
  public:
-  Handover(PlanRun& before, PlanRun& after)
+  Handover(PlanRun& before, PlanRun& after, Seconds restart)
       : before_(before),
         after_(after),
+        restart_(restart),
         writer_(after.state().writer),
         platform_(after.shape().platform()),
         layers_before_(layers_before(before.shape().graph(), after.shape().graph())) {}
@@ -28,7 +29,11 @@ class Handover {
     const Kept kept_after = after_.kept_memory();
     for (const auto& [device, kept] : kept_after) make_room(device, kept, find(kept_before, device));
     for (ReplicaId id : after_.shape().replicas().all()) fetch_layers(id);
-    for (std::size_t i = 0; i < after_.state().lanes.size(); ++i) let_start(i);
+    if (restart_ > Seconds(0)) {
+      let_all_start();
+    } else {
+      for (std::size_t i = 0; i < after_.state().lanes.size(); ++i) let_start(i);
+    }
     for (const auto& [device, kept] : kept_before) free_rest(device, kept, find(kept_after, device));
   }
 
@@ -112,7 +117,7 @@ class Handover {
   void append_copy(const Replica& replica, DeviceId holder, Bytes parameters) {
     Op op;
     op.kind = OpKind::Migration;
-    op.stage = after_.state().run_stage(replica.stage);
+    op.stage = after_.state().run_stage(replica.stage, 0);
     op.from = platform_.place(holder);
     op.to = platform_.place(replica.device);
     op.bytes = parameters * (1 + after_.shape().plan().training.optimizer_copies);
@@ -132,6 +137,17 @@ class Handover {
     after_.state().lanes.hold(index, start);
   }
 
+  /// Training starts again on all devices at once, some time after all of them have their memory and their layers.
+  void let_all_start() {
+    Op op;
+    op.kind = OpKind::Delay;
+    op.seconds = restart_;
+    const OpId start = writer_.append(op);
+    for (const auto& [device, room] : room_) writer_.depend_on(room);
+    for (const auto& [device, copies] : arriving_) writer_.depend_on(copies);
+    for (std::size_t i = 0; i < after_.state().lanes.size(); ++i) after_.state().lanes.hold(i, start);
+  }
+
   /// Frees the memory that the device no longer needs, once it is done with the plan before and its layers have left.
   void free_rest(DeviceId device, const StaticMemory& kept, const StaticMemory& after) {
     append_setup(device);
@@ -149,6 +165,7 @@ class Handover {
 
   PlanRun& before_;
   PlanRun& after_;
+  Seconds restart_;
   WindowWriter& writer_;
   const Platform& platform_;
   IndexVector<LayerId, LayerId> layers_before_;     ///< by layer of the next plan
@@ -159,8 +176,8 @@ class Handover {
 
 }  // namespace
 
-void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch) {
-  Handover(before, after).run(first_microbatch);
+void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch, Seconds restart) {
+  Handover(before, after, restart).run(first_microbatch);
 }
 
 }  // namespace stagecraft

@@ -34,7 +34,7 @@ OpId HostCopies::append(ReplicaId replica, const HostCopy& copy) {
   op.kind = copy.kind;
   op.transfer_class = kBackgroundClass;
   op.lane = is_out ? engines.out : engines.in;
-  op.stage = state_.run_stage(state_.replicas()[replica].stage);
+  op.stage = state_.run_stage(state_.replicas()[replica].stage, copy.microbatch);
   op.microbatch = state_.number(copy.microbatch);
   op.from = is_out ? device : host;
   op.to = is_out ? host : device;

@@ -1,25 +1,52 @@
 #include "sim/schedule/lowering/lowering_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stagecraft {
+namespace {
+
+BoardWidths widths_of(const WorkerShape& worker) {
+  return {worker.forward_inputs, worker.backward_inputs, static_cast<std::uint32_t>(worker.program.swapped.size())};
+}
+
+}  // namespace
 
 LoweringState::LoweringState(const RunShape& run_shape, WindowWriter& window_writer, std::int64_t first,
                              const Schedule& orders)
     : shape(run_shape), writer(window_writer), lanes(window_writer, run_shape.replicas().devices()), first_(first) {
-  for (ReplicaId id : replicas().all()) {
-    const WorkerShape& worker = shape[id];
-    boards.push_back(MicrobatchBoard(
-        {worker.forward_inputs, worker.backward_inputs, static_cast<std::uint32_t>(worker.program.swapped.size())}));
-  }
+  for (ReplicaId id : replicas().all()) boards.push_back(MicrobatchBoard(widths_of(shape[id])));
   for (const DeviceOrder& order : orders.devices) {
     lanes.set_discipline(shape.device_index(order.device), order.discipline);
   }
   lanes.open();
+  eras_.push_back({&shape, nullptr, {}, announce_stages()});
+}
+
+/// Returns the number of the first one.
+StageId LoweringState::announce_stages() {
+  StageId first;
   for (const Stage& stage : shape.plan().stages) {
     const StageId announced = writer.announce({devices_of(stage)});
-    if (first_stage_.is_none()) first_stage_ = announced;
+    if (first.is_none()) first = announced;
   }
+  return first;
+}
+
+void LoweringState::add_shape(std::unique_ptr<const RunShape> next, const ShapeBegin& begin) {
+  for (ReplicaId id : replicas().all()) boards[id].widen(widths_of((*next)[id]));
+  const StageId first_stage =
+      begin.forwards == ShapeBegin::kNever ? eras_.back().first_stage : announce_stages();
+  const RunShape* shape_added = next.get();
+  eras_.push_back({shape_added, std::move(next), begin, first_stage});
+}
+
+void LoweringState::keep_last_shape() {
+  if (eras_.size() == 1) return;
+  Era last = std::move(eras_.back());
+  last.begin = {};
+  eras_.clear();
+  eras_.push_back(std::move(last));
 }
 
 void LoweringState::begin_next_iteration() {
@@ -30,7 +57,7 @@ void LoweringState::begin_next_iteration() {
 Op LoweringState::computation(ReplicaId replica, OpKind kind, std::uint32_t microbatch) const {
   Op op;
   op.kind = kind;
-  op.stage = run_stage(replicas()[replica].stage);
+  op.stage = run_stage(replicas()[replica].stage, microbatch);
   op.chunk = static_cast<std::uint16_t>(replicas()[replica].chunk);
   op.microbatch = number(microbatch);
   op.from = op.to = shape[replica].place;

@@ -7,8 +7,19 @@
 #include "sim/schedule/microbatch_board.hpp"
 
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
 
 namespace stagecraft {
+
+/// The microbatches whose passes follow a shape that replaces the one before: those from these numbers on, counted as in
+/// the orders.
+struct ShapeBegin {
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  std::int64_t forwards = 0;
+  std::int64_t backwards = 0;
+};
 
 /// The state that all parts of lowering share for one plan: its shape, the window writer, the device lanes, and a board
 /// for each replica.
@@ -16,6 +27,10 @@ namespace stagecraft {
 /// A microbatch has three numbers. Orders count it within the iteration, or in an asynchronous run from the plan's
 /// first microbatch (`microbatch`). A replica's board counts the microbatches that the replica runs itself, over all
 /// iterations (`index`). Operations carry its number in the whole run (`number`).
+///
+/// While layers migrate, a plan has several shapes, one after the other. They differ in what the stages hold, and agree
+/// in all else: replicas, devices, turns. The microbatch tells which one a pass follows, and its forward may follow
+/// another than its backward.
 class LoweringState {
  public:
   /// Announces the plan's stages and opens its devices' lanes. `first` is the number in the run of the plan's first
@@ -23,7 +38,7 @@ class LoweringState {
   LoweringState(const RunShape& run_shape, WindowWriter& window_writer, std::int64_t first, const Schedule& orders);
 
   // NOLINTBEGIN(misc-non-private-member-variables-in-classes): the parts change these directly
-  const RunShape& shape;
+  const RunShape& shape;  ///< the first one
   WindowWriter& writer;
   DeviceLanes lanes;
   IndexVector<ReplicaId, MicrobatchBoard> boards;
@@ -38,8 +53,23 @@ class LoweringState {
   [[nodiscard]] std::int64_t index(ReplicaId replica, std::uint32_t microbatch) const {
     return iteration_ * shape[replica].count + replicas().local(replica, microbatch);
   }
-  /// The number in the run of a stage of the plan.
-  [[nodiscard]] StageId run_stage(StageId stage) const { return StageId(first_stage_.value() + stage.value()); }
+  /// The shape that the microbatch's forwards follow, or with `gradient` its backwards.
+  [[nodiscard]] const RunShape& shape_at(std::uint32_t microbatch, bool gradient) const {
+    return *era_of(microbatch, gradient).shape;
+  }
+  /// The replica's work for the microbatch's forward, or with `gradient` for its backward.
+  [[nodiscard]] const WorkerShape& worker(ReplicaId replica, std::uint32_t microbatch, bool gradient) const {
+    return shape_at(microbatch, gradient)[replica];
+  }
+  [[nodiscard]] const RunShape& last_shape() const { return *eras_.back().shape; }
+  /// The number in the run of a stage of the plan, as its microbatch's forward names it.
+  [[nodiscard]] StageId run_stage(StageId stage, std::uint32_t microbatch) const {
+    return StageId(era_of(microbatch, false).first_stage.value() + stage.value());
+  }
+  /// Passes follow another shape, from those microbatches on. A shape that forwards follow announces stages of its own.
+  void add_shape(std::unique_ptr<const RunShape> next, const ShapeBegin& begin);
+  /// Forgets all shapes but the last one, and the first one for what they agree in.
+  void keep_last_shape();
   [[nodiscard]] std::int64_t first() const { return first_; }
   [[nodiscard]] std::int64_t iteration() const { return iteration_; }
   void begin_next_iteration();
@@ -61,8 +91,21 @@ class LoweringState {
   [[nodiscard]] OpId oldest() const;
 
  private:
+  struct Era {
+    const RunShape* shape = nullptr;
+    std::unique_ptr<const RunShape> own;  ///< the shape, except for the first one
+    ShapeBegin begin;
+    StageId first_stage;  ///< the number in the run of the plan's first stage
+  };
+  [[nodiscard]] const Era& era_of(std::uint32_t microbatch, bool gradient) const {
+    auto era = eras_.rbegin();
+    while ((gradient ? era->begin.backwards : era->begin.forwards) > microbatch) ++era;
+    return *era;
+  }
+  [[nodiscard]] StageId announce_stages();
+
   std::int64_t first_;
-  StageId first_stage_;
+  std::vector<Era> eras_;
   std::int64_t iteration_ = 0;
 };
 

@@ -31,7 +31,8 @@ PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask tas
       swapping_(state_, orders_, copies_),
       versions_(state_, orders_, copies_, task_.program.weight_versions),
       synchronise_(state_, task_.program.synchronous, versions_),
-      compute_({state_, orders_, delivery_, swapping_, versions_, synchronise_}) {
+      live_(state_),
+      compute_({state_, orders_, delivery_, swapping_, versions_, synchronise_, live_}) {
   take(std::exchange(first_, {}));
 }
 
@@ -76,6 +77,8 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
       marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, runners);
     }
     synchronise_.note_backward(*ended, !has_segments());
+    live_.note_backward(ended->replica, ended->microbatch);
+    if (!live_.is_active()) state_.keep_last_shape();
     if (versions_.is_active()) {
       versions_.prefetch(ended->replica, position + (orders_.is_pair(device, position) ? 2 : 1), ended->op);
     }
@@ -108,20 +111,6 @@ void PlanRun::append_setup() {
   }
 }
 
-std::map<DeviceId, StaticMemory> PlanRun::kept_memory() const {
-  const std::vector<Boundary> crossing = boundaries(shape_.graph(), shape_.plan());
-  std::map<DeviceId, StaticMemory> kept;
-  for (ReplicaId id : shape_.replicas().all()) {
-    const Replica& replica = shape_.replicas()[id];
-    const Bytes boundary = boundary_bytes(shape_.plan(), crossing, replica.stage, replica.device);
-    std::int64_t versions = task_.program.weight_versions[replica.stage.value()];
-    if (moves_versions(shape_.plan().stages[replica.stage.value()], versions)) versions = kVersionsOnDevice;
-    kept[replica.device] +=
-        static_memory(shape_.plan().training, shape_[id].program, versions, boundary, replica.share);
-  }
-  return kept;
-}
-
 // A synchronous plan may stop at the end of the present iteration, or at its begin if nothing of it has been lowered.
 // An asynchronous one may stop at the first end of a round of turns after the last microbatch that has been lowered.
 // Hence all replicas of a stage have had the same number of turns.
@@ -147,6 +136,27 @@ void PlanRun::stop_at(std::int64_t microbatch) {
   end_ = std::min(end_, left);
   orders_.stop_at(end_);
   delivery_.stop_at(end_);
+}
+
+std::int64_t PlanRun::earliest_live() const {
+  return whole_from(task_.first + orders_.first_untouched() + task_.program.steady_in_flight);
+}
+
+std::string PlanRun::go_over_to(ScheduleProgram next, std::int64_t microbatch) {
+  const std::int64_t first = microbatch - task_.first;
+  if (versions_.is_active()) return "old weights are in host memory";
+  auto found = live_plan(shape(), task_.program, next, first);
+  if (const auto* why = std::get_if<std::string>(&found)) return *why;
+  auto& plan = std::get<LivePlan>(found);
+  IndexVector<ReplicaId, std::int64_t> backwards;
+  for (ReplicaId id : shape().replicas().all()) backwards.push_back(synchronise_.backwards(id));
+  for (LiveShape& one : plan.shapes) {
+    swapping_.add_shape(*one.shape);
+    state_.add_shape(std::move(one.shape), one.begin);
+  }
+  task_.program = std::move(next);
+  live_.begin(first, {std::move(plan.moves), std::move(backwards)});
+  return "";
 }
 
 /// Whether the device's last computation has been appended, and no later operation could start as soon as this device
@@ -175,7 +185,7 @@ bool PlanRun::is_one_pass() const {
 
 OpId PlanRun::oldest() const {
   return std::min({state_.oldest(), delivery_.oldest(), swapping_.oldest(), versions_.oldest(), synchronise_.oldest(),
-                   compute_.oldest()});
+                   live_.oldest(), compute_.oldest()});
 }
 
 std::vector<OpId> PlanRun::last_on(DeviceId device) const {

@@ -6,6 +6,7 @@
 #include "sim/model/platform.hpp"
 #include "sim/model/schedule.hpp"
 #include "sim/schedule/lowering/compute.hpp"
+#include "sim/schedule/lowering/live_plan.hpp"
 #include "sim/schedule/lowering/measured_marks.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/network_model.hpp"
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace stagecraft {
@@ -53,6 +55,16 @@ class PlanRun {
   /// iteration ends.
   void stop_at(std::int64_t microbatch);
 
+  /// The least microbatch of the run that a plan may begin with while this one goes on.
+  [[nodiscard]] std::int64_t earliest_live() const;
+  /// Goes over to the program's plan, whose forwards begin with that microbatch of the run, while training goes on.
+  /// Returns the reason if the plan has to drain instead, and changes nothing then.
+  /// **Requires** a plan for as many microbatches as this one's, a microbatch not below `earliest_live`, at which a round
+  /// of turns ends, and that no other plan is being gone over to.
+  [[nodiscard]] std::string go_over_to(ScheduleProgram next, std::int64_t microbatch);
+  /// Whether the plan is still being gone over to.
+  [[nodiscard]] bool is_going_over() const { return live_.is_active(); }
+
   /// Tells the engine which lanes no later window will use. **Requires** that no other plan follows.
   void close_lanes();
   /// Whether the engine chooses among ready operations and the plan still has actions: then everything that may compete
@@ -63,10 +75,12 @@ class PlanRun {
   /// The least operation that any operation still to come may depend on.
   [[nodiscard]] OpId oldest() const;
 
-  [[nodiscard]] const RunShape& shape() const { return shape_; }
+  [[nodiscard]] const RunShape& shape() const { return state_.last_shape(); }
   [[nodiscard]] LoweringState& state() { return state_; }
   /// The memory that each of the plan's devices keeps from the start.
-  [[nodiscard]] std::map<DeviceId, StaticMemory> kept_memory() const;
+  [[nodiscard]] std::map<DeviceId, StaticMemory> kept_memory() const {
+    return stagecraft::kept_memory(shape(), task_.program.weight_versions);
+  }
   /// The operations after whose ends the device is done with this plan. **Requires** that the plan is lowered.
   [[nodiscard]] std::vector<OpId> last_on(DeviceId device) const;
 
@@ -79,7 +93,7 @@ class PlanRun {
   [[nodiscard]] bool is_over(std::size_t device) const;
 
   PlanTask task_;
-  RunShape shape_;
+  RunShape shape_;                  ///< that the plan begins with
   std::int64_t end_;                ///< microbatches of an iteration, or of this plan's part of the run
   std::int64_t segment_begin_ = 0;  ///< the first microbatch of the next segment
   MeasuredMarks& marks_;
@@ -91,6 +105,7 @@ class PlanRun {
   Swapping swapping_;
   VersionSwapping versions_;
   Synchronise synchronise_;
+  LiveSwitch live_;
   Compute compute_;
 };
 

@@ -54,6 +54,11 @@ std::optional<PlanSwitch> Questions::ask(RunPosition position) {
   return std::move(answer.change);
 }
 
+void Questions::explain(const std::string& why) {
+  std::string& reason = asked_.back().reason;
+  reason += (reason.empty() ? "" : "; ") + why;
+}
+
 PlanSwitch Questions::change_model(RunPosition position, std::size_t model) {
   position.cause = ReplanQuestion::Cause::Model;
   model_ = static_cast<std::uint32_t>(model);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace stagecraft {
@@ -25,6 +26,8 @@ class Questions {
   }
   /// **Requires** that the replanner's answer is as it has to be.
   [[nodiscard]] std::optional<PlanSwitch> ask(RunPosition position);
+  /// Adds to the reason of the last answer.
+  void explain(const std::string& why);
   /// Another model, the `model`-th after the first, begins with microbatch `position.earliest`. Returns the answer, or
   /// `position.plan`, which is the present plan carried over to it.
   [[nodiscard]] PlanSwitch change_model(RunPosition position, std::size_t model);

@@ -32,7 +32,6 @@ RingAllReduce::RingAllReduce(LoweringState& state, AllReduceRing ring) : state_(
 Op RingAllReduce::op(OpKind kind) const {
   Op op;
   op.kind = kind;
-  op.stage = state_.run_stage(state_.replicas()[ring_.members.front()].stage);
   op.chunk = ring_.number;
   return op;
 }
@@ -69,8 +68,11 @@ RingAllReduce::Exchange RingAllReduce::over_links(const std::vector<DeviceId>& d
 }
 
 OpId RingAllReduce::append(std::size_t bucket, const std::vector<OpId>& after, std::uint32_t first_microbatch) {
+  const auto local = static_cast<std::uint32_t>(first_microbatch - state_.first());
+  const StageId stage = state_.run_stage(state_.replicas()[ring_.members.front()].stage, local);
   const auto append_mark = [&](OpKind kind, Seconds seconds, const std::vector<OpId>& waits_for) {
     Op mark = op(kind);
+    mark.stage = stage;
     mark.microbatch = first_microbatch;
     mark.seconds = seconds;
     const OpId id = state_.writer.append(mark);
@@ -82,6 +84,7 @@ OpId RingAllReduce::append(std::size_t bucket, const std::vector<OpId>& after, s
     const OpId begin = append_mark(OpKind::CollectiveBegin, phase.latency, flows);
     flows.clear();
     for (Op flow : phase.flows) {
+      flow.stage = stage;
       flow.microbatch = first_microbatch;
       flows.push_back(state_.writer.append(flow));
       state_.writer.depend_on(begin);

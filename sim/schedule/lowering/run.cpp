@@ -6,6 +6,7 @@
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace stagecraft {
@@ -74,15 +75,33 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
 
 /// Asks the re-planner for another plan, unless one is already waiting for the current plan to end.
 void Run::ask() {
-  const std::int64_t earliest = current_->earliest_stop();
-  if (following_ || earliest >= model_end_) return;
+  if (following_ || current_->is_going_over()) return;
+  const std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
+  if (earliest >= model_end_) return;
   following_ = questions_.ask({.graph = *graph_,
                                .plan = current_->shape().plan(),
                                .earliest = earliest,
                                .microbatches = microbatches_,
                                .end = model_end_,
                                .whole = current_->whole()});
-  if (following_) current_->stop_at(following_->microbatch);
+  if (following_ && !go_live()) current_->stop_at(following_->microbatch);
+}
+
+bool Run::goes_live() const {
+  return !synchronous_ && options_.replanning && options_.replanning->migrating == Migrating::Live;
+}
+
+/// Goes over to the plan that follows without draining, if there is a way.
+bool Run::go_live() {
+  if (!goes_live()) return false;
+  following_->plan.microbatches = current_->shape().plan().microbatches;
+  ScheduleProgram program = require_schedule(*graph_, platform_, following_->plan);
+  if (std::string why = current_->go_over_to(std::move(program), following_->microbatch); !why.empty()) {
+    questions_.explain("the pipeline drains, since " + why);
+    return false;
+  }
+  questions_.begin_plan(std::exchange(following_, std::nullopt)->microbatch);
+  return true;
 }
 
 /// The current plan ends where the next model begins.
@@ -114,10 +133,15 @@ void Run::follow() {
   PlanTask task{require_schedule(*graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after = std::make_unique<PlanRun>(*graph_, platform_, std::move(task), options_.network, writer_, marks_);
-  hand_over(*current_, *after, next.microbatch);
+  hand_over(*current_, *after, next.microbatch, restart_time());
   questions_.begin_plan(next.microbatch);
   current_ = std::move(after);
   end_with_model();
+}
+
+Seconds Run::restart_time() const {
+  const std::optional<Replanning>& replanning = options_.replanning;
+  return replanning && replanning->migrating == Migrating::Restart ? replanning->restart : Seconds(0);
 }
 
 bool Run::is_one_pass() const { return !may_change() && current_->is_one_pass(); }

@@ -10,8 +10,8 @@
 namespace stagecraft {
 
 /// A run: one plan after the other, window by window. Between two windows the re-planner may choose a plan to follow the
-/// current one, and where another model begins a plan for it follows. The current plan then drains, `hand_over` moves
-/// its state, and the next plan is lowered.
+/// current one, and where another model begins a plan for it follows. The current plan goes over to it (`LiveSwitch`),
+/// or it drains, `hand_over` moves its state, and the next plan is lowered.
 class Run {
  public:
   /// `graph` and `platform` must outlive it.
@@ -24,7 +24,10 @@ class Run {
 
  private:
   void ask();
+  [[nodiscard]] bool goes_live() const;
+  [[nodiscard]] bool go_live();
   void follow();
+  [[nodiscard]] Seconds restart_time() const;
   void change_model();
   void end_with_model();
   [[nodiscard]] bool may_change() const { return questions_.may_come() || !options_.models.empty(); }

@@ -5,16 +5,21 @@
 namespace stagecraft {
 
 Swapping::Swapping(LoweringState& state, const Orders& orders, HostCopies& copies)
-    : state_(state), orders_(orders), copies_(copies), prefetch_(state.replicas().size()) {
+    : state_(state), orders_(orders), copies_(copies), prefetch_(state.replicas().size()), swaps_(state.replicas().size()) {
+  add_shape(state_.shape);
+}
+
+void Swapping::add_shape(const RunShape& next) {
   for (ReplicaId id : state_.replicas().all()) {
-    if (state_.shape[id].program.swapped.empty()) continue;
+    if (next[id].program.swapped.empty()) continue;
     copies_.open(id);
+    swaps_[id] = 1;
     is_active_ = true;
   }
 }
 
 void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
-  const std::vector<SwappedStash>& parts = state_.shape[replica].program.swapped;
+  const std::vector<SwappedStash>& parts = parts_of(replica, microbatch);
   if (parts.empty()) return;
   const std::int64_t index = state_.index(replica, microbatch);
   MicrobatchBoard& board = state_.boards[replica];
@@ -36,7 +41,7 @@ void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
 }
 
 void Swapping::before_backward(ReplicaId replica, std::size_t position) {
-  if (state_.shape[replica].program.swapped.empty()) return;
+  if (swaps_[replica] == 0) return;
   const std::size_t device = state_.shape.device_index(replica);
   const std::vector<Action>& actions = orders_.actions(device);
   Prefetch& prefetch = prefetch_[replica];
@@ -53,7 +58,7 @@ void Swapping::before_backward(ReplicaId replica, std::size_t position) {
 }
 
 void Swapping::fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bool only_prefetched) {
-  const std::vector<SwappedStash>& parts = state_.shape[replica].program.swapped;
+  const std::vector<SwappedStash>& parts = parts_of(replica, microbatch);
   const std::int64_t index = state_.index(replica, microbatch);
   MicrobatchBoard& board = state_.boards[replica];
   static_cast<void>(board.at(index));  // makes the entry: this may be the first that is heard of the microbatch

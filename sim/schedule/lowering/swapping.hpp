@@ -23,6 +23,8 @@ class Swapping {
   /// not under way yet. Parts with `prefetch` of the stage's next backward may also come back, from the start of this
   /// backward on. So at most one stash is in use and one is on its way back.
   void before_backward(ReplicaId replica, std::size_t position);
+  /// The replicas' shapes are followed by one that may swap other parts.
+  void add_shape(const RunShape& next);
   void begin_next_iteration();
   [[nodiscard]] OpId oldest() const;
 
@@ -33,6 +35,10 @@ class Swapping {
     std::int64_t index = -1;  ///< on the replica's board; -1: no backward of the iteration has been chosen yet
     OpId after;               ///< last operation on the device when the prefetch was allowed; its copies wait for it
   };
+  /// The parts of the stash that the microbatch's forward leaves.
+  [[nodiscard]] const std::vector<SwappedStash>& parts_of(ReplicaId replica, std::uint32_t microbatch) const {
+    return state_.worker(replica, microbatch, false).program.swapped;
+  }
   /// Appends the copies back, after `after`, of parts that have been copied out and are not under way back yet;
   /// with `only_prefetched` only of those parts with `prefetch`.
   void fetch(ReplicaId replica, std::uint32_t microbatch, OpId after, bool only_prefetched);
@@ -41,6 +47,7 @@ class Swapping {
   const Orders& orders_;
   HostCopies& copies_;
   IndexVector<ReplicaId, Prefetch> prefetch_;
+  IndexVector<ReplicaId, char> swaps_;  ///< whether the replica has swapped anything by any shape
   bool is_active_ = false;
 };
 

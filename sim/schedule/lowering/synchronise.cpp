@@ -158,9 +158,9 @@ void Synchronise::all_reduce(Ring& ring, ByBucket completed, std::uint32_t first
 
 void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& after) {
   Worker& worker = workers_[replica];
-  Op op = state_.computation(replica, OpKind::Update, 0);
+  Op op = state_.computation(replica, OpKind::Update, last_microbatch(replica));
   op.microbatch = worker.updates++;
-  op.seconds = state_.shape[replica].update;
+  op.seconds = update_time(replica);
   state_.append_computation(replica, op, 0, Seconds(0));
   state_.writer.depend_on(after);
   if (state_.is_on_ready_lane(replica)) state_.writer.depend_on(worker.last_backwards);

@@ -5,6 +5,7 @@
 #include "sim/schedule/lowering/ring_all_reduce.hpp"
 #include "sim/schedule/lowering/version_swapping.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -48,6 +49,8 @@ class Synchronise {
 
   /// Appends the flush: the remaining all-reduces, then the optimizer's steps, then a barrier that holds every device.
   void end_iteration();
+  /// The backwards of the replica that have been appended, in this iteration or in an asynchronous run.
+  [[nodiscard]] std::int64_t backwards(ReplicaId replica) const { return workers_[replica].backwards; }
   /// Whether no all-reduce or step still to come waits only for operations of the replica's own device.
   [[nodiscard]] bool is_settled(ReplicaId replica, bool is_last_iteration) const;
   /// The operations after which the replica's weights no longer change.
@@ -78,7 +81,15 @@ class Synchronise {
     OpId end = OpId::none();               ///< of the last all-reduce
   };
 
-  [[nodiscard]] bool has_update(ReplicaId replica) const { return state_.shape[replica].update > Seconds(0); }
+  /// The microbatch of the replica's last backward; before any, of its first one.
+  [[nodiscard]] std::uint32_t last_microbatch(ReplicaId replica) const {
+    return state_.replicas().microbatch(replica, std::max<std::int64_t>(workers_[replica].backwards - 1, 0));
+  }
+  /// The time of an update after the replica's last backward.
+  [[nodiscard]] Seconds update_time(ReplicaId replica) const {
+    return state_.worker(replica, last_microbatch(replica), true).update;
+  }
+  [[nodiscard]] bool has_update(ReplicaId replica) const { return update_time(replica) > Seconds(0); }
   [[nodiscard]] const std::vector<std::size_t>& rings_of(ReplicaId replica) const {
     return state_.replicas().rings_of(stage_of(replica));
   }
