@@ -1,6 +1,7 @@
 #include "experiments/run/replanning.hpp"
 
 #include "experiments/run/limits.hpp"
+#include "experiments/run/live_stall.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
 #include "planners/shared/cost_model.hpp"
@@ -14,6 +15,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -30,6 +32,7 @@ constexpr std::int64_t kWindowsToPay = 10;  ///< in which a switch has to pay of
 constexpr double kMostImbalance = 1e6;
 constexpr std::int64_t kMostPatience = 1'000'000;
 constexpr Seconds kLongestLatency(1e6);
+constexpr Seconds kLongestRestart(1e6);
 
 std::int64_t read_window(const std::string& option, const std::string& text) {
   return read_count_option(option + " window", text, 1, run_limits::kMostMicrobatches);
@@ -60,6 +63,37 @@ bool read_policy(const std::string& option, const std::string& key, const std::s
     return false;
   }
   return true;
+}
+
+Migrating read_migrating(const std::string& option, const std::string& text) {
+  const std::array<Migrating, 3> ways{Migrating::Live, Migrating::StopCopy, Migrating::Restart};
+  std::vector<std::string> names;
+  for (const Migrating way : ways) names.emplace_back(to_string(way));
+  const std::string name = read_choice_option(option, text, names);
+  return *std::ranges::find_if(ways, [&](Migrating way) { return name == to_string(way); });
+}
+
+/// Reads how layers migrate; false for another key.
+bool read_migration(const std::string& option, const std::string& key, const std::string& text,
+                    ReplanChoices& choices) {
+  const std::string name = option + " " + key;
+  if (key == "migrate") {
+    choices.migrating = read_migrating(name, text);
+  } else if (key == "restart") {
+    choices.restart = read_time_option(name, text, kLongestRestart);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void require_restart_time(const std::string& option, const ReplanChoices& choices) {
+  const bool restarts = choices.migrating == Migrating::Restart;
+  if (restarts == (choices.restart > Seconds(0))) return;
+  throw InputError(
+      restarts ? "migrate=restart says nothing of the time that a restart takes"
+               : "restart is the time of a restart, and migrate is " + std::string(to_string(choices.migrating)),
+      {"", 0, 0, option}, "such as migrate=restart,restart=30s");
 }
 
 /// The name before the first `,` behind which a key follows: the path of an external planner may contain commas.
@@ -184,7 +218,7 @@ class PlanAgain {
     const Judged then = judge(position.graph, seen, program);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
     const bool begins_model = position.cause == ReplanQuestion::Cause::Model;
-    if (!begins_model) answer.stall = switch_stall(position.graph, seen, running, plan, then.time);
+    if (!begins_model) answer.stall = stall_of(seen, position, plan, now.time, then.time);
     if (std::string why_not = why_to_stay(position, now, then, answer.stall); !why_not.empty()) {
       answer.reason = joined(what, why_not);
       return answer;
@@ -196,6 +230,15 @@ class PlanAgain {
       answer.change = PlanSwitch{std::move(plan), first};
     }
     return answer;
+  }
+
+  [[nodiscard]] Seconds stall_of(const Platform& seen, const RunPosition& position, const Plan& plan, Seconds now,
+                                 Seconds then) const {
+    if (choices_.migrating == Migrating::Live) {
+      const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
+      if (const auto live = live_stall(position.graph, seen, running, plan, now)) return *live;
+    }
+    return switch_stall(position.graph, seen, position.plan, plan, then) + choices_.restart;
   }
 
   /// Why the planner is not asked after a window; empty if it is.
@@ -258,15 +301,19 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
   std::vector<std::string> items;
   if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
   bool has_horizon = false;
-  if (choices.planner->name == "vpipe") choices.policy = {.imbalance = kVpipeImbalance, .patience = kVpipePatience};
+  if (choices.planner->name == "vpipe") {
+    choices.policy = {.imbalance = kVpipeImbalance, .patience = kVpipePatience};
+    choices.migrating = Migrating::Live;
+  }
   for (const auto& [key, value] : read_assignments(option, items)) {
     if (key == "window") {
       choices.window = read_window(option, value);
-    } else if (!read_policy(option, key, value, choices.policy)) {
+    } else if (!read_migration(option, key, value, choices) && !read_policy(option, key, value, choices.policy)) {
       choices.options.emplace_back(key, value);
     }
     has_horizon |= key == "horizon";
   }
+  require_restart_time(option, choices);
   if (!has_horizon) choices.policy.horizon = std::min(kWindowsToPay * choices.window, run_limits::kMostMicrobatches);
   static_cast<void>(parse_options(*choices.planner, choices.options));  // refuses what is wrong with them
   return choices;
@@ -284,7 +331,9 @@ Platform as_observed(Platform platform, const Observation& seen) {
 
 Replanning replanning(const Platform& platform, const ReplanChoices& choices) {
   return {.start = [&platform, choices]() -> Replanner { return PlanAgain(platform, choices); },
-          .window = choices.window};
+          .window = choices.window,
+          .migrating = choices.migrating,
+          .restart = choices.restart};
 }
 
 }  // namespace stagecraft

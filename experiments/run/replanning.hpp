@@ -22,11 +22,12 @@ struct ReplanChoices {
   GivenOptions options;  ///< of the planner
   std::int64_t window = 256;
   ReplanPolicy policy;
+  Migrating migrating = Migrating::StopCopy;
+  Seconds restart = {};  ///< of `Migrating::Restart`
 };
 
-/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `imbalance`, `patience`, `gain`, `horizon` and
-/// `latency`, and the planner's options. A relative path
-/// of `exec:PATH` starts at `folder`, as for `resolve_planner`. None for `none`.
+/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `migrate`, `restart` and those of the policy, and the
+/// planner's options. A relative path of `exec:PATH` starts at `folder`, as for `resolve_planner`. None for `none`.
 /// **Throws** InputError naming `option`.
 [[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
                                                               const ExternalCalls& calls = {},

@@ -72,11 +72,11 @@ std::vector<const ReplanQuestion*> changes(const Report& report) {
   return changes;
 }
 
-/// By how much the microbatches after a change came later than with a pipeline that the new plan had filled already;
-/// null for a flushed schedule, which fills it in every iteration.
+/// By how much the microbatches of a change came later than with a pipeline that the new plan had filled already; null
+/// for a flushed schedule, which fills it in every iteration.
 Detail stall_of(const Report& report, const Replan& replan, const ReplanQuestion& question) {
   if (!report.period || !replan.gap || !question.changing) return {};
-  return std::max(0.0, (*replan.gap - *question.changing).value());
+  return std::max(0.0, (*replan.gap - *question.changing * static_cast<double>(replan.late)).value());
 }
 
 Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) {
@@ -90,6 +90,7 @@ Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) 
                                      {"reason", questions[i]->reason},
                                      {"keeping_s", time_or_null(questions[i]->keeping)},
                                      {"changing_s", time_or_null(questions[i]->changing)},
+                                     {"live", questions[i]->live},
                                      {"moved_bytes", bytes.value()},
                                      {"expected_stall_s", time_or_null(questions[i]->stall)},
                                      {"stall_s", stall_of(report, report.course.replans[i], *questions[i])}});
@@ -110,6 +111,7 @@ Detail::List migration_list(const std::vector<Moved>& moved, const Report& repor
                                      {"layers", std::move(layers)},
                                      {"from", platform.place_name(migration.from)},
                                      {"to", platform.place_name(migration.to)},
+                                     {"what", to_string(migration.what)},
                                      {"bytes", migration.bytes.value()},
                                      {"start_s", migration.start.value()},
                                      {"end_s", migration.end.value()}});

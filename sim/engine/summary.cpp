@@ -20,7 +20,7 @@ void Summary::announce(const OpGraph& window) {
   devices_.announce(window, periods_.iteration_begin(), sums_);
   so_far_.course.questions.insert(so_far_.course.questions.end(), window.questions.begin(), window.questions.end());
   for (const ReplanQuestion& question : window.questions) {
-    if (question.first) windows_.change_plan(std::int64_t{*question.first});
+    if (question.first) windows_.change_plan({*question.first, question.stall_begin, question.stall_end});
   }
 }
 

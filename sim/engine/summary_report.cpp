@@ -29,9 +29,12 @@ Report Summary::finish() {
 
 void Summary::add_windows(Report& report) const {
   report.course.windows = windows_.report(measurement_.microbatch_size);
-  const std::vector<Seconds> gaps = windows_.gaps();
-  if (gaps.size() != report.course.replans.size()) return;
-  for (std::size_t i = 0; i < gaps.size(); ++i) report.course.replans[i].gap = gaps[i];
+  const std::vector<ChangeTime> times = windows_.change_times();
+  if (times.size() != report.course.replans.size()) return;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    report.course.replans[i].late = times[i].microbatches;
+    report.course.replans[i].gap = times[i].time;
+  }
 }
 
 void Summary::add_periods(Report& report, Seconds window) const {

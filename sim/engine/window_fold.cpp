@@ -7,15 +7,17 @@ namespace stagecraft {
 void WindowFold::extend_to(std::int64_t microbatch) {
   if (windows_.empty()) windows_.push_back({});
   while (microbatch >= windows_.back().begin + length_) {
-    windows_.push_back({windows_.back().begin + length_, false, {}, {}});
+    windows_.push_back({windows_.back().begin + length_, {}});
   }
 }
 
-void WindowFold::change_plan(std::int64_t first) {
+void WindowFold::change_plan(const PlanChange& change) {
   if (length_ == 0) return;
+  changes_.push_back({change, latest_, latest_});
+  const std::int64_t first = change.first;
   while (!windows_.empty() && windows_.back().begin >= first) windows_.pop_back();
   extend_to(first - 1);
-  windows_.push_back({first, true, {}, {}});
+  windows_.push_back({first, {}});
 }
 
 void WindowFold::add(std::int64_t microbatch, Seconds end) {
@@ -24,7 +26,11 @@ void WindowFold::add(std::int64_t microbatch, Seconds end) {
   auto window = windows_.end() - 1;
   while (window->begin > microbatch) --window;
   window->end = std::max(window->end, end);
-  if (window->begin == microbatch) window->first_end = std::max(window->first_end, end);
+  latest_ = std::max(latest_, end);
+  for (auto each = changes_.rbegin(); each != changes_.rend() && microbatch < each->change.end; ++each) {
+    if (microbatch < each->change.begin) each->before = std::max(each->before, end);
+    each->last = std::max(each->last, end);
+  }
   microbatches_ = std::max(microbatches_, microbatch + 1);
 }
 
@@ -42,14 +48,13 @@ std::vector<WindowReport> WindowFold::report(std::int64_t microbatch_size) const
   return reports;
 }
 
-std::vector<Seconds> WindowFold::gaps() const {
-  std::vector<Seconds> gaps;
-  Seconds before;
-  for (const Window& window : windows_) {
-    if (window.begins_plan) gaps.push_back(window.first_end - before);
-    before = std::max(before, window.end);
+std::vector<ChangeTime> WindowFold::change_times() const {
+  std::vector<ChangeTime> times;
+  for (const Change& each : changes_) {
+    const std::int64_t seen = std::min(each.change.end, microbatches_) - each.change.begin;
+    times.push_back({std::max<std::int64_t>(seen, 0), each.last - each.before});
   }
-  return gaps;
+  return times;
 }
 
 }  // namespace stagecraft

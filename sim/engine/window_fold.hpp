@@ -8,6 +8,20 @@
 
 namespace stagecraft {
 
+/// A change of the plan.
+struct PlanChange {
+  std::int64_t first = 0;  ///< the first microbatch under the new plan
+  std::int64_t begin = 0;  ///< the microbatches whose time is taken
+  std::int64_t end = 0;
+};
+
+/// The time of the microbatches of a change.
+struct ChangeTime {
+  std::int64_t microbatches = 0;
+  Seconds time;  ///< from the end of all microbatches before to the end of the last of them
+  friend bool operator==(const ChangeTime&, const ChangeTime&) = default;
+};
+
 /// Divides a run into windows of microbatches, each of one plan, and notes when they are done. A microbatch is done when
 /// its last backward has ended.
 /// **Cost** memory O(windows).
@@ -16,21 +30,25 @@ class WindowFold {
   /// `length`: microbatches of a window; a plan's last one may have fewer. 0: the run is not divided.
   explicit WindowFold(std::int64_t length) : length_(length) {}
 
-  /// Another plan begins with that microbatch. **Requires** a microbatch above 0, and that no backward of it or of a later one has been added.
-  void change_plan(std::int64_t first);
+  /// Another plan begins. **Requires** microbatches above 0, larger ones from change to change, and that no backward of
+  /// `begin` or of a later one has been added.
+  void change_plan(const PlanChange& change);
   /// A backward of the microbatch has ended. In any order.
   void add(std::int64_t microbatch, Seconds end);
 
   [[nodiscard]] std::vector<WindowReport> report(std::int64_t microbatch_size) const;
-  /// For each change of the plan, the time from the end of the microbatches before to that of the plan's first one.
-  [[nodiscard]] std::vector<Seconds> gaps() const;
+  /// Of each change of the plan.
+  [[nodiscard]] std::vector<ChangeTime> change_times() const;
 
  private:
   struct Window {
     std::int64_t begin = 0;
-    bool begins_plan = false;
-    Seconds end;        ///< of its microbatches
-    Seconds first_end;  ///< of its first microbatch
+    Seconds end;  ///< of its microbatches
+  };
+  struct Change {
+    PlanChange change;
+    Seconds before;  ///< the end of the microbatches before `begin`
+    Seconds last;    ///< the end of those before `end`
   };
 
   /// Opens windows up to the one of the microbatch.
@@ -38,6 +56,8 @@ class WindowFold {
 
   std::int64_t length_;
   std::vector<Window> windows_;
+  std::vector<Change> changes_;
+  Seconds latest_;                 ///< the end of all that have been seen
   std::int64_t microbatches_ = 0;  ///< that have been seen
 };
 

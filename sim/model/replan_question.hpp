@@ -40,7 +40,11 @@ struct ReplanQuestion {
   std::optional<std::uint32_t> first =
       std::nullopt;                         ///< the first microbatch of the other plan; none if the plan stayed
   std::vector<FollowingStage> stages = {};  ///< of the other plan
-  std::uint32_t model = 0;                  ///< how many models have begun after the first one
+  bool live = false;                        ///< layers move while training goes on; else the pipeline drains
+  // The stall is measured from the end of the microbatches before `stall_begin` to the end of those before `stall_end`.
+  std::uint32_t stall_begin = 0;
+  std::uint32_t stall_end = 0;
+  std::uint32_t model = 0;  ///< how many models have begun after the first one
   friend bool operator==(const ReplanQuestion&, const ReplanQuestion&) = default;
 };
 [[nodiscard]] const char* to_string(ReplanQuestion::Cause cause);

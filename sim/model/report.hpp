@@ -100,8 +100,10 @@ struct WindowReport {
 struct Replan {
   std::uint32_t microbatch = 0;  ///< the first that runs under the new plan
   Seconds at;                    ///< when the new plan was asked for work
-  /// From the end of the microbatches before to that of the first one under the new plan; known at the end of a run that
-  /// is divided into windows.
+  /// The microbatches whose lateness is the stall, `ReplanQuestion::stall_begin` to `stall_end` or to the end of the run,
+  /// and the time from the end of those before them to the end of the last of them; known at the end of a run that is
+  /// divided into windows.
+  std::int64_t late = 0;
   std::optional<Seconds> gap = std::nullopt;
   friend bool operator==(const Replan&, const Replan&) = default;
 };

@@ -108,6 +108,9 @@ void fields(Archive& archive, Question& value) {
   archive.raw(value.first);
   archive.count(value.stages);
   for (auto& stage : value.stages) fields(archive, stage);
+  archive.raw(value.live);
+  archive.raw(value.stall_begin);
+  archive.raw(value.stall_end);
   archive.raw(value.model);
 }
 

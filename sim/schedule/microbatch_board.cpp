@@ -25,9 +25,9 @@ void MicrobatchBoard::move_into(std::size_t capacity, const BoardWidths& widths)
 }
 
 void MicrobatchBoard::widen(const BoardWidths& other) {
-  move_into(entries_.size(), {std::max(widths_.forward_inputs, other.forward_inputs),
-                              std::max(widths_.backward_inputs, other.backward_inputs),
-                              std::max(widths_.swapped, other.swapped)});
+  move_into(entries_.size(),
+            {std::max(widths_.forward_inputs, other.forward_inputs),
+             std::max(widths_.backward_inputs, other.backward_inputs), std::max(widths_.swapped, other.swapped)});
 }
 
 /// Makes entries up to `index`. The ring buffer grows to twice its size or more if it is too small.

@@ -18,9 +18,9 @@ void add(WindowFold& fold, std::int64_t begin, std::int64_t end, double period =
 TEST_CASE("windows: a run that is not divided has none") {
   WindowFold fold(0);
   add(fold, 0, 10);
-  fold.change_plan(10);
+  fold.change_plan({10, 10, 11});
   CHECK(fold.report(1).empty());
-  CHECK(fold.gaps().empty());
+  CHECK(fold.change_times().empty());
 }
 
 // Ten microbatches of 3 samples, one in each second: windows of 4, 4 and 2.
@@ -30,14 +30,14 @@ TEST_CASE("windows: each ends when its microbatches are done, whatever the order
   fold.add(5, Seconds(2.0));  // another stage's backward of it, which ended before
   CHECK(fold.report(3) ==
         std::vector<WindowReport>{{0, 4, Seconds(4), 3.0}, {4, 8, Seconds(8), 3.0}, {8, 10, Seconds(10), 3.0}});
-  CHECK(fold.gaps().empty());
+  CHECK(fold.change_times().empty());
 }
 
 // A plan of 2 s a microbatch, of which 6 run; then one of 1 s, whose first microbatch is done 5 s later.
-TEST_CASE("windows: another plan begins a window of its own, and its gap is the time to its first microbatch") {
+TEST_CASE("windows: another plan begins a window of its own, and its first microbatch has its time") {
   WindowFold fold(4);
   add(fold, 0, 5, 2.0);
-  fold.change_plan(6);
+  fold.change_plan({6, 6, 7});
   fold.add(5, Seconds(12));
   fold.add(6, Seconds(17));
   fold.add(6, Seconds(16));
@@ -45,17 +45,27 @@ TEST_CASE("windows: another plan begins a window of its own, and its gap is the 
   CHECK(fold.report(1) ==
         std::vector<WindowReport>{
             {0, 4, Seconds(8), 0.5}, {4, 6, Seconds(12), 0.5}, {6, 10, Seconds(20), 0.5}, {10, 12, Seconds(22), 1.0}});
-  CHECK(fold.gaps() == std::vector<Seconds>{Seconds(5)});
+  CHECK(fold.change_times() == std::vector<ChangeTime>{{1, Seconds(5)}});
 }
 
 TEST_CASE("windows: a change that is announced ahead takes the place of windows that would begin there") {
   WindowFold fold(4);
   add(fold, 0, 4);
-  fold.change_plan(8);
+  fold.change_plan({8, 8, 9});
   add(fold, 4, 8, 1.0, 4.0);
   add(fold, 8, 9, 1.0, 8.0);
   const std::vector<WindowReport> windows = fold.report(1);
   REQUIRE(windows.size() == 3);
   CHECK(windows[1] == WindowReport{4, 8, Seconds(8), 1.0});
   CHECK(windows[2] == WindowReport{8, 9, Seconds(9), 1.0});
+}
+
+// Microbatches of 1 s; those from 4 on belong to a change, and 7 is 3 s late. The run ends before the change does.
+TEST_CASE("windows: a change takes the time of all its microbatches, as far as the run goes") {
+  WindowFold fold(100);
+  add(fold, 0, 3);
+  fold.change_plan({6, 4, 20});
+  add(fold, 3, 7, 1.0, 3.0);
+  add(fold, 7, 10, 1.0, 10.0);
+  CHECK(fold.change_times() == std::vector<ChangeTime>{{6, Seconds(9)}});
 }

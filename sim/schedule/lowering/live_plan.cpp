@@ -106,8 +106,7 @@ class LivePlanner {
     move.lag = first_ - *given;
     move.first_backward = (*given + rounds - 1) / rounds * rounds;
     move.last_version = move.first_backward / rounds;
-    move.first_version =
-        std::min({move.first_backward - move.lag, *taken, first_ - move.lag}) / rounds;
+    move.first_version = std::min({move.first_backward - move.lag, *taken, first_ - move.lag}) / rounds;
     if (move.first_version < 0) return "the pipeline has only just been filled";
     if (!live_.moves.empty() && live_.moves.back().first_backward > move.first_backward) {
       return "a later stage has more microbatches in flight than an earlier one";
@@ -174,8 +173,7 @@ std::map<DeviceId, StaticMemory> kept_memory(const RunShape& shape, const std::v
     const Bytes boundary = boundary_bytes(shape.plan(), crossing, replica.stage, replica.device);
     std::int64_t on_device = versions[replica.stage.value()];
     if (moves_versions(shape.plan().stages[replica.stage.value()], on_device)) on_device = kVersionsOnDevice;
-    kept[replica.device] +=
-        static_memory(shape.plan().training, shape[id].program, on_device, boundary, replica.share);
+    kept[replica.device] += static_memory(shape.plan().training, shape[id].program, on_device, boundary, replica.share);
   }
   return kept;
 }

@@ -64,6 +64,10 @@ class LiveSwitch {
   void begin(std::int64_t first, LiveMoves moves);
   /// Whether a switch is under way.
   [[nodiscard]] bool is_active() const { return active_; }
+  /// The first microbatch whose backwards find all layers where the next plan has them.
+  [[nodiscard]] std::int64_t first_backward() const {
+    return moves_.empty() ? first_ : moves_.back().move.first_backward;
+  }
 
   [[nodiscard]] bool can_run_forward(ReplicaId replica, std::uint32_t microbatch) const;
   [[nodiscard]] bool can_run_backward(ReplicaId replica, std::uint32_t microbatch) const;
@@ -84,11 +88,11 @@ class LiveSwitch {
   struct Moving {
     explicit Moving(LiveMove of) : move(std::move(of)) {}
     LiveMove move;
-    OpId reserved;                               ///< the receiver has its memory
-    OpId committed;                              ///< the copy of the optimizer's state; none until it is appended
-    bool is_over = false;                        ///< a forward of the receiver waits for `committed`, and so do later ones
-    std::map<std::int64_t, OpId> versions;       ///< copies of weights
-    std::map<std::uint32_t, OpId> stashes;       ///< copies of stashes, by microbatch
+    OpId reserved;                          ///< the receiver has its memory
+    OpId committed;                         ///< the copy of the optimizer's state; none until it is appended
+    bool is_over = false;                   ///< a forward of the receiver waits for `committed`, and so do later ones
+    std::map<std::int64_t, OpId> versions;  ///< copies of weights
+    std::map<std::uint32_t, OpId> stashes;  ///< copies of stashes, by microbatch
     std::map<std::uint32_t, std::int64_t> used;  ///< the version that the microbatch's forward has used
   };
 

@@ -64,6 +64,11 @@ class PlanRun {
   [[nodiscard]] std::string go_over_to(ScheduleProgram next, std::int64_t microbatch);
   /// Whether the plan is still being gone over to.
   [[nodiscard]] bool is_going_over() const { return live_.is_active(); }
+  /// The first microbatch of the run whose backwards all follow the plan that is being gone over to, but for what is done
+  /// with the stash.
+  [[nodiscard]] std::int64_t first_backward() const { return task_.first + live_.first_backward(); }
+  /// The most microbatches in flight on any replica.
+  [[nodiscard]] std::int64_t most_in_flight() const { return task_.program.steady_in_flight; }
 
   /// Tells the engine which lanes no later window will use. **Requires** that no other plan follows.
   void close_lanes();

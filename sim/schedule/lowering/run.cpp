@@ -100,7 +100,9 @@ bool Run::go_live() {
     questions_.explain("the pipeline drains, since " + why);
     return false;
   }
-  questions_.begin_plan(std::exchange(following_, std::nullopt)->microbatch);
+  const std::int64_t first = std::exchange(following_, std::nullopt)->microbatch;
+  questions_.note_live(current_->first_backward(), first + current_->most_in_flight());
+  questions_.begin_plan(first);
   return true;
 }
 

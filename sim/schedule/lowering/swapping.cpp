@@ -5,7 +5,11 @@
 namespace stagecraft {
 
 Swapping::Swapping(LoweringState& state, const Orders& orders, HostCopies& copies)
-    : state_(state), orders_(orders), copies_(copies), prefetch_(state.replicas().size()), swaps_(state.replicas().size()) {
+    : state_(state),
+      orders_(orders),
+      copies_(copies),
+      prefetch_(state.replicas().size()),
+      swaps_(state.replicas().size()) {
   add_shape(state_.shape);
 }
 

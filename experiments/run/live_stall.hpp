@@ -1,0 +1,25 @@
+#pragma once
+
+#include "sim/model/layer_graph.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/schedule/schedule_program.hpp"
+
+#include <optional>
+
+namespace stagecraft {
+
+struct Plan;
+
+/// What a switch to another plan costs while training goes on (`LiveSwitch`), if nothing but the tensors between the two
+/// stages of a move contends: the time by which the copies of the slowest move are late. None if there is no such switch.
+/// - Ahead, the stash and the weights of each microbatch in flight are copied. A period that is too short for that
+///   delays each of them.
+/// - The giver's last weights are waited for by the receiver's next forward that needs them, and the optimizer's state by
+///   the one after it.
+/// `period`: of a microbatch under the plan before.
+/// **Source** the cost estimate of vPipe's specification, which is a reconstruction.
+/// **Cost** O(layers · layers that move).
+[[nodiscard]] std::optional<Seconds> live_stall(const LayerGraph& graph, const Platform& platform,
+                                                const ScheduleProgram& before, const Plan& after, Seconds period);
+
+}  // namespace stagecraft
