@@ -44,8 +44,24 @@ std::optional<double> bandwidth_left(const MovedStages& stages, Seconds period) 
 }
 
 /// By how much a copy that takes `bytes` at that bandwidth is late after `slack`.
-double late(Bytes bytes, double bandwidth, double slack) {
-  return std::max(0.0, static_cast<double>(bytes.value()) / bandwidth - slack);
+double late(Bytes bytes, double bandwidth, Seconds slack) {
+  return std::max(0.0, static_cast<double>(bytes.value()) / bandwidth - slack.value());
+}
+
+/// By how much the receiver's forwards are late that wait for weights, and the one that waits for the optimizer's state.
+/// Downstream, the receiver's next forward comes after that of the giver and needs its last weights. Upstream, it comes a
+/// period earlier, behind a backward, and needs the weights before those; so two versions of them are copied.
+double switch_lateness(const MovedStages& stages, Bytes weights, double bandwidth, Seconds period) {
+  const StageTime taken = stages.time(stages.after, stages.move.to);
+  const Bytes optimizer = weights * stages.before.training.optimizer_copies;
+  if (stages.move.from < stages.move.to) {
+    const Seconds next = stages.time(stages.after, stages.move.from).forward;
+    return std::max(late(weights, bandwidth, next), late(weights + optimizer, bandwidth, next + taken.total()));
+  }
+  const Seconds next = stages.time(stages.before, stages.move.to).backward;
+  const Bytes twice = weights * 2;
+  return std::max({late(weights, bandwidth, next), late(twice, bandwidth, next + period),
+                   late(twice + optimizer, bandwidth, next + period + taken.total())});
 }
 
 /// None if the copies cannot go beside the tensors of training.
@@ -58,16 +74,8 @@ std::optional<Seconds> stall_of(const MovedStages& stages, std::int64_t lag, Sec
   for (LayerId layer : move.layers) weights += stages.graph.layers[layer].parameters;
   const auto stash = [&](const Plan& plan) { return stage_program(stages.graph, stages.of(plan, move.to)).stash(); };
   const Bytes ahead = weights + stash(stages.after) - stash(stages.before);
-  const StageTime given = stages.time(stages.after, move.from);
-  const StageTime taken = stages.time(stages.after, move.to);
-  // Downstream the receiver's next forward comes after that of the giver, upstream behind a backward of its own.
-  const bool is_downstream = move.from < move.to;
-  const Seconds slack = is_downstream ? given.forward : stages.time(stages.before, move.to).backward;
-  const Seconds next = slack + taken.forward + taken.backward;
-  const Bytes state = weights * (1 + stages.before.training.optimizer_copies);
-  const double before = static_cast<double>(lag) * late(ahead, *bandwidth, period.value());
-  const double then = std::max(late(weights, *bandwidth, slack.value()), late(state, *bandwidth, next.value()));
-  return Seconds(before + then);
+  const double before = static_cast<double>(lag) * late(ahead, *bandwidth, period);
+  return Seconds(before + switch_lateness(stages, weights, *bandwidth, period));
 }
 
 }  // namespace

@@ -14,10 +14,10 @@ struct Plan;
 /// stages of a move contends: the time by which the copies of the slowest move are late. None if there is no such switch.
 /// - Ahead, the stash and the weights of each microbatch in flight are copied. A period that is too short for that
 ///   delays each of them.
-/// - The giver's last weights are waited for by the receiver's next forward that needs them, and the optimizer's state by
-///   the one after it.
+/// - The receiver's next forwards wait for the weights with the updates that they need, and one of them for the
+///   optimizer's state.
 /// `period`: of a microbatch under the plan before.
-/// **Source** the cost estimate of vPipe's specification, which is a reconstruction.
+/// **Source** a reconstruction: vPipe's paper gives no cost of a migration.
 /// **Cost** O(layers · layers that move).
 [[nodiscard]] std::optional<Seconds> live_stall(const LayerGraph& graph, const Platform& platform,
                                                 const ScheduleProgram& before, const Plan& after, Seconds period);

@@ -218,7 +218,8 @@ class PlanAgain {
     const Judged then = judge(position.graph, seen, program);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
     const bool begins_model = position.cause == ReplanQuestion::Cause::Model;
-    if (!begins_model) answer.stall = stall_of(seen, position, plan, now.time, then.time);
+    const Cost cost = begins_model ? Cost() : cost_of(seen, position, plan, now.time, then.time);
+    if (!begins_model) answer.stall = cost.stall;
     if (std::string why_not = why_to_stay(position, now, then, answer.stall); !why_not.empty()) {
       answer.reason = joined(what, why_not);
       return answer;
@@ -227,18 +228,23 @@ class PlanAgain {
     if (first >= position.end) {
       answer.reason = joined(what, "it is too late for the other plan");
     } else {
-      answer.change = PlanSwitch{std::move(plan), first};
+      answer.change = PlanSwitch{std::move(plan), first, cost.drains};
     }
     return answer;
   }
 
-  [[nodiscard]] Seconds stall_of(const Platform& seen, const RunPosition& position, const Plan& plan, Seconds now,
-                                 Seconds then) const {
-    if (choices_.migrating == Migrating::Live) {
-      const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
-      if (const auto live = live_stall(position.graph, seen, running, plan, now)) return *live;
-    }
-    return switch_stall(position.graph, seen, position.plan, plan, then) + choices_.restart;
+  /// What the switch is expected to cost, and whether the pipeline drains for it: it does if that costs less.
+  struct Cost {
+    Seconds stall;
+    bool drains = true;
+  };
+  [[nodiscard]] Cost cost_of(const Platform& seen, const RunPosition& position, const Plan& plan, Seconds now,
+                             Seconds then) const {
+    const Cost drained{switch_stall(position.graph, seen, position.plan, plan, then) + choices_.restart};
+    if (choices_.migrating != Migrating::Live) return drained;
+    const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
+    const std::optional<Seconds> live = live_stall(position.graph, seen, running, plan, now);
+    return live && *live <= drained.stall ? Cost{*live, false} : drained;
   }
 
   /// Why the planner is not asked after a window; empty if it is.

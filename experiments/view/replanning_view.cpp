@@ -75,8 +75,13 @@ std::vector<const ReplanQuestion*> changes(const Report& report) {
 /// By how much the microbatches of a change came later than with a pipeline that the new plan had filled already; null
 /// for a flushed schedule, which fills it in every iteration.
 Detail stall_of(const Report& report, const Replan& replan, const ReplanQuestion& question) {
-  if (!report.period || !replan.gap || !question.changing) return {};
-  return std::max(0.0, (*replan.gap - *question.changing * static_cast<double>(replan.late)).value());
+  if (!report.period || !replan.gap || !question.keeping || !question.changing) return {};
+  const std::int64_t before = std::min(replan.late, std::int64_t{question.stall_middle} - question.stall_begin);
+  const auto times = [](const std::optional<Seconds>& each, std::int64_t microbatches) {
+    return *each * static_cast<double>(microbatches);
+  };
+  const Seconds expected = times(question.keeping, before) + times(question.changing, replan.late - before);
+  return std::max(0.0, (*replan.gap - expected).value());
 }
 
 Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) {

@@ -42,7 +42,9 @@ struct ReplanQuestion {
   std::vector<FollowingStage> stages = {};  ///< of the other plan
   bool live = false;                        ///< layers move while training goes on; else the pipeline drains
   // The stall is measured from the end of the microbatches before `stall_begin` to the end of those before `stall_end`.
+  // Those from `stall_middle` on should come at the rate of the other plan, those before at that of the plan that ran.
   std::uint32_t stall_begin = 0;
+  std::uint32_t stall_middle = 0;
   std::uint32_t stall_end = 0;
   std::uint32_t model = 0;  ///< how many models have begun after the first one
   friend bool operator==(const ReplanQuestion&, const ReplanQuestion&) = default;

@@ -110,6 +110,7 @@ void fields(Archive& archive, Question& value) {
   for (auto& stage : value.stages) fields(archive, stage);
   archive.raw(value.live);
   archive.raw(value.stall_begin);
+  archive.raw(value.stall_middle);
   archive.raw(value.stall_end);
   archive.raw(value.model);
 }

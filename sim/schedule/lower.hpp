@@ -36,6 +36,7 @@ struct RunPosition {
 struct PlanSwitch {
   Plan plan;  ///< its number of microbatches is that of an iteration; in an asynchronous run it is ignored
   std::int64_t microbatch = 0;
+  bool drains = false;  ///< the pipeline drains, even where a run may go over to the plan while training goes on
 };
 
 /// Another plan, or none: the current one goes on.
@@ -55,7 +56,7 @@ using Replanner = std::function<ReplanAnswer(const Observation&, const RunPositi
 
 /// How a run goes over to another plan.
 enum class Migrating : std::uint8_t {
-  Live,      ///< while training goes on, where `live_plan` finds a way; else as `StopCopy`
+  Live,      ///< while training goes on, if the answer wants that and `live_plan` finds a way; else as `StopCopy`
   StopCopy,  ///< the pipeline drains, then weights and optimizer state are copied
   Restart,   ///< the same, and training starts again: every device waits for `Replanning::restart`
 };

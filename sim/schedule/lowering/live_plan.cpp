@@ -106,7 +106,8 @@ class LivePlanner {
     move.lag = first_ - *given;
     move.first_backward = (*given + rounds - 1) / rounds * rounds;
     move.last_version = move.first_backward / rounds;
-    move.first_version = std::min({move.first_backward - move.lag, *taken, first_ - move.lag}) / rounds;
+    move.first_urgent = std::min({*taken, first_ - move.lag, move.first_backward}) / rounds;
+    move.first_version = std::min(move.first_urgent, (move.first_backward - move.lag) / rounds);
     if (move.first_version < 0) return "the pipeline has only just been filled";
     if (!live_.moves.empty() && live_.moves.back().first_backward > move.first_backward) {
       return "a later stage has more microbatches in flight than an earlier one";

@@ -79,7 +79,7 @@ void LiveSwitch::copy_version(Moving& moving, std::int64_t version) {
   const OpId made = state_.lanes.last(state_.shape.device_index(move.from));
   moving.versions[version] = append_copy(moving, Migrated::Weights, move.weights);
   if (!made.is_none()) state_.writer.depend_on(made);
-  if (version < move.last_version) send_ahead(moving);
+  if (version < move.first_urgent) send_ahead(moving);
 }
 
 /// Copies the optimizer's state after the last weights. Then the giver frees what it has kept.

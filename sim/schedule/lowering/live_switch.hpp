@@ -3,6 +3,7 @@
 #include "sim/schedule/lowering/lowering_state.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -21,6 +22,7 @@ struct LiveMove {
   /// The weights that are copied, numbered by the updates that made them. A backward of the receiver needs those of its
   /// forward. The last ones are those that the receiver goes on from; the optimizer's state follows them.
   std::int64_t first_version = 0;
+  std::int64_t first_urgent = 0;  ///< the weights of the receiver's first forward
   std::int64_t last_version = 0;
   Bytes weights;  ///< of one version
   Bytes optimizer;
@@ -47,8 +49,8 @@ struct LiveMoves {
 /// 1. *reserve*: the receiver takes memory for weights, gradients and optimizer state;
 /// 2. *copy ahead*: stash and weights of the microbatches in between, in the background as they come into being, since
 ///    they do not change any more;
-/// 3. *switch*: after the giver's last update, its weights, then its optimizer state. A forward of the receiver waits for
-///    the weights with all updates that it needs, and an update for the optimizer state;
+/// 3. *switch*: the weights of the receiver's first forwards and, after the giver's last update, the optimizer state. A
+///    forward of the receiver waits for the weights with all updates that it needs, and an update for the optimizer state;
 /// 4. *commit*: the giver frees what it kept.
 ///
 /// **Invariants**, checked in every run: the backward of a microbatch uses the weights of its forward; updates of a layer
@@ -64,9 +66,12 @@ class LiveSwitch {
   void begin(std::int64_t first, LiveMoves moves);
   /// Whether a switch is under way.
   [[nodiscard]] bool is_active() const { return active_; }
-  /// The first microbatch whose backwards find all layers where the next plan has them.
-  [[nodiscard]] std::int64_t first_backward() const {
-    return moves_.empty() ? first_ : moves_.back().move.first_backward;
+  /// The first microbatch that a late copy can delay, and the first whose backwards find all layers where the next plan
+  /// has them. The receiver of layers from a later stage starts the first forward by the new plan before the backward
+  /// that comes one microbatch earlier than the first one that moves.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> delayed() const {
+    if (moves_.empty()) return {first_, first_};
+    return {std::max<std::int64_t>(moves_.front().move.first_backward - 1, 0), moves_.back().move.first_backward};
   }
 
   [[nodiscard]] bool can_run_forward(ReplicaId replica, std::uint32_t microbatch) const;

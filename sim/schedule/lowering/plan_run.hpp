@@ -62,11 +62,7 @@ class PlanRun {
   /// **Requires** a plan for as many microbatches as this one's, a microbatch not below `earliest_live`, at which a round
   /// of turns ends, and that no other plan is being gone over to.
   [[nodiscard]] std::string go_over_to(ScheduleProgram next, std::int64_t microbatch);
-  /// Whether the plan is still being gone over to.
-  [[nodiscard]] bool is_going_over() const { return live_.is_active(); }
-  /// The first microbatch of the run whose backwards all follow the plan that is being gone over to, but for what is done
-  /// with the stash.
-  [[nodiscard]] std::int64_t first_backward() const { return task_.first + live_.first_backward(); }
+  [[nodiscard]] const LiveSwitch& live() const { return live_; }
   /// The most microbatches in flight on any replica.
   [[nodiscard]] std::int64_t most_in_flight() const { return task_.program.steady_in_flight; }
 

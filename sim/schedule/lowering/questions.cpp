@@ -59,9 +59,10 @@ void Questions::explain(const std::string& why) {
   reason += (reason.empty() ? "" : "; ") + why;
 }
 
-void Questions::note_live(std::int64_t begin, std::int64_t end) {
+void Questions::note_live(std::int64_t begin, std::int64_t middle, std::int64_t end) {
   asked_.back().live = true;
   asked_.back().stall_begin = static_cast<std::uint32_t>(begin);
+  asked_.back().stall_middle = static_cast<std::uint32_t>(middle);
   asked_.back().stall_end = static_cast<std::uint32_t>(end);
 }
 
@@ -91,7 +92,7 @@ void Questions::note(ReplanQuestion::Cause cause, const ReplanAnswer& answer) {
                           .model = model_};
   if (answer.change) {
     question.first = static_cast<std::uint32_t>(answer.change->microbatch);
-    question.stall_begin = *question.first;
+    question.stall_begin = question.stall_middle = *question.first;
     question.stall_end = *question.first + 1;
     question.stages = stages_of(answer.change->plan);
   }

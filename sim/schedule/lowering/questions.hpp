@@ -26,8 +26,9 @@ class Questions {
   }
   /// **Requires** that the replanner's answer is as it has to be.
   [[nodiscard]] std::optional<PlanSwitch> ask(RunPosition position);
-  /// The plan of the last answer follows without a drain. The stall is that of the microbatches [begin, end).
-  void note_live(std::int64_t begin, std::int64_t end);
+  /// The plan of the last answer follows without a drain. The three microbatches are those of the stall
+  /// (`ReplanQuestion::stall_begin`).
+  void note_live(std::int64_t begin, std::int64_t middle, std::int64_t end);
   /// Adds to the reason of the last answer.
   void explain(const std::string& why);
   /// Another model, the `model`-th after the first, begins with microbatch `position.earliest`. Returns the answer, or

@@ -75,7 +75,7 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
 
 /// Asks the re-planner for another plan, unless one is already waiting for the current plan to end.
 void Run::ask() {
-  if (following_ || current_->is_going_over()) return;
+  if (following_ || current_->live().is_active()) return;
   const std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
   if (earliest >= model_end_) return;
   following_ = questions_.ask({.graph = *graph_,
@@ -93,7 +93,7 @@ bool Run::goes_live() const {
 
 /// Goes over to the plan that follows without draining, if there is a way.
 bool Run::go_live() {
-  if (!goes_live()) return false;
+  if (!goes_live() || following_->drains) return false;
   following_->plan.microbatches = current_->shape().plan().microbatches;
   ScheduleProgram program = require_schedule(*graph_, platform_, following_->plan);
   if (std::string why = current_->go_over_to(std::move(program), following_->microbatch); !why.empty()) {
@@ -101,7 +101,9 @@ bool Run::go_live() {
     return false;
   }
   const std::int64_t first = std::exchange(following_, std::nullopt)->microbatch;
-  questions_.note_live(current_->first_backward(), first + current_->most_in_flight());
+  const std::int64_t before = current_->state().first();
+  const auto [begin, middle] = current_->live().delayed();
+  questions_.note_live(before + begin, before + middle, first + current_->most_in_flight());
   questions_.begin_plan(first);
   return true;
 }

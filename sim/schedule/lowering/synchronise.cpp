@@ -58,7 +58,7 @@ void Synchronise::step_before_backward(ReplicaId replica) {
 /// Asynchronous: appends the optimizer's step, if it takes time, after the device's last operation and `after`.
 /// Forwards that are appended later use the new weights.
 void Synchronise::change_weights(ReplicaId replica, const std::vector<OpId>& after) {
-  if (has_update(replica)) append_update(replica, after);
+  if (update_time(replica) > Seconds(0)) append_update(replica, after);
   if (!versions_.is_active()) return;
   std::vector<OpId> all = after;
   all.push_back(state_.lanes.last(state_.shape.device_index(replica)));
@@ -172,7 +172,7 @@ void Synchronise::end_iteration() {
     if (rings_[ring].arrived < rings_[ring].all_reduce.members().size()) reduce_iteration(ring);
   }
   for (ReplicaId id : state_.replicas().all()) {
-    if (has_update(id)) append_update(id, workers_[id].synchronised);
+    if (update_time(id) > Seconds(0)) append_update(id, workers_[id].synchronised);
   }
   append_barrier();
   for (Worker& worker : workers_) {
@@ -212,7 +212,7 @@ bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
   const bool is_reduced = !synchronous_ || std::ranges::all_of(rings_of(replica), [&](std::size_t ring) {
     return rings_[ring].arrived == rings_[ring].all_reduce.members().size();
   });
-  return !has_update(replica) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
+  return update_time(replica) == Seconds(0) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
 }
 
 std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {

@@ -89,7 +89,6 @@ class Synchronise {
   [[nodiscard]] Seconds update_time(ReplicaId replica) const {
     return state_.worker(replica, last_microbatch(replica), true).update;
   }
-  [[nodiscard]] bool has_update(ReplicaId replica) const { return update_time(replica) > Seconds(0); }
   [[nodiscard]] const std::vector<std::size_t>& rings_of(ReplicaId replica) const {
     return state_.replicas().rings_of(stage_of(replica));
   }

@@ -1,7 +1,6 @@
 // `simulate --replan`: a plan that changes while training runs, in both engines. The straggler is V4 of the vPipe
 // specification.
-#include "tests/experiments/commands/command.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/experiments/commands/replanned_pipeline.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -17,82 +16,13 @@ namespace stagecraft {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Sixteen layers, forward 1 ms and backward 2 ms, in four stages of four on four devices that are all joined. Tensors
-/// are empty.
-class Pipeline {
- public:
-  Pipeline() {
-    std::string layers;
-    for (int i = 0; i < 16; ++i) {
-      layers += "  - {name: l" + std::to_string(i) +
-                ", forward: 1 ms, backward: 2 ms, parameters: 4 MB, output: 0 B, stash: 6 MB}\n";
-    }
-    write("model.yaml",
-          "schema: stagecraft/model/1\nmodel: sixteen\ndevice: A\nmicrobatch_size: 2\nsource: made up\n"
-          "layers:\n" +
-              layers);
-    write("four.yaml",
-          "schema: stagecraft/platform/1\nplatform: four\ndevice_kinds: {A: {memory: 1 GB}}\n"
-          "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: A}, {name: d, kind: A}]\n"
-          "default_link: {bandwidth: 10 GBps, latency: 0}\n");
-    write_plan("plan.yaml", "pipedream", 1000);
-    write_plan("flushed.yaml", "1f1b", 32);
-  }
-
-  [[nodiscard]] Ran ran(const std::string& plan, const std::string& events,
-                        const std::vector<std::string>& more) const {
-    std::vector<std::string> command = {"simulate",   path(plan),        "--model",     path("model.yaml"),
-                                        "--platform", path("four.yaml"), "--no-timings"};
-    if (!events.empty()) {
-      write("events.yaml", "schema: stagecraft/events/1\nevents: [" + events + "]\n");
-      command.insert(command.end(), {"--events", path("events.yaml")});
-    }
-    command.insert(command.end(), more.begin(), more.end());
-    return run(command);
-  }
-  [[nodiscard]] Json answer(const std::string& plan, const std::string& events, std::vector<std::string> more) const {
-    more.emplace_back("--json");
-    const Ran result = ran(plan, events, more);
-    CAPTURE(result.out);
-    REQUIRE(result.code == 0);
-    return Json::parse(result.out);
-  }
-  /// The text of a run that changes nothing, without the warning that it has not converged.
-  [[nodiscard]] std::string text(const std::string& plan, const std::vector<std::string>& more) const {
-    const Ran result = ran(plan, "", more);
-    REQUIRE(result.code == 0);
-    return result.out;
-  }
-  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-
- private:
-  void write_plan(const std::string& name, const std::string& schedule, int microbatches) const {
-    std::string stages;
-    for (int s = 0; s < 4; ++s) {
-      std::string layers;
-      for (int l = 4 * s; l < 4 * s + 4; ++l) layers += (l == 4 * s ? "l" : ", l") + std::to_string(l);
-      stages += "  - {layers: [" + layers + "], devices: [" + std::string(1, static_cast<char>('a' + s)) + "]}\n";
-    }
-    write(name, "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: " + std::to_string(microbatches) +
-                    "\nschedule: {name: " + schedule + "}\nstages:\n" + stages);
-  }
-  test::TemporaryFolder folder_;
-};
+using testing::changes_of;
+using testing::Pipeline;
 
 std::vector<std::size_t> sizes_of(const Json& question) {
   std::vector<std::size_t> sizes;
   for (const Json& stage : question["stages"]) sizes.push_back(stage["layers"].size());
   return sizes;
-}
-
-Json changes_of(const Json& answer) {
-  Json changes = Json::array();
-  for (const Json& question : answer["questions"]) {
-    if (!question["changes_at"].is_null()) changes.push_back(question);
-  }
-  return changes;
 }
 
 }  // namespace
@@ -102,8 +32,9 @@ TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period 
   const Pipeline pipeline;
   for (const std::string engine : {"replay", "evaluate"}) {
     CAPTURE(engine);
-    const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
-                                      {"--replan", "vpipe,granularity=layers,window=64", "--engine", engine});
+    const Json told =
+        pipeline.answer<Json>("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+                              {"--replan", "vpipe,migrate=stop-copy,granularity=layers,window=64", "--engine", engine});
     const Json changes = changes_of(told);
     REQUIRE(changes.size() == 1);
     const Json& change = changes[0];
@@ -125,7 +56,8 @@ TEST_CASE("simulate --replan vpipe: a straggler loses one layer, and the period 
     CHECK(told["migrations"][0]["from"] == "b");
     CHECK(told["migrations"][0]["to"] == "a");
     CHECK(told["migrations"][0]["bytes"] == 12'000'000);
-    const Json kept = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}", {"--run-length", "1000"});
+    const Json kept =
+        pipeline.answer<Json>("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}", {"--run-length", "1000"});
     CHECK(told["throughput_samples_per_s"].get<double>() > 1.15 * kept["throughput_samples_per_s"].get<double>());
   }
 }
@@ -137,8 +69,9 @@ TEST_CASE(
     "simulate --replan: windows show the throughput before and after, and the stall is draining, copying, filling") {
   const Pipeline pipeline;
   for (const std::string engine : {"replay", "evaluate"}) {
-    const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
-                                      {"--replan", "vpipe,granularity=layers,window=64", "--engine", engine});
+    const Json told =
+        pipeline.answer<Json>("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+                              {"--replan", "vpipe,migrate=stop-copy,granularity=layers,window=64", "--engine", engine});
     const Json& replan = told["replans"][0];
     CHECK(replan["stall_s"].get<double>() == doctest::Approx(0.0012 + 0.0525 - 0.015).epsilon(1e-9));
     CHECK(replan["expected_stall_s"].get<double>() == doctest::Approx(replan["stall_s"].get<double>()).epsilon(1e-9));
@@ -165,10 +98,11 @@ TEST_CASE("simulate --replan: both engines ask and answer alike where nothing co
   const Pipeline pipeline;
   const std::string events =
       "{at_microbatch: 100, device: c, slowdown: 2}, {at_microbatch: 500, device: c, slowdown: 1}";
-  for (const std::string planner : {"vpipe,granularity=layers,window=50", "dawnpiper,window=50", "uniform,window=50"}) {
+  for (const std::string planner :
+       {"vpipe,migrate=stop-copy,granularity=layers,window=50", "dawnpiper,window=50", "uniform,window=50"}) {
     CAPTURE(planner);
-    const Json replayed = pipeline.answer("plan.yaml", events, {"--replan", planner});
-    const Json evaluated = pipeline.answer("plan.yaml", events, {"--replan", planner, "--engine", "evaluate"});
+    const Json replayed = pipeline.answer<Json>("plan.yaml", events, {"--replan", planner});
+    const Json evaluated = pipeline.answer<Json>("plan.yaml", events, {"--replan", planner, "--engine", "evaluate"});
     CHECK(replayed["questions"].size() == evaluated["questions"].size());
     CHECK(changes_of(replayed).size() >= 2);  // there, and back again
     CHECK(changes_of(replayed) == changes_of(evaluated));
@@ -179,16 +113,16 @@ TEST_CASE("simulate --replan: both engines ask and answer alike where nothing co
 TEST_CASE("simulate --replan: a run whose plan stays is the run without a re-planner, to the byte") {
   const Pipeline pipeline;
   for (const std::string engine : {"replay", "evaluate"}) {
-    Json asked =
-        pipeline.answer("plan.yaml", "", {"--run-length", "1000", "--engine", engine, "--replan", "vpipe,window=100"});
-    Json kept = pipeline.answer("plan.yaml", "", {"--run-length", "1000", "--engine", engine});
+    Json asked = pipeline.answer<Json>("plan.yaml", "",
+                                       {"--run-length", "1000", "--engine", engine, "--replan", "vpipe,window=100"});
+    Json kept = pipeline.answer<Json>("plan.yaml", "", {"--run-length", "1000", "--engine", engine});
     CHECK(asked["questions"].size() == 9);
     asked.erase("questions");
     asked.erase("windows");
     CHECK(asked == kept);
   }
-  Json asked = pipeline.answer("flushed.yaml", "", {"--iterations", "10", "--replan", "vpipe,window=64"});
-  const Json kept = pipeline.answer("flushed.yaml", "", {"--iterations", "10"});
+  Json asked = pipeline.answer<Json>("flushed.yaml", "", {"--iterations", "10", "--replan", "vpipe,window=64"});
+  const Json kept = pipeline.answer<Json>("flushed.yaml", "", {"--iterations", "10"});
   CHECK(asked["questions"].size() == 4);
   asked.erase("questions");
   asked.erase("windows");
@@ -200,7 +134,7 @@ TEST_CASE("simulate --replan: a device that loses memory runs out of it, or the 
   const Pipeline pipeline;
   for (const std::string engine : {"replay", "evaluate"}) {
     CAPTURE(engine);
-    const auto peak = pipeline.answer("plan.yaml", "", {"--engine", engine})["devices"][0]["peak_memory_bytes"];
+    const auto peak = pipeline.answer<Json>("plan.yaml", "", {"--engine", engine})["devices"][0]["peak_memory_bytes"];
     const std::int64_t memory = peak.get<std::int64_t>() - 12'000'000;
     const std::string event = "{at_microbatch: 300, device: a, memory: " + std::to_string(memory) + " B}";
     const Ran kept = pipeline.ran("plan.yaml", event, {"--engine", engine, "--json"});
@@ -213,8 +147,8 @@ TEST_CASE("simulate --replan: a device that loses memory runs out of it, or the 
     CHECK(lacks["devices"][0]["peak_memory_bytes"] == peak);
     CHECK(lacks["devices"][0]["memory_bytes"] == memory);
 
-    const Ran followed =
-        pipeline.ran("plan.yaml", event, {"--engine", engine, "--json", "--replan", "vpipe,granularity=layers"});
+    const Ran followed = pipeline.ran(
+        "plan.yaml", event, {"--engine", engine, "--json", "--replan", "vpipe,migrate=stop-copy,granularity=layers"});
     const Json told = Json::parse(followed.out);
     const Json changes = changes_of(told);
     REQUIRE(changes.size() == 1);
@@ -229,8 +163,9 @@ TEST_CASE("simulate --replan: a device that loses memory runs out of it, or the 
 
 TEST_CASE("simulate --replan: a flushed schedule changes its plan between two iterations") {
   const Pipeline pipeline;
-  const Json told = pipeline.answer("flushed.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
-                                    {"--iterations", "20", "--replan", "vpipe,granularity=layers,window=64"});
+  const Json told =
+      pipeline.answer<Json>("flushed.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+                            {"--iterations", "20", "--replan", "vpipe,migrate=stop-copy,granularity=layers,window=64"});
   REQUIRE(told["replans"].size() == 1);
   CHECK(told["replans"][0]["microbatch"].get<int>() % 32 == 0);
   CHECK(told["iterations_s"].back().get<double>() < told["iterations_s"].front().get<double>());
@@ -239,8 +174,8 @@ TEST_CASE("simulate --replan: a flushed schedule changes its plan between two it
 
 TEST_CASE("simulate --replan: a link that changes is a question at once") {
   const Pipeline pipeline;
-  const Json told = pipeline.answer("plan.yaml", "{at_microbatch: 300, link: [b, c], bandwidth: 1 MBps}",
-                                    {"--replan", "vpipe,window=256"});
+  const Json told = pipeline.answer<Json>("plan.yaml", "{at_microbatch: 300, link: [b, c], bandwidth: 1 MBps}",
+                                          {"--replan", "vpipe,window=256"});
   REQUIRE(told["questions"].size() >= 2);
   const Json& second = told["questions"][1];
   CHECK(second["asked_by"] == "link");
@@ -253,12 +188,12 @@ TEST_CASE("simulate --replan: a plan that saves no more than `gain` is not taken
   const Pipeline pipeline;
   const std::string events = "{at: 0 s, device: b, slowdown: 1.5}";
   // Moving one layer saves 1 - 15/18 = 16.7 %.
-  const Json refused =
-      pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,patience=1,gain=0.17"});
+  const Json refused = pipeline.answer<Json>(
+      "plan.yaml", events, {"--replan", "vpipe,migrate=stop-copy,granularity=layers,patience=1,gain=0.17"});
   CHECK(changes_of(refused).empty());
   CHECK(refused["questions"][0]["changing_s"].get<double>() == doctest::Approx(0.015));
-  const Json taken =
-      pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,patience=1,gain=0.16"});
+  const Json taken = pipeline.answer<Json>(
+      "plan.yaml", events, {"--replan", "vpipe,migrate=stop-copy,granularity=layers,patience=1,gain=0.16"});
   CHECK(changes_of(taken).size() == 1);
 }
 
@@ -266,8 +201,8 @@ TEST_CASE("simulate --replan: the planner is asked after so many uneven windows 
   const Pipeline pipeline;
   const std::string always = "{at: 0 s, device: b, slowdown: 1.5}";
   const auto first_change = [&](const std::string& events, const std::string& policy) {
-    const Json changes =
-        changes_of(pipeline.answer("plan.yaml", events, {"--replan", "vpipe,granularity=layers,window=50," + policy}));
+    const Json changes = changes_of(pipeline.answer<Json>(
+        "plan.yaml", events, {"--replan", "vpipe,migrate=stop-copy,granularity=layers,window=50," + policy}));
     return changes.empty() ? 0 : changes[0]["microbatch"].get<int>();
   };
   CHECK(first_change(always, "patience=1") / 10 == 5);
@@ -278,8 +213,9 @@ TEST_CASE("simulate --replan: the planner is asked after so many uneven windows 
   const std::string passing =
       "{at_microbatch: 60, device: b, slowdown: 1.5}, {at_microbatch: 110, device: b, slowdown: 1}";
   const auto plans_made = [&](const std::string& policy) {
-    const Json told = pipeline.answer("plan.yaml", passing,
-                                      {"--replan", "vpipe,granularity=layers,window=50,imbalance=0.01," + policy});
+    const Json told = pipeline.answer<Json>(
+        "plan.yaml", passing,
+        {"--replan", "vpipe,migrate=stop-copy,granularity=layers,window=50,imbalance=0.01," + policy});
     return std::ranges::count_if(told["questions"], [](const Json& question) {
       return question["reason"].get<std::string>().find("above the mean") == std::string::npos;
     });
@@ -294,9 +230,10 @@ TEST_CASE("simulate --replan: a switch has to pay off within the horizon") {
   const Pipeline pipeline;
   const std::string events = "{at: 0 s, device: b, slowdown: 1.5}";
   const auto told = [&](int horizon) {
-    return pipeline.answer(
+    return pipeline.answer<Json>(
         "plan.yaml", events,
-        {"--replan", "vpipe,granularity=layers,patience=1,window=64,horizon=" + std::to_string(horizon)});
+        {"--replan",
+         "vpipe,migrate=stop-copy,granularity=layers,patience=1,window=64,horizon=" + std::to_string(horizon)});
   };
   const Json short_sighted = told(12);
   CHECK(changes_of(short_sighted).empty());
@@ -309,8 +246,9 @@ TEST_CASE("simulate --replan: a switch has to pay off within the horizon") {
 TEST_CASE("simulate --replan: an answer that takes time reaches a later microbatch") {
   const Pipeline pipeline;
   const auto changes_at = [&](const std::string& latency) {
-    const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
-                                      {"--replan", "vpipe,granularity=layers,patience=1,window=64,latency=" + latency});
+    const Json told = pipeline.answer<Json>(
+        "plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+        {"--replan", "vpipe,migrate=stop-copy,granularity=layers,patience=1,window=64,latency=" + latency});
     return changes_of(told)[0]["changes_at"].get<int>();
   };
   CHECK(changes_at("180 ms") == changes_at("0") + 10);
@@ -321,16 +259,12 @@ TEST_CASE("simulate --replan: the expected stall is that of the run where nothin
   const Pipeline pipeline;
   int compared = 0;
   for (const std::string bandwidth : {"10 GBps", "1 GBps", "100 MBps"}) {
-    pipeline.write("four.yaml",
-                   "schema: stagecraft/platform/1\nplatform: four\ndevice_kinds: {A: {memory: 1 GB}}\n"
-                   "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: A}, {name: d, kind: A}]\n"
-                   "default_link: {bandwidth: " +
-                       bandwidth + ", latency: 0}\n");
+    pipeline.write_platform(bandwidth);
     for (const std::string device : {"a", "b", "c", "d"}) {
       CAPTURE(bandwidth);
       CAPTURE(device);
-      const Json told = pipeline.answer("plan.yaml", "{at: 0 s, device: " + device + ", slowdown: 1.5}",
-                                        {"--replan", "vpipe,granularity=layers,window=64"});
+      const Json told = pipeline.answer<Json>("plan.yaml", "{at: 0 s, device: " + device + ", slowdown: 1.5}",
+                                              {"--replan", "vpipe,migrate=stop-copy,granularity=layers,window=64"});
       for (const Json& replan : told["replans"]) {
         CHECK(replan["expected_stall_s"].get<double>() ==
               doctest::Approx(replan["stall_s"].get<double>()).epsilon(0.01));
@@ -365,8 +299,8 @@ PLAN
 )");
   std::filesystem::permissions(pipeline.path("planner,of,mine.sh"), std::filesystem::perms::owner_all);
   const std::string planner = "exec:" + pipeline.path("planner,of,mine.sh");
-  const Json told = pipeline.answer("plan.yaml", "{at_microbatch: 100, device: b, slowdown: 1.5}",
-                                    {"--replan", planner + ",window=100"});
+  const Json told = pipeline.answer<Json>("plan.yaml", "{at_microbatch: 100, device: b, slowdown: 1.5}",
+                                          {"--replan", planner + ",window=100"});
   CHECK(told["questions"][0]["reason"].get<std::string>().find("no plan: b is not slow") != std::string::npos);
   const Json changes = changes_of(told);
   REQUIRE(changes.size() == 1);
@@ -388,7 +322,7 @@ TEST_CASE("compare --replan: the events and the planner's choice to change the p
   for (std::string word; words >> word;) command.push_back(word);
   const Ran kept = run(command);
   std::vector<std::string> with = command;
-  with.insert(with.end(), {"--replan", "vpipe,granularity=layers,window=64"});
+  with.insert(with.end(), {"--replan", "vpipe,migrate=stop-copy,granularity=layers,window=64"});
   const Ran changed = run(with);
   REQUIRE(kept.code == 0);
   REQUIRE(changed.code == 0);
