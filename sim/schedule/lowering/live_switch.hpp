@@ -39,7 +39,7 @@ struct LiveMoves {
 };
 
 /// A change of plan while training goes on: layers move between neighbouring stages, and no microbatch waits for the
-/// pipeline to drain (vPipe; docs/reference/replanning.md).
+/// pipeline to drain (vPipe; docs/explanation/live-migration.md).
 ///
 /// **Idea.** The orders of all devices go on. From microbatch `first` on, forwards follow the new plan. For each move
 /// there is an earlier microbatch from which on backwards do: the one whose backward the giver runs next after its last
