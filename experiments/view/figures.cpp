@@ -4,6 +4,7 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/plan_view.hpp"
+#include "experiments/view/stall.hpp"
 #include "experiments/view/update_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
@@ -101,6 +102,13 @@ Bytes migrated_bytes(const Report& report) {
   Bytes bytes;
   for (const Migration& migration : report.course.migrations) bytes += migration.bytes;
   return bytes;
+}
+
+/// Of all microbatches, from the start of the run to the end of its last operation.
+Detail run_throughput(const SimulatedPlan& run) {
+  const Seconds end = run.simulation.report.end;
+  const std::int64_t samples = run.simulation.microbatches() * run.plan.microbatch_size;
+  return end > Seconds(0) ? Detail(static_cast<double>(samples) / end.value()) : Detail();
 }
 
 Detail smallest_memory(const Planning& planning) {
@@ -221,6 +229,9 @@ std::vector<FigureInfo> figures_of_plan() {
        [](OfRun run) -> Detail { return std::ssize(run.simulation.report.course.replans); }},
       {Id::MigratedBytes, "migrated_bytes", Kind::Size,
        [](OfRun run) -> Detail { return migrated_bytes(run.simulation.report).value(); }},
+      {Id::Stall, "stall_s", Kind::Time,
+       [](OfRun run) -> Detail { return or_null(stall_of_all(run.simulation.report)); }},
+      {Id::RunThroughput, "run_throughput_samples_per_s", Kind::Rate, run_throughput},
       {Id::SmallestMemory, "smallest_memory_bytes", Kind::Size, smallest_memory},
       {Id::LargestMicrobatchSize, "largest_microbatch_size", Kind::Count,
        [](const Planning& planning) -> Detail { return or_null(planning.largest_microbatch_size); }},

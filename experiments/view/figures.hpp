@@ -64,6 +64,8 @@ enum class FigureId : std::size_t {
   SimulatedOps,
   Replans,
   MigratedBytes,
+  Stall,
+  RunThroughput,
   SmallestMemory,
   LargestMicrobatchSize,
   DevicePeakMemory,

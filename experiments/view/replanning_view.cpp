@@ -1,6 +1,7 @@
 #include "experiments/view/replanning_view.hpp"
 
 #include "experiments/view/moved_layers.hpp"
+#include "experiments/view/stall.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
@@ -63,29 +64,8 @@ Detail::List window_list(const Report& report) {
   return list;
 }
 
-/// The questions that changed the plan, in the order of `Course::replans`.
-std::vector<const ReplanQuestion*> changes(const Report& report) {
-  std::vector<const ReplanQuestion*> changes;
-  for (const ReplanQuestion& question : report.course.questions) {
-    if (question.first) changes.push_back(&question);
-  }
-  return changes;
-}
-
-/// By how much the microbatches of a change came later than with a pipeline that the new plan had filled already; null
-/// for a flushed schedule, which fills it in every iteration.
-Detail stall_of(const Report& report, const Replan& replan, const ReplanQuestion& question) {
-  if (!report.period || !replan.gap || !question.keeping || !question.changing) return {};
-  const std::int64_t before = std::min(replan.late, std::int64_t{question.stall_middle} - question.stall_begin);
-  const auto times = [](const std::optional<Seconds>& each, std::int64_t microbatches) {
-    return *each * static_cast<double>(microbatches);
-  };
-  const Seconds expected = times(question.keeping, before) + times(question.changing, replan.late - before);
-  return std::max(0.0, (*replan.gap - expected).value());
-}
-
 Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) {
-  const std::vector<const ReplanQuestion*> questions = changes(report);
+  const std::vector<const ReplanQuestion*> questions = changes_of_plan(report);
   Detail::List list;
   for (std::size_t i = 0; i < std::min(questions.size(), report.course.replans.size()); ++i) {
     Bytes bytes;
@@ -98,14 +78,14 @@ Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) 
                                      {"live", questions[i]->live},
                                      {"moved_bytes", bytes.value()},
                                      {"expected_stall_s", time_or_null(questions[i]->stall)},
-                                     {"stall_s", stall_of(report, report.course.replans[i], *questions[i])}});
+                                     {"stall_s", time_or_null(stall_of(report, i))}});
   }
   return list;
 }
 
 Detail::List migration_list(const std::vector<Moved>& moved, const Report& report, const Models& models,
                             const Platform& platform) {
-  const std::vector<const ReplanQuestion*> questions = changes(report);
+  const std::vector<const ReplanQuestion*> questions = changes_of_plan(report);
   Detail::List list;
   for (const Moved& move : moved) {
     const LayerGraph& graph = *models[questions[move.replan]->model];
