@@ -29,15 +29,21 @@ class Handover {
     const Kept kept_after = after_.kept_memory();
     for (const auto& [device, kept] : kept_after) make_room(device, kept, find(kept_before, device));
     for (ReplicaId id : after_.shape().replicas().all()) fetch_layers(id);
+    for (const auto& [device, kept] : kept_before) free_rest(device, kept, find(kept_after, device));
     if (restart_ > Seconds(0)) {
       let_all_start();
     } else {
       for (std::size_t i = 0; i < after_.state().lanes.size(); ++i) let_start(i);
     }
-    for (const auto& [device, kept] : kept_before) free_rest(device, kept, find(kept_after, device));
   }
 
  private:
+  /// What a device no longer needs, and the operation that frees it.
+  struct Freed {
+    OpId op;
+    Bytes bytes;
+  };
+
   static StaticMemory find(const Kept& kept, DeviceId device) {
     const auto found = kept.find(device);
     return found == kept.end() ? StaticMemory{} : found->second;
@@ -128,12 +134,28 @@ class Handover {
     leaving_[holder].push_back(copy);
   }
 
+  /// Whether the device may lack memory if it starts the next plan before its layers have left.
+  [[nodiscard]] bool is_short(DeviceId device) const {
+    const Kept kept = after_.kept_memory();
+    Bytes needed = kept.at(device).total();
+    Bytes workspace;
+    for (ReplicaId id : after_.shape().replicas().on(device)) {
+      const StageProgram& program = after_.shape()[id].program;
+      const std::int64_t in_flight = after_.program().in_flight[after_.shape().replicas()[id].stage.value()];
+      needed += program.stash() * in_flight;
+      workspace = std::max({workspace, program.workspace, program.backward_workspace()});
+    }
+    const auto leaves = freed_.find(device);
+    return leaves != freed_.end() && needed + workspace + leaves->second.bytes > platform_.capacity(device);
+  }
+
   /// The next plan's computations on the device wait for its memory and for its new layers.
   void let_start(std::size_t index) {
     const DeviceId device = after_.state().lanes.device(index);
     const OpId start = append_setup(device);
     writer_.depend_on(room_.at(device));
     writer_.depend_on(arriving_[device]);
+    if (is_short(device)) writer_.depend_on(freed_.at(device).op);
     after_.state().lanes.hold(index, start);
   }
 
@@ -150,12 +172,15 @@ class Handover {
 
   /// Frees the memory that the device no longer needs, once it is done with the plan before and its layers have left.
   void free_rest(DeviceId device, const StaticMemory& kept, const StaticMemory& after) {
-    append_setup(device);
+    Freed& freed = freed_[device];
+    freed.op = append_setup(device);
     writer_.depend_on(before_.last_on(device));
     writer_.depend_on(leaving_[device]);
     const PlaceId place = platform_.place(device);
     const auto shrink = [&](MemoryCategory category, Bytes from, Bytes to) {
-      writer_.free(place, category, std::max(from - to, Bytes(0)));
+      const Bytes less = std::max(from - to, Bytes(0));
+      writer_.free(place, category, less);
+      freed.bytes += less;
     };
     shrink(MemoryCategory::Weights, kept.weights, after.weights);
     shrink(MemoryCategory::Gradients, kept.gradients, after.gradients);
@@ -172,6 +197,7 @@ class Handover {
   std::map<DeviceId, OpId> room_;                   ///< the operation that takes the device's additional memory
   std::map<DeviceId, std::vector<OpId>> arriving_;  ///< copies to the device
   std::map<DeviceId, std::vector<OpId>> leaving_;   ///< copies from the device
+  std::map<DeviceId, Freed> freed_;
 };
 
 }  // namespace

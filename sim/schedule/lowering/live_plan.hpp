@@ -19,6 +19,7 @@ struct LiveShape {
 
 /// How a run goes over from one plan to the next without draining.
 struct LivePlan {
+  std::int64_t first = 0;         ///< the first microbatch whose forward follows the next plan
   std::vector<LiveShape> shapes;  ///< in the order in which backwards come to them; the last one is the next plan's
   std::vector<LiveMove> moves;
 };
@@ -28,9 +29,11 @@ struct LivePlan {
                                                            const std::vector<std::int64_t>& versions);
 
 /// The switch from the plan of `now`, lowered by `before`, to that of `next`, whose forwards begin with microbatch
-/// `first` of the plan; or the reason why the plan has to drain, a sentence without its full stop.
+/// `first` of the plan; or the reason why the plan has to drain, a sentence without its full stop. If stages lack memory
+/// for what they get, they first do with their stash what the next plan says, and the switch comes later, before `end`.
 /// **Requires** programs for as many microbatches.
 [[nodiscard]] std::variant<LivePlan, std::string> live_plan(const RunShape& now, const ScheduleProgram& before,
-                                                            const ScheduleProgram& next, std::int64_t first);
+                                                            const ScheduleProgram& next, std::int64_t first,
+                                                            std::int64_t end);
 
 }  // namespace stagecraft

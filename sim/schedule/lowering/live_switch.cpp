@@ -21,11 +21,13 @@ void LiveSwitch::begin(std::int64_t first, LiveMoves moves) {
   for (LiveMove& move : moves.moves) moves_.emplace_back(std::move(move));
   backwards_ = std::move(moves.backwards);
   for (Moving& moving : moves_) {
-    reserve(moving);
+    reserve_if_due(moving);
     const std::int64_t made = backwards_[moving.move.from] / rounds_;
     STAGECRAFT_CHECK(made <= moving.move.first_version && backwards_[moving.move.from] < moving.move.first_backward,
                      "a move starts before anything of it is needed");
-    if (made == moving.move.first_version) copy_version(moving, made);
+    if (made < moving.move.first_version) continue;
+    STAGECRAFT_CHECK(!moving.reserved.is_none(), "a receiver has room before the first copy");
+    copy_version(moving, made);
   }
 }
 
@@ -36,10 +38,13 @@ OpId LiveSwitch::append_setup(DeviceId device) {
   return state_.writer.append(op);
 }
 
-/// Takes the memory that devices will keep in addition.
-void LiveSwitch::reserve(Moving& moving) {
+/// Takes the memory that devices will keep in addition, once the receiver has run enough backwards.
+void LiveSwitch::reserve_if_due(Moving& moving) {
+  if (!moving.reserved.is_none() || backwards_[moving.move.to] < moving.move.reserved_after) return;
+  const OpId last = state_.lanes.last(state_.shape.device_index(moving.move.to));
   for (const auto& [device, kept] : moving.move.grows) {
     const OpId op = append_setup(device);
+    if (moving.move.reserved_after > 0) state_.writer.depend_on(last);
     const PlaceId place = state_.shape.platform().place(device);
     state_.writer.take(place, MemoryCategory::Weights, kept.weights);
     state_.writer.take(place, MemoryCategory::Gradients, kept.gradients);
@@ -158,8 +163,16 @@ bool LiveSwitch::awaits_optimizer(const Moving& moving, std::uint32_t microbatch
 bool LiveSwitch::can_run_backward(ReplicaId replica, std::uint32_t microbatch) const {
   if (!active_) return true;
   return std::ranges::all_of(moves_, [&](const Moving& moving) {
+    const bool is_asked = moving.move.from == replica && copies_version(moving, backwards_[replica] + 1);
+    if (is_asked && moving.reserved.is_none()) return false;
     return moving.move.to != replica || !moving.committed.is_none() || !awaits_optimizer(moving, microbatch);
   });
+}
+
+/// Whether the weights are copied that the giver has after so many backwards.
+bool LiveSwitch::copies_version(const Moving& moving, std::int64_t backwards) const {
+  return backwards % rounds_ == 0 && backwards / rounds_ >= moving.move.first_version &&
+         backwards <= moving.move.first_backward;
 }
 
 void LiveSwitch::depend_backward(ReplicaId replica, std::uint32_t microbatch) {
@@ -180,10 +193,10 @@ void LiveSwitch::note_backward(ReplicaId replica, std::uint32_t microbatch) {
   const std::int64_t backwards = ++backwards_[replica];
   for (Moving& moving : moves_) {
     const LiveMove& move = moving.move;
+    if (move.to == replica) reserve_if_due(moving);
     if (move.from != replica || backwards > move.first_backward) continue;
     STAGECRAFT_CHECK(backwards == std::int64_t{microbatch} + 1, "updates are in the order of the microbatches");
-    const std::int64_t version = backwards / rounds_;
-    if (backwards % rounds_ == 0 && version >= move.first_version) copy_version(moving, version);
+    if (copies_version(moving, backwards)) copy_version(moving, backwards / rounds_);
     if (backwards == move.first_backward) commit(moving);
   }
   end_if_over();

@@ -24,7 +24,8 @@ struct LiveMove {
   std::int64_t first_version = 0;
   std::int64_t first_urgent = 0;  ///< the weights of the receiver's first forward
   std::int64_t last_version = 0;
-  Bytes weights;  ///< of one version
+  std::int64_t reserved_after = 0;  ///< backwards of the receiver, which then has room
+  Bytes weights;                    ///< of one version
   Bytes optimizer;
   Bytes stash_taken;                         ///< by the receiver for each microbatch
   Bytes stash_freed;                         ///< by the giver
@@ -46,7 +47,8 @@ struct LiveMoves {
 /// forward with the layers. Of the microbatches in between, forwards have run at the giver and backwards run at the
 /// receiver, which gets their stash and their weights. All copies cross the platform's links beside the tensors of
 /// training:
-/// 1. *reserve*: the receiver takes memory for weights, gradients and optimizer state;
+/// 1. *reserve*: the receiver takes memory for weights, gradients and optimizer state. If that is short, it first does
+///    with its own stash what the new plan says (`LivePlan`);
 /// 2. *copy ahead*: stash and weights of the microbatches in between, in the background as they come into being, since
 ///    they do not change any more;
 /// 3. *switch*: the weights of the receiver's first forwards and, after the giver's last update, the optimizer state. A
@@ -66,6 +68,7 @@ class LiveSwitch {
   void begin(std::int64_t first, LiveMoves moves);
   /// Whether a switch is under way.
   [[nodiscard]] bool is_active() const { return active_; }
+  [[nodiscard]] std::int64_t first() const { return first_; }
   /// The first microbatch that a late copy can delay, and the first whose backwards find all layers where the next plan
   /// has them. The receiver of layers from a later stage starts the first forward by the new plan before the backward
   /// that comes one microbatch earlier than the first one that moves.
@@ -101,7 +104,8 @@ class LiveSwitch {
     std::map<std::uint32_t, std::int64_t> used;  ///< the version that the microbatch's forward has used
   };
 
-  void reserve(Moving& moving);
+  void reserve_if_due(Moving& moving);
+  [[nodiscard]] bool copies_version(const Moving& moving, std::int64_t backwards) const;
   void copy_version(Moving& moving, std::int64_t version);
   void commit(Moving& moving);
   OpId append_copy(const Moving& moving, Migrated what, Bytes bytes);

@@ -35,7 +35,7 @@ StageId LoweringState::announce_stages() {
 
 void LoweringState::add_shape(std::unique_ptr<const RunShape> next, const ShapeBegin& begin) {
   for (ReplicaId id : replicas().all()) boards[id].widen(widths_of((*next)[id]));
-  const StageId first_stage = begin.forwards == ShapeBegin::kNever ? eras_.back().first_stage : announce_stages();
+  const StageId first_stage = begin.announces ? announce_stages() : eras_.back().first_stage;
   const RunShape* shape_added = next.get();
   eras_.push_back({shape_added, std::move(next), begin, first_stage});
 }

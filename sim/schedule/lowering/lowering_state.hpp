@@ -19,6 +19,7 @@ struct ShapeBegin {
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;
+  bool announces = true;  ///< whether the shape has stages of its own in the run
 };
 
 /// The state that all parts of lowering share for one plan: its shape, the window writer, the device lanes, and a board
@@ -66,7 +67,7 @@ class LoweringState {
   [[nodiscard]] StageId run_stage(StageId stage, std::uint32_t microbatch) const {
     return StageId(era_of(microbatch, false).first_stage.value() + stage.value());
   }
-  /// Passes follow another shape, from those microbatches on. A shape that forwards follow announces stages of its own.
+  /// Passes follow another shape, from those microbatches on.
   void add_shape(std::unique_ptr<const RunShape> next, const ShapeBegin& begin);
   /// Forgets all shapes but the last one, and the first one for what they agree in.
   void keep_last_shape();

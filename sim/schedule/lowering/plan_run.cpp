@@ -1,5 +1,6 @@
 #include "sim/schedule/lowering/plan_run.hpp"
 
+#include "sim/base/error.hpp"
 #include "sim/schedule/keep_caps.hpp"
 
 #include <algorithm>
@@ -143,19 +144,20 @@ std::int64_t PlanRun::earliest_live() const {
 }
 
 std::string PlanRun::go_over_to(ScheduleProgram next, std::int64_t microbatch) {
-  const std::int64_t first = microbatch - task_.first;
   if (versions_.is_active()) return "old weights are in host memory";
-  auto found = live_plan(shape(), task_.program, next, first);
+  auto found = live_plan(shape(), task_.program, next, microbatch - task_.first, end_);
   if (const auto* why = std::get_if<std::string>(&found)) return *why;
   auto& plan = std::get<LivePlan>(found);
   IndexVector<ReplicaId, std::int64_t> backwards;
   for (ReplicaId id : shape().replicas().all()) backwards.push_back(synchronise_.backwards(id));
   for (LiveShape& one : plan.shapes) {
+    const std::int64_t first_pass = std::min(one.begin.forwards, one.begin.backwards);
+    STAGECRAFT_CHECK(first_pass >= orders_.first_untouched(), "no pass that follows another shape has been lowered");
     swapping_.add_shape(*one.shape);
     state_.add_shape(std::move(one.shape), one.begin);
   }
   task_.program = std::move(next);
-  live_.begin(first, {std::move(plan.moves), std::move(backwards)});
+  live_.begin(plan.first, {std::move(plan.moves), std::move(backwards)});
   return "";
 }
 

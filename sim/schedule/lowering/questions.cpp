@@ -59,11 +59,13 @@ void Questions::explain(const std::string& why) {
   reason += (reason.empty() ? "" : "; ") + why;
 }
 
-void Questions::note_live(std::int64_t begin, std::int64_t middle, std::int64_t end) {
-  asked_.back().live = true;
-  asked_.back().stall_begin = static_cast<std::uint32_t>(begin);
-  asked_.back().stall_middle = static_cast<std::uint32_t>(middle);
-  asked_.back().stall_end = static_cast<std::uint32_t>(end);
+void Questions::note_live(std::int64_t first, const std::array<std::int64_t, 3>& stall) {
+  ReplanQuestion& question = asked_.back();
+  question.live = true;
+  question.first = static_cast<std::uint32_t>(first);
+  question.stall_begin = static_cast<std::uint32_t>(stall[0]);
+  question.stall_middle = static_cast<std::uint32_t>(stall[1]);
+  question.stall_end = static_cast<std::uint32_t>(stall[2]);
 }
 
 PlanSwitch Questions::change_model(RunPosition position, std::size_t model) {

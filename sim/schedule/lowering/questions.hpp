@@ -4,6 +4,7 @@
 #include "sim/model/replan_question.hpp"
 #include "sim/schedule/lower.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,9 +27,9 @@ class Questions {
   }
   /// **Requires** that the replanner's answer is as it has to be.
   [[nodiscard]] std::optional<PlanSwitch> ask(RunPosition position);
-  /// The plan of the last answer follows without a drain. The three microbatches are those of the stall
-  /// (`ReplanQuestion::stall_begin`).
-  void note_live(std::int64_t begin, std::int64_t middle, std::int64_t end);
+  /// The plan of the last answer follows without a drain, from microbatch `first` on. `stall`: the microbatches of
+  /// `ReplanQuestion::stall_begin`, `stall_middle` and `stall_end`.
+  void note_live(std::int64_t first, const std::array<std::int64_t, 3>& stall);
   /// Adds to the reason of the last answer.
   void explain(const std::string& why);
   /// Another model, the `model`-th after the first, begins with microbatch `position.earliest`. Returns the answer, or

@@ -100,10 +100,11 @@ bool Run::go_live() {
     questions_.explain("the pipeline drains, since " + why);
     return false;
   }
-  const std::int64_t first = std::exchange(following_, std::nullopt)->microbatch;
+  following_.reset();
   const std::int64_t before = current_->state().first();
+  const std::int64_t first = before + current_->live().first();
   const auto [begin, middle] = current_->live().delayed();
-  questions_.note_live(before + begin, before + middle, first + current_->most_in_flight());
+  questions_.note_live(first, {before + begin, before + middle, first + current_->program().steady_in_flight});
   questions_.begin_plan(first);
   return true;
 }
