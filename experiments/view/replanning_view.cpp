@@ -178,6 +178,18 @@ std::string migrations_line(const Report& report) {
                      counted(report.course.migrations.size(), "transfer"), format_human_seconds(longest));
 }
 
+/// What the changes cost, and how.
+std::string stall_line(const Report& report) {
+  const std::optional<Seconds> stall = stall_of_all(report);
+  if (report.course.replans.empty() || !stall) return "";
+  const std::vector<const ReplanQuestion*> changes = changes_of_plan(report);
+  const auto live = std::ranges::count_if(changes, [](const ReplanQuestion* change) { return change->live; });
+  const std::string how = live == std::ssize(changes) ? "training went on meanwhile"
+                          : live == 0                 ? "the pipeline drained"
+                                      : fmt::format("training went on during {} of {} changes", live, changes.size());
+  return fmt::format("stall: {}; {}\n", format_human_seconds(*stall), how);
+}
+
 }  // namespace
 
 Detail::Record replanning_record(const Simulation& simulation, const LayerGraph& graph, const Plan& plan,
@@ -212,7 +224,7 @@ std::string replanning_text(const Simulation& simulation) {
   }
   return head + counted(report.course.questions.size(), "time") + ", and the plan changed " +
          counted(report.course.replans.size(), "time") + "\n" + questions_table(report) + migrations_line(report) +
-         windows;
+         stall_line(report) + windows;
 }
 
 std::string replans_line(const Report& report) {

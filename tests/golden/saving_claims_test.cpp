@@ -97,6 +97,27 @@ TEST_CASE("study vpipe-straggler: planning anew is faster than keeping the plan"
   }
 }
 
+TEST_CASE("study vpipe-straggler: live migration stalls less than a fifth of a restart, and no more than a drain") {
+  const Results results = load_results({"vpipe-straggler"});
+  REQUIRE(results.is_complete());
+  std::map<std::string, std::map<std::string, double>> stalls;  // by straggler and model, by way of migrating
+  for (const CellResult& result : results.rows) {
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    if (*find_key(result.row.figures, "replans") == Detail(std::int64_t{0})) continue;
+    const std::string replan = word_of(keys, "replan");
+    const std::string way = replan.find("restart") != std::string::npos ? "restart"
+                            : replan.find("stop") != std::string::npos  ? "stop-copy"
+                                                                        : "live";
+    stalls[word_of(keys, "events") + word_of(keys, "model")][way] = number(result.row.figures, "stall_s").value();
+  }
+  CHECK(stalls.size() == 9);
+  for (auto& [name, group] : stalls) {
+    CAPTURE(name);
+    CHECK(group["live"] <= group["stop-copy"]);
+    if (group.contains("restart")) CHECK(5.0 * group["live"] < group["restart"]);
+  }
+}
+
 TEST_CASE("study dawnpiper-batch: DawnPiper's batch is at least vPipe's, and vPipe's at least PipeDream's") {
   const Results results = load_results({"dawnpiper-batch"});
   REQUIRE(results.is_complete());

@@ -160,6 +160,34 @@ TEST_CASE("re-plan: a plan follows another in an asynchronous run, and the four 
   for (std::size_t i = 0; i < 2; ++i) CHECK(replayed.report.devices[i].memory.peak == evaluated.devices[i].memory.peak);
 }
 
+// Two replicas take turns on the first stage: layer 0, whose weights they update after each round. Then the third device
+// takes all layers.
+TEST_CASE("re-plan: replicas make the update of their last round before their weights are copied") {
+  const std::int64_t microbatches = 60;
+  PlatformSpec spec = pairwise(3, 1e6, 0.0).spec;
+  spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(1e6);
+  const Platform cluster = build_platform(std::move(spec));
+  Plan before = straight(2, microbatches, "pipedream");
+  before.stages[0].replicas = {DeviceId(0), DeviceId(1)};
+  before.stages[1].replicas = {DeviceId(2)};
+  Plan after = straight(1, 0, "pipedream");
+  after.stages[0].layers = {LayerId(0), LayerId(1)};
+  after.stages[0].replicas = {DeviceId(2)};
+  std::int64_t at = 0;
+  Timeline timeline;
+  const Report report = evaluate_plan(chain(2, 1.0, 2.0, 0, 500, kParameters), cluster, before,
+                                      switching_to(after, 20, at), {}, collect_into(timeline));
+  REQUIRE(at % 2 == 0);
+  const auto updates = std::ranges::count_if(
+      timeline, [&](const TimelineEntry& entry) { return entry.kind == OpKind::Update && entry.from == PlaceId(0); });
+  CHECK(updates == at / 2);
+  const TimelineEntry* copy = migration_of(timeline);
+  REQUIRE(copy != nullptr);
+  for (const TimelineEntry& entry : timeline) {
+    if (entry.kind == OpKind::Update && entry.from == PlaceId(0)) CHECK(entry.end <= copy->start);
+  }
+}
+
 TEST_CASE("re-plan: a synchronous run changes its plan between two iterations") {
   // One iteration of 1F1B of two stages with 4 microbatches, without transfers: cut 2 | 2: (4 + 1) · 6 s = 30 s. Cut
   // 1 | 3 is bound by its second stage: 4 · 9 s, behind a forward and before a backward of 1 s and 2 s: 39 s.

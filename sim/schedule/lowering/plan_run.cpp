@@ -161,18 +161,20 @@ std::string PlanRun::go_over_to(ScheduleProgram next, std::int64_t microbatch) {
   return "";
 }
 
-/// Whether the device's last computation has been appended, and no later operation could start as soon as this device
-/// is done, without waiting for another device too.
-bool PlanRun::is_over(std::size_t device) const {
-  if (orders_.has_left(device)) return false;
-  const bool is_last = !has_segments() && state_.iteration() + 1 >= task_.iterations;
-  const auto replicas = shape_.replicas().on(state_.lanes.device(device));
-  return std::ranges::all_of(replicas, [&](ReplicaId id) { return synchronise_.is_settled(id, is_last); });
+void PlanRun::append_last_updates() {
+  if (task_.program.synchronous) return;
+  for (ReplicaId id : shape().replicas().all()) synchronise_.step_before_backward(id);
 }
 
+/// A lane is closed when the device's last computation has been appended, and no later operation could start as soon as
+/// this device is done, without waiting for another device too.
 void PlanRun::close_lanes() {
+  const bool is_last = !has_segments() && state_.iteration() + 1 >= task_.iterations;
   for (std::size_t device = 0; device < state_.lanes.size(); ++device) {
-    if (!state_.lanes.is_closed(device) && is_over(device)) state_.lanes.close(device);
+    if (state_.lanes.is_closed(device) || orders_.has_left(device)) continue;
+    const auto replicas = shape_.replicas().on(state_.lanes.device(device));
+    const auto is_settled = [&](ReplicaId id) { return synchronise_.is_settled(id, is_last); };
+    if (std::ranges::all_of(replicas, is_settled)) state_.lanes.close(device);
   }
 }
 

@@ -65,6 +65,9 @@ class PlanRun {
   [[nodiscard]] const LiveSwitch& live() const { return live_; }
   [[nodiscard]] const ScheduleProgram& program() const { return task_.program; }
 
+  /// Appends the updates of the last rounds of replicated stages, which else come before the next backwards.
+  /// **Requires** that the plan is lowered, and that another one follows.
+  void append_last_updates();
   /// Tells the engine which lanes no later window will use. **Requires** that no other plan follows.
   void close_lanes();
   /// Whether the engine chooses among ready operations and the plan still has actions: then everything that may compete
@@ -90,7 +93,6 @@ class PlanRun {
   [[nodiscard]] bool has_segments() const { return segment_begin_ < end_; }
   [[nodiscard]] bool lower(std::size_t device, std::size_t position);
   [[nodiscard]] bool end_iteration();
-  [[nodiscard]] bool is_over(std::size_t device) const;
 
   PlanTask task_;
   RunShape shape_;                  ///< that the plan begins with

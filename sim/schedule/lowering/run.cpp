@@ -138,6 +138,7 @@ void Run::follow() {
   PlanTask task{require_schedule(*graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after = std::make_unique<PlanRun>(*graph_, platform_, std::move(task), options_.network, writer_, marks_);
+  current_->append_last_updates();
   hand_over(*current_, *after, next.microbatch, restart_time());
   questions_.begin_plan(next.microbatch);
   current_ = std::move(after);
