@@ -77,7 +77,9 @@ struct Simulation {
   /// The iteration time or the period over the bound.
   [[nodiscard]] std::optional<double> over_bound() const;
   /// Microbatches in all iterations.
-  [[nodiscard]] std::int64_t microbatches() const { return length.microbatches * choices.iterations; }
+  [[nodiscard]] std::int64_t microbatches() const {
+    return length.microbatches * (report.period ? 1 : choices.iterations);
+  }
   /// The positions in the file, from 0, of the events that would happen only after the end of the run.
   [[nodiscard]] std::vector<std::size_t> missed_events() const;
 };

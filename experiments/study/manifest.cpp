@@ -43,16 +43,6 @@ std::string find_named(const NamedFile& file, const fs::path& folder) {
   return path;
 }
 
-std::string hash_of(const std::string& kind, const std::string& path) {
-  if (kind == "planner") return sha256(read_bytes_file(path));
-  if (kind != "events") return sha256(read_text_file(path));
-  try {
-    return load_event_models(load_events(path, path), {}).sha256;
-  } catch (const InputError&) {
-    return sha256(read_text_file(path));  // its cells will say what is wrong
-  }
-}
-
 StudyFile read_named(const NamedFile& file, const fs::path& folder) {
   const std::string path = find_named(file, folder);
   return {file.first, file.second, fs::absolute(path).lexically_normal().string(), hash_of(file.first, path)};
@@ -71,6 +61,16 @@ std::string cell_key(const Cell& cell, const std::map<NamedFile, std::string>& h
 }
 
 }  // namespace
+
+std::string hash_of(const std::string& kind, const std::string& path) {
+  if (kind == "planner") return sha256(read_bytes_file(path));
+  if (kind != "events") return sha256(read_text_file(path));
+  try {
+    return load_event_models(load_events(path, path), {}).sha256;
+  } catch (const InputError&) {
+    return sha256(read_text_file(path));  // its cells will say what is wrong
+  }
+}
 
 Manifest make_manifest(const Study& study, const Expansion& expansion, std::vector<std::string> command) {
   Manifest manifest{.study = study.name,

@@ -42,6 +42,9 @@ struct Manifest {
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
+/// SHA-256 of the content of a file of that kind; of an events file with all files that it names.
+[[nodiscard]] std::string hash_of(const std::string& kind, const std::string& path);
+
 /// The manifest of a study. Finds and hashes every file that cells name.
 /// **Throws** InputError for a file that does not exist or cannot be read.
 [[nodiscard]] Manifest make_manifest(const Study& study, const Expansion& expansion, std::vector<std::string> command);

@@ -43,6 +43,26 @@ TEST_CASE("run: one and two workers give the same rows, and so does a study kill
   }
 }
 
+TEST_CASE("run: events may name other files, and a study is resumed only if those are as they were") {
+  const TemporaryFolder folder;
+  test::write(folder / "work.csv", "work\n1\n2\n");
+  test::write(folder / "events.yaml", R"(schema: stagecraft/events/1
+events: [{at_microbatch: 0, work: work.csv}, {at_microbatch: 8, model: vgg16}]
+)");
+  test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
+study: changes
+base: {model: vgg16, platform: p3.8xlarge-x4, microbatches: 4, iterations: 3, schedule: 1f1b, planner: uniform}
+matrix: {events: [events.yaml]}
+)");
+  const ShellRun first = shell("$S run $D/study.yaml --out $D/out", folder.path());
+  CHECK(first.err == "");
+  CHECK(first.code == 0);
+  CHECK(count(rows_text(folder / "out"), "\"status\":\"ok\"") == 1);
+  CHECK(shell("$S run $D/study.yaml --out $D/out --resume", folder.path()).code == 0);
+  test::write(folder / "work.csv", "work\n1\n3\n");
+  CHECK(shell("$S run $D/study.yaml --out $D/out --resume", folder.path()).code == 2);
+}
+
 /// A study of which the last cell's planner is the script `once`; before it there are cells of our own.
 void write_study_with(const TemporaryFolder& folder, const std::string& once) {
   test::write(folder / "once.sh", "#!/bin/sh\n" + once);
