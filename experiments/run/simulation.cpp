@@ -126,7 +126,7 @@ class PlanRunner {
       return once(length);
     };
     Report report = extends_ ? run_until_converged(program_, length_, least, longer) : once(length_);
-    if (report.period) report.bound = least;
+    if (report.period && report.course.replans.empty()) report.bound = least;  // it is that of one plan
     simulation_.length = length_;
     return report;
   }

@@ -1,5 +1,7 @@
 #include "experiments/view/stall.hpp"
 
+#include "sim/model/timeline.hpp"
+
 #include <algorithm>
 #include <cstdint>
 
@@ -18,21 +20,24 @@ std::optional<Seconds> stall_of(const Report& report, std::size_t replan) {
   if (!report.period || replan >= changes.size()) return std::nullopt;
   const Replan& measured = report.course.replans[replan];
   const ReplanQuestion& question = *changes[replan];
-  if (!measured.gap || !question.keeping || !question.changing) return std::nullopt;
-  const std::int64_t before = std::min(measured.late, std::int64_t{question.stall_middle} - question.stall_begin);
-  const Seconds expected = *question.keeping * static_cast<double>(before) +
-                           *question.changing * static_cast<double>(measured.late - before);
-  return std::max(Seconds(0), *measured.gap - expected);
+  if (!measured.after || !question.changing) return std::nullopt;
+  const auto lateness = [](const Late& late, Seconds each) {
+    return late.time - each * static_cast<double>(late.microbatches);
+  };
+  Seconds stall = lateness(*measured.after, *question.changing);
+  if (question.keeping) stall += std::max(Seconds(0), lateness(*measured.before, *question.keeping));
+  return stall > date_noise(measured.at) * static_cast<double>(measured.after->microbatches) ? stall : Seconds(0);
 }
 
 std::optional<Seconds> stall_of_all(const Report& report) {
   Seconds sum;
+  bool is_known = report.course.replans.empty();
   for (std::size_t i = 0; i < report.course.replans.size(); ++i) {
     const std::optional<Seconds> stall = stall_of(report, i);
-    if (!stall) return std::nullopt;
-    sum += *stall;
+    sum += stall.value_or(Seconds(0));
+    is_known |= stall.has_value();
   }
-  return sum;
+  return is_known ? std::optional(sum) : std::nullopt;
 }
 
 }  // namespace stagecraft

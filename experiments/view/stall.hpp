@@ -16,7 +16,7 @@ namespace stagecraft {
 /// already. None for a flushed schedule, which fills it in every iteration, and where the rates are not known.
 [[nodiscard]] std::optional<Seconds> stall_of(const Report& report, std::size_t replan);
 
-/// The sum over all changes; none if that of one is not known.
+/// The sum over the changes of which it is known; none if there are changes, but none of those.
 [[nodiscard]] std::optional<Seconds> stall_of_all(const Report& report);
 
 }  // namespace stagecraft

@@ -20,7 +20,9 @@ void Summary::announce(const OpGraph& window) {
   devices_.announce(window, periods_.iteration_begin(), sums_);
   so_far_.course.questions.insert(so_far_.course.questions.end(), window.questions.begin(), window.questions.end());
   for (const ReplanQuestion& question : window.questions) {
-    if (question.first) windows_.change_plan({*question.first, question.stall_begin, question.stall_end});
+    if (question.first) {
+      windows_.change_plan({*question.first, question.stall_begin, question.stall_middle, question.stall_end});
+    }
   }
 }
 

@@ -29,11 +29,12 @@ Report Summary::finish() {
 
 void Summary::add_windows(Report& report) const {
   report.course.windows = windows_.report(measurement_.microbatch_size);
-  const std::vector<ChangeTime> times = windows_.change_times();
+  const auto times = windows_.change_times();
   if (times.size() != report.course.replans.size()) return;
   for (std::size_t i = 0; i < times.size(); ++i) {
-    report.course.replans[i].late = times[i].microbatches;
-    report.course.replans[i].gap = times[i].time;
+    Replan& replan = report.course.replans[i];
+    replan.before = {times[i].first.microbatches, times[i].first.time};
+    replan.after = {times[i].second.microbatches, times[i].second.time};
   }
 }
 

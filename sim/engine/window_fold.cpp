@@ -13,7 +13,12 @@ void WindowFold::extend_to(std::int64_t microbatch) {
 
 void WindowFold::change_plan(const PlanChange& change) {
   if (length_ == 0) return;
-  changes_.push_back({change, latest_, latest_});
+  if (!changes_.empty()) {
+    PlanChange& last = changes_.back().change;
+    last.end = std::min(last.end, change.begin);
+    last.middle = std::min(last.middle, last.end);
+  }
+  changes_.push_back({change, latest_, latest_, latest_});
   const std::int64_t first = change.first;
   while (!windows_.empty() && windows_.back().begin >= first) windows_.pop_back();
   extend_to(first - 1);
@@ -29,6 +34,7 @@ void WindowFold::add(std::int64_t microbatch, Seconds end) {
   latest_ = std::max(latest_, end);
   for (auto each = changes_.rbegin(); each != changes_.rend() && microbatch < each->change.end; ++each) {
     if (microbatch < each->change.begin) each->before = std::max(each->before, end);
+    if (microbatch < each->change.middle) each->middle = std::max(each->middle, end);
     each->last = std::max(each->last, end);
   }
   microbatches_ = std::max(microbatches_, microbatch + 1);
@@ -48,11 +54,13 @@ std::vector<WindowReport> WindowFold::report(std::int64_t microbatch_size) const
   return reports;
 }
 
-std::vector<ChangeTime> WindowFold::change_times() const {
-  std::vector<ChangeTime> times;
+std::vector<std::pair<ChangeTime, ChangeTime>> WindowFold::change_times() const {
+  std::vector<std::pair<ChangeTime, ChangeTime>> times;
   for (const Change& each : changes_) {
-    const std::int64_t seen = std::min(each.change.end, microbatches_) - each.change.begin;
-    times.push_back({std::max<std::int64_t>(seen, 0), each.last - each.before});
+    const std::int64_t end = std::min(each.change.end, microbatches_);
+    const std::int64_t middle = std::min(each.change.middle, end);
+    times.push_back({{std::max<std::int64_t>(middle - each.change.begin, 0), each.middle - each.before},
+                     {std::max<std::int64_t>(end - middle, 0), each.last - each.middle}});
   }
   return times;
 }

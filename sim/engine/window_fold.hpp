@@ -4,21 +4,24 @@
 #include "sim/model/report.hpp"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
 
-/// A change of the plan.
+/// A change of the plan. It ends at the latest where the next one begins.
 struct PlanChange {
   std::int64_t first = 0;  ///< the first microbatch under the new plan
-  std::int64_t begin = 0;  ///< the microbatches whose time is taken
+  // The microbatches whose times are taken: [begin, middle) and [middle, end).
+  std::int64_t begin = 0;
+  std::int64_t middle = 0;
   std::int64_t end = 0;
 };
 
-/// The time of the microbatches of a change.
+/// The time of some microbatches, from the end of all before to the end of the last of them.
 struct ChangeTime {
   std::int64_t microbatches = 0;
-  Seconds time;  ///< from the end of all microbatches before to the end of the last of them
+  Seconds time;
   friend bool operator==(const ChangeTime&, const ChangeTime&) = default;
 };
 
@@ -37,8 +40,8 @@ class WindowFold {
   void add(std::int64_t microbatch, Seconds end);
 
   [[nodiscard]] std::vector<WindowReport> report(std::int64_t microbatch_size) const;
-  /// Of each change of the plan.
-  [[nodiscard]] std::vector<ChangeTime> change_times() const;
+  /// Of each change of the plan the two times.
+  [[nodiscard]] std::vector<std::pair<ChangeTime, ChangeTime>> change_times() const;
 
  private:
   struct Window {
@@ -48,6 +51,7 @@ class WindowFold {
   struct Change {
     PlanChange change;
     Seconds before;  ///< the end of the microbatches before `begin`
+    Seconds middle;  ///< the end of those before `middle`
     Seconds last;    ///< the end of those before `end`
   };
 

@@ -96,15 +96,21 @@ struct WindowReport {
   friend bool operator==(const WindowReport&, const WindowReport&) = default;
 };
 
+/// Some microbatches, and the time from the end of those before them to the end of the last of them.
+struct Late {
+  std::int64_t microbatches = 0;
+  Seconds time;
+  friend bool operator==(const Late&, const Late&) = default;
+};
+
 /// A change of the plan while training ran.
 struct Replan {
   std::uint32_t microbatch = 0;  ///< the first that runs under the new plan
   Seconds at;                    ///< when the new plan was asked for work
-  /// The microbatches whose lateness is the stall, `ReplanQuestion::stall_begin` to `stall_end` or to the end of the run,
-  /// and the time from the end of those before them to the end of the last of them; known at the end of a run that is
-  /// divided into windows.
-  std::int64_t late = 0;
-  std::optional<Seconds> gap = std::nullopt;
+  /// The microbatches that show the stall (`ReplanQuestion::stall_begin`) as far as the run goes, at the rate of the plan
+  /// before and at that of the new one; known at the end of a run that is divided into windows.
+  std::optional<Late> before = std::nullopt;
+  std::optional<Late> after = std::nullopt;
   friend bool operator==(const Replan&, const Replan&) = default;
 };
 

@@ -206,6 +206,9 @@ class LivePlanner {
     }
     for (LayerId layer : layers.layers) move.weights += now_.graph().layers[layer].parameters;
     move.optimizer = move.weights * now_.plan().training.optimizer_copies;
+    const std::int64_t versions = move.last_version - move.first_version + 1;
+    const std::int64_t own = next_.weight_versions[layers.to.value()];
+    move.beside = move.weights * std::max<std::int64_t>(versions - own, 0);
     move.stash_taken = to[move.to].program.stash() - from[move.to].program.stash();
     move.stash_freed = from[move.from].program.stash() - to[move.from].program.stash();
     const Kept before = kept_memory(from, next_.weight_versions);
@@ -234,7 +237,9 @@ class LivePlanner {
       if (one.begin.forwards == ShapeBegin::kNever) {  // the shape of the next move
         const std::int64_t handed_over = live_.first - move->first_backward;
         if (move->from == id) leaving += move->stash_freed * handed_over;
-        if (move->to == id) kept += move->stash_taken * std::max<std::int64_t>(handed_over - in_flight, 0);
+        if (move->to == id) {
+          kept += move->beside + move->stash_taken * std::max<std::int64_t>(handed_over - in_flight, 0);
+        }
         if (const auto more = move->grows.find(replica.device); more != move->grows.end()) kept += more->second.total();
         ++move;
       }

@@ -43,16 +43,18 @@ void LiveSwitch::reserve_if_due(Moving& moving) {
   if (!moving.reserved.is_none() || backwards_[moving.move.to] < moving.move.reserved_after) return;
   const OpId last = state_.lanes.last(state_.shape.device_index(moving.move.to));
   for (const auto& [device, kept] : moving.move.grows) {
-    const OpId op = append_setup(device);
+    append_setup(device);
     if (moving.move.reserved_after > 0) state_.writer.depend_on(last);
     const PlaceId place = state_.shape.platform().place(device);
     state_.writer.take(place, MemoryCategory::Weights, kept.weights);
     state_.writer.take(place, MemoryCategory::Gradients, kept.gradients);
     state_.writer.take(place, MemoryCategory::Optimizer, kept.optimizer);
     state_.writer.take(place, MemoryCategory::Buffers, kept.buffers);
-    if (device == state_.replicas()[moving.move.to].device) moving.reserved = op;
   }
-  if (moving.reserved.is_none()) moving.reserved = append_setup(state_.replicas()[moving.move.to].device);
+  const DeviceId to = state_.replicas()[moving.move.to].device;
+  moving.reserved = append_setup(to);
+  if (moving.move.reserved_after > 0) state_.writer.depend_on(last);
+  state_.writer.take(state_.shape.platform().place(to), MemoryCategory::Weights, moving.move.beside);
 }
 
 /// Appends a copy from the giver to the receiver; the caller adds what else it waits for.
@@ -76,6 +78,15 @@ void LiveSwitch::send_ahead(const Moving& moving) {
   if (lane.is_none()) lane = state_.writer.open_lanes(1, Discipline::Strict);
   state_.writer.last().lane = lane;
   state_.writer.last().transfer_class = kAhead;
+}
+
+/// With the backward of the last microbatch whose stash was handed over, all versions before the last one are used up.
+void LiveSwitch::drop_versions_beside(const Moving& moving, std::uint32_t microbatch) {
+  if (std::int64_t{microbatch} + 1 != first_ || moving.move.beside == Bytes(0)) return;
+  const OpId done = state_.lanes.last(state_.shape.device_index(moving.move.to));
+  append_setup(state_.replicas()[moving.move.to].device);
+  state_.writer.depend_on(done);
+  state_.writer.free(state_.shape[moving.move.to].place, MemoryCategory::Weights, moving.move.beside);
 }
 
 /// Copies the weights that the giver's last update has made.
@@ -193,13 +204,21 @@ void LiveSwitch::note_backward(ReplicaId replica, std::uint32_t microbatch) {
   const std::int64_t backwards = ++backwards_[replica];
   for (Moving& moving : moves_) {
     const LiveMove& move = moving.move;
-    if (move.to == replica) reserve_if_due(moving);
+    if (move.to == replica) {
+      reserve_if_due(moving);
+      drop_versions_beside(moving, microbatch);
+    }
     if (move.from != replica || backwards > move.first_backward) continue;
     STAGECRAFT_CHECK(backwards == std::int64_t{microbatch} + 1, "updates are in the order of the microbatches");
     if (copies_version(moving, backwards)) copy_version(moving, backwards / rounds_);
     if (backwards == move.first_backward) commit(moving);
   }
   end_if_over();
+}
+
+std::pair<std::int64_t, std::int64_t> LiveSwitch::delayed() const {
+  if (moves_.empty()) return {first_, first_};
+  return {std::max<std::int64_t>(moves_.front().move.first_backward - 1, 0), moves_.back().move.first_backward};
 }
 
 void LiveSwitch::end_if_over() {

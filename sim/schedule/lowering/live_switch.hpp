@@ -27,6 +27,7 @@ struct LiveMove {
   std::int64_t reserved_after = 0;  ///< backwards of the receiver, which then has room
   Bytes weights;                    ///< of one version
   Bytes optimizer;
+  Bytes beside;  ///< weights that the receiver keeps beyond its versions, until it is done with the stash handed over
   Bytes stash_taken;                         ///< by the receiver for each microbatch
   Bytes stash_freed;                         ///< by the giver
   std::map<DeviceId, StaticMemory> grows;    ///< what devices keep in addition, from the start of the move on
@@ -72,10 +73,7 @@ class LiveSwitch {
   /// The first microbatch that a late copy can delay, and the first whose backwards find all layers where the next plan
   /// has them. The receiver of layers from a later stage starts the first forward by the new plan before the backward
   /// that comes one microbatch earlier than the first one that moves.
-  [[nodiscard]] std::pair<std::int64_t, std::int64_t> delayed() const {
-    if (moves_.empty()) return {first_, first_};
-    return {std::max<std::int64_t>(moves_.front().move.first_backward - 1, 0), moves_.back().move.first_backward};
-  }
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> delayed() const;
 
   [[nodiscard]] bool can_run_forward(ReplicaId replica, std::uint32_t microbatch) const;
   [[nodiscard]] bool can_run_backward(ReplicaId replica, std::uint32_t microbatch) const;
@@ -105,6 +103,7 @@ class LiveSwitch {
   };
 
   void reserve_if_due(Moving& moving);
+  void drop_versions_beside(const Moving& moving, std::uint32_t microbatch);
   [[nodiscard]] bool copies_version(const Moving& moving, std::int64_t backwards) const;
   void copy_version(Moving& moving, std::int64_t version);
   void commit(Moving& moving);

@@ -76,7 +76,8 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
 /// Asks the re-planner for another plan, unless one is already waiting for the current plan to end.
 void Run::ask() {
   if (following_ || current_->live().is_active()) return;
-  const std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
+  std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
+  if (earliest >= model_end_) earliest = current_->earliest_stop();  // too late for a switch that does not drain
   if (earliest >= model_end_) return;
   following_ = questions_.ask({.graph = *graph_,
                                .plan = current_->shape().plan(),
@@ -94,6 +95,10 @@ bool Run::goes_live() const {
 /// Goes over to the plan that follows without draining, if there is a way.
 bool Run::go_live() {
   if (!goes_live() || following_->drains) return false;
+  if (following_->microbatch < current_->earliest_live()) {
+    questions_.explain("the pipeline drains, since another model begins soon");
+    return false;
+  }
   following_->plan.microbatches = current_->shape().plan().microbatches;
   ScheduleProgram program = require_schedule(*graph_, platform_, following_->plan);
   if (std::string why = current_->go_over_to(std::move(program), following_->microbatch); !why.empty()) {

@@ -100,6 +100,35 @@ TEST_CASE("simulate --replan: weights that are all that is copied are as late as
   CHECK(told["replans"][0]["expected_stall_s"].get<double>() == doctest::Approx(0.119));
 }
 
+// The same switch, and then another model that drains the pipeline soon after it: what that costs is no stall of the switch.
+TEST_CASE("simulate --replan: the stall of a change ends where the next one begins") {
+  const Pipeline pipeline;
+  const Json alone = with_straggler(pipeline, "b", "");
+  const int first = alone["replans"][0]["microbatch"].get<int>();
+  for (const int later : {1, 2, 3}) {
+    const std::string model = ", {at_microbatch: " + std::to_string(first + later) + ", model: model.yaml}";
+    const Json told = pipeline.answer<Json>("plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}" + model,
+                                            {"--replan", "vpipe,granularity=layers,window=64"});
+    REQUIRE(told["replans"].size() == 2);
+    CHECK(told["replans"][0]["live"] == true);
+    CHECK(told["replans"][0]["stall_s"].get<double>() < 0.001);
+  }
+}
+
+// A straggler's mean period of a window is no period at which the plan ran.
+TEST_CASE("simulate --replan: a switch next to which nothing waits costs nothing, whenever the straggler began") {
+  const Pipeline pipeline;
+  for (const int at : {70, 80, 90, 100, 110}) {
+    CAPTURE(at);
+    const Json told =
+        pipeline.answer<Json>("plan.yaml", "{at_microbatch: " + std::to_string(at) + ", device: b, slowdown: 1.5}",
+                              {"--replan", "vpipe,granularity=layers,window=64,patience=1"});
+    REQUIRE(!told["replans"].empty());
+    CHECK(told["replans"][0]["live"] == true);
+    CHECK(told["replans"][0]["stall_s"].get<double>() < 0.004);
+  }
+}
+
 // The copies take 100 ms in all; the engines agree on when each of them goes.
 TEST_CASE("simulate --replan: both engines let layers migrate alike where nothing contends") {
   const Pipeline pipeline;

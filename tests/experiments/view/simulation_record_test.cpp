@@ -45,7 +45,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
   question.first = 7;
   question.stages = {{{LayerId(0)}, {DeviceId(0)}}, {{LayerId(1), LayerId(2)}, {DeviceId(1)}}};
   simulation.report.course.questions = {question};
-  simulation.report.course.replans = {{7, Seconds(2.0), 1, Seconds(5.0)}};
+  simulation.report.course.replans = {{7, Seconds(2.0), Late{}, Late{1, Seconds(5.0)}}};
   simulation.report.course.migrations = {
       {StageId(3), platform.place(DeviceId(0)), platform.place(DeviceId(1)), Bytes(10), Seconds(2.0), Seconds(3.0)}};
   const Detail::Record record = simulation_record(simulation, graph, plan, platform, {}, false);
@@ -56,6 +56,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
                                                                        {"reason", "why"},
                                                                        {"keeping_s", 3.0},
                                                                        {"changing_s", 2.0},
+                                                                       {"live", false},
                                                                        {"moved_bytes", 10},
                                                                        {"expected_stall_s", 4.0},
                                                                        {"stall_s", 3.0}}}));
@@ -63,6 +64,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
                                                                           {"layers", Detail::List{Detail("b")}},
                                                                           {"from", platform.devices[DeviceId(0)].name},
                                                                           {"to", platform.devices[DeviceId(1)].name},
+                                                                          {"what", "state"},
                                                                           {"bytes", 10},
                                                                           {"start_s", 2.0},
                                                                           {"end_s", 3.0}}}));
