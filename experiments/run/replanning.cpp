@@ -1,24 +1,23 @@
 #include "experiments/run/replanning.hpp"
 
-#include "experiments/run/limits.hpp"
 #include "experiments/run/live_stall.hpp"
-#include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/turn_order.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/platform_part.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace stagecraft {
@@ -26,84 +25,6 @@ namespace {
 
 constexpr double kSlowdownToTell = 0.05;  ///< a device that is this much slower or faster is named
 constexpr std::size_t kReasonsToTell = 3;
-constexpr double kVpipeImbalance = 0.05;
-constexpr std::int64_t kVpipePatience = 2;
-constexpr std::int64_t kWindowsToPay = 10;  ///< in which a switch has to pay off
-constexpr double kMostImbalance = 1e6;
-constexpr std::int64_t kMostPatience = 1'000'000;
-constexpr Seconds kLongestLatency(1e6);
-constexpr Seconds kLongestRestart(1e6);
-
-std::int64_t read_window(const std::string& option, const std::string& text) {
-  return read_count_option(option + " window", text, 1, run_limits::kMostMicrobatches);
-}
-
-double read_share(const std::string& option, const std::string& text, double below) {
-  const Parsed<double> share = parse_number(text);
-  if (share && *share.value < below) return *share.value;
-  throw InputError(
-      "expected a number from 0 to less than " + format_number(below) + ", such as 0.02, found " + quote(text),
-      {"", 0, 0, option});
-}
-
-/// Reads a key of the policy; false for another key.
-bool read_policy(const std::string& option, const std::string& key, const std::string& text, ReplanPolicy& policy) {
-  const std::string name = option + " " + key;
-  if (key == "gain") {
-    policy.gain = read_share(name, text, 1.0);
-  } else if (key == "imbalance") {
-    policy.imbalance = read_share(name, text, kMostImbalance);
-  } else if (key == "patience") {
-    policy.patience = read_count_option(name, text, 1, kMostPatience);
-  } else if (key == "horizon") {
-    policy.horizon = read_count_option(name, text, 1, run_limits::kMostMicrobatches);
-  } else if (key == "latency") {
-    policy.latency = text == "0" ? Seconds(0) : read_time_option(name, text, kLongestLatency);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-Migrating read_migrating(const std::string& option, const std::string& text) {
-  const std::array<Migrating, 3> ways{Migrating::Live, Migrating::StopCopy, Migrating::Restart};
-  std::vector<std::string> names;
-  for (const Migrating way : ways) names.emplace_back(to_string(way));
-  const std::string name = read_choice_option(option, text, names);
-  return *std::ranges::find_if(ways, [&](Migrating way) { return name == to_string(way); });
-}
-
-/// Reads how layers migrate; false for another key.
-bool read_migration(const std::string& option, const std::string& key, const std::string& text,
-                    ReplanChoices& choices) {
-  const std::string name = option + " " + key;
-  if (key == "migrate") {
-    choices.migrating = read_migrating(name, text);
-  } else if (key == "restart") {
-    choices.restart = read_time_option(name, text, kLongestRestart);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void require_restart_time(const std::string& option, const ReplanChoices& choices) {
-  const bool restarts = choices.migrating == Migrating::Restart;
-  if (restarts == (choices.restart > Seconds(0))) return;
-  throw InputError(
-      restarts ? "migrate=restart says nothing of the time that a restart takes"
-               : "restart is the time of a restart, and migrate is " + std::string(to_string(choices.migrating)),
-      {"", 0, 0, option}, "such as migrate=restart,restart=30s");
-}
-
-/// The name before the first `,` behind which a key follows: the path of an external planner may contain commas.
-std::size_t end_of_name(const std::string& text) {
-  for (std::size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', comma + 1)) {
-    const std::string_view rest = std::string_view(text).substr(comma + 1);
-    if (!is_external(text) || rest.substr(0, rest.find(',')).find('=') != std::string_view::npos) return comma;
-  }
-  return text.size();
-}
 
 bool has_option(const PlannerInfo& planner, const std::string& name) {
   return std::ranges::find(planner.options, name, &OptionInfo::name) != planner.options.end();
@@ -116,13 +37,16 @@ std::optional<std::size_t> replicas_of_each(const Plan& plan) {
   return std::ranges::all_of(plan.stages, has_as_many) ? std::optional(count) : std::nullopt;
 }
 
-/// The options that the user gives, and the number of stages and of replicas of the plan that runs.
-Options options_for(const ReplanChoices& choices, const Plan& running) {
+/// The options that the user gives, and the number of stages and of replicas of a plan, if there are devices for them.
+Options options_like(const Plan& plan, const ReplanChoices& choices, std::size_t devices) {
   const PlannerInfo& planner = *choices.planner;
   GivenOptions given;
-  const std::optional<std::size_t> replicas = replicas_of_each(running);
-  if (has_option(planner, "stages")) given.emplace_back("stages", std::to_string(running.stages.size()));
-  if (has_option(planner, "replicas") && replicas) given.emplace_back("replicas", std::to_string(*replicas));
+  const std::optional<std::size_t> replicas = replicas_of_each(plan);
+  const bool is_possible = Replicas(plan).devices().size() <= devices;
+  if (is_possible && has_option(planner, "stages")) given.emplace_back("stages", std::to_string(plan.stages.size()));
+  if (is_possible && has_option(planner, "replicas") && replicas) {
+    given.emplace_back("replicas", std::to_string(*replicas));
+  }
   given.insert(given.end(), choices.options.begin(), choices.options.end());
   return parse_options(planner, given);
 }
@@ -140,6 +64,23 @@ Judged judge(const LayerGraph& graph, const Platform& platform, const SchedulePr
 }
 
 bool has_same_stages(const Plan& a, const Plan& b) { return a.stages == b.stages && a.pattern == b.pattern; }
+
+std::vector<DeviceId> devices_down(const Observation& seen) {
+  std::vector<DeviceId> down;
+  for (const DownObservation& each : seen.down) down.push_back(each.device);
+  return down;
+}
+
+bool uses_any(const Plan& plan, const std::vector<DeviceId>& devices) {
+  const Replicas replicas(plan);
+  return std::ranges::any_of(devices, [&](DeviceId id) { return !replicas.on(id).empty(); });
+}
+
+std::string names_of(const Platform& platform, const std::vector<DeviceId>& devices) {
+  std::string names;
+  for (DeviceId id : devices) names += (names.empty() ? "" : ", ") + platform.devices[id].name;
+  return names;
+}
 
 /// `gpu1 takes 1.5 times its time`, the most unusual device first; the links and the memories that have changed.
 std::string seen_text(const Platform& platform, const Platform& seen) {
@@ -167,7 +108,9 @@ std::string seen_text(const Platform& platform, const Platform& seen) {
   return text;
 }
 
-std::string joined(const std::string& what, const std::string& so) { return what.empty() ? so : what + "; " + so; }
+std::string joined(const std::string& what, const std::string& so) {
+  return what + (what.empty() || so.empty() ? "" : "; ") + so;
+}
 
 /// A planner as a re-planner.
 class PlanAgain {
@@ -176,41 +119,97 @@ class PlanAgain {
 
   ReplanAnswer operator()(const Observation& observation, const RunPosition& position) {
     const Platform seen = as_observed(platform_, observation);
-    std::string what = seen_text(platform_, seen);
-    if (what.empty() && position.cause != ReplanQuestion::Cause::Model) what = "nothing has changed";
+    const std::vector<DeviceId> down = devices_down(observation);
+    const std::string what = what_is_seen(seen, down, position.cause);
+    if (position.cause == ReplanQuestion::Cause::Failure) return without(seen, down, position, what);
+    if (uses_any(position.plan, down)) return {.reason = joined(what, "the plan waits for it")};
     if (position.cause == ReplanQuestion::Cause::Window) {
       if (std::string waits = why_to_wait(observation, position.plan); !waits.empty()) {
         return {.reason = joined(what, waits)};
       }
     }
     uneven_ = 0;
-    const PlanRequest request = request_for(seen, position);
-    PlanResult result = choices_.planner->plan(request);
-    if (const auto* none = std::get_if<Infeasible>(&result))
-      return {.reason = joined(what, "no plan: " + none->reason)};
-    auto& planned = std::get<Planned>(result);
-    if (!choices_.planner->orders_turns) planned = with_ordered_turns(request, std::move(planned));
-    return weigh(seen, position, std::move(planned.plan), what);
+    auto found = plan_again(seen, down, position);
+    if (const auto* why_not = std::get_if<std::string>(&found)) return {.reason = joined(what, *why_not)};
+    return weigh(seen, position, std::get<Plan>(std::move(found)), what);
   }
 
  private:
-  [[nodiscard]] PlanRequest request_for(const Platform& seen, const RunPosition& position) const {
-    const Plan& running = position.plan;
-    const bool asynchronous = is_asynchronous(running.schedule);
-    return {.graph = position.graph,
-            .platform = seen,
-            .schedule = running.schedule,
-            .microbatches = asynchronous ? position.microbatches : running.microbatches,
-            .training = running.training,
-            .options = options_for(choices_, running),
-            .samples_per_update = std::nullopt,
-            .running = &running};
+  [[nodiscard]] std::string what_is_seen(const Platform& seen, const std::vector<DeviceId>& down,
+                                         ReplanQuestion::Cause cause) const {
+    std::string what = seen_text(platform_, seen);
+    if (!down.empty()) what = joined(names_of(platform_, down) + " failed", what);
+    if (cause == ReplanQuestion::Cause::Recovery) what = joined("a device is up again", what);
+    if (what.empty() && cause != ReplanQuestion::Cause::Model) what = "nothing has changed";
+    return what;
+  }
+
+  /// A plan without the devices that are down; or why there is none.
+  [[nodiscard]] std::variant<Plan, std::string> plan_again(const Platform& seen, const std::vector<DeviceId>& down,
+                                                           const RunPosition& position) const {
+    if (down.empty()) return plan_on(seen, position, &position.plan);
+    if (down.size() == seen.devices.size()) return "no device is left";
+    const PlatformPart part = platform_without(seen, down);
+    const std::optional<Plan> running = plan_on_part(part, position.plan);
+    auto found = plan_on(part.platform, position, running ? &*running : nullptr);
+    if (auto* plan = std::get_if<Plan>(&found)) *plan = plan_on_whole(part, std::move(*plan));
+    return found;
+  }
+
+  [[nodiscard]] std::variant<Plan, std::string> plan_on(const Platform& platform, const RunPosition& position,
+                                                        const Plan* running) const {
+    const ScheduleChoice& schedule = position.plan.schedule;
+    const bool is_recovery = position.cause == ReplanQuestion::Cause::Recovery;
+    const Plan& like = is_recovery && whole_ ? *whole_ : position.plan;
+    const PlanRequest request{
+        .graph = position.graph,
+        .platform = platform,
+        .schedule = schedule,
+        .microbatches = is_asynchronous(schedule) ? position.microbatches : position.plan.microbatches,
+        .training = position.plan.training,
+        .options = options_like(like, choices_, platform.devices.size()),
+        .samples_per_update = std::nullopt,
+        .running = running};
+    PlanResult result = choices_.planner->plan(request);
+    if (const auto* none = std::get_if<Infeasible>(&result)) return "no plan: " + none->reason;
+    auto& planned = std::get<Planned>(result);
+    if (!choices_.planner->orders_turns) planned = with_ordered_turns(request, std::move(planned));
+    planned.plan.rounds_per_update = position.plan.rounds_per_update;
+    return std::move(planned.plan);
+  }
+
+  /// The plan with which training goes on without devices of the plan that runs. It need not be fast, and has to fit.
+  [[nodiscard]] ReplanAnswer without(const Platform& seen, const std::vector<DeviceId>& down,
+                                     const RunPosition& position, const std::string& what) {
+    auto found = plan_or_refusal(seen, down, position);
+    if (const auto* why_not = std::get_if<std::string>(&found)) return {.reason = joined(what, *why_not)};
+    auto& plan = std::get<Plan>(found);
+    const ScheduleProgram program = require_schedule(position.graph, seen, plan);
+    require_sound(position.graph, seen, program);
+    const Judged then = judge(position.graph, seen, program);
+    ReplanAnswer answer{.reason = what, .changing = then.time};
+    if (!then.fits) {
+      answer.reason = joined(what, "the plan without it does not fit in memory");
+      return answer;
+    }
+    if (!whole_) whole_ = position.plan;
+    answer.change = PlanSwitch{std::move(plan), position.earliest};
+    return answer;
+  }
+
+  /// A planner may refuse to plan for the devices that are left, such as for fewer than the stages that the user wants.
+  [[nodiscard]] std::variant<Plan, std::string> plan_or_refusal(const Platform& seen, const std::vector<DeviceId>& down,
+                                                                const RunPosition& position) const {
+    try {
+      return plan_again(seen, down, position);
+    } catch (const InputError& error) {
+      return "no plan: " + error.message();
+    }
   }
 
   [[nodiscard]] ReplanAnswer weigh(const Platform& seen, const RunPosition& position, Plan plan,
                                    const std::string& what) const {
     const Plan& running = position.plan;
-    plan.rounds_per_update = running.rounds_per_update;
     if (has_same_stages(plan, running)) return {.reason = joined(what, "the planner keeps the plan")};
     const ScheduleProgram program = require_schedule(position.graph, seen, plan);
     require_sound(position.graph, seen, program);
@@ -290,40 +289,11 @@ class PlanAgain {
 
   const Platform& platform_;
   ReplanChoices choices_;
-  std::int64_t uneven_ = 0;  ///< windows in a row
+  std::int64_t uneven_ = 0;    ///< windows in a row
+  std::optional<Plan> whole_;  ///< the plan before the first failure
 };
 
 }  // namespace
-
-std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
-                                                const ExternalCalls& calls, const std::string& folder) {
-  if (text == "none") return std::nullopt;
-  const InputPlace place{"", 0, 0, option};
-  const std::size_t end = end_of_name(text);
-  ReplanChoices choices;
-  choices.name = text;
-  if (end == 0) throw InputError("expected none or PLANNER[,KEY=VALUE...], found " + quote(text), place);
-  choices.planner = resolve_planner(text.substr(0, end), calls, folder);
-  std::vector<std::string> items;
-  if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
-  bool has_horizon = false;
-  if (choices.planner->name == "vpipe") {
-    choices.policy = {.imbalance = kVpipeImbalance, .patience = kVpipePatience};
-    choices.migrating = Migrating::Live;
-  }
-  for (const auto& [key, value] : read_assignments(option, items)) {
-    if (key == "window") {
-      choices.window = read_window(option, value);
-    } else if (!read_migration(option, key, value, choices) && !read_policy(option, key, value, choices.policy)) {
-      choices.options.emplace_back(key, value);
-    }
-    has_horizon |= key == "horizon";
-  }
-  require_restart_time(option, choices);
-  if (!has_horizon) choices.policy.horizon = std::min(kWindowsToPay * choices.window, run_limits::kMostMicrobatches);
-  static_cast<void>(parse_options(*choices.planner, choices.options));  // refuses what is wrong with them
-  return choices;
-}
 
 Platform as_observed(Platform platform, const Observation& seen) {
   for (DeviceId id : indices(seen.devices)) {
@@ -339,7 +309,9 @@ Replanning replanning(const Platform& platform, const ReplanChoices& choices) {
   return {.start = [&platform, choices]() -> Replanner { return PlanAgain(platform, choices); },
           .window = choices.window,
           .migrating = choices.migrating,
-          .restart = choices.restart};
+          .restart = choices.restart,
+          .leave = choices.leave,
+          .checkpoint = choices.checkpoint};
 }
 
 }  // namespace stagecraft

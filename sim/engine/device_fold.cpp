@@ -118,6 +118,14 @@ void DeviceFold::end_iteration(Seconds at, MeasuredSums& sums) {
   }
 }
 
+void DeviceFold::abandon() {
+  collectives_ = {};
+  for (DeviceState& device : devices_) {
+    device.in_flight = 0;
+    device.past.clear();
+  }
+}
+
 std::vector<DeviceReport> DeviceFold::report(const MeasuredSums& sums, Seconds window) const {
   std::vector<DeviceReport> reports;
   for (std::uint32_t position : position_of_) {

@@ -28,6 +28,8 @@ class DeviceFold {
   /// A `CollectiveBegin` or a `CollectiveEnd`.
   void add_collective_mark(const Span& span, const Op& mark);
   void end_iteration(Seconds at, MeasuredSums& sums);
+  /// Microbatches in flight and collectives under way are given up.
+  void abandon();
 
   /// Of the devices that have joined, by increasing number, without their memory. `window`: the time measured.
   [[nodiscard]] std::vector<DeviceReport> report(const MeasuredSums& sums, Seconds window) const;

@@ -33,6 +33,13 @@ std::optional<std::uint64_t> Dispatcher::next() {
   }
 }
 
+void Dispatcher::abandon() {
+  ready_.clear();
+  returned_.clear();
+  freed_.clear();
+  contest_ = {};
+}
+
 inline void Dispatcher::become_ready(Operation& what, std::uint64_t op) {
   what.state = Operation::State::Ready;
   what.ready_at = std::max(clock_.now(), what.op.not_before);

@@ -42,6 +42,8 @@ class Dispatcher {
   /// Whether the operation can start at once. If not, it has been entered where it will be considered again.
   [[nodiscard]] bool consider(std::uint64_t op);
   [[nodiscard]] bool has_ready() const { return !ready_.empty(); }
+  /// Forgets all operations. **Requires** that `next` has found none.
+  void abandon();
 
  private:
   [[nodiscard]] std::optional<std::uint64_t> next_returned();

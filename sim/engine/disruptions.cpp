@@ -53,6 +53,7 @@ void Disruptions::apply(const MemoryLimit& change) { run_.observations.change(ch
 
 void Disruptions::apply(const Failure& change) {
   run_.outages.begin(change.device);
+  run_.observations.fail(change.device, run_.clock.now());
   run_.resources.set_down(change.device, true);
   for (std::size_t i = 0; i < run_.log.started().size(); ++i) {
     const SpanLog::Started& started = run_.log.started()[i];
@@ -104,6 +105,7 @@ void Disruptions::abort(std::uint64_t op) {
 
 std::vector<std::uint64_t> Disruptions::recover(DeviceId device) {
   if (!run_.outages.end(device)) return {};
+  run_.observations.recover(device);
   for (Resource* lane : run_.resources.set_down(device, false)) run_.dispatcher.note_freed(*lane);
   return run_.outages.release(device);
 }

@@ -25,6 +25,11 @@ bool ExclusiveLinks::find(std::uint64_t op, const Op& what) {
   return true;
 }
 
+void ExclusiveLinks::abandon() {
+  needed_.clear();
+  for (Resource& link : links_) link.abandon();
+}
+
 void ExclusiveLinks::append(std::uint64_t op, std::vector<Resource*>& resources) {
   const auto found = needed_.find(op);
   if (found == needed_.end()) return;

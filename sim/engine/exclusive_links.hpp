@@ -24,6 +24,8 @@ class ExclusiveLinks {
   bool find(std::uint64_t op, const Op& what);
   /// Appends the links that `find` has found to `resources`.
   void append(std::uint64_t op, std::vector<Resource*>& resources);
+  /// Every operation is given up.
+  void abandon();
   /// The operation has ended.
   void forget(std::uint64_t op) { needed_.erase(op); }
 

@@ -44,16 +44,39 @@ void Executor::dispatch() {
 // missed. Devices whose lanes are closed are ignored. If no open lane is left, nothing tells us what a later window
 // might start, so every window is loaded.
 void Executor::pull_windows() {
-  while (!is_exhausted_ && resources_.need_window()) {
-    if (const std::optional<OpGraph> window = source_.next(observations_.take(clock_.now()))) {
-      load(*window);
-    } else {
-      is_exhausted_ = true;
-    }
+  if (observations_.take_news()) pull();
+  while (!is_exhausted_ && resources_.need_window()) pull();
+}
+
+void Executor::pull() {
+  Observation seen = observations_.take(clock_.now());
+  if (!seen.down.empty()) seen.unfinished = operations_.least_unfinished();
+  const std::optional<OpGraph> window = source_.next(seen);
+  is_exhausted_ = !window;
+  if (window) load(*window);
+}
+
+/// Gives up all operations. Those that run are aborted, and never run again.
+void Executor::abandon(std::uint32_t go_on_with) {
+  for (std::size_t i = 0; i < log_.started().size(); ++i) {
+    const SpanLog::Started& started = log_.started()[i];
+    if (started.aborted || !operations_.is_in_state(started.op, Operation::State::Running)) continue;
+    const Operation& what = operations_[started.op];
+    if (crosses_links(what.op)) clock_.abort_transfer({OpId(started.op), what.generation});
+    speeds_.end(started.op);
+    log_.abort(i, clock_.now());
   }
+  log_.flush();
+  operations_.abandon();
+  resources_.abandon();
+  outages_.forget_waiting();
+  dispatcher_.abandon();
+  observations_.go_back(go_on_with);
 }
 
 void Executor::load(const OpGraph& window) {
+  if (!window.ops.empty() && window.ops.front().kind == OpKind::Abandon) abandon(window.ops.front().microbatch);
+  if (window.ask_again) wakes_.put_off({Wake::Kind::Question, 0}, *window.ask_again);
   for (const Lane& lane : window.new_lanes) {
     resources_.add_lane(lane, !lane.device.is_none() && outages_.is_down(lane.device));
     if (lane.discipline == Discipline::Ready) has_competition_ = is_contested_ = true;
@@ -126,6 +149,7 @@ void Executor::handle_wakes() {
     switch (wake.kind) {
       case Wake::Kind::Event: disruptions_.strike(wake.what); break;
       case Wake::Kind::NotBefore: reconsider(wake.what); break;
+      case Wake::Kind::Question: observations_.tell(); break;
       case Wake::Kind::Recovery:
         for (std::uint64_t op : disruptions_.recover(DeviceId(wake.what))) reconsider(op);
         break;
@@ -134,7 +158,7 @@ void Executor::handle_wakes() {
 }
 
 void Executor::reconsider(std::uint64_t op) {
-  if (dispatcher_.consider(op)) start(op);
+  if (operations_.holds(op) && dispatcher_.consider(op)) start(op);
 }
 
 }  // namespace stagecraft

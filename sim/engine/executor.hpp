@@ -51,11 +51,13 @@ class Executor {
 
  private:
   void pull_windows();
+  void pull();
   void load(const OpGraph& window);
   void start(std::uint64_t op);
   void run(std::uint64_t op, const Operation& what);
   void handle_wakes();
   void reconsider(std::uint64_t op);
+  void abandon(std::uint32_t go_on_with);
 
   OpSource source_;
   Clock& clock_;

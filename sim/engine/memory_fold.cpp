@@ -44,6 +44,16 @@ void MemoryFold::set_capacity(PlaceId id, Bytes capacity, Seconds at) {
   judge(place, at);
 }
 
+void MemoryFold::clear(Seconds at) {
+  for (PlaceState& place : places_) {
+    release_until(place, at + date_noise(at));
+    place.releases = {};
+    place.in_use = {};
+    place.total = Bytes(0);
+    judge(place, at);
+  }
+}
+
 void MemoryFold::finish() {
   for (PlaceState& place : places_) release_until(place, kNever);
 }

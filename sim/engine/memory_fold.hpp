@@ -24,6 +24,8 @@ class MemoryFold {
   void add(const Span& span, std::span<const MemoryDelta> deltas);
   /// From `at` on the place has that capacity. **Requires** an order as that of spans.
   void set_capacity(PlaceId id, Bytes capacity, Seconds at);
+  /// All places free everything at `at`. **Requires** an order as that of spans.
+  void clear(Seconds at);
   /// The run ends.
   void finish();
 

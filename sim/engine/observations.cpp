@@ -54,6 +54,16 @@ void Observations::change(DeviceId device, Bytes memory) {
   }
 }
 
+void Observations::fail(DeviceId device, Seconds at) {
+  has_news_ = true;
+  if (std::ranges::count(present_.down, device, &DownObservation::device) == 0) present_.down.push_back({device, at});
+}
+
+void Observations::recover(DeviceId device) {
+  has_news_ = true;
+  std::erase_if(present_.down, [device](const DownObservation& down) { return down.device == device; });
+}
+
 Observation Observations::take(Seconds now) {
   Observation seen = present_;
   seen.now = now;

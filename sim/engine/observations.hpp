@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace stagecraft {
 
@@ -25,11 +26,20 @@ class Observations {
   void change(LinkId link, BytesPerSecond bandwidth);
   /// The device has this memory from now on.
   void change(DeviceId device, Bytes memory);
+  /// The device fails, or is up again.
+  void fail(DeviceId device, Seconds at);
+  void recover(DeviceId device);
+  /// What has been seen since the last call has to be told at once.
+  void tell() { has_news_ = true; }
+  [[nodiscard]] bool take_news() { return std::exchange(has_news_, false); }
+  /// Training goes on with that microbatch, which has been in the pipeline before.
+  void go_back(std::uint32_t microbatch) { present_.microbatches_injected = microbatch; }
   /// Returns the observation since the last call, and starts a new one.
   [[nodiscard]] Observation take(Seconds now);
 
  private:
   Observation present_;
+  bool has_news_ = false;
 };
 
 }  // namespace stagecraft

@@ -2,7 +2,27 @@
 
 #include "sim/base/error.hpp"
 
+#include <algorithm>
+
 namespace stagecraft {
+
+namespace {
+
+bool belongs_to_microbatch(OpKind kind) {
+  switch (kind) {
+    case OpKind::Forward:
+    case OpKind::Backward:
+    case OpKind::BackwardInput:
+    case OpKind::BackwardWeight:
+    case OpKind::ForwardBackward:
+    case OpKind::AllReduce:
+    case OpKind::CollectiveEnd:
+    case OpKind::Barrier: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
 
 OperationStore::OperationStore() {
   edges_.push_back({});  // position 0 means the end of a list
@@ -36,6 +56,22 @@ std::uint64_t OperationStore::append(const OpGraph& window, std::size_t index) {
   what.delta_end = deltas_.end();
   ++unfinished_;
   return op;
+}
+
+std::optional<std::uint32_t> OperationStore::least_unfinished() const {
+  std::optional<std::uint32_t> least;
+  for (std::uint64_t op = operations_.begin(); op < operations_.end(); ++op) {
+    const Operation& what = operations_[op];
+    if (what.state == Operation::State::Done || !belongs_to_microbatch(what.op.kind)) continue;
+    least = std::min(least.value_or(what.op.microbatch), what.op.microbatch);
+  }
+  return least;
+}
+
+void OperationStore::abandon() {
+  for (std::uint64_t op = operations_.begin(); op < operations_.end(); ++op) operations_[op].reported = true;
+  unfinished_ = 0;
+  forget_reported();
 }
 
 std::span<const MemoryDelta> OperationStore::joined(std::uint64_t begin, std::uint64_t end) {

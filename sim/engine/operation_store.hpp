@@ -5,6 +5,7 @@
 #include "sim/model/timeline.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -66,6 +67,10 @@ class OperationStore {
       if (--successor.missing == 0) ready.push_back(next);
     }
   }
+  /// The least microbatch with a pass, a reduction of its gradients or an end of its iteration that has not ended.
+  [[nodiscard]] std::optional<std::uint32_t> least_unfinished() const;
+  /// Forgets all operations. **Requires** that those that have started have been reported.
+  void abandon();
   /// The span of the present start, as if it ended at `end`.
   [[nodiscard]] Span span_of(std::uint64_t op, Seconds end, bool aborted) const {
     const Operation& what = operations_[op];

@@ -25,6 +25,8 @@ class Outages {
   bool hold(std::uint64_t op, const Op& what) { return lasting_ > 0 && hold_there(op, what); }
   /// Returns the operations that have waited for the device, and forgets them.
   [[nodiscard]] std::vector<std::uint64_t> release(DeviceId device);
+  /// Forgets all operations that wait.
+  void forget_waiting() { held_.assign(held_.size(), {}); }
 
  private:
   bool hold_there(std::uint64_t op, const Op& what);

@@ -2,6 +2,10 @@
 
 namespace stagecraft {
 
+void Periods::go_back(std::size_t count) {
+  for (; iterations_.size() > count; iterations_.pop_back()) iteration_begin_ -= iterations_.back();
+}
+
 std::optional<double> Periods::drift(const Measurement& measurement, const TimeWindow& whole) const {
   if (!measurement.has_two_windows()) return std::nullopt;
   const std::int64_t after = measurement.last - measurement.middle;

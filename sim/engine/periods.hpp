@@ -3,6 +3,7 @@
 #include "sim/engine/time_window.hpp"
 #include "sim/model/measurement.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -17,6 +18,8 @@ class Periods {
     iterations_.push_back(at - iteration_begin_);
     iteration_begin_ = at;
   }
+  /// Only the first `count` iterations have been; the next one begins with the end of the last of them.
+  void go_back(std::size_t count);
   /// The first of the two windows ends, and the second begins.
   void pass_middle(Seconds at) { middle_ = at; }
 

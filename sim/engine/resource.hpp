@@ -33,6 +33,14 @@ struct Resource {
   std::deque<std::uint64_t> queue;  ///< strict: its unstarted operations in their order
   Claims waiters;                   ///< ready: operations that were found to be held up by this resource
 
+  /// All operations are given up.
+  void abandon() {
+    busy = false;
+    unstarted = 0;
+    queue.clear();
+    waiters = {};
+  }
+
   [[nodiscard]] bool is_free() const { return !busy && !down; }
   /// Whether the executor must look ahead for it: a device's lane that is not closed.
   [[nodiscard]] bool is_open() const { return !device.is_none() && !closed; }

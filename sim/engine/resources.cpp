@@ -45,6 +45,15 @@ void Resources::put_back(Resource& resource, std::uint64_t op) {
   if (resource.unstarted++ == 0 && resource.is_open()) --starved_;
 }
 
+void Resources::abandon() {
+  for (Resource& lane : lanes_) {
+    if (lane.unstarted > 0 && lane.is_open()) ++starved_;
+    lane.abandon();
+  }
+  further_.clear();
+  links_.abandon();
+}
+
 std::span<Resource* const> Resources::set_down(DeviceId device, bool down) {
   found_.clear();
   for (Resource& lane : lanes_) {

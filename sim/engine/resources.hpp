@@ -58,6 +58,9 @@ class Resources {
   /// The operation has been reported, so its further lanes and devices are not needed any more.
   void forget_lanes(std::uint64_t op) { further_.erase(op); }
 
+  /// Every operation is given up.
+  void abandon();
+
   /// Whether transfers compete for links.
   [[nodiscard]] bool has_exclusive_links() const { return links_.exist(); }
   /// Whether some device may be idle only because its next operation is in a window that is not loaded yet.

@@ -18,12 +18,26 @@ Summary::Summary(const Platform& platform, const Measurement& measurement, bool 
 
 void Summary::announce(const OpGraph& window) {
   devices_.announce(window, periods_.iteration_begin(), sums_);
-  so_far_.course.questions.insert(so_far_.course.questions.end(), window.questions.begin(), window.questions.end());
   for (const ReplanQuestion& question : window.questions) {
+    if (question.first && question.cause == ReplanQuestion::Cause::Failure) go_back(*question.first);
+    so_far_.course.questions.push_back(question);
     if (question.first) {
       windows_.change_plan({*question.first, question.stall_begin, question.stall_middle, question.stall_end});
     }
   }
+}
+
+/// The run goes on with a microbatch that it may have begun before. A plan that was to follow and has not begun never
+/// does.
+void Summary::go_back(std::int64_t microbatch) {
+  std::size_t changes = 0;
+  for (ReplanQuestion& question : so_far_.course.questions) {
+    if (!question.first || ++changes <= so_far_.course.replans.size()) continue;
+    question.first = std::nullopt;
+    question.reason += "; a device failed before";
+  }
+  windows_.withdraw_changes(so_far_.course.replans.size());
+  if (measurement_.synchronous) periods_.go_back(static_cast<std::size_t>(microbatch / measurement_.microbatches));
 }
 
 RunSink summed_up_by(Summary& summary) {
@@ -48,6 +62,7 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
     last_counted_ = span.id;
   }
   so_far_.end = std::max(so_far_.end, span.end);
+  if (op.kind == OpKind::Abandon) abandon(span.start);
   if (!deltas.empty()) memory_.add(span, deltas);
   if (in_start_order_) sums_.bound_end(span.start);
   if (is_compute(op.kind)) {
@@ -56,13 +71,20 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
     if (op.closes && !span.aborted) windows_.add(std::int64_t{op.microbatch}, span.end);
   } else if (is_transfer(op.kind)) {
     add_transfer(span, op);
+  } else if (op.kind == OpKind::Abandon || (op.kind == OpKind::Setup && op.microbatch > 0)) {
+    so_far_.course.replans.push_back({op.microbatch, span.start});
+  } else if (span.aborted) {
+    return;
   } else if (op.kind == OpKind::CollectiveBegin || op.kind == OpKind::CollectiveEnd) {
     devices_.add_collective_mark(span, op);
   } else if (op.kind == OpKind::Barrier) {
     add_barrier(span.end, op.microbatch);
-  } else if (op.kind == OpKind::Setup && op.microbatch > 0) {
-    so_far_.course.replans.push_back({op.microbatch, span.start});
   }
+}
+
+void Summary::abandon(Seconds at) {
+  memory_.clear(at);
+  devices_.abandon();
 }
 
 void Summary::add(const Strike& strike, const Event& event) {
@@ -93,6 +115,10 @@ void Summary::add_transfer(const Span& span, const Op& op) {
 }
 
 void Summary::add_barrier(Seconds at, std::int64_t microbatch) {
+  if (!measurement_.synchronous) {
+    if (microbatch <= last_mark_) return;  // it has been run again
+    last_mark_ = microbatch;
+  }
   if (measurement_.has_two_windows() && microbatch == measurement_.middle) {
     periods_.pass_middle(at);
     return;

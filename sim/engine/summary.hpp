@@ -39,6 +39,8 @@ class Summary {
   void bound_end(const Span& span, const Op& op);
   void add_transfer(const Span& span, const Op& op);
   void add_barrier(Seconds at, std::int64_t microbatch);
+  void go_back(std::int64_t microbatch);
+  void abandon(Seconds at);
 
   void add_windows(Report& report) const;
   void add_periods(Report& report, Seconds window) const;
@@ -57,6 +59,7 @@ class Summary {
   WindowFold windows_;
   Report so_far_;  ///< operations, end, questions, re-plans and migrations; the other figures are known at the end
   OpId last_counted_;
+  std::int64_t last_mark_ = -1;  ///< asynchronous: the last of the microbatches that bound the measured part
 };
 
 /// A sink that adds to `summary`, which must outlive it.

@@ -15,14 +15,22 @@ void WindowFold::change_plan(const PlanChange& change) {
   if (length_ == 0) return;
   if (!changes_.empty()) {
     PlanChange& last = changes_.back().change;
-    last.end = std::min(last.end, change.begin);
-    last.middle = std::min(last.middle, last.end);
+    if (change.begin <= last.begin) {
+      closed_ = changes_.size();
+    } else {
+      last.end = std::min(last.end, change.begin);
+      last.middle = std::min(last.middle, last.end);
+    }
   }
   changes_.push_back({change, latest_, latest_, latest_});
   const std::int64_t first = change.first;
   while (!windows_.empty() && windows_.back().begin >= first) windows_.pop_back();
-  extend_to(first - 1);
+  if (first > 0) extend_to(first - 1);
   windows_.push_back({first, {}});
+}
+
+void WindowFold::withdraw_changes(std::size_t count) {
+  if (changes_.size() > count) changes_.resize(count);
 }
 
 void WindowFold::add(std::int64_t microbatch, Seconds end) {
@@ -32,10 +40,11 @@ void WindowFold::add(std::int64_t microbatch, Seconds end) {
   while (window->begin > microbatch) --window;
   window->end = std::max(window->end, end);
   latest_ = std::max(latest_, end);
-  for (auto each = changes_.rbegin(); each != changes_.rend() && microbatch < each->change.end; ++each) {
-    if (microbatch < each->change.begin) each->before = std::max(each->before, end);
-    if (microbatch < each->change.middle) each->middle = std::max(each->middle, end);
-    each->last = std::max(each->last, end);
+  for (std::size_t i = changes_.size(); i > closed_ && microbatch < changes_[i - 1].change.end; --i) {
+    Change& each = changes_[i - 1];
+    if (microbatch < each.change.begin) each.before = std::max(each.before, end);
+    if (microbatch < each.change.middle) each.middle = std::max(each.middle, end);
+    each.last = std::max(each.last, end);
   }
   microbatches_ = std::max(microbatches_, microbatch + 1);
 }

@@ -33,9 +33,12 @@ class WindowFold {
   /// `length`: microbatches of a window; a plan's last one may have fewer. 0: the run is not divided.
   explicit WindowFold(std::int64_t length) : length_(length) {}
 
-  /// Another plan begins. **Requires** microbatches above 0, larger ones from change to change, and that no backward of
-  /// `begin` or of a later one has been added.
+  /// Another plan begins. **Requires** that no backward of `begin` or of a later one has been added; or that they are run
+  /// again, and all backwards so far have been added. The time of work that is lost is that of its window, as far as the
+  /// window lasts.
   void change_plan(const PlanChange& change);
+  /// Of the changes only the first `count` ones have come. **Requires** that the next one goes back.
+  void withdraw_changes(std::size_t count);
   /// A backward of the microbatch has ended. In any order.
   void add(std::int64_t microbatch, Seconds end);
 
@@ -61,6 +64,7 @@ class WindowFold {
   std::int64_t length_;
   std::vector<Window> windows_;
   std::vector<Change> changes_;
+  std::size_t closed_ = 0;         ///< changes before it are known: the run has gone back behind them
   Seconds latest_;                 ///< the end of all that have been seen
   std::int64_t microbatches_ = 0;  ///< that have been seen
 };

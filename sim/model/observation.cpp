@@ -1,7 +1,5 @@
 #include "sim/model/observation.hpp"
 
-#include <algorithm>
-
 namespace stagecraft {
 namespace {
 
@@ -29,11 +27,13 @@ void add_all(IndexVector<Id, Value>& sums, const IndexVector<Id, Value>& later) 
 
 void Observation::add(const Observation& later) {
   now = later.now;
-  microbatches_injected = std::max(microbatches_injected, later.microbatches_injected);
+  microbatches_injected = later.microbatches_injected;
   add_all(stages, later.stages);
   add_all(devices, later.devices);
   links = later.links;
   memories = later.memories;
+  down = later.down;
+  unfinished = later.unfinished;
 }
 
 }  // namespace stagecraft

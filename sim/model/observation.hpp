@@ -4,6 +4,7 @@
 #include "sim/base/quantity.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace stagecraft {
@@ -44,6 +45,13 @@ struct MemoryObservation {
   friend bool operator==(const MemoryObservation&, const MemoryObservation&) = default;
 };
 
+/// A device that does nothing.
+struct DownObservation {
+  DeviceId device;
+  Seconds since;
+  friend bool operator==(const DownObservation&, const DownObservation&) = default;
+};
+
 /// The information for an online planner when the next window is made: measurements up to now, nothing of the future.
 struct Observation {
   Seconds now;
@@ -52,6 +60,9 @@ struct Observation {
   IndexVector<DeviceId, DeviceObservation> devices;  ///< of the platform
   std::vector<LinkObservation> links;                ///< in the order of their first changes
   std::vector<MemoryObservation> memories;           ///< likewise
+  std::vector<DownObservation> down;                 ///< in the order of their failures
+  /// While a device is down: the least microbatch with work that windows have brought and that has not ended.
+  std::optional<std::uint32_t> unfinished = std::nullopt;
   friend bool operator==(const Observation&, const Observation&) = default;
 
   /// Adds the measurements made after those of this observation, which then ends at their instant.

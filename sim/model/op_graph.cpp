@@ -25,6 +25,7 @@ const char* to_string(OpKind kind) {
     case OpKind::CollectiveEnd: return "collective-end";
     case OpKind::Barrier: return "barrier";
     case OpKind::Setup: return "setup";
+    case OpKind::Abandon: return "abandon";
   }
   return "?";
 }

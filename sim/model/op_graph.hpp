@@ -37,6 +37,9 @@ enum class OpKind : std::uint8_t {
   CollectiveEnd,    ///< all its flows have ended, so every member has the result
   Barrier,          ///< the end of an iteration
   Setup,            ///< takes what a plan keeps in memory from the start
+  /// The first of its window: what has not ended by then is given up, and all memory is free. Training goes on with its
+  /// microbatch, which may have been run before.
+  Abandon,
 };
 
 [[nodiscard]] constexpr bool is_compute(OpKind kind) { return kind <= OpKind::Post; }
@@ -137,6 +140,7 @@ struct OpGraph {
   std::vector<Lane> new_lanes;       ///< lanes that are new in this window, numbered on from earlier ones
   std::vector<RunStage> new_stages;  ///< stages that are new in this window; lanes have announced their devices
   std::vector<ReplanQuestion> questions;  ///< asked when the window was made
+  std::optional<Seconds> ask_again;       ///< the next window is to be pulled at that instant, if not earlier
   std::vector<LaneId> closed_lanes;       ///< lanes for which no later window has an operation; each is listed once
   std::vector<Op> ops;
   std::vector<std::uint32_t> dependency_end;  ///< of each operation, in `dependencies`; its begin is the end before
@@ -191,7 +195,8 @@ struct OpGraph {
 
 /// Where an engine pulls its windows from.
 struct OpSource {
-  /// The next window, or none at the end of the run.
+  /// The next window, or none at the end of the run. An engine also pulls one whenever a device fails or recovers, even
+  /// after the end.
   std::function<std::optional<OpGraph>(const Observation&)> next;
   /// Every lane is strict, only computations change memory, no transfer has several legs, and `next` ignores the
   /// observation. Then times follow from one pass over the operations in their order, as long as no link is exclusive

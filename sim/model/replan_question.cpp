@@ -8,6 +8,8 @@ const char* to_string(ReplanQuestion::Cause cause) {
     case ReplanQuestion::Cause::Link: return "link";
     case ReplanQuestion::Cause::Memory: return "memory";
     case ReplanQuestion::Cause::Model: return "model";
+    case ReplanQuestion::Cause::Failure: return "failure";
+    case ReplanQuestion::Cause::Recovery: return "recovery";
   }
   return "";
 }

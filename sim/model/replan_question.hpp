@@ -23,10 +23,12 @@ struct FollowingStage {
 /// to another model.
 struct ReplanQuestion {
   enum class Cause : std::uint8_t {
-    Window,  ///< a window of microbatches had entered the pipeline
-    Link,    ///< the bandwidth of a link had changed
-    Memory,  ///< the memory of a device had changed
-    Model,   ///< another model begins
+    Window,    ///< a window of microbatches had entered the pipeline
+    Link,      ///< the bandwidth of a link had changed
+    Memory,    ///< the memory of a device had changed
+    Model,     ///< another model begins
+    Failure,   ///< a device of the plan has failed, and the run does not wait for it
+    Recovery,  ///< a device is up again
   };
   Cause cause = Cause::Window;
   std::uint32_t microbatch = 0;  ///< the number of microbatches that had entered the pipeline
@@ -46,7 +48,8 @@ struct ReplanQuestion {
   std::uint32_t stall_begin = 0;
   std::uint32_t stall_middle = 0;
   std::uint32_t stall_end = 0;
-  std::uint32_t model = 0;  ///< how many models have begun after the first one
+  std::uint32_t redone = 0;  ///< after a failure: microbatches that had entered the pipeline and are run again
+  std::uint32_t model = 0;   ///< how many models have begun after the first one
   friend bool operator==(const ReplanQuestion&, const ReplanQuestion&) = default;
 };
 [[nodiscard]] const char* to_string(ReplanQuestion::Cause cause);

@@ -112,6 +112,7 @@ void fields(Archive& archive, Question& value) {
   archive.raw(value.stall_begin);
   archive.raw(value.stall_middle);
   archive.raw(value.stall_end);
+  archive.raw(value.redone);
   archive.raw(value.model);
 }
 

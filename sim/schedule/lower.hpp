@@ -29,7 +29,8 @@ struct RunPosition {
   std::int64_t microbatches = 0;  ///< of the whole run, all iterations included
   std::int64_t end = 0;    ///< the microbatch before which the plan ends at the latest, since another model begins
   std::int64_t whole = 1;  ///< microbatches from one possible switch to the next: a round, or an iteration
-  ReplanQuestion::Cause cause = ReplanQuestion::Cause::Window;  ///< a model begins at `earliest`, and so does its plan
+  /// A model begins at `earliest`, and so does its plan; and after a failure the plan that goes on without the device.
+  ReplanQuestion::Cause cause = ReplanQuestion::Cause::Window;
 };
 
 /// A plan that replaces the current one from one microbatch of the run on.
@@ -63,13 +64,18 @@ enum class Migrating : std::uint8_t {
 [[nodiscard]] const char* to_string(Migrating migrating);
 
 /// When a run asks for another plan: whenever a window of microbatches has entered the pipeline, and soon after the
-/// bandwidth of a link has changed. It does not ask while a plan of an earlier answer still waits for the current one to
-/// end, nor when it is too late for another plan.
+/// bandwidth of a link or the memory of a device has changed or a device that the run has left is up again. It does not
+/// ask while a plan of an earlier answer still waits for the current one to end, nor when it is too late for another plan.
+///
+/// When a device of the plan is down, the run asks for a plan without it, and goes on with that one (`resumption`). It
+/// waits for the device if there is none, or if state is lost and there is no checkpoint.
 struct Replanning {
   std::function<Replanner()> start;  ///< makes the re-planner of a run, since a run may be simulated several times
   std::int64_t window = 256;         ///< microbatches, at least 1
   Migrating migrating = Migrating::StopCopy;
-  Seconds restart = Seconds(0);
+  Seconds restart = Seconds(0);  ///< of `Migrating::Restart`, and of going back to a checkpoint
+  Seconds leave = Seconds(0);    ///< for which a device of the plan may be down before the run goes on without it
+  std::optional<std::int64_t> checkpoint = std::nullopt;  ///< microbatches from one to the next, if there are any
 };
 
 /// Another model that is trained from a microbatch on. The plan that runs drains, and the next one begins with that

@@ -28,6 +28,12 @@ StaticMemory& StaticMemory::operator+=(const StaticMemory& other) {
   return *this;
 }
 
+StaticMemory excess(const StaticMemory& of, const StaticMemory& over) {
+  const auto more = [](Bytes a, Bytes b) { return std::max(a - b, Bytes(0)); };
+  return {more(of.weights, over.weights), more(of.gradients, over.gradients), more(of.optimizer, over.optimizer),
+          more(of.buffers, over.buffers)};
+}
+
 Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, StageId stage, DeviceId replica) {
   const auto is_elsewhere = [&](StageId other) {
     return std::ranges::any_of(plan.stages[other.value()].replicas,

@@ -29,6 +29,9 @@ struct StaticMemory {
   friend bool operator==(const StaticMemory&, const StaticMemory&) = default;
 };
 
+/// What is in one and not in the other.
+[[nodiscard]] StaticMemory excess(const StaticMemory& of, const StaticMemory& over);
+
 /// `weight_versions`: those on the device.
 /// **Units** `boundary_bytes` is the sum over the stage's boundaries whose other side is on another device, for a whole
 /// microbatch.

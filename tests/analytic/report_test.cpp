@@ -179,6 +179,7 @@ TEST_CASE("report: an asynchronous run is measured between two marks, and what c
     if (k != 0 && k != 2) continue;
     Op mark;
     mark.kind = OpKind::Barrier;
+    mark.microbatch = k;
     draft.add("", mark, {backward});
   }
   draft.measurement = {false, 5, 2, 2, 1};
@@ -215,10 +216,11 @@ TEST_CASE("report: pieces that cross the marks of an asynchronous run") {
   const OpId b0 = draft.compute("B0", OpKind::Backward, a, 2, {}, 0, 0);
   draft.last().closes = true;
   draft.add("", mark, {b0});
+  mark.microbatch = 1;
   const OpId b1 = draft.compute("B1", OpKind::Backward, a, 4, {}, 1, 0);
   draft.last().closes = true;
   draft.add("", mark, {b1});
-  draft.measurement = {false, 1, 1, 1, 1};
+  draft.measurement = {false, 1, 1, 1, 0, 1};
   const Report report = both_ways(draft).report;
   CHECK(report.period == Seconds(4));
   CHECK(report.devices[0].time == split(4, 0, 0, 0, 0, 0));

@@ -57,6 +57,19 @@ TEST_CASE("memory fold: what is freed at an instant makes room for what is taken
   CHECK(fold.first_overflow(kPlace) == Seconds(3));
 }
 
+TEST_CASE("memory fold: everything may be freed at once") {
+  MemoryFold fold(platform({.memory = 12}));
+  add(fold, span(0, 4), {take(9), release(9)});
+  add(fold, span(1, 3, true), {take(4)});  // broken off
+  fold.clear(Seconds(3));
+  add(fold, span(3, 6), {take(11)});
+  add(fold, span(5, 7), {take(1)});  // what was to be freed at 4 is not freed again
+  fold.finish();
+  CHECK(fold.peak(kPlace).peak == Bytes(13));
+  CHECK(fold.first_overflow(kPlace) == Seconds(1));
+  CHECK(fold.last_overflow(kPlace) == Seconds(3));
+}
+
 TEST_CASE("memory fold: a place may lose memory and get it back") {
   MemoryFold fold(platform({.memory = 12}));
   add(fold, span(0, 2), {take(10), release(4)});

@@ -126,3 +126,24 @@ TEST_CASE("observations: a changed link keeps its last bandwidth, and sums of ob
   CHECK(sum.devices[DeviceId(0)].measured == Seconds(3));
   CHECK(sum.links == std::vector<LinkObservation>{{LinkId(3), BytesPerSecond(6)}, {LinkId(1), BytesPerSecond(7)}});
 }
+
+TEST_CASE("observations: devices that are down, in the order of their failures, and a run that goes back") {
+  Observations observations(3);
+  CHECK_FALSE(observations.take_news());
+  observations.fail(DeviceId(2), Seconds(1));
+  observations.fail(DeviceId(0), Seconds(2));
+  observations.fail(DeviceId(2), Seconds(3));  // while it is down
+  CHECK(observations.take_news());
+  CHECK_FALSE(observations.take_news());
+  CHECK(observations.take(Seconds(3)).down ==
+        std::vector<DownObservation>{{DeviceId(2), Seconds(1)}, {DeviceId(0), Seconds(2)}});
+  observations.inject(7);
+  observations.recover(DeviceId(2));
+  CHECK(observations.take_news());
+  Observation sum = observations.take(Seconds(4));
+  CHECK(sum.down == std::vector<DownObservation>{{DeviceId(0), Seconds(2)}});
+  CHECK(sum.microbatches_injected == 8);
+  observations.go_back(5);
+  sum.add(observations.take(Seconds(5)));
+  CHECK(sum.microbatches_injected == 5);
+}

@@ -13,6 +13,17 @@ TEST_CASE("periods: an iteration lasts from the end of the one before, and the l
   CHECK(periods.measured(TimeWindow{}) == Seconds(2));
 }
 
+TEST_CASE("periods: an iteration that is run again takes the time of those that are lost, too") {
+  Periods periods;
+  for (const double end : {3.0, 5.0, 8.0}) periods.end_iteration(Seconds(end));
+  periods.go_back(1);
+  CHECK(periods.iteration_begin() == Seconds(3));
+  periods.end_iteration(Seconds(14));
+  CHECK(periods.iterations() == std::vector<Seconds>{Seconds(3), Seconds(11)});
+  periods.go_back(5);  // all of them stay
+  CHECK(periods.iterations().size() == 2);
+}
+
 // Microbatches 5 to 8 take from 10 to 14, so 1 s each; 9 and 10 take from 14 to 17, so 1.5 s each.
 TEST_CASE("periods: the drift compares the two windows by microbatch") {
   TimeWindow whole;

@@ -73,3 +73,31 @@ TEST_CASE("windows: a change takes the time of all its microbatches, as far as t
   for (std::int64_t m = 10; m < 20; ++m) fold.add(m, Seconds(static_cast<double>(m) + 4.0));
   CHECK(fold.change_times().front().second == ChangeTime{7, Seconds(10)});
 }
+
+// Microbatches of 1 s. After the tenth, at 10, a device fails. A plan of 2 s goes on with microbatch 6 at 15.
+TEST_CASE("windows: a run that goes back has each microbatch in one window, which takes the time that is lost") {
+  WindowFold fold(4);
+  add(fold, 0, 10);
+  fold.change_plan({6, 6, 6, 7});
+  add(fold, 6, 12, 2.0, 15.0);
+  CHECK(fold.report(1) == std::vector<WindowReport>{{0, 4, Seconds(4), 1.0},
+                                                    {4, 6, Seconds(8), 0.5},
+                                                    {6, 10, Seconds(23), 4.0 / 15.0},
+                                                    {10, 12, Seconds(27), 0.5}});
+  CHECK(fold.change_times().front().second == ChangeTime{1, Seconds(7)});  // from 10 to 17
+}
+
+TEST_CASE("windows: a run that goes back to its start, and a change that has not come") {
+  WindowFold fold(4);
+  add(fold, 0, 3);
+  fold.change_plan({3, 3, 3, 4});
+  add(fold, 3, 5, 1.0, 3.0);
+  fold.change_plan({8, 8, 8, 9});  // is never reached
+  fold.withdraw_changes(1);
+  fold.change_plan({0, 0, 0, 1});
+  add(fold, 0, 6, 1.0, 9.0);
+  CHECK(fold.report(1) == std::vector<WindowReport>{{0, 4, Seconds(13), 4.0 / 13.0}, {4, 6, Seconds(15), 1.0}});
+  REQUIRE(fold.change_times().size() == 2);
+  CHECK(fold.change_times()[0].second == ChangeTime{1, Seconds(1)});
+  CHECK(fold.change_times()[1].second == ChangeTime{1, Seconds(5)});
+}

@@ -3,6 +3,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "tests/random_cases.hpp"
+#include "tests/replay/layer_times.hpp"
 #include "tests/replay/switching.hpp"
 #include "tests/schedule/chains.hpp"
 
@@ -23,29 +24,12 @@ namespace {
 
 using testing::cut_at;
 using testing::Following;
+using testing::kSameDate;
+using testing::kUnit;
+using testing::layers_in;
 using testing::pairwise;
 
 constexpr std::int64_t kLiveMicrobatches = 120;
-
-/// Layer i of n takes 2^n + 2^i units forward and twice as many backward: every set of layers has a sum of its own.
-std::int64_t units_of(std::size_t layer, std::size_t layers) {
-  return (std::int64_t{1} << layers) + (std::int64_t{1} << layer);
-}
-
-/// The layers of an operation that takes that time; `each` is the time of a unit.
-std::set<std::size_t> layers_in(Seconds time, double each, std::size_t layers) {
-  const auto units = std::llround(time.value() / each);
-  const std::int64_t which = units % (std::int64_t{1} << layers);
-  std::set<std::size_t> found;
-  for (std::size_t i = 0; i < layers; ++i) {
-    if ((which >> i) % 2 == 1) found.insert(i);
-  }
-  REQUIRE(std::ssize(found) == units >> layers);
-  return found;
-}
-
-constexpr double kUnit = 1e-3;
-constexpr Seconds kSameDate(1e-9);  ///< SimGrid adds durations up in another order
 
 /// A run with several plans, which have the same stages.
 struct RandomRun {
@@ -70,11 +54,8 @@ class RandomRuns {
     const std::size_t stages = draw(2, 5);
     const std::size_t layers = stages + draw(1, 7);
     run.graph = testing::chain(layers, 1.0, 2.0, static_cast<std::int64_t>(draw(0, 2) * 40));
-    for (std::size_t i = 0; i < layers; ++i) {
-      Layer& layer = run.graph.layers[LayerId(i)];
-      layer.forward = Seconds(kUnit * static_cast<double>(units_of(i, layers)));
-      layer.backward = layer.forward * 2.0;
-      layer.backward_weight = layer.forward;
+    testing::tell_layers_by_time(run.graph);
+    for (Layer& layer : run.graph.layers) {
       layer.parameters = Bytes(static_cast<std::int64_t>(draw(0, 3) * 30));
       layer.stash = Bytes(static_cast<std::int64_t>(draw(0, 3) * 50));
       layer.checkpoint = Bytes(layer.stash.value() / 5);

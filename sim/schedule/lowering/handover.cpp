@@ -11,21 +11,34 @@ namespace {
 
 using Kept = std::map<DeviceId, StaticMemory>;
 
+/// The last operation takes the memory.
+void take_memory(WindowWriter& writer, const Platform& platform, const Kept& memory) {
+  for (const auto& [device, kept] : memory) writer.take(platform.place(device), kept);
+}
+
+/// What the devices that are left hold of the plan before and go on with.
+Kept kept_by_rest(const PlanRun& before, const Resumption& resumption) {
+  if (resumption.from_checkpoint) return {};
+  Kept kept = before.kept_memory();
+  for (DeviceId device : resumption.lost) kept.erase(device);
+  return kept;
+}
+
 /// The steps of `hand_over`, as operations. `Setup` operations take no time; they only change memory and join
 /// dependencies.
 class Handover {
  public:
-  Handover(PlanRun& before, PlanRun& after, Seconds restart)
+  Handover(PlanRun& before, PlanRun& after, Seconds restart, const Resumption* resumption)
       : before_(before),
         after_(after),
         restart_(restart),
+        resumption_(resumption),
         writer_(after.state().writer),
         platform_(after.shape().platform()),
         layers_before_(layers_before(before.shape().graph(), after.shape().graph())) {}
 
-  void run(std::int64_t first_microbatch) {
-    append_mark(first_microbatch);
-    const Kept kept_before = before_.kept_memory();
+  void run() {
+    const Kept kept_before = resumption_ == nullptr ? before_.kept_memory() : kept_by_rest(before_, *resumption_);
     const Kept kept_after = after_.kept_memory();
     for (const auto& [device, kept] : kept_after) make_room(device, kept, find(kept_before, device));
     for (ReplicaId id : after_.shape().replicas().all()) fetch_layers(id);
@@ -35,6 +48,15 @@ class Handover {
     } else {
       for (std::size_t i = 0; i < after_.state().lanes.size(); ++i) let_start(i);
     }
+  }
+
+  /// Marks the instant of the switch in the run's spans: `Course::replans`. It waits for nothing, so it starts as soon
+  /// as the engine has pulled this window.
+  void append_mark(std::int64_t first_microbatch) {
+    Op op;
+    op.kind = OpKind::Setup;
+    op.microbatch = static_cast<std::uint32_t>(first_microbatch);
+    writer_.append(op);
   }
 
  private:
@@ -56,33 +78,22 @@ class Handover {
     return writer_.append(op);
   }
 
-  /// Marks the instant of the switch in the run's spans: `Course::replans`. It waits for nothing, so it starts as soon
-  /// as the engine has pulled this window.
-  void append_mark(std::int64_t first_microbatch) {
-    Op op;
-    op.kind = OpKind::Setup;
-    op.microbatch = static_cast<std::uint32_t>(first_microbatch);
-    writer_.append(op);
+  /// The last operation waits until the device is done with the plan before, unless that has been given up.
+  void depend_on_last(DeviceId device) {
+    if (resumption_ == nullptr) writer_.depend_on(before_.last_on(device));
   }
 
   /// Takes the memory that the device will hold in addition, once it is done with the plan before.
   void make_room(DeviceId device, const StaticMemory& kept, const StaticMemory& before) {
     room_[device] = append_setup(device);
-    writer_.depend_on(before_.last_on(device));
-    const PlaceId place = platform_.place(device);
-    const auto grow = [&](MemoryCategory category, Bytes to, Bytes from) {
-      writer_.take(place, category, std::max(to - from, Bytes(0)));
-    };
-    grow(MemoryCategory::Weights, kept.weights, before.weights);
-    grow(MemoryCategory::Gradients, kept.gradients, before.gradients);
-    grow(MemoryCategory::Optimizer, kept.optimizer, before.optimizer);
-    grow(MemoryCategory::Buffers, kept.buffers, before.buffers);
+    depend_on_last(device);
+    writer_.take(platform_.place(device), excess(kept, before));
   }
 
   /// The layer whose weights a layer of the next plan goes on with; none if it begins with new ones.
   [[nodiscard]] LayerId continued(LayerId layer) const {
     const LayerId before = layers_before_[layer];
-    if (before.is_none()) return before;
+    if (before.is_none() || (resumption_ != nullptr && resumption_->from_checkpoint)) return LayerId::none();
     const bool is_same =
         before_.shape().graph().layers[before].parameters == after_.shape().graph().layers[layer].parameters;
     return is_same ? before : LayerId::none();
@@ -90,6 +101,7 @@ class Handover {
 
   /// Whether the device held the layer of the model before under the plan before.
   [[nodiscard]] bool held(DeviceId device, LayerId layer) const {
+    if (resumption_ != nullptr && std::ranges::count(resumption_->lost, device) > 0) return false;
     const Replicas& replicas = before_.shape().replicas();
     return std::ranges::any_of(replicas.on(device), [&](ReplicaId id) {
       return std::ranges::count(before_.shape().plan().stages[replicas[id].stage.value()].layers, layer) > 0;
@@ -128,7 +140,7 @@ class Handover {
     op.to = platform_.place(replica.device);
     op.bytes = parameters * (1 + after_.shape().plan().training.optimizer_copies);
     const OpId copy = writer_.append(op);
-    writer_.depend_on(before_.last_on(holder));
+    depend_on_last(holder);
     writer_.depend_on(room_.at(replica.device));
     arriving_[replica.device].push_back(copy);
     leaving_[holder].push_back(copy);
@@ -174,23 +186,17 @@ class Handover {
   void free_rest(DeviceId device, const StaticMemory& kept, const StaticMemory& after) {
     Freed& freed = freed_[device];
     freed.op = append_setup(device);
-    writer_.depend_on(before_.last_on(device));
+    depend_on_last(device);
     writer_.depend_on(leaving_[device]);
-    const PlaceId place = platform_.place(device);
-    const auto shrink = [&](MemoryCategory category, Bytes from, Bytes to) {
-      const Bytes less = std::max(from - to, Bytes(0));
-      writer_.free(place, category, less);
-      freed.bytes += less;
-    };
-    shrink(MemoryCategory::Weights, kept.weights, after.weights);
-    shrink(MemoryCategory::Gradients, kept.gradients, after.gradients);
-    shrink(MemoryCategory::Optimizer, kept.optimizer, after.optimizer);
-    shrink(MemoryCategory::Buffers, kept.buffers, after.buffers);
+    const StaticMemory less = excess(kept, after);
+    writer_.free(platform_.place(device), less);
+    freed.bytes = less.total();
   }
 
   PlanRun& before_;
   PlanRun& after_;
   Seconds restart_;
+  const Resumption* resumption_;  ///< null: the plan before drains
   WindowWriter& writer_;
   const Platform& platform_;
   IndexVector<LayerId, LayerId> layers_before_;     ///< by layer of the next plan
@@ -202,8 +208,29 @@ class Handover {
 
 }  // namespace
 
+void begin_with(PlanRun& first) {
+  Op op;
+  op.kind = OpKind::Setup;
+  first.state().writer.append(op);
+  take_memory(first.state().writer, first.shape().platform(), first.kept_memory());
+}
+
 void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch, Seconds restart) {
-  Handover(before, after, restart).run(first_microbatch);
+  Handover handover(before, after, restart, nullptr);
+  handover.append_mark(first_microbatch);
+  handover.run();
+}
+
+void abandon(const PlanRun& before, const Resumption& resumption, WindowWriter& writer) {
+  Op op;
+  op.kind = OpKind::Abandon;
+  op.microbatch = static_cast<std::uint32_t>(resumption.microbatch);
+  writer.append(op);
+  take_memory(writer, before.shape().platform(), kept_by_rest(before, resumption));
+}
+
+void go_on_without(PlanRun& before, PlanRun& after, const Resumption& resumption, Seconds restart) {
+  Handover(before, after, restart, &resumption).run();
 }
 
 }  // namespace stagecraft

@@ -1,8 +1,12 @@
 #pragma once
 
 #include "sim/schedule/lowering/plan_run.hpp"
+#include "sim/schedule/lowering/resumption.hpp"
 
 namespace stagecraft {
+
+/// Begins a run: appends the operation that takes the memory which its first plan keeps.
+void begin_with(PlanRun& first);
 
 /// Hands a run over from one plan to the next. The plan before has stopped at a microbatch and drains: its devices
 /// finish what they have started. Then weights and optimizer state are copied to the devices that need them, and the
@@ -22,5 +26,13 @@ namespace stagecraft {
 ///
 /// **Requires** that `before` is wholly lowered and nothing of `after` is.
 void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch, Seconds restart);
+
+/// Appends the operation with which everything is given up after a failure. If the devices that are left go on with what
+/// they hold of the plan before, they take that memory again.
+void abandon(const PlanRun& before, const Resumption& resumption, WindowWriter& writer);
+
+/// Goes on with another plan after `abandon`, in the steps 1 to 4, without the plan before and the devices that are lost.
+/// State from a checkpoint is on every device without a copy.
+void go_on_without(PlanRun& before, PlanRun& after, const Resumption& resumption, Seconds restart);
 
 }  // namespace stagecraft

@@ -18,12 +18,6 @@ namespace {
 using Kept = std::map<DeviceId, StaticMemory>;
 
 /// What is in one and not in the other.
-StaticMemory excess(const StaticMemory& of, const StaticMemory& over) {
-  const auto more = [](Bytes a, Bytes b) { return std::max(a - b, Bytes(0)); };
-  return {more(of.weights, over.weights), more(of.gradients, over.gradients), more(of.optimizer, over.optimizer),
-          more(of.buffers, over.buffers)};
-}
-
 Kept excess(const Kept& of, const Kept& over) {
   Kept result;
   for (const auto& [device, kept] : of) {

@@ -45,11 +45,7 @@ void LiveSwitch::reserve_if_due(Moving& moving) {
   for (const auto& [device, kept] : moving.move.grows) {
     append_setup(device);
     if (moving.move.reserved_after > 0) state_.writer.depend_on(last);
-    const PlaceId place = state_.shape.platform().place(device);
-    state_.writer.take(place, MemoryCategory::Weights, kept.weights);
-    state_.writer.take(place, MemoryCategory::Gradients, kept.gradients);
-    state_.writer.take(place, MemoryCategory::Optimizer, kept.optimizer);
-    state_.writer.take(place, MemoryCategory::Buffers, kept.buffers);
+    state_.writer.take(state_.shape.platform().place(device), kept);
   }
   const DeviceId to = state_.replicas()[moving.move.to].device;
   moving.reserved = append_setup(to);
@@ -105,11 +101,7 @@ void LiveSwitch::commit(Moving& moving) {
   for (const auto& [device, kept] : moving.move.shrinks) {
     append_setup(device);
     state_.writer.depend_on(moving.committed);
-    const PlaceId place = state_.shape.platform().place(device);
-    state_.writer.free(place, MemoryCategory::Weights, kept.weights);
-    state_.writer.free(place, MemoryCategory::Gradients, kept.gradients);
-    state_.writer.free(place, MemoryCategory::Optimizer, kept.optimizer);
-    state_.writer.free(place, MemoryCategory::Buffers, kept.buffers);
+    state_.writer.free(state_.shape.platform().place(device), kept);
   }
 }
 
@@ -223,7 +215,7 @@ std::pair<std::int64_t, std::int64_t> LiveSwitch::delayed() const {
 
 void LiveSwitch::end_if_over() {
   const bool has_moved = std::ranges::all_of(moves_, [](const Moving& moving) { return moving.is_over; });
-  if (!has_moved) return;
+  if (!has_moved || !is_marked_) return;
   for (ReplicaId id : state_.replicas().all()) {
     if (backwards_[id] < state_.replicas().count(id, first_)) return;
   }

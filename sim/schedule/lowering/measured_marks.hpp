@@ -18,6 +18,8 @@ class MeasuredMarks {
   /// `op` ends the microbatch's backward on one of the `runners` replicas that run it. The last call for a microbatch
   /// appends its mark.
   void note(WindowWriter& writer, std::uint32_t microbatch, OpId op, std::size_t runners);
+  /// Microbatches that are under way are run again.
+  void abandon() { backwards_.clear(); }
   [[nodiscard]] OpId oldest() const;
 
  private:

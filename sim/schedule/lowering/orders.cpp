@@ -55,6 +55,18 @@ bool Orders::has_any_left() const {
   return std::ranges::any_of(devices_, [](const Queue& queue) { return queue.cursor < queue.actions.size(); });
 }
 
+std::optional<std::int64_t> Orders::least_left() const {
+  std::optional<std::int64_t> least;
+  for (const Queue& queue : devices_) {
+    for (std::size_t i = queue.cursor; i < queue.actions.size(); ++i) {
+      if (queue.lowered[i] != 0) continue;
+      const std::int64_t microbatch = queue.actions[i].microbatch;
+      least = std::min(least.value_or(microbatch), microbatch);
+    }
+  }
+  return least;
+}
+
 bool Orders::runs_low() const {
   return std::ranges::any_of(devices_,
                              [](const Queue& queue) { return queue.actions.size() - queue.cursor < kLookAhead; });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace stagecraft {
@@ -56,6 +57,8 @@ class Orders {
   [[nodiscard]] std::size_t next_backward(std::size_t device, std::size_t position, StageId stage) const;
   /// One more than the largest microbatch of any lowered action: it and all later ones can still go to another plan.
   [[nodiscard]] std::int64_t first_untouched() const { return first_untouched_; }
+  /// The least microbatch of an action that is left.
+  [[nodiscard]] std::optional<std::int64_t> least_left() const;
   /// **Throws** InputError that says why no device can go on (`deadlock_text`).
   [[noreturn]] void report_deadlock() const;
 

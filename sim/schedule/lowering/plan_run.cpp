@@ -99,19 +99,6 @@ bool PlanRun::end_iteration() {
   return true;
 }
 
-void PlanRun::append_setup() {
-  Op setup;
-  setup.kind = OpKind::Setup;
-  state_.writer.append(setup);
-  for (const auto& [device, memory] : kept_memory()) {
-    const PlaceId place = shape_.platform().place(device);
-    state_.writer.take(place, MemoryCategory::Weights, memory.weights);
-    state_.writer.take(place, MemoryCategory::Gradients, memory.gradients);
-    state_.writer.take(place, MemoryCategory::Optimizer, memory.optimizer);
-    state_.writer.take(place, MemoryCategory::Buffers, memory.buffers);
-  }
-}
-
 // A synchronous plan may stop at the end of the present iteration, or at its begin if nothing of it has been lowered.
 // An asynchronous one may stop at the first end of a round of turns after the last microbatch that has been lowered.
 // Hence all replicas of a stage have had the same number of turns.
@@ -128,10 +115,20 @@ std::int64_t PlanRun::whole_from(std::int64_t microbatch) const {
   return task_.first + (microbatch - task_.first + whole() - 1) / whole() * whole();
 }
 
+std::int64_t PlanRun::first_left() const {
+  std::optional<std::int64_t> left = orders_.least_left();
+  if (!left && has_segments()) left = segment_begin_;
+  if (!left) left = task_.program.synchronous ? 0 : end_;
+  return state_.number(*left);
+}
+
 void PlanRun::stop_at(std::int64_t microbatch) {
   const std::int64_t left = microbatch - task_.first;
   if (task_.program.synchronous) {
     task_.iterations = left / end_;
+    if (state_.iteration() < task_.iterations) return;
+    orders_.stop_at(0);  // nothing of the present iteration has been lowered
+    segment_begin_ = end_;
     return;
   }
   end_ = std::min(end_, left);

@@ -40,8 +40,6 @@ class PlanRun {
 
   /// Lowers a little more: one round of actions, or the end of an iteration. Returns whether anything is left.
   [[nodiscard]] bool advance();
-  /// Appends the operation that takes the memory which the plan keeps from the start of the run.
-  void append_setup();
 
   /// The least microbatch of the run that another plan may start with: no action of it or of a later one has been
   /// lowered, and before it a round of turns or an iteration ends.
@@ -64,6 +62,9 @@ class PlanRun {
   [[nodiscard]] std::string go_over_to(ScheduleProgram next, std::int64_t microbatch);
   [[nodiscard]] const LiveSwitch& live() const { return live_; }
   [[nodiscard]] const ScheduleProgram& program() const { return task_.program; }
+
+  /// The least microbatch of the run with a pass, or with the end of its iteration, that has not been lowered.
+  [[nodiscard]] std::int64_t first_left() const;
 
   /// Appends the updates of the last rounds of replicated stages, which else come before the next backwards.
   /// **Requires** that the plan is lowered, and that another one follows.

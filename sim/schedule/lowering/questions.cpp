@@ -2,7 +2,9 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/timeline.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace stagecraft {
@@ -38,6 +40,7 @@ Questions::Questions(const std::optional<Replanning>& replanning) {
 }
 
 ReplanQuestion::Cause Questions::cause() const {
+  if (has_recovered()) return ReplanQuestion::Cause::Recovery;
   if (ends_window()) return ReplanQuestion::Cause::Window;
   return seen_.links != known_links_ ? ReplanQuestion::Cause::Link : ReplanQuestion::Cause::Memory;
 }
@@ -50,8 +53,51 @@ std::optional<PlanSwitch> Questions::ask(RunPosition position) {
   note(position.cause, answer);
   known_links_ = seen_.links;
   known_memories_ = seen_.memories;
+  std::erase_if(left_, [&](DeviceId device) { return !is_down(device); });
   if (is_window) begin_plan(seen_.microbatches_injected);
   return std::move(answer.change);
+}
+
+bool Questions::is_down(DeviceId device) const {
+  return std::ranges::count(seen_.down, device, &DownObservation::device) > 0;
+}
+
+bool Questions::has_recovered() const {
+  return !std::ranges::all_of(left_, [&](DeviceId device) { return is_down(device); });
+}
+
+bool Questions::lacks(const std::vector<DeviceId>& used, Seconds patience) const {
+  const std::optional<Seconds> from = lacks_from(used, patience);
+  return from && *from <= seen_.now + date_noise(seen_.now);
+}
+
+std::optional<Seconds> Questions::lacks_from(const std::vector<DeviceId>& used, Seconds patience) const {
+  if (seen_.down == known_down_) return std::nullopt;
+  std::optional<Seconds> from;
+  for (const DownObservation& down : seen_.down) {
+    if (std::ranges::count(used, down.device) == 0) continue;
+    from = std::min(from.value_or(down.since + patience), down.since + patience);
+  }
+  return from;
+}
+
+std::optional<PlanSwitch> Questions::ask_without(const RunPosition& position, std::size_t models) {
+  ReplanAnswer answer = replanner_(seen_, position);
+  if (answer.change) model_ = static_cast<std::uint32_t>(models);
+  if (answer.change) STAGECRAFT_CHECK(answer.change->microbatch == position.earliest, "the plan begins at once");
+  note(position.cause, answer);
+  known_down_ = seen_.down;
+  if (!answer.change) return std::nullopt;
+  const std::int64_t entered = seen_.microbatches_injected;
+  asked_.back().redone = static_cast<std::uint32_t>(std::max<std::int64_t>(entered - position.earliest, 0));
+  left_.clear();
+  for (const DownObservation& down : seen_.down) left_.push_back(down.device);
+  return std::move(answer.change);
+}
+
+void Questions::note_waiting(const std::string& why) {
+  note(ReplanQuestion::Cause::Failure, {.reason = why});
+  known_down_ = seen_.down;
 }
 
 void Questions::explain(const std::string& why) {

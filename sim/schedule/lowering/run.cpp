@@ -32,7 +32,8 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
 }  // namespace
 
 Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram program, LowerOptions options)
-    : graph_(&graph),
+    : first_graph_(graph),
+      graph_(&graph),
       platform_(platform),
       options_(std::move(options)),
       microbatches_(program.kept->plan.microbatches * (program.synchronous ? options_.iterations : 1)),
@@ -51,12 +52,14 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
 }
 
 std::optional<OpGraph> Run::next(const Observation& observation) {
-  if (finished_) return std::nullopt;
   if (may_change()) questions_.observe(observation);
-  if (questions_.may_come() && questions_.is_due()) ask();
+  if (leaves()) return give_up();
+  if (finished_) return std::nullopt;
+  if (questions_.may_come() && !resumption_ && questions_.is_due()) ask();
   writer_.begin(oldest());
   writer_.reserve(expected_operations());
-  if (!std::exchange(started_, true)) current_->append_setup();
+  if (!std::exchange(started_, true)) begin_with(*current_);
+  if (resumption_) go_on();
   while (!finished_ && writer_.size() < window_size()) {
     if (current_->advance()) continue;
     if (following_) {
@@ -70,6 +73,7 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
   if (!may_change()) current_->close_lanes();  // a later plan may still use them
   OpGraph window = writer_.finish();
   window.questions = questions_.take();
+  if (questions_.may_come()) window.ask_again = questions_.lacks_from(used(), options_.replanning->leave);
   return window;
 }
 
@@ -111,6 +115,7 @@ bool Run::go_live() {
   const auto [begin, middle] = current_->live().delayed();
   questions_.note_live(first, {before + begin, before + middle, first + current_->program().steady_in_flight});
   questions_.begin_plan(first);
+  settled_ = first + current_->whole() + current_->program().steady_in_flight;
   return true;
 }
 
@@ -126,7 +131,7 @@ void Run::end_with_model() {
 void Run::change_model() {
   const std::vector<NextModel>& models = options_.models;
   while (models_begun_ < models.size() && models[models_begun_].microbatch <= model_end_) ++models_begun_;
-  const LayerGraph& next = *models[models_begun_ - 1].graph;
+  const LayerGraph& next = graph_after(models_begun_);
   const Plan carried = carried_over(current_->shape().plan(), *graph_, next);
   following_ = questions_.change_model(
       {.graph = next, .plan = carried, .earliest = model_end_, .microbatches = microbatches_, .end = microbatches_},
@@ -143,16 +148,107 @@ void Run::follow() {
   PlanTask task{require_schedule(*graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after = std::make_unique<PlanRun>(*graph_, platform_, std::move(task), options_.network, writer_, marks_);
-  current_->append_last_updates();
-  hand_over(*current_, *after, next.microbatch, restart_time());
+  hand_over_to(*after, next.microbatch);
   questions_.begin_plan(next.microbatch);
+  const std::vector<DeviceId>& devices = after->shape().replicas().devices();
+  for (DeviceId device : draining_) {
+    if (!std::ranges::binary_search(devices, device)) writer_.leave(device);
+  }
   current_ = std::move(after);
   end_with_model();
+}
+
+void Run::hand_over_to(PlanRun& after, std::int64_t first_microbatch) {
+  draining_ = current_->shape().replicas().devices();
+  settled_ = first_microbatch + after.whole();
+  if (const std::optional<Resumption> resumption = std::exchange(resumption_, std::nullopt)) {
+    go_on_without(*current_, after, *resumption,
+                  resumption->from_checkpoint ? options_.replanning->restart : restart_time());
+    if (resumption->from_checkpoint) settled_ = first_microbatch;
+    return;
+  }
+  current_->append_last_updates();
+  hand_over(*current_, after, first_microbatch, restart_time());
 }
 
 Seconds Run::restart_time() const {
   const std::optional<Replanning>& replanning = options_.replanning;
   return replanning && replanning->migrating == Migrating::Restart ? replanning->restart : Seconds(0);
+}
+
+/// Whether devices of the plan are down for so long that the run goes on without them. `following_` is the plan with
+/// which it does, and `resumption_` says how.
+bool Run::leaves() {
+  if (!questions_.may_come() || !started_ || resumption_) return false;
+  const std::int64_t reached = done();
+  if (reached >= microbatches_ || !questions_.lacks(used(), options_.replanning->leave)) return false;
+  std::vector<DeviceId> lost;
+  for (const DownObservation& down : questions_.seen().down) lost.push_back(down.device);
+  auto found = resumption(*current_, std::move(lost), {reached, settled_, current_->state().first()},
+                          options_.replanning->checkpoint);
+  if (const auto* why = std::get_if<std::string>(&found)) {
+    questions_.note_waiting(*why);
+    return false;
+  }
+  auto& resumption = std::get<Resumption>(found);
+  resumption.models_begun = models_begun_at(resumption.microbatch);
+  const LayerGraph& graph = graph_after(resumption.models_begun);
+  const Plan& running = current_->shape().plan();
+  std::optional<PlanSwitch> plan =
+      questions_.ask_without({.graph = graph,
+                              .plan = &graph == graph_ ? running : carried_over(running, *graph_, graph),
+                              .earliest = resumption.microbatch,
+                              .microbatches = microbatches_,
+                              .end = microbatches_,
+                              .cause = ReplanQuestion::Cause::Failure},
+                             resumption.models_begun);
+  if (!plan) return false;
+  if (resumption.from_checkpoint) {
+    questions_.explain("training goes on from the checkpoint before microbatch " +
+                       std::to_string(resumption.microbatch));
+  }
+  following_ = std::move(plan);
+  resumption_ = std::move(resumption);
+  return true;
+}
+
+/// A window that gives up what is under way.
+OpGraph Run::give_up() {
+  writer_.begin(writer_.first_id());
+  abandon(*current_, *resumption_, writer_);
+  marks_.abandon();
+  finished_ = false;
+  return writer_.finish();
+}
+
+void Run::go_on() {
+  models_begun_ = resumption_->models_begun;
+  graph_ = &graph_after(models_begun_);
+  follow();
+}
+
+/// The devices of the current plan, and of the one before while that has work.
+std::vector<DeviceId> Run::used() const {
+  std::vector<DeviceId> devices = current_->shape().replicas().devices();
+  if (done() < current_->state().first()) devices.insert(devices.end(), draining_.begin(), draining_.end());
+  return devices;
+}
+
+/// The microbatch before which all work has ended, as far as it is known: while a device is down.
+std::int64_t Run::done() const {
+  const std::int64_t left = current_->first_left();
+  const std::optional<std::uint32_t>& unfinished = questions_.seen().unfinished;
+  return unfinished ? std::min(left, std::int64_t{*unfinished}) : left;
+}
+
+std::size_t Run::models_begun_at(std::int64_t microbatch) const {
+  const auto begins_later = [&](const NextModel& model) { return model.microbatch > microbatch; };
+  const auto begun = options_.models.begin() + static_cast<std::ptrdiff_t>(models_begun_);
+  return static_cast<std::size_t>(std::find_if(options_.models.begin(), begun, begins_later) - options_.models.begin());
+}
+
+const LayerGraph& Run::graph_after(std::size_t models) const {
+  return models == 0 ? first_graph_ : *options_.models[models - 1].graph;
 }
 
 bool Run::is_one_pass() const { return !may_change() && current_->is_one_pass(); }

@@ -3,15 +3,18 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/lowering/plan_run.hpp"
 #include "sim/schedule/lowering/questions.hpp"
+#include "sim/schedule/lowering/resumption.hpp"
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace stagecraft {
 
 /// A run: one plan after the other, window by window. Between two windows the re-planner may choose a plan to follow the
 /// current one, and where another model begins a plan for it follows. The current plan goes over to it (`LiveSwitch`),
-/// or it drains, `hand_over` moves its state, and the next plan is lowered.
+/// or it drains, `hand_over` moves its state, and the next plan is lowered. After a failure everything is given up, and
+/// the next plan goes on where the state that is left allows it (`Resumption`).
 class Run {
  public:
   /// `graph` and `platform` must outlive it.
@@ -27,15 +30,24 @@ class Run {
   [[nodiscard]] bool goes_live() const;
   [[nodiscard]] bool go_live();
   void follow();
+  void hand_over_to(PlanRun& after, std::int64_t first_microbatch);
   [[nodiscard]] Seconds restart_time() const;
   void change_model();
   void end_with_model();
+  [[nodiscard]] bool leaves();
+  [[nodiscard]] OpGraph give_up();
+  void go_on();
+  [[nodiscard]] std::vector<DeviceId> used() const;
+  [[nodiscard]] std::int64_t done() const;
+  [[nodiscard]] std::size_t models_begun_at(std::int64_t microbatch) const;
+  [[nodiscard]] const LayerGraph& graph_after(std::size_t models) const;
   [[nodiscard]] bool may_change() const { return questions_.may_come() || !options_.models.empty(); }
   [[nodiscard]] std::size_t window_size() const;
   [[nodiscard]] std::size_t expected_operations() const;
   /// The least operation that the next window or a later one may depend on.
   [[nodiscard]] OpId oldest() const;
 
+  const LayerGraph& first_graph_;
   const LayerGraph* graph_;  ///< that the current plan trains
   const Platform& platform_;
   LowerOptions options_;
@@ -47,9 +59,12 @@ class Run {
   WindowWriter writer_;
   std::unique_ptr<PlanRun> current_;
   Questions questions_;
-  std::optional<PlanSwitch> following_;  ///< the plan that starts when the current one is lowered
-  std::size_t models_begun_ = 0;         ///< of `LowerOptions::models`
-  std::int64_t model_end_ = 0;           ///< the microbatch with which the next model begins, or the end of the run
+  std::optional<PlanSwitch> following_;   ///< the plan that starts when the current one is lowered
+  std::optional<Resumption> resumption_;  ///< everything has been given up, and `following_` goes on from there
+  std::vector<DeviceId> draining_;        ///< of the plan before
+  std::int64_t settled_ = 0;              ///< `Reached::settled`
+  std::size_t models_begun_ = 0;          ///< of `LowerOptions::models`
+  std::int64_t model_end_ = 0;            ///< the microbatch with which the next model begins, or the end of the run
   bool started_ = false;
   bool finished_ = false;
 };

@@ -25,12 +25,35 @@ LaneId WindowWriter::lane_of(DeviceId device, Discipline discipline) {
   return found->second;
 }
 
+void WindowWriter::leave(DeviceId device) {
+  for (const Discipline discipline : {Discipline::Strict, Discipline::Ready}) {
+    const auto found = lane_of_.find({device, discipline});
+    if (found == lane_of_.end()) continue;
+    close_lane(found->second);
+    lane_of_.erase(found);
+  }
+}
+
 LaneId WindowWriter::open_lanes(std::size_t count, Discipline discipline) {
   const LaneId first(lanes_);
   lanes_ += count;
   std::vector<Lane>& lanes = is_open_ ? window_.new_lanes : opened_;
   lanes.insert(lanes.end(), count, {discipline, DeviceId::none()});
   return first;
+}
+
+void WindowWriter::take(PlaceId place, const StaticMemory& kept) {
+  take(place, MemoryCategory::Weights, kept.weights);
+  take(place, MemoryCategory::Gradients, kept.gradients);
+  take(place, MemoryCategory::Optimizer, kept.optimizer);
+  take(place, MemoryCategory::Buffers, kept.buffers);
+}
+
+void WindowWriter::free(PlaceId place, const StaticMemory& kept) {
+  free(place, MemoryCategory::Weights, kept.weights);
+  free(place, MemoryCategory::Gradients, kept.gradients);
+  free(place, MemoryCategory::Optimizer, kept.optimizer);
+  free(place, MemoryCategory::Buffers, kept.buffers);
 }
 
 StageId WindowWriter::announce(RunStage stage) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/model/op_graph.hpp"
+#include "sim/schedule/memory_ledger.hpp"
 
 #include <cstddef>
 #include <map>
@@ -33,6 +34,8 @@ class WindowWriter {
   [[nodiscard]] LaneId lane_of(DeviceId device, Discipline discipline);
   /// Opens `count` more lanes that belong to no device, and returns the first.
   [[nodiscard]] LaneId open_lanes(std::size_t count, Discipline discipline);
+  /// The plan that follows does not use the device: its lanes get no further operation, and a later plan opens new ones.
+  void leave(DeviceId device);
   /// Announces that no later window has operations for the lane.
   void close_lane(LaneId lane) { window_.closed_lanes.push_back(lane); }
   /// Announces a stage and returns its number in the run.
@@ -47,6 +50,8 @@ class WindowWriter {
   /// The last operation takes `bytes` when it starts, or frees them when it ends.
   void take(PlaceId place, MemoryCategory category, Bytes bytes) { window_.take(place, category, bytes); }
   void free(PlaceId place, MemoryCategory category, Bytes bytes) { window_.free(place, category, bytes); }
+  void take(PlaceId place, const StaticMemory& kept);
+  void free(PlaceId place, const StaticMemory& kept);
   void hold_while_it_runs(PlaceId place, Bytes workspace) {
     window_.take(place, MemoryCategory::Workspace, workspace);
     window_.free(place, MemoryCategory::Workspace, workspace);

@@ -1,0 +1,136 @@
+#include "experiments/run/replan_choices.hpp"
+
+#include "experiments/run/limits.hpp"
+#include "experiments/run/option_text.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kVpipeImbalance = 0.05;
+constexpr std::int64_t kVpipePatience = 2;
+constexpr std::int64_t kWindowsToPay = 10;  ///< in which a switch has to pay off
+constexpr double kMostImbalance = 1e6;
+constexpr std::int64_t kMostPatience = 1'000'000;
+constexpr Seconds kLongestLatency(1e6);
+constexpr Seconds kLongestRestart(1e6);
+constexpr Seconds kLongestWait(1e9);  ///< for a device that is down
+
+std::int64_t read_window(const std::string& option, const std::string& text) {
+  return read_count_option(option + " window", text, 1, run_limits::kMostMicrobatches);
+}
+
+double read_share(const std::string& option, const std::string& text, double below) {
+  const Parsed<double> share = parse_number(text);
+  if (share && *share.value < below) return *share.value;
+  throw InputError(
+      "expected a number from 0 to less than " + format_number(below) + ", such as 0.02, found " + quote(text),
+      {"", 0, 0, option});
+}
+
+/// Reads a key of the policy; false for another key.
+bool read_policy(const std::string& option, const std::string& key, const std::string& text, ReplanPolicy& policy) {
+  const std::string name = option + " " + key;
+  if (key == "gain") {
+    policy.gain = read_share(name, text, 1.0);
+  } else if (key == "imbalance") {
+    policy.imbalance = read_share(name, text, kMostImbalance);
+  } else if (key == "patience") {
+    policy.patience = read_count_option(name, text, 1, kMostPatience);
+  } else if (key == "horizon") {
+    policy.horizon = read_count_option(name, text, 1, run_limits::kMostMicrobatches);
+  } else if (key == "latency") {
+    policy.latency = text == "0" ? Seconds(0) : read_time_option(name, text, kLongestLatency);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Migrating read_migrating(const std::string& option, const std::string& text) {
+  const std::array<Migrating, 3> ways{Migrating::Live, Migrating::StopCopy, Migrating::Restart};
+  std::vector<std::string> names;
+  for (const Migrating way : ways) names.emplace_back(to_string(way));
+  const std::string name = read_choice_option(option, text, names);
+  return *std::ranges::find_if(ways, [&](Migrating way) { return name == to_string(way); });
+}
+
+/// Reads how a run goes over to another plan; false for another key.
+bool read_migration(const std::string& option, const std::string& key, const std::string& text,
+                    ReplanChoices& choices) {
+  const std::string name = option + " " + key;
+  if (key == "migrate") {
+    choices.migrating = read_migrating(name, text);
+  } else if (key == "restart") {
+    choices.restart = read_time_option(name, text, kLongestRestart);
+  } else if (key == "leave") {
+    choices.leave = text == "0" ? Seconds(0) : read_time_option(name, text, kLongestWait);
+  } else if (key == "checkpoint") {
+    choices.checkpoint = read_count_option(name, text, 1, run_limits::kMostMicrobatches);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void require_restart_time(const std::string& option, const ReplanChoices& choices) {
+  const bool restarts = choices.migrating == Migrating::Restart;
+  const bool has_time = choices.restart > Seconds(0);
+  if (restarts && !has_time) {
+    throw InputError("migrate=restart says nothing of the time that a restart takes", {"", 0, 0, option},
+                     "such as migrate=restart,restart=30s");
+  }
+  if (!has_time || restarts || choices.checkpoint) return;
+  throw InputError("restart is the time of a restart, migrate is " + std::string(to_string(choices.migrating)) +
+                       ", and there is no checkpoint",
+                   {"", 0, 0, option}, "such as migrate=restart,restart=30s, or checkpoint=1000,restart=30s");
+}
+
+/// The name before the first `,` behind which a key follows: the path of an external planner may contain commas.
+std::size_t end_of_name(const std::string& text) {
+  for (std::size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', comma + 1)) {
+    const std::string_view rest = std::string_view(text).substr(comma + 1);
+    if (!is_external(text) || rest.substr(0, rest.find(',')).find('=') != std::string_view::npos) return comma;
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
+                                                const ExternalCalls& calls, const std::string& folder) {
+  if (text == "none") return std::nullopt;
+  const InputPlace place{"", 0, 0, option};
+  const std::size_t end = end_of_name(text);
+  ReplanChoices choices;
+  choices.name = text;
+  if (end == 0) throw InputError("expected none or PLANNER[,KEY=VALUE...], found " + quote(text), place);
+  choices.planner = resolve_planner(text.substr(0, end), calls, folder);
+  std::vector<std::string> items;
+  if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
+  bool has_horizon = false;
+  if (choices.planner->name == "vpipe") {
+    choices.policy = {.imbalance = kVpipeImbalance, .patience = kVpipePatience};
+    choices.migrating = Migrating::Live;
+  }
+  for (const auto& [key, value] : read_assignments(option, items)) {
+    if (key == "window") {
+      choices.window = read_window(option, value);
+    } else if (!read_migration(option, key, value, choices) && !read_policy(option, key, value, choices.policy)) {
+      choices.options.emplace_back(key, value);
+    }
+    has_horizon |= key == "horizon";
+  }
+  require_restart_time(option, choices);
+  if (!has_horizon) choices.policy.horizon = std::min(kWindowsToPay * choices.window, run_limits::kMostMicrobatches);
+  static_cast<void>(parse_options(*choices.planner, choices.options));  // refuses what is wrong with them
+  return choices;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "experiments/run/external_planner.hpp"
+#include "experiments/run/replan_policy.hpp"
+#include "planners/planner.hpp"
+#include "sim/model/options.hpp"
+#include "sim/schedule/lower.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace stagecraft {
+
+/// Which planner is asked for another plan while training runs, and when.
+struct ReplanChoices {
+  std::string name;  ///< as the user writes it
+  std::shared_ptr<const PlannerInfo> planner;
+  GivenOptions options;  ///< of the planner
+  std::int64_t window = 256;
+  ReplanPolicy policy;
+  Migrating migrating = Migrating::StopCopy;
+  Seconds restart = {};                                   ///< `Replanning::restart`
+  Seconds leave = {};                                     ///< `Replanning::leave`
+  std::optional<std::int64_t> checkpoint = std::nullopt;  ///< `Replanning::checkpoint`
+};
+
+/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `migrate`, `restart`, `leave`, `checkpoint` and those of the
+/// policy, and the planner's options. A relative path of `exec:PATH` starts at `folder`, as for `resolve_planner`. None for `none`.
+/// **Throws** InputError naming `option`.
+[[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
+                                                              const ExternalCalls& calls = {},
+                                                              const std::string& folder = {});
+
+}  // namespace stagecraft

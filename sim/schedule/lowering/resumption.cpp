@@ -1,0 +1,53 @@
+#include "sim/schedule/lowering/resumption.hpp"
+
+#include "sim/base/text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+/// A layer that no device but the lost ones holds; none if there is none.
+LayerId lost_layer(const RunShape& shape, const std::vector<DeviceId>& lost) {
+  IndexVector<LayerId, char> held(shape.graph().layers.size());
+  for (ReplicaId id : shape.replicas().all()) {
+    const Replica& replica = shape.replicas()[id];
+    if (std::ranges::count(lost, replica.device) > 0) continue;
+    for (LayerId layer : shape.plan().stages[replica.stage.value()].layers) held[layer] = 1;
+  }
+  for (LayerId layer : indices(held)) {
+    if (held[layer] == 0) return layer;
+  }
+  return LayerId::none();
+}
+
+/// The last microbatch, up to the first one that is not done, before which the plan updates all weights.
+std::int64_t update_before(const PlanRun& run, const Reached& reached) {
+  const std::int64_t rounds = run.program().synchronous ? 1 : run.shape().plan().rounds_per_update;
+  return reached.done - std::max<std::int64_t>(reached.done - reached.first, 0) % (run.whole() * rounds);
+}
+
+std::int64_t checkpoint_before(const PlanRun& run, const Reached& reached, std::int64_t distance) {
+  const std::int64_t saved = reached.done / distance * distance;
+  return run.program().synchronous ? saved / run.whole() * run.whole() : saved;
+}
+
+}  // namespace
+
+std::variant<Resumption, std::string> resumption(const PlanRun& run, std::vector<DeviceId> lost, const Reached& reached,
+                                                 std::optional<std::int64_t> checkpoint) {
+  Resumption found{.microbatch = update_before(run, reached), .lost = std::move(lost)};
+  const LayerId layer = lost_layer(run.shape(), found.lost);
+  if (layer.is_none() && reached.done >= reached.settled) return found;
+  if (!checkpoint) {
+    return layer.is_none() ? "layers were on their way, and there is no checkpoint"
+                           : "no other device has layer " + quote(run.shape().graph().layers[layer].name) +
+                                 ", and there is no checkpoint";
+  }
+  found.from_checkpoint = true;
+  found.microbatch = checkpoint_before(run, reached, *checkpoint);
+  return found;
+}
+
+}  // namespace stagecraft
