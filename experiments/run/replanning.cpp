@@ -76,10 +76,18 @@ bool uses_any(const Plan& plan, const std::vector<DeviceId>& devices) {
   return std::ranges::any_of(devices, [&](DeviceId id) { return !replicas.on(id).empty(); });
 }
 
+/// The first of them, and how many more there are.
+std::string first_of(const std::vector<std::string>& parts) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(parts.size(), kReasonsToTell); ++i) text += (i == 0 ? "" : ", ") + parts[i];
+  if (parts.size() > kReasonsToTell) text += fmt::format(" and {} more", parts.size() - kReasonsToTell);
+  return text;
+}
+
 std::string names_of(const Platform& platform, const std::vector<DeviceId>& devices) {
-  std::string names;
-  for (DeviceId id : devices) names += (names.empty() ? "" : ", ") + platform.devices[id].name;
-  return names;
+  std::vector<std::string> names;
+  for (DeviceId id : devices) names.push_back(platform.devices[id].name);
+  return first_of(names);
 }
 
 /// `gpu1 takes 1.5 times its time`, the most unusual device first; the links and the memories that have changed.
@@ -102,10 +110,7 @@ std::string seen_text(const Platform& platform, const Platform& seen) {
     if (seen.memory(id) == platform.memory(id)) continue;
     parts.push_back(seen.devices[id].name + " has " + format_human_bytes(seen.memory(id)) + " of memory");
   }
-  std::string text;
-  for (std::size_t i = 0; i < std::min(parts.size(), kReasonsToTell); ++i) text += (i == 0 ? "" : ", ") + parts[i];
-  if (parts.size() > kReasonsToTell) text += fmt::format(" and {} more", parts.size() - kReasonsToTell);
-  return text;
+  return first_of(parts);
 }
 
 std::string joined(const std::string& what, const std::string& so) {
@@ -136,10 +141,12 @@ class PlanAgain {
 
  private:
   [[nodiscard]] std::string what_is_seen(const Platform& seen, const std::vector<DeviceId>& down,
-                                         ReplanQuestion::Cause cause) const {
+                                         ReplanQuestion::Cause cause) {
     std::string what = seen_text(platform_, seen);
     if (!down.empty()) what = joined(names_of(platform_, down) + " failed", what);
-    if (cause == ReplanQuestion::Cause::Recovery) what = joined("a device is up again", what);
+    std::vector<DeviceId> up = std::exchange(down_, down);
+    std::erase_if(up, [&](DeviceId id) { return std::ranges::count(down, id) > 0; });
+    if (!up.empty()) what = joined(names_of(platform_, up) + (up.size() == 1 ? " is" : " are") + " up again", what);
     if (what.empty() && cause != ReplanQuestion::Cause::Model) what = "nothing has changed";
     return what;
   }
@@ -159,8 +166,7 @@ class PlanAgain {
   [[nodiscard]] std::variant<Plan, std::string> plan_on(const Platform& platform, const RunPosition& position,
                                                         const Plan* running) const {
     const ScheduleChoice& schedule = position.plan.schedule;
-    const bool is_recovery = position.cause == ReplanQuestion::Cause::Recovery;
-    const Plan& like = is_recovery && whole_ ? *whole_ : position.plan;
+    const Plan& like = whole_ ? *whole_ : position.plan;
     const PlanRequest request{
         .graph = position.graph,
         .platform = platform,
@@ -239,7 +245,8 @@ class PlanAgain {
   };
   [[nodiscard]] Cost cost_of(const Platform& seen, const RunPosition& position, const Plan& plan, Seconds now,
                              Seconds then) const {
-    const Cost drained{switch_stall(position.graph, seen, position.plan, plan, then) + choices_.restart};
+    const Seconds restart = choices_.migrating == Migrating::Restart ? choices_.restart : Seconds(0);
+    const Cost drained{switch_stall(position.graph, seen, position.plan, plan, then) + restart};
     if (choices_.migrating != Migrating::Live) return drained;
     const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
     const std::optional<Seconds> live = live_stall(position.graph, seen, running, plan, now);
@@ -289,8 +296,9 @@ class PlanAgain {
 
   const Platform& platform_;
   ReplanChoices choices_;
-  std::int64_t uneven_ = 0;    ///< windows in a row
-  std::optional<Plan> whole_;  ///< the plan before the first failure
+  std::int64_t uneven_ = 0;     ///< windows in a row
+  std::vector<DeviceId> down_;  ///< at the last question
+  std::optional<Plan> whole_;   ///< the plan before the first failure
 };
 
 }  // namespace

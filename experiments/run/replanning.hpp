@@ -15,9 +15,8 @@ namespace stagecraft {
 /// both evaluated without contention on the platform as observed; or if the plan that runs does not fit.
 ///
 /// While devices are down, the planner sees a platform without them (`platform_without`). If a device of the plan is
-/// among them, any answer that fits is taken. It has as many stages and replicas as before if there are enough devices
-/// for them, else what the planner chooses. When a device is up again, a plan with as many as before the failure is asked
-/// for.
+/// among them, any answer that fits is taken. From the first failure on it has as many stages and replicas as the plan
+/// before that, if there are enough devices for them, else what the planner chooses.
 /// `platform` must outlive it. The re-planner **throws** InputError as the planner does.
 [[nodiscard]] Replanning replanning(const Platform& platform, const ReplanChoices& choices);
 

@@ -76,6 +76,7 @@ Detail::List replan_list(const Report& report, const std::vector<Moved>& moved) 
                                      {"keeping_s", time_or_null(questions[i]->keeping)},
                                      {"changing_s", time_or_null(questions[i]->changing)},
                                      {"live", questions[i]->live},
+                                     {"redone", std::int64_t{questions[i]->redone}},
                                      {"moved_bytes", bytes.value()},
                                      {"expected_stall_s", time_or_null(questions[i]->stall)},
                                      {"stall_s", time_or_null(stall_of(report, i))}});
@@ -178,16 +179,36 @@ std::string migrations_line(const Report& report) {
                      counted(report.course.migrations.size(), "transfer"), format_human_seconds(longest));
 }
 
+/// What became of the microbatches in flight while the plan changed.
+std::string how_it_went(const std::vector<const ReplanQuestion*>& changes) {
+  std::size_t live = 0;
+  std::size_t lost = 0;
+  for (const ReplanQuestion* change : changes) {
+    live += change->live ? 1 : 0;
+    lost += change->cause == ReplanQuestion::Cause::Failure ? 1 : 0;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [count, what] :
+       {std::pair(live, "training went on meanwhile"), std::pair(changes.size() - live - lost, "the pipeline drained"),
+        std::pair(lost, "what was in flight was lost")}) {
+    if (count == changes.size()) return what;
+    if (count > 0) parts.push_back(counted(count, "time") + " " + what);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string redone_line(const Report& report) {
+  std::size_t redone = 0;
+  for (const ReplanQuestion* change : changes_of_plan(report)) redone += change->redone;
+  return redone == 0 ? "" : fmt::format("run again: {}\n", counted(redone, "microbatch"));
+}
+
 /// What the changes cost, and how.
 std::string stall_line(const Report& report) {
   const std::optional<Seconds> stall = stall_of_all(report);
   if (report.course.replans.empty() || !stall) return "";
   const std::vector<const ReplanQuestion*> changes = changes_of_plan(report);
-  const auto live = std::ranges::count_if(changes, [](const ReplanQuestion* change) { return change->live; });
-  const std::string how = live == std::ssize(changes) ? "training went on meanwhile"
-                          : live == 0                 ? "the pipeline drained"
-                                      : fmt::format("training went on during {} of {} changes", live, changes.size());
-  return fmt::format("stall: {}; {}\n", format_human_seconds(*stall), how);
+  return fmt::format("stall: {}; {}\n", format_human_seconds(*stall), how_it_went(changes));
 }
 
 }  // namespace
@@ -224,7 +245,7 @@ std::string replanning_text(const Simulation& simulation) {
   }
   return head + counted(report.course.questions.size(), "time") + ", and the plan changed " +
          counted(report.course.replans.size(), "time") + "\n" + questions_table(report) + migrations_line(report) +
-         stall_line(report) + windows;
+         stall_line(report) + redone_line(report) + windows;
 }
 
 std::string replans_line(const Report& report) {
