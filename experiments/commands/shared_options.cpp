@@ -132,7 +132,8 @@ SimulationChoices read_simulation_choices(const SimulationOptions& options, cons
   const bool is_real = read_choice_option("--network", options.network, {"platform", "analytic"}) == "platform";
   choices.network = is_real ? NetworkModel::Platform : NetworkModel::Analytic;
   choices.iterations = read_count_option("--iterations", options.iterations, 1, run_limits::kMostIterations);
-  choices.replan = read_replan_option("--replan", options.replan, calls);
+  choices.replan = read_replan_option("--replan", options.replan,
+                                      [&](const std::string& name) { return resolve_planner(name, calls); });
   const auto seed = read_count_option("--noise-seed", options.noise_seed, 0, std::numeric_limits<std::int64_t>::max());
   if (seed) choices.noise_seed = static_cast<std::uint64_t>(*seed);
   if (seed && !options.events) throw InputError("--noise-seed needs the noise of an --events file");

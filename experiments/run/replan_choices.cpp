@@ -1,5 +1,6 @@
 #include "experiments/run/replan_choices.hpp"
 
+#include "experiments/run/external_planner.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
 #include "sim/base/error.hpp"
@@ -103,15 +104,17 @@ std::size_t end_of_name(const std::string& text) {
 
 }  // namespace
 
+std::string planner_of_replan(const std::string& text) { return text.substr(0, end_of_name(text)); }
+
 std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
-                                                const ExternalCalls& calls, const std::string& folder) {
+                                                const PlannerOfName& planner_of) {
   if (text == "none") return std::nullopt;
   const InputPlace place{"", 0, 0, option};
   const std::size_t end = end_of_name(text);
   ReplanChoices choices;
   choices.name = text;
   if (end == 0) throw InputError("expected none or PLANNER[,KEY=VALUE...], found " + quote(text), place);
-  choices.planner = resolve_planner(text.substr(0, end), calls, folder);
+  choices.planner = planner_of(text.substr(0, end));
   std::vector<std::string> items;
   if (end < text.size()) items = read_list_option(option, text.substr(end + 1));
   bool has_horizon = false;

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "experiments/run/external_planner.hpp"
 #include "experiments/run/replan_policy.hpp"
 #include "planners/planner.hpp"
 #include "sim/model/options.hpp"
 #include "sim/schedule/lower.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,11 +26,16 @@ struct ReplanChoices {
   std::optional<std::int64_t> checkpoint = std::nullopt;  ///< `Replanning::checkpoint`
 };
 
+/// Finds the planner of a name.
+using PlannerOfName = std::function<std::shared_ptr<const PlannerInfo>(const std::string& name)>;
+
+/// The planner's name in the text that `read_replan_option` reads; `none` if there is none.
+[[nodiscard]] std::string planner_of_replan(const std::string& text);
+
 /// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `migrate`, `restart`, `leave`, `checkpoint` and those of the
-/// policy, and the planner's options. A relative path of `exec:PATH` starts at `folder`, as for `resolve_planner`. None for `none`.
+/// policy, and the planner's options. None for `none`.
 /// **Throws** InputError naming `option`.
 [[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
-                                                              const ExternalCalls& calls = {},
-                                                              const std::string& folder = {});
+                                                              const PlannerOfName& planner_of);
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include "experiments/run/event_models.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
+#include "experiments/run/replan_choices.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -29,7 +30,9 @@ std::vector<NamedFile> files_of(const Cell& cell) {
   std::vector<NamedFile> files{{"model", word_of(cell.keys, "model")}, {"platform", word_of(cell.keys, "platform")}};
   if (const std::string events = word_of(cell.keys, "events"); !events.empty()) files.emplace_back("events", events);
   const std::string planner = word_of(cell.keys, "planner");
+  const std::string asked_again = planner_of_replan(word_of(cell.keys, "replan"));
   if (is_external(planner)) files.emplace_back("planner", planner);
+  if (is_external(asked_again)) files.emplace_back("planner", asked_again);
   return files;
 }
 

@@ -8,14 +8,23 @@
 #include "experiments/run/variation.hpp"
 #include "experiments/study/result_columns.hpp"
 #include "experiments/view/figures.hpp"
-#include "planners/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace stagecraft {
 namespace {
+
+/// A planner of a cell. The time limit of an external planner is 90 % of the cell's, so that a planner that is too slow
+/// is reported as such before the cell itself runs out of time.
+std::shared_ptr<const PlannerInfo> planner_of(const Manifest& manifest, const CellSpec& cell, const std::string& name) {
+  if (!is_external(name)) return resolve_planner(name);
+  const ExternalCalls calls{.time_limit = 0.9 * manifest.limits.time,
+                            .seed = static_cast<std::int64_t>(cell.noise_seed)};
+  return std::make_shared<PlannerInfo>(external_planner(name, find_file(manifest, "planner", name).path, calls));
+}
 
 SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& cell, const Platform& platform) {
   SimulationChoices choices;
@@ -23,7 +32,8 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   choices.network = cell.network;
   choices.iterations = cell.planning.iterations;
   choices.run_length = cell.planning.run_length;
-  choices.replan = read_replan_option("replan", cell.replan);
+  choices.replan = read_replan_option("replan", cell.replan,
+                                      [&](const std::string& name) { return planner_of(manifest, cell, name); });
   choices.in_place = true;
   if (!cell.events.empty()) {
     const StudyFile& file = find_file(manifest, "events", cell.events);
@@ -31,15 +41,6 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
     choices.noise_seed = cell.noise_seed;
   }
   return choices;
-}
-
-/// The cell's planner. The time limit of an external planner is 90 % of the cell's, so that a planner that is too slow
-/// is reported as such before the cell itself runs out of time.
-PlannerInfo planner_of(const Manifest& manifest, const CellSpec& cell) {
-  if (!is_external(cell.planner)) return find_planner(cell.planner);
-  const ExternalCalls calls{.time_limit = 0.9 * manifest.limits.time,
-                            .seed = static_cast<std::int64_t>(cell.noise_seed)};
-  return external_planner(cell.planner, find_file(manifest, "planner", cell.planner).path, calls);
 }
 
 /// A cell's answer.
@@ -74,7 +75,8 @@ CellPlanning plan_with_noise(const PlannerInfo& planner, const Inputs& inputs, c
 }
 
 Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec& cell, const Inputs& given) {
-  const PlannerInfo planner = planner_of(manifest, cell);
+  const std::shared_ptr<const PlannerInfo> found = planner_of(manifest, cell, cell.planner);
+  const PlannerInfo& planner = *found;
   const Inputs inputs = varied(given, cell.variation);
   const CellPlanning answer =
       cell.profile_noise > 0.0 ? plan_with_noise(planner, inputs, cell) : plan_cell(planner, inputs, cell);

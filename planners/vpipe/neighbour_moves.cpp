@@ -44,6 +44,17 @@ class UnitMoves {
     return rated;
   }
 
+  /// The cuts from which no pass finds better ones. Adds to the number of passes.
+  [[nodiscard]] RatedCuts improved(RatedCuts best, std::int64_t& passes) {
+    while (true) {
+      ++passes;
+      RatedCuts met = pass(best);
+      if (!met.is_better_than(best)) return best;
+      best = std::move(met);
+    }
+  }
+
+ private:
   /// The best cuts that a pass from `start` meets.
   [[nodiscard]] RatedCuts pass(const RatedCuts& start) {
     std::ranges::fill(locked_, 0);
@@ -57,7 +68,6 @@ class UnitMoves {
     return best;
   }
 
- private:
   [[nodiscard]] Bytes moved_bytes(std::size_t unit, std::size_t stage) const {
     return running_ && home_[unit] != stage ? running_->bytes[unit] : Bytes(0);
   }
@@ -111,13 +121,19 @@ class UnitMoves {
 
 MovedUnits move_units(std::vector<std::size_t> cuts, const CostOfStage& cost,
                       const std::optional<RunningPlan>& running) {
-  UnitMoves moves(cost, running, cuts.back());
-  RatedCuts best = moves.rated(std::move(cuts));
-  for (std::int64_t passes = 1;; ++passes) {
-    RatedCuts met = moves.pass(best);
-    if (!met.is_better_than(best)) return {std::move(best.cuts), passes};
-    best = std::move(met);
+  return move_units_from({std::move(cuts)}, cost, running);
+}
+
+MovedUnits move_units_from(std::vector<std::vector<std::size_t>> starts, const CostOfStage& cost,
+                           const std::optional<RunningPlan>& running) {
+  UnitMoves moves(cost, running, starts.front().back());
+  std::optional<RatedCuts> best;
+  std::int64_t passes = 0;
+  for (std::vector<std::size_t>& start : starts) {
+    RatedCuts found = moves.improved(moves.rated(std::move(start)), passes);
+    if (!best || found.is_better_than(*best)) best = std::move(found);
   }
+  return {std::move(best->cuts), passes};
 }
 
 }  // namespace stagecraft::vpipe

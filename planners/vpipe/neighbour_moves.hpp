@@ -42,5 +42,8 @@ struct MovedUnits {
 /// our reconstruction.
 [[nodiscard]] MovedUnits move_units(std::vector<std::size_t> cuts, const CostOfStage& cost,
                                     const std::optional<RunningPlan>& running = std::nullopt);
+/// The same from each of the cuts, of which there is one at least; of what they lead to the best, of equals the first.
+[[nodiscard]] MovedUnits move_units_from(std::vector<std::vector<std::size_t>> starts, const CostOfStage& cost,
+                                         const std::optional<RunningPlan>& running);
 
 }  // namespace stagecraft::vpipe

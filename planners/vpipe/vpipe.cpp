@@ -160,19 +160,26 @@ std::vector<std::size_t> fitting_cuts(const SavingPipeline& pipeline, StageSavin
                            });
 }
 
-/// Units moved from the start cuts; if the stages do not fit then, from cuts that do.
+/// Whether all stages fit with what they save.
+bool fit(const std::vector<std::size_t>& cuts, const CostOfStage& cost) {
+  for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
+    if (cost(s, cuts[s], cuts[s + 1]).overflow > Bytes(0)) return false;
+  }
+  return true;
+}
+
+/// Units moved from the start cuts, or from those of the plan that runs; if the latter do not fit, from both, since
+/// moves that first of all lack less memory may end far from balance. If the stages do not fit then, from cuts that do.
 MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings, StageSavings& stages) {
   const std::optional<RunningPlan> running = running_plan(pipeline);
   const CostOfStage cost = [&](std::size_t stage, std::size_t begin, std::size_t end) {
     return stages.cost(stage, begin, end);
   };
-  MovedUnits moved =
-      move_units(running ? running->cuts : start_cuts(pipeline, settings.starts_as_pipedream), cost, running);
-  bool fits = true;
-  for (std::size_t s = 0; s + 1 < moved.cuts.size(); ++s) {
-    fits = fits && cost(s, moved.cuts[s], moved.cuts[s + 1]).overflow == Bytes(0);
-  }
-  if (fits || pipeline.units() * pipeline.stages() > kMostUnitsToRepeat) return moved;
+  std::vector<std::vector<std::size_t>> starts;
+  if (running) starts.push_back(running->cuts);
+  if (!running || !fit(running->cuts, cost)) starts.push_back(start_cuts(pipeline, settings.starts_as_pipedream));
+  MovedUnits moved = move_units_from(std::move(starts), cost, running);
+  if (fit(moved.cuts, cost) || pipeline.units() * pipeline.stages() > kMostUnitsToRepeat) return moved;
   MovedUnits again = move_units(fitting_cuts(pipeline, stages), cost, running);
   again.passes += moved.passes;
   return again;

@@ -63,6 +63,26 @@ matrix: {events: [events.yaml]}
   CHECK(shell("$S run $D/study.yaml --out $D/out --resume", folder.path()).code == 2);
 }
 
+TEST_CASE("run: a program of the user is asked for other plans, and it is a file of the study") {
+  const TemporaryFolder folder;
+  test::write(folder / "stay.sh",
+              "#!/bin/sh\ntouch \"$(dirname \"$0\")/asked\"\necho '{\"infeasible\": {\"reason\": \"stay\"}}'\n");
+  test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
+study: asks
+base: {model: vgg16, platform: p3.8xlarge-x4, schedule: pipedream, run_length: 200, planner: {name: uniform, stages: 4}}
+matrix: {replan: [none, {name: "exec:stay.sh", window: 64, depth: 3}]}
+)");
+  CHECK(shell("chmod +x $D/*.sh; $S run $D/study.yaml --out $D/out", folder.path()).code == 0);
+  CHECK(count(rows_text(folder / "out"), "\"status\":\"ok\"") == 2);
+  CHECK(std::filesystem::exists(folder / "asked"));
+  test::write(folder / "stay.sh", "#!/bin/sh\nexit 1\n");
+  CHECK(shell("$S run $D/study.yaml --out $D/out --resume", folder.path()).code == 2);
+  std::filesystem::remove(folder / "stay.sh");
+  const ShellRun missing = shell("$S run $D/study.yaml --out $D/other", folder.path());
+  CHECK(missing.code == 2);
+  CHECK(missing.err.find("stay.sh: no such file") != std::string::npos);
+}
+
 /// A study of which the last cell's planner is the script `once`; before it there are cells of our own.
 void write_study_with(const TemporaryFolder& folder, const std::string& once) {
   test::write(folder / "once.sh", "#!/bin/sh\n" + once);

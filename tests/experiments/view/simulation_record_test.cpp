@@ -43,6 +43,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
   question.stall = Seconds(4.0);
   question.reason = "why";
   question.first = 7;
+  question.redone = 5;
   question.stages = {{{LayerId(0)}, {DeviceId(0)}}, {{LayerId(1), LayerId(2)}, {DeviceId(1)}}};
   simulation.report.course.questions = {question};
   simulation.report.course.replans = {{7, Seconds(2.0), Late{}, Late{1, Seconds(5.0)}}};
@@ -57,6 +58,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
                                                                        {"keeping_s", 3.0},
                                                                        {"changing_s", 2.0},
                                                                        {"live", false},
+                                                                       {"redone", 5},
                                                                        {"moved_bytes", 10},
                                                                        {"expected_stall_s", 4.0},
                                                                        {"stall_s", 3.0}}}));
