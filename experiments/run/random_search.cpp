@@ -53,15 +53,23 @@ LayerGraph without(const LayerGraph& graph, LayerId removed, const LayerEdge& in
   return result;
 }
 
-/// The graph with a copy of the layer behind it, which its users read.
-void add_copy(LayerGraph& graph, LayerId original, const LayerEdge& input, const std::string& name) {
-  const LayerId copy(graph.layers.size());
-  graph.layers.push_back(graph.layers[original]);
-  graph.layers[copy].name = name;
-  for (LayerEdge& edge : graph.edges) {
-    if (edge.from == original) edge.from = copy;
+/// The graph with a copy of the layer behind it, which its users read. The copy comes next in the order of the layers.
+LayerGraph with_copy(const LayerGraph& graph, LayerId original, const LayerEdge& input, const std::string& name) {
+  LayerGraph result = graph;
+  result.layers = {};
+  const LayerId copy(original.value() + 1);
+  for (LayerId id : indices(graph.layers)) {
+    result.layers.push_back(graph.layers[id]);
+    if (id != original) continue;
+    result.layers.push_back(graph.layers[id]);
+    result.layers[copy].name = name;
   }
-  graph.edges.push_back({original, copy, input.bytes});
+  const auto renumbered = [&](LayerId id) { return LayerId(id.value() + (id.value() > original.value() ? 1 : 0)); };
+  for (LayerEdge& edge : result.edges) {
+    edge = {edge.from == original ? copy : renumbered(edge.from), renumbered(edge.to), edge.bytes};
+  }
+  result.edges.push_back({original, copy, input.bytes});
+  return result;
 }
 
 class Search {
@@ -87,7 +95,8 @@ class Search {
     const std::optional<LayerEdge> input = only_input(graph_, layer);
     const std::size_t what = input ? draws_.below(3) : 2;
     if (what == 0) {
-      add_copy(graph_, layer, *input, graph_.layers[layer].name + "~" + std::to_string(++copies_));
+      const std::string name = graph_.layers[layer].name + "~" + std::to_string(++copies_);
+      graph_ = with_copy(graph_, layer, *input, name);
     } else if (what == 1 && graph_.layers.size() > least_layers_) {
       graph_ = without(graph_, layer, *input);
     } else {

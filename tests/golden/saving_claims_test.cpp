@@ -97,6 +97,28 @@ TEST_CASE("study vpipe-straggler: planning anew is faster than keeping the plan"
   }
 }
 
+TEST_CASE("study vpipe-nas: planning anew for each architecture is faster than keeping the first one's cuts") {
+  const Results results = load_results({"vpipe-nas"});
+  REQUIRE(results.is_complete());
+  std::map<std::string, std::map<std::string, double>> speeds;  // by model, by planner and re-planner
+  for (const CellResult& result : results.rows) {
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    const bool plans_anew = word_of(keys, "replan") != "none";
+    const bool ran = result.row.status == CellStatus::Ok;
+    if (plans_anew || label_of(keys) == "GPipe") REQUIRE(ran);
+    const std::string name = label_of(keys) + (plans_anew ? " anew" : "");
+    if (ran) speeds[word_of(keys, "model")][name] = number(result.row.figures, "run_throughput_samples_per_s").value();
+  }
+  CHECK(speeds.size() == 3);
+  for (auto& [model, group] : speeds) {
+    CAPTURE(model);
+    CHECK(group.size() >= 3);
+    for (const auto& [name, speed] : group) {
+      if (name != "vPipe anew") CHECK(group["vPipe anew"] > 1.04 * speed);
+    }
+  }
+}
+
 TEST_CASE("study vpipe-straggler: live migration stalls less than a fifth of a restart, and no more than a drain") {
   const Results results = load_results({"vpipe-straggler"});
   REQUIRE(results.is_complete());

@@ -140,6 +140,22 @@ TEST_CASE("make-events: every model of a random search is sound, and differs fro
   }
 }
 
+// Else a decoder's first layers would come before the rest of the encoder, and would be one block with it.
+TEST_CASE("make-events: a layer that is doubled is followed by its copy") {
+  const LayerGraph first = read_model_file(kTraces + "transformer-6-6.yaml").profiles.front();
+  int copies = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const LayerGraph model = random_search(first, {.steps = 1, .changes = 1, .seed = seed}).front();
+    for (LayerId id : indices(model.layers)) {
+      const std::string& name = model.layers[id].name;
+      if (name.find('~') == std::string::npos) continue;
+      ++copies;
+      CHECK(name.starts_with(model.layers[LayerId(id.value() - 1)].name));
+    }
+  }
+  CHECK(copies > 10);
+}
+
 TEST_CASE("make-events: a search is run by simulate, with the models beside its file") {
   const test::TemporaryFolder folder;
   const std::string model = kTraces + "bert-base.yaml";
