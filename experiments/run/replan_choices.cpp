@@ -35,6 +35,12 @@ double read_share(const std::string& option, const std::string& text, double bel
       {"", 0, 0, option});
 }
 
+Seconds read_time_or_zero(const std::string& option, const std::string& text, Seconds most) {
+  const Parsed<Seconds> time = parse_seconds(text);
+  if (text == "0" || (time && *time.value == Seconds(0))) return Seconds(0);
+  return read_time_option(option, text, most);
+}
+
 /// Reads a key of the policy; false for another key.
 bool read_policy(const std::string& option, const std::string& key, const std::string& text, ReplanPolicy& policy) {
   const std::string name = option + " " + key;
@@ -47,7 +53,7 @@ bool read_policy(const std::string& option, const std::string& key, const std::s
   } else if (key == "horizon") {
     policy.horizon = read_count_option(name, text, 1, run_limits::kMostMicrobatches);
   } else if (key == "latency") {
-    policy.latency = text == "0" ? Seconds(0) : read_time_option(name, text, kLongestLatency);
+    policy.latency = read_time_or_zero(name, text, kLongestLatency);
   } else {
     return false;
   }
@@ -71,7 +77,7 @@ bool read_migration(const std::string& option, const std::string& key, const std
   } else if (key == "restart") {
     choices.restart = read_time_option(name, text, kLongestRestart);
   } else if (key == "leave") {
-    choices.leave = text == "0" ? Seconds(0) : read_time_option(name, text, kLongestWait);
+    choices.leave = read_time_or_zero(name, text, kLongestWait);
   } else if (key == "checkpoint") {
     choices.checkpoint = read_count_option(name, text, 1, run_limits::kMostMicrobatches);
   } else {
@@ -91,6 +97,15 @@ void require_restart_time(const std::string& option, const ReplanChoices& choice
   throw InputError("restart is the time of a restart, migrate is " + std::string(to_string(choices.migrating)) +
                        ", and there is no checkpoint",
                    {"", 0, 0, option}, "such as migrate=restart,restart=30s, or checkpoint=1000,restart=30s");
+}
+
+void require_option(const std::string& option, const PlannerInfo& planner, const std::string& key) {
+  if (planner.takes_any_option || std::ranges::count(planner.options, key, &OptionInfo::name) > 0) return;
+  std::vector<std::string> known{"window",  "imbalance", "patience", "gain",  "horizon",
+                                 "latency", "migrate",   "restart",  "leave", "checkpoint"};
+  for (const OptionInfo& each : planner.options) known.push_back(each.name);
+  throw InputError("neither re-planning nor planner " + quote(planner.name) + " has an option " + quote(key),
+                   {"", 0, 0, option}, suggest_name(key, known));
 }
 
 /// The name before the first `,` behind which a key follows: the path of an external planner may contain commas.
@@ -126,6 +141,7 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
     if (key == "window") {
       choices.window = read_window(option, value);
     } else if (!read_migration(option, key, value, choices) && !read_policy(option, key, value, choices.policy)) {
+      require_option(option, *choices.planner, key);
       choices.options.emplace_back(key, value);
     }
     has_horizon |= key == "horizon";

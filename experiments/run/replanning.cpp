@@ -38,11 +38,11 @@ std::optional<std::size_t> replicas_of_each(const Plan& plan) {
 }
 
 /// The options that the user gives, and the number of stages and of replicas of a plan, if there are devices for them.
-Options options_like(const Plan& plan, const ReplanChoices& choices, std::size_t devices) {
+Options options_like(const Plan& plan, const ReplanChoices& choices, std::size_t devices, bool are_all_up) {
   const PlannerInfo& planner = *choices.planner;
   GivenOptions given;
   const std::optional<std::size_t> replicas = replicas_of_each(plan);
-  const bool is_possible = Replicas(plan).devices().size() <= devices;
+  const bool is_possible = are_all_up || Replicas(plan).size() <= devices;
   if (is_possible && has_option(planner, "stages")) given.emplace_back("stages", std::to_string(plan.stages.size()));
   if (is_possible && has_option(planner, "replicas") && replicas) {
     given.emplace_back("replicas", std::to_string(*replicas));
@@ -173,7 +173,8 @@ class PlanAgain {
         .schedule = schedule,
         .microbatches = is_asynchronous(schedule) ? position.microbatches : position.plan.microbatches,
         .training = position.plan.training,
-        .options = options_like(like, choices_, platform.devices.size()),
+        .options =
+            options_like(like, choices_, platform.devices.size(), platform.devices.size() == platform_.devices.size()),
         .samples_per_update = std::nullopt,
         .running = running};
     PlanResult result = choices_.planner->plan(request);
@@ -185,11 +186,20 @@ class PlanAgain {
   }
 
   /// The plan with which training goes on without devices of the plan that runs. It need not be fast, and has to fit.
+  /// A planner may refuse the devices that are left, such as for fewer than the stages that the user wants.
   [[nodiscard]] ReplanAnswer without(const Platform& seen, const std::vector<DeviceId>& down,
                                      const RunPosition& position, const std::string& what) {
-    auto found = plan_or_refusal(seen, down, position);
-    if (const auto* why_not = std::get_if<std::string>(&found)) return {.reason = joined(what, *why_not)};
-    auto& plan = std::get<Plan>(found);
+    try {
+      auto found = plan_again(seen, down, position);
+      if (const auto* why_not = std::get_if<std::string>(&found)) return {.reason = joined(what, *why_not)};
+      return goes_on_with(seen, position, std::get<Plan>(std::move(found)), what);
+    } catch (const InputError& error) {
+      return {.reason = joined(what, "no plan: " + error.message())};
+    }
+  }
+
+  [[nodiscard]] ReplanAnswer goes_on_with(const Platform& seen, const RunPosition& position, Plan plan,
+                                          const std::string& what) {
     const ScheduleProgram program = require_schedule(position.graph, seen, plan);
     require_sound(position.graph, seen, program);
     const Judged then = judge(position.graph, seen, program);
@@ -201,16 +211,6 @@ class PlanAgain {
     if (!whole_) whole_ = position.plan;
     answer.change = PlanSwitch{std::move(plan), position.earliest};
     return answer;
-  }
-
-  /// A planner may refuse to plan for the devices that are left, such as for fewer than the stages that the user wants.
-  [[nodiscard]] std::variant<Plan, std::string> plan_or_refusal(const Platform& seen, const std::vector<DeviceId>& down,
-                                                                const RunPosition& position) const {
-    try {
-      return plan_again(seen, down, position);
-    } catch (const InputError& error) {
-      return "no plan: " + error.message();
-    }
   }
 
   [[nodiscard]] ReplanAnswer weigh(const Platform& seen, const RunPosition& position, Plan plan,

@@ -37,8 +37,8 @@ std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, co
     if (change == nullptr) continue;
     if (choices.literal)
       throw InputError("the orders of a schedule file are for one model, but the events have another");
-    const auto say = [&](const std::string& warning) { settings.say("warning: " + warning); };
-    LayerGraph graph = profile_at(choices.models[change->model], first.microbatch_size, plan.training.stash, say);
+    LayerGraph graph =
+        profile_at(choices.models[change->model], first.microbatch_size, plan.training.stash, settings.say);
     if (graph.input != first.input) {
       throw InputError("model " + quote(graph.name) + " has other inputs than model " + quote(first.name) + ": " +
                        format_bytes(graph.input) + " for a microbatch in place of " + format_bytes(first.input));

@@ -145,6 +145,12 @@ const char* change_name(Change change) {
   return "recompute_stage";
 }
 
+/// Then memory is not that of the platform, for which remedies are sought.
+bool has_memory_events(const Simulation& simulation) {
+  return std::ranges::any_of(simulation.choices.events,
+                             [](const Event& event) { return std::holds_alternative<MemoryLimit>(event.change); });
+}
+
 }  // namespace
 
 Explanation explain(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
@@ -152,7 +158,7 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Schedul
   Explanation explanation;
   explanation.loads = loads_by_link(inputs.platform, simulation.traffic);
   const Report& report = simulation.report;
-  if (report.out_of_memory() && report.course.replans.empty()) {
+  if (report.out_of_memory() && report.course.replans.empty() && !has_memory_events(simulation)) {
     LowerOptions options;
     options.network = simulation.choices.network;
     options.literal = simulation.choices.literal;

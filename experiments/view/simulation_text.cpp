@@ -14,11 +14,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace stagecraft {
 namespace {
 
 constexpr std::size_t kShownIterations = 8;
+constexpr double kOtherThroughput = 0.1;
 
 /// The largest peak memory of a device, without the device's name.
 std::string largest_peak_text(const Figures& figures) {
@@ -36,11 +38,20 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
          " samples/s, bubble ratio " + percent(report.bubble_ratio) + "\n";
 }
 
+/// The throughput of a whole run in which something changes, if its measured part has another one.
+std::string whole_run_text(const Report& report, std::int64_t microbatch_size) {
+  if (report.course.windows.empty() || report.throughput <= 0.0) return "";
+  const WindowReport& last = report.course.windows.back();
+  const double whole = static_cast<double>(last.end * microbatch_size) / last.at.value();
+  if (std::abs(whole / report.throughput - 1.0) <= kOtherThroughput) return "";
+  return "; the whole run has " + short_number(whole) + " samples/s";
+}
+
 /// Whether the period has converged; nothing for a synchronous schedule.
-std::string convergence_text(const Report& report) {
+std::string convergence_text(const Report& report, std::int64_t microbatch_size) {
   if (!report.period) return "";
-  if (report.converged()) return "the period has converged: " + drift_text(report) + "\n";
-  return "the period has not converged: " + drift_text(report) + "\n";
+  return "the period has " + std::string(report.converged() ? "" : "not ") + "converged: " + drift_text(report) +
+         whole_run_text(report, microbatch_size) + "\n";
 }
 
 /// The time of each iteration where they may differ.
@@ -126,7 +137,7 @@ std::string device_table(const Report& report, const Platform& platform) {
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report) +
+  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report, plan.microbatch_size) +
                      iterations_text(report) + events_text(simulation, platform) + replanning_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, platform, explanation) + "\n" +

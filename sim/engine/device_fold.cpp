@@ -56,10 +56,11 @@ void DeviceFold::add_computation(const Span& span, const Op& op, MeasuredSums& s
     STAGECRAFT_CHECK(op.stage.value() < stage_account_.size(), "a window has announced the stage");
     sums.add({stage_account_[op.stage.value()], span.start, span.end, seconds});
   }
-  if (span.aborted) return;
   if (op.kind == OpKind::Forward || op.kind == OpKind::ForwardBackward) {
-    device.in_flight_peak = std::max(device.in_flight_peak, ++device.in_flight);
+    device.in_flight_peak = std::max(device.in_flight_peak, device.in_flight + 1);
+    if (!span.aborted) ++device.in_flight;
   }
+  if (span.aborted) return;
   if (op.closes) --device.in_flight;
 }
 

@@ -19,7 +19,7 @@ Summary::Summary(const Platform& platform, const Measurement& measurement, bool 
 void Summary::announce(const OpGraph& window) {
   devices_.announce(window, periods_.iteration_begin(), sums_);
   for (const ReplanQuestion& question : window.questions) {
-    if (question.first && question.cause == ReplanQuestion::Cause::Failure) go_back(*question.first);
+    if (question.first && question.cause == ReplanQuestion::Cause::Failure) go_back(question);
     so_far_.course.questions.push_back(question);
     if (question.first) {
       windows_.change_plan({*question.first, question.stall_begin, question.stall_middle, question.stall_end});
@@ -27,17 +27,26 @@ void Summary::announce(const OpGraph& window) {
   }
 }
 
-/// The run goes on with a microbatch that it may have begun before. A plan that was to follow and has not begun never
-/// does.
-void Summary::go_back(std::int64_t microbatch) {
-  std::size_t changes = 0;
+/// The run goes on with a microbatch that it may have begun before. A plan that was to follow and that no microbatch has
+/// reached never does.
+void Summary::go_back(const ReplanQuestion& failure) {
+  std::vector<ReplanQuestion*> changes;
   for (ReplanQuestion& question : so_far_.course.questions) {
-    if (!question.first || ++changes <= so_far_.course.replans.size()) continue;
-    question.first = std::nullopt;
-    question.reason += "; a device failed before";
+    if (question.first) changes.push_back(&question);
   }
-  windows_.withdraw_changes(so_far_.course.replans.size());
-  if (measurement_.synchronous) periods_.go_back(static_cast<std::size_t>(microbatch / measurement_.microbatches));
+  std::vector<Replan>& replans = so_far_.course.replans;
+  for (; !changes.empty(); changes.pop_back()) {
+    ReplanQuestion& last = *changes.back();
+    const bool is_marked = changes.size() <= replans.size();
+    if (is_marked && (last.cause == ReplanQuestion::Cause::Failure || *last.first < failure.microbatch)) break;
+    if (is_marked) replans.pop_back();
+    last.first = std::nullopt;
+    last.reason += "; a device failed before";
+  }
+  windows_.withdraw_changes(replans.size());
+  if (measurement_.synchronous) {
+    periods_.go_back(static_cast<std::size_t>(*failure.first / measurement_.microbatches));
+  }
 }
 
 RunSink summed_up_by(Summary& summary) {
@@ -72,7 +81,7 @@ void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> d
   } else if (is_transfer(op.kind)) {
     add_transfer(span, op);
   } else if (op.kind == OpKind::Abandon || (op.kind == OpKind::Setup && op.microbatch > 0)) {
-    so_far_.course.replans.push_back({op.microbatch, span.start});
+    so_far_.course.replans.push_back({.microbatch = op.microbatch, .at = span.start, .first_stage = op.stage});
   } else if (span.aborted) {
     return;
   } else if (op.kind == OpKind::CollectiveBegin || op.kind == OpKind::CollectiveEnd) {

@@ -39,7 +39,7 @@ class Summary {
   void bound_end(const Span& span, const Op& op);
   void add_transfer(const Span& span, const Op& op);
   void add_barrier(Seconds at, std::int64_t microbatch);
-  void go_back(std::int64_t microbatch);
+  void go_back(const ReplanQuestion& failure);
   void abandon(Seconds at);
 
   void add_windows(Report& report) const;

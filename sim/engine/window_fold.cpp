@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kRemembered = 65536;  ///< microbatches, which a checkpoint is hardly older than
+
+}  // namespace
 
 void WindowFold::extend_to(std::int64_t microbatch) {
   if (windows_.empty()) windows_.push_back({});
@@ -13,6 +18,7 @@ void WindowFold::extend_to(std::int64_t microbatch) {
 
 void WindowFold::change_plan(const PlanChange& change) {
   if (length_ == 0) return;
+  if (change.first < microbatches_) go_back(change.first);
   if (!changes_.empty()) {
     PlanChange& last = changes_.back().change;
     if (change.begin <= last.begin) {
@@ -27,6 +33,21 @@ void WindowFold::change_plan(const PlanChange& change) {
   while (!windows_.empty() && windows_.back().begin >= first) windows_.pop_back();
   if (first > 0) extend_to(first - 1);
   windows_.push_back({first, {}});
+}
+
+/// The microbatches from `first` on are run again. If the run goes back further than is remembered, the window that
+/// ends there keeps its end.
+void WindowFold::go_back(std::int64_t first) {
+  while (!windows_.empty() && windows_.back().begin >= first) windows_.pop_back();
+  const std::int64_t oldest = microbatches_ - std::ssize(recent_);
+  recent_.resize(static_cast<std::size_t>(std::max<std::int64_t>(first - oldest, 0)));
+  microbatches_ = first;
+  if (!windows_.empty() && windows_.back().begin >= oldest) {
+    const auto begin = recent_.begin() + static_cast<std::ptrdiff_t>(windows_.back().begin - oldest);
+    windows_.back().end = *std::max_element(begin, recent_.end());
+  }
+  latest_ = Seconds(0);
+  for (const Window& window : windows_) latest_ = std::max(latest_, window.end);
 }
 
 void WindowFold::withdraw_changes(std::size_t count) {
@@ -46,7 +67,13 @@ void WindowFold::add(std::int64_t microbatch, Seconds end) {
     if (microbatch < each.change.middle) each.middle = std::max(each.middle, end);
     each.last = std::max(each.last, end);
   }
-  microbatches_ = std::max(microbatches_, microbatch + 1);
+  for (; microbatches_ <= microbatch; ++microbatches_) recent_.emplace_back();
+  const std::int64_t age = microbatches_ - microbatch;
+  if (age <= std::ssize(recent_)) {
+    Seconds& own = recent_[recent_.size() - static_cast<std::size_t>(age)];
+    own = std::max(own, end);
+  }
+  while (std::ssize(recent_) > kRemembered) recent_.pop_front();
 }
 
 std::vector<WindowReport> WindowFold::report(std::int64_t microbatch_size) const {

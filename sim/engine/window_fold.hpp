@@ -4,6 +4,7 @@
 #include "sim/model/report.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -27,15 +28,14 @@ struct ChangeTime {
 
 /// Divides a run into windows of microbatches, each of one plan, and notes when they are done. A microbatch is done when
 /// its last backward has ended.
-/// **Cost** memory O(windows).
+/// **Cost** memory O(windows), and at most half a megabyte.
 class WindowFold {
  public:
   /// `length`: microbatches of a window; a plan's last one may have fewer. 0: the run is not divided.
   explicit WindowFold(std::int64_t length) : length_(length) {}
 
   /// Another plan begins. **Requires** that no backward of `begin` or of a later one has been added; or that they are run
-  /// again, and all backwards so far have been added. The time of work that is lost is that of its window, as far as the
-  /// window lasts.
+  /// again, and all backwards so far have been added. Then the time that is lost is that of the next window.
   void change_plan(const PlanChange& change);
   /// Of the changes only the first `count` ones have come. **Requires** that the next one goes back.
   void withdraw_changes(std::size_t count);
@@ -58,6 +58,7 @@ class WindowFold {
     Seconds last;    ///< the end of those before `end`
   };
 
+  void go_back(std::int64_t first);
   /// Opens windows up to the one of the microbatch.
   void extend_to(std::int64_t microbatch);
 
@@ -65,6 +66,7 @@ class WindowFold {
   std::vector<Window> windows_;
   std::vector<Change> changes_;
   std::size_t closed_ = 0;         ///< changes before it are known: the run has gone back behind them
+  std::deque<Seconds> recent_;     ///< the ends of the last microbatches that have been seen, for `go_back`
   Seconds latest_;                 ///< the end of all that have been seen
   std::int64_t microbatches_ = 0;  ///< that have been seen
 };

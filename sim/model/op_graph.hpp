@@ -97,7 +97,8 @@ struct Op {
   std::uint16_t chunk = 0;
   std::int32_t priority = 0;  ///< on lanes with `Discipline::Ready`: smaller first
   LaneId lane;                ///< none: starts as soon as it is ready
-  StageId stage;              ///< of the run; none where no stage is meant
+  /// Of the run; none where no stage is meant. Of the mark of another plan, its first one.
+  StageId stage;
   /// Counted over the whole run. For an update, the number of updates before it. For a collective and its flows, the
   /// first microbatch of the iteration or of the round.
   std::uint32_t microbatch = 0;

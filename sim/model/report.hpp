@@ -111,6 +111,7 @@ struct Replan {
   /// before and at that of the new one; known at the end of a run that is divided into windows.
   std::optional<Late> before = std::nullopt;
   std::optional<Late> after = std::nullopt;
+  StageId first_stage = StageId(0);  ///< the number in the run of the new plan's first stage
   friend bool operator==(const Replan&, const Replan&) = default;
 };
 

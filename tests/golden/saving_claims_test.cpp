@@ -119,6 +119,28 @@ TEST_CASE("study vpipe-nas: planning anew for each architecture is faster than k
   }
 }
 
+TEST_CASE("study vpipe-pcie: where swaps become slow, a plan that follows recomputes instead") {
+  const Results results = load_results({"vpipe-pcie"});
+  REQUIRE(results.is_complete());
+  std::map<std::string, std::map<std::string, double>> speeds;  // by events, model and size, by planner and re-planner
+  for (const CellResult& result : results.rows) {
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    REQUIRE(result.row.status == CellStatus::Ok);
+    const std::string group =
+        word_of(keys, "events") + word_of(keys, "model") + to_json(*find_key(keys, "microbatch_size"), -1);
+    speeds[group][label_of(keys) + (word_of(keys, "replan") != "none" ? " anew" : "")] =
+        number(result.row.figures, "run_throughput_samples_per_s").value();
+  }
+  CHECK(speeds.size() == 8);
+  for (auto& [name, group] : speeds) {
+    CAPTURE(name);
+    const bool is_slow = name.find("pcie-3") != std::string::npos;
+    CHECK(group["vPipe anew"] >= (is_slow ? 1.5 : 0.99) * group["vPipe"]);
+    CHECK(group["vPipe anew"] >= 0.93 * group["vPipe without swap"]);
+    CHECK(group["vPipe anew"] > group["GPipe"]);
+  }
+}
+
 TEST_CASE("study vpipe-straggler: live migration stalls less than a fifth of a restart, and no more than a drain") {
   const Results results = load_results({"vpipe-straggler"});
   REQUIRE(results.is_complete());

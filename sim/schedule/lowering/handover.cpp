@@ -56,6 +56,7 @@ class Handover {
     Op op;
     op.kind = OpKind::Setup;
     op.microbatch = static_cast<std::uint32_t>(first_microbatch);
+    op.stage = after_.state().run_stage(StageId(0), 0);
     writer_.append(op);
   }
 
@@ -225,6 +226,7 @@ void abandon(const PlanRun& before, const Resumption& resumption, WindowWriter& 
   Op op;
   op.kind = OpKind::Abandon;
   op.microbatch = static_cast<std::uint32_t>(resumption.microbatch);
+  op.stage = writer.next_stage();
   writer.append(op);
   take_memory(writer, before.shape().platform(), kept_by_rest(before, resumption));
 }

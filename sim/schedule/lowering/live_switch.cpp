@@ -153,6 +153,7 @@ void LiveSwitch::mark() {
   Op op;
   op.kind = OpKind::Setup;
   op.microbatch = state_.number(static_cast<std::int64_t>(first_));
+  op.stage = state_.run_stage(StageId(0), static_cast<std::uint32_t>(first_));
   state_.writer.append(op);
 }
 

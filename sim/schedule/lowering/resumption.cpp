@@ -24,8 +24,7 @@ LayerId lost_layer(const RunShape& shape, const std::vector<DeviceId>& lost) {
 
 /// The last microbatch, up to the first one that is not done, before which the plan updates all weights.
 std::int64_t update_before(const PlanRun& run, const Reached& reached) {
-  const std::int64_t rounds = run.program().synchronous ? 1 : run.shape().plan().rounds_per_update;
-  return reached.done - std::max<std::int64_t>(reached.done - reached.first, 0) % (run.whole() * rounds);
+  return reached.done - std::max<std::int64_t>(reached.done - reached.first, 0) % run.whole();
 }
 
 std::int64_t checkpoint_before(const PlanRun& run, const Reached& reached, std::int64_t distance) {

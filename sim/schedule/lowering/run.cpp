@@ -54,7 +54,7 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
 std::optional<OpGraph> Run::next(const Observation& observation) {
   if (may_change()) questions_.observe(observation);
   if (leaves()) return give_up();
-  if (finished_) return std::nullopt;
+  if (finished_) return last_window();
   if (questions_.may_come() && !resumption_ && questions_.is_due()) ask();
   writer_.begin(oldest());
   writer_.reserve(expected_operations());
@@ -73,13 +73,33 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
   if (!may_change()) current_->close_lanes();  // a later plan may still use them
   OpGraph window = writer_.finish();
   window.questions = questions_.take();
-  if (questions_.may_come()) window.ask_again = questions_.lacks_from(used(), options_.replanning->leave);
+  if (is_any_down()) window.ask_again = questions_.lacks_from(used(), options_.replanning->leave);
   return window;
+}
+
+/// All operations have been handed out. A window without any tells when to ask again because of a device that is down.
+std::optional<OpGraph> Run::last_window() {
+  if (!is_any_down()) return std::nullopt;
+  const std::optional<Seconds> again = questions_.lacks_from(used(), options_.replanning->leave);
+  if (again == promised_) return std::nullopt;
+  promised_ = again;
+  writer_.begin(writer_.first_id());
+  OpGraph window = writer_.finish();
+  window.questions = questions_.take();
+  window.ask_again = again;
+  return window;
+}
+
+bool Run::waits_for_device() const {
+  if (!is_any_down()) return false;
+  const std::vector<DeviceId> devices = used();
+  return std::ranges::any_of(questions_.seen().down,
+                             [&](const DownObservation& down) { return std::ranges::count(devices, down.device) > 0; });
 }
 
 /// Asks the re-planner for another plan, unless one is already waiting for the current plan to end.
 void Run::ask() {
-  if (following_ || current_->live().is_active()) return;
+  if (following_ || current_->live().is_active() || waits_for_device()) return;
   std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
   if (earliest >= model_end_) earliest = current_->earliest_stop();  // too late for a switch that does not drain
   if (earliest >= model_end_) return;
@@ -100,7 +120,8 @@ bool Run::goes_live() const {
 bool Run::go_live() {
   if (!goes_live() || following_->drains) return false;
   if (following_->microbatch < current_->earliest_live()) {
-    questions_.explain("the pipeline drains, since another model begins soon");
+    questions_.explain(std::string("the pipeline drains, since ") +
+                       (model_end_ < microbatches_ ? "another model begins soon" : "the run ends soon"));
     return false;
   }
   following_->plan.microbatches = current_->shape().plan().microbatches;
@@ -179,7 +200,7 @@ Seconds Run::restart_time() const {
 /// Whether devices of the plan are down for so long that the run goes on without them. `following_` is the plan with
 /// which it does, and `resumption_` says how.
 bool Run::leaves() {
-  if (!questions_.may_come() || !started_ || resumption_) return false;
+  if (!is_any_down() || !started_ || resumption_) return false;
   const std::int64_t reached = done();
   if (reached >= microbatches_ || !questions_.lacks(used(), options_.replanning->leave)) return false;
   std::vector<DeviceId> lost;

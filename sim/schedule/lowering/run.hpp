@@ -26,6 +26,8 @@ class Run {
   [[nodiscard]] bool is_one_pass() const;
 
  private:
+  [[nodiscard]] std::optional<OpGraph> last_window();
+  [[nodiscard]] bool waits_for_device() const;
   void ask();
   [[nodiscard]] bool goes_live() const;
   [[nodiscard]] bool go_live();
@@ -34,6 +36,7 @@ class Run {
   [[nodiscard]] Seconds restart_time() const;
   void change_model();
   void end_with_model();
+  [[nodiscard]] bool is_any_down() const { return questions_.may_come() && !questions_.seen().down.empty(); }
   [[nodiscard]] bool leaves();
   [[nodiscard]] OpGraph give_up();
   void go_on();
@@ -65,6 +68,7 @@ class Run {
   std::int64_t settled_ = 0;              ///< `Reached::settled`
   std::size_t models_begun_ = 0;          ///< of `LowerOptions::models`
   std::int64_t model_end_ = 0;            ///< the microbatch with which the next model begins, or the end of the run
+  std::optional<Seconds> promised_;       ///< when it will be asked again, after the last operation
   bool started_ = false;
   bool finished_ = false;
 };

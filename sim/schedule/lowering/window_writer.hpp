@@ -38,6 +38,8 @@ class WindowWriter {
   void leave(DeviceId device);
   /// Announces that no later window has operations for the lane.
   void close_lane(LaneId lane) { window_.closed_lanes.push_back(lane); }
+  /// The number that the next stage will get.
+  [[nodiscard]] StageId next_stage() const { return StageId(stages_); }
   /// Announces a stage and returns its number in the run.
   StageId announce(RunStage stage);
 

@@ -19,8 +19,8 @@ using testing::Pipeline;
 
 /// A run in which a device fails for a while.
 Json with_failure(const Pipeline& pipeline, const std::string& plan, const std::string& event,
-                  const std::string& replan) {
-  return pipeline.answer<Json>(plan, "{" + event + "}", {"--replan", replan});
+                  const std::string& replan, const std::string& leave = "0") {
+  return pipeline.answer<Json>(plan, "{" + event + "}", {"--replan", replan + ",leave=" + leave});
 }
 
 /// When the last microbatch was done. Each microbatch is in one window.
@@ -43,12 +43,12 @@ std::string reason_of_failure(const Json& answer) {
 
 }  // namespace
 
-// Microbatch m is done at 48 + 12 m ms, so that 497 of them are when b fails; c still ends a backward at 6.012 s. Half a second later the run leaves b; it is
+// Microbatch m is done at 48 + 12 m ms, so that 497 of them are when b fails. Half a second later the run leaves b; it is
 // back at the checkpoint after 2 s. On three devices the largest stage has six layers and takes 18 ms.
 TEST_CASE("simulate --replan: a run leaves a device that fails, and goes back to the last checkpoint") {
   const Pipeline pipeline;
   const Json told = with_failure(pipeline, "plan.yaml", "at: 6.001 s, device: b, fails_for: 1 h",
-                                 "vpipe,granularity=layers,leave=500 ms,checkpoint=100,restart=2 s");
+                                 "vpipe,granularity=layers,checkpoint=100,restart=2 s", "500 ms");
   REQUIRE(told["replans"].size() == 1);
   const Json& replan = told["replans"][0];
   CHECK(replan["microbatch"] == 400);
@@ -56,7 +56,7 @@ TEST_CASE("simulate --replan: a run leaves a device that fails, and goes back to
   CHECK(replan["redone"] == 101);  // four were in flight
   CHECK(replan["changing_s"].get<double>() == doctest::Approx(0.018));
   CHECK(replan["keeping_s"].is_null());
-  CHECK(replan["stall_s"].get<double>() == doctest::Approx(8.501 + 0.048 - 6.012 - 0.018));
+  CHECK(replan["stall_s"].get<double>() == doctest::Approx(8.501 + 0.048 - (0.048 + 399 * 0.012) - 0.018));
   CHECK_FALSE(told.contains("migrations"));
   CHECK(end_of(told, 1000) == doctest::Approx(8.501 + 0.048 + 599 * 0.018));
   for (const Json& stage : changes_of(told)[0]["stages"]) CHECK(stage["devices"] != Json::array({"b"}));
@@ -65,7 +65,7 @@ TEST_CASE("simulate --replan: a run leaves a device that fails, and goes back to
 // The same without the wait and the restart: 600 microbatches come after 6.001 s.
 TEST_CASE("simulate --replan: without further times a run goes on at once, and both engines agree") {
   const Pipeline pipeline;
-  const std::vector<std::string> replan = {"--replan", "vpipe,granularity=layers,checkpoint=100"};
+  const std::vector<std::string> replan = {"--replan", "vpipe,granularity=layers,checkpoint=100,leave=0s"};
   for (const std::string engine : {"replay", "evaluate"}) {
     std::vector<std::string> options = replan;
     options.insert(options.end(), {"--engine", engine});
@@ -136,7 +136,7 @@ TEST_CASE("simulate --replan: a stage with another replica is left without a che
 TEST_CASE("simulate --replan: a flushed iteration that a failure breaks off is run again, and counts once") {
   const Pipeline pipeline;
   const Json told = pipeline.answer<Json>("flushed.yaml", "{at: 1.3 s, device: c, fails_for: 1 h}",
-                                          {"--iterations", "10", "--replan", "uniform,checkpoint=40"});
+                                          {"--iterations", "10", "--replan", "uniform,checkpoint=40,leave=0"});
   REQUIRE(told["replans"].size() == 1);
   const std::int64_t first = told["replans"][0]["microbatch"];
   CHECK(first % 32 == 0);
@@ -163,7 +163,7 @@ TEST_CASE("simulate --replan: a run goes back behind a change of the model") {
       "schema: stagecraft/model/1\nmodel: slow\ndevice: A\nmicrobatch_size: 2\nsource: made up\nlayers:\n" + layers);
   const Json told = pipeline.answer<Json>(
       "plan.yaml", "{at_microbatch: 450, model: slow.yaml}, {at: 6.001 s, device: b, fails_for: 1 h}",
-      {"--replan", "vpipe,granularity=layers,checkpoint=400"});
+      {"--replan", "vpipe,granularity=layers,checkpoint=400,leave=0"});
   const Json changes = changes_of(told);
   REQUIRE(changes.size() == 3);
   CHECK(changes[0]["asked_by"] == "model");
@@ -197,6 +197,64 @@ TEST_CASE("simulate --replan: a failure in the last microbatches is survived, to
   REQUIRE(told["replans"].size() == 1);
   CHECK(told["replans"][0]["microbatch"] == 990);
   CHECK(end_of(told, 1000) == doctest::Approx(12.03 + 0.048 + 9 * 0.018));
+  const Json later = with_failure(pipeline, "plan.yaml", "at: 12.03 s, device: a, fails_for: 1 h",
+                                  "vpipe,granularity=layers,checkpoint=10", "5 ms");
+  CHECK(end_of(later, 1000) == doctest::Approx(12.035 + 0.048 + 9 * 0.018));
+}
+
+// Two replicas and five rounds for an update: ten microbatches.
+TEST_CASE("simulate --replan: what has been updated stays done") {
+  const Pipeline pipeline;
+  pipeline.write("rounds.yaml",
+                 "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: 1000\nrounds_per_update: 5\n"
+                 "schedule: {name: pipedream}\nstages:\n"
+                 "  - {layers: [l0, l1, l2, l3, l4, l5, l6, l7], devices: [a, b]}\n"
+                 "  - {layers: [l8, l9, l10, l11, l12, l13, l14, l15], devices: [c, d]}\n");
+  for (const std::string at : {"3 s", "4.321 s", "5.55 s"}) {
+    CAPTURE(at);
+    const Json told =
+        with_failure(pipeline, "rounds.yaml", "at: " + at + ", device: b, fails_for: 1 h", "uniform,window=1000");
+    REQUIRE(told["replans"].size() == 1);
+    const std::int64_t first = told["replans"][0]["microbatch"];
+    CHECK(first % 10 == 0);
+    CHECK(told["replans"][0]["redone"].get<std::int64_t>() < 10 + 8);
+    end_of(told, 1000);
+  }
+}
+
+// b comes back while the run waits for c, of which no other device has the layers.
+TEST_CASE("simulate --replan: a device that is up again is not forgotten while the run waits for another") {
+  const Pipeline pipeline;
+  const Json told = pipeline.answer<Json>(
+      "plan.yaml", "{at: 3 s, device: b, fails_for: 1 s}, {at: 3.9 s, device: c, fails_for: 400 ms}",
+      {"--replan", "vpipe,granularity=layers,checkpoint=200,leave=300 ms"});
+  const Json changes = changes_of(told);
+  REQUIRE(changes.size() >= 2);
+  CHECK(changes[0]["stages"].size() == 3);
+  CHECK(changes[changes.size() - 1]["stages"].size() == 4);
+  end_of(told, 1000);
+}
+
+// Layers migrate from b when c fails, so that the switch never comes; what has been copied by then is no one's.
+TEST_CASE("simulate --replan: a change that a failure overtakes never comes") {
+  Pipeline pipeline;
+  pipeline.write_platform("100 MBps");
+  int overtaken = 0;
+  for (int at = 2300; at < 3100; at += 50) {
+    CAPTURE(at);
+    const Json told = pipeline.answer<Json>(
+        "plan.yaml",
+        "{at: 0 s, device: b, slowdown: 1.5}, {at: " + std::to_string(at) + " ms, device: c, fails_for: 1 h}",
+        {"--replan", "vpipe,granularity=layers,window=64,checkpoint=100,leave=0"});
+    CHECK(changes_of(told).size() == told["replans"].size());
+    for (const Json& question : told["questions"]) {
+      if (question["reason"].get<std::string>().find("failed before") == std::string::npos) continue;
+      ++overtaken;
+      CHECK(question["changes_at"].is_null());
+    }
+    end_of(told, 1000);
+  }
+  CHECK(overtaken > 0);
 }
 
 }  // namespace stagecraft

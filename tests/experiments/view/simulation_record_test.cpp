@@ -46,7 +46,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
   question.redone = 5;
   question.stages = {{{LayerId(0)}, {DeviceId(0)}}, {{LayerId(1), LayerId(2)}, {DeviceId(1)}}};
   simulation.report.course.questions = {question};
-  simulation.report.course.replans = {{7, Seconds(2.0), Late{}, Late{1, Seconds(5.0)}}};
+  simulation.report.course.replans = {{7, Seconds(2.0), Late{}, Late{1, Seconds(5.0)}, StageId(2)}};
   simulation.report.course.migrations = {
       {StageId(3), platform.place(DeviceId(0)), platform.place(DeviceId(1)), Bytes(10), Seconds(2.0), Seconds(3.0)}};
   const Detail::Record record = simulation_record(simulation, graph, plan, platform, {}, false);
