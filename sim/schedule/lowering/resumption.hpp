@@ -16,7 +16,7 @@ struct Resumption {
   std::int64_t microbatch = 0;   ///< of the run: with which it goes on
   std::vector<DeviceId> lost;    ///< the devices that are down
   bool from_checkpoint = false;  ///< all state is read from the last checkpoint; else the other devices have it
-  std::size_t models_begun = 0;  ///< at that microbatch, after the first model
+  std::size_t model = 0;         ///< that is trained from there on
 };
 
 /// What a run has reached when devices fail.

@@ -32,8 +32,7 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
 }  // namespace
 
 Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram program, LowerOptions options)
-    : first_graph_(graph),
-      graph_(&graph),
+    : models_(graph, options.models),
       platform_(platform),
       options_(std::move(options)),
       microbatches_(program.kept->plan.microbatches * (program.synchronous ? options_.iterations : 1)),
@@ -103,7 +102,7 @@ void Run::ask() {
   std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
   if (earliest >= model_end_) earliest = current_->earliest_stop();  // too late for a switch that does not drain
   if (earliest >= model_end_) return;
-  following_ = questions_.ask({.graph = *graph_,
+  following_ = questions_.ask({.graph = models_.graph(),
                                .plan = current_->shape().plan(),
                                .earliest = earliest,
                                .microbatches = microbatches_,
@@ -125,7 +124,7 @@ bool Run::go_live() {
     return false;
   }
   following_->plan.microbatches = current_->shape().plan().microbatches;
-  ScheduleProgram program = require_schedule(*graph_, platform_, following_->plan);
+  ScheduleProgram program = require_schedule(models_.graph(), platform_, following_->plan);
   if (std::string why = current_->go_over_to(std::move(program), following_->microbatch); !why.empty()) {
     questions_.explain("the pipeline drains, since " + why);
     return false;
@@ -143,21 +142,23 @@ bool Run::go_live() {
 /// The current plan ends where the next model begins.
 void Run::end_with_model() {
   model_end_ = microbatches_;
-  if (models_begun_ == options_.models.size()) return;
-  model_end_ = std::min(microbatches_, current_->whole_from(options_.models[models_begun_].microbatch));
+  const std::optional<std::int64_t> begin = models_.next_begin();
+  if (!begin) return;
+  model_end_ = std::min(microbatches_, current_->whole_from(*begin));
   if (model_end_ < microbatches_) current_->stop_at(model_end_);
 }
 
 /// Of several models that would begin with the same microbatch the last one does.
 void Run::change_model() {
-  const std::vector<NextModel>& models = options_.models;
-  while (models_begun_ < models.size() && models[models_begun_].microbatch <= model_end_) ++models_begun_;
-  const LayerGraph& next = graph_after(models_begun_);
-  const Plan carried = carried_over(current_->shape().plan(), *graph_, next);
-  following_ = questions_.change_model(
-      {.graph = next, .plan = carried, .earliest = model_end_, .microbatches = microbatches_, .end = microbatches_},
-      models_begun_);
-  graph_ = &next;
+  const LayerGraph& before = models_.graph();
+  models_.train(models_.at(model_end_));
+  const Plan carried = carried_over(current_->shape().plan(), before, models_.graph());
+  following_ = questions_.change_model({.graph = models_.graph(),
+                                        .plan = carried,
+                                        .earliest = model_end_,
+                                        .microbatches = microbatches_,
+                                        .end = microbatches_},
+                                       models_.present());
   follow();
 }
 
@@ -166,9 +167,11 @@ void Run::follow() {
   const std::int64_t left = microbatches_ - next.microbatch;
   if (!synchronous_) next.plan.microbatches = left;
   STAGECRAFT_CHECK(left % next.plan.microbatches == 0, "whole iterations are left for the plan that follows");
-  PlanTask task{require_schedule(*graph_, platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
+  PlanTask task{
+      require_schedule(models_.graph(), platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
-  auto after = std::make_unique<PlanRun>(*graph_, platform_, std::move(task), options_.network, writer_, marks_);
+  auto after =
+      std::make_unique<PlanRun>(models_.graph(), platform_, std::move(task), options_.network, writer_, marks_);
   hand_over_to(*after, next.microbatch);
   questions_.begin_plan(next.microbatch);
   const std::vector<DeviceId>& devices = after->shape().replicas().devices();
@@ -212,17 +215,17 @@ bool Run::leaves() {
     return false;
   }
   auto& resumption = std::get<Resumption>(found);
-  resumption.models_begun = models_begun_at(resumption.microbatch);
-  const LayerGraph& graph = graph_after(resumption.models_begun);
+  resumption.model = std::min(models_.at(resumption.microbatch), models_.present());
+  const LayerGraph& graph = models_.graph_of(resumption.model);
   const Plan& running = current_->shape().plan();
-  std::optional<PlanSwitch> plan =
-      questions_.ask_without({.graph = graph,
-                              .plan = &graph == graph_ ? running : carried_over(running, *graph_, graph),
-                              .earliest = resumption.microbatch,
-                              .microbatches = microbatches_,
-                              .end = microbatches_,
-                              .cause = ReplanQuestion::Cause::Failure},
-                             resumption.models_begun);
+  std::optional<PlanSwitch> plan = questions_.ask_without(
+      {.graph = graph,
+       .plan = resumption.model == models_.present() ? running : carried_over(running, models_.graph(), graph),
+       .earliest = resumption.microbatch,
+       .microbatches = microbatches_,
+       .end = microbatches_,
+       .cause = ReplanQuestion::Cause::Failure},
+      resumption.model);
   if (!plan) return false;
   if (resumption.from_checkpoint) {
     questions_.explain("training goes on from the checkpoint before microbatch " +
@@ -243,8 +246,7 @@ OpGraph Run::give_up() {
 }
 
 void Run::go_on() {
-  models_begun_ = resumption_->models_begun;
-  graph_ = &graph_after(models_begun_);
+  models_.train(resumption_->model);
   follow();
 }
 
@@ -260,16 +262,6 @@ std::int64_t Run::done() const {
   const std::int64_t left = current_->first_left();
   const std::optional<std::uint32_t>& unfinished = questions_.seen().unfinished;
   return unfinished ? std::min(left, std::int64_t{*unfinished}) : left;
-}
-
-std::size_t Run::models_begun_at(std::int64_t microbatch) const {
-  const auto begins_later = [&](const NextModel& model) { return model.microbatch > microbatch; };
-  const auto begun = options_.models.begin() + static_cast<std::ptrdiff_t>(models_begun_);
-  return static_cast<std::size_t>(std::find_if(options_.models.begin(), begun, begins_later) - options_.models.begin());
-}
-
-const LayerGraph& Run::graph_after(std::size_t models) const {
-  return models == 0 ? first_graph_ : *options_.models[models - 1].graph;
 }
 
 bool Run::is_one_pass() const { return !may_change() && current_->is_one_pass(); }

@@ -4,6 +4,7 @@
 #include "sim/schedule/lowering/plan_run.hpp"
 #include "sim/schedule/lowering/questions.hpp"
 #include "sim/schedule/lowering/resumption.hpp"
+#include "sim/schedule/lowering/trained_models.hpp"
 
 #include <memory>
 #include <optional>
@@ -42,16 +43,13 @@ class Run {
   void go_on();
   [[nodiscard]] std::vector<DeviceId> used() const;
   [[nodiscard]] std::int64_t done() const;
-  [[nodiscard]] std::size_t models_begun_at(std::int64_t microbatch) const;
-  [[nodiscard]] const LayerGraph& graph_after(std::size_t models) const;
-  [[nodiscard]] bool may_change() const { return questions_.may_come() || !options_.models.empty(); }
+  [[nodiscard]] bool may_change() const { return questions_.may_come() || models_.may_change(); }
   [[nodiscard]] std::size_t window_size() const;
   [[nodiscard]] std::size_t expected_operations() const;
   /// The least operation that the next window or a later one may depend on.
   [[nodiscard]] OpId oldest() const;
 
-  const LayerGraph& first_graph_;
-  const LayerGraph* graph_;  ///< that the current plan trains
+  TrainedModels models_;
   const Platform& platform_;
   LowerOptions options_;
   std::int64_t microbatches_;  ///< in the whole run, all iterations included
@@ -66,7 +64,6 @@ class Run {
   std::optional<Resumption> resumption_;  ///< everything has been given up, and `following_` goes on from there
   std::vector<DeviceId> draining_;        ///< of the plan before
   std::int64_t settled_ = 0;              ///< `Reached::settled`
-  std::size_t models_begun_ = 0;          ///< of `LowerOptions::models`
   std::int64_t model_end_ = 0;            ///< the microbatch with which the next model begins, or the end of the run
   std::optional<Seconds> promised_;       ///< when it will be asked again, after the last operation
   bool started_ = false;
