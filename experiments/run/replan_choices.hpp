@@ -22,7 +22,7 @@ struct ReplanChoices {
   ReplanPolicy policy;
   Migrating migrating = Migrating::StopCopy;
   Seconds restart = {};                                   ///< `Replanning::restart`
-  Seconds leave = Seconds(10);                                     ///< `Replanning::leave`
+  Seconds leave = Seconds(10);                            ///< `Replanning::leave`
   std::optional<std::int64_t> checkpoint = std::nullopt;  ///< `Replanning::checkpoint`
 };
 

@@ -137,8 +137,9 @@ std::string device_table(const Report& report, const Platform& platform) {
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report, plan.microbatch_size) +
-                     iterations_text(report) + events_text(simulation, platform) + replanning_text(simulation) +
+  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) +
+                     convergence_text(report, plan.microbatch_size) + iterations_text(report) +
+                     events_text(simulation, platform) + replanning_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);
