@@ -5,7 +5,6 @@
 #include <algorithm>
 
 namespace stagecraft {
-
 namespace {
 
 bool belongs_to_microbatch(OpKind kind) {
