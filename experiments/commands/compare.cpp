@@ -165,7 +165,7 @@ Comparison compare_all(const std::string& model, const CompareOptions& options, 
   comparison.microbatch_size =
       choices.planning.microbatch_size.value_or(comparison.inputs.model.profiles.front().microbatch_size);
   CompareChoices with_events = choices;
-  take_events(options.simulation, comparison.inputs.platform, with_events.simulation, settings);
+  take_events(options.simulation, comparison.inputs, with_events.simulation, settings);
   std::set<std::string> said;  // several planners may have the same remark
   Settings once = settings;
   once.say = [&](const std::string& text) {

@@ -151,7 +151,7 @@ std::vector<NamedEvent> make_search(const MakeEventsOptions& options, const Sett
     write_file_atomically((output.parent_path() / name).string(), write_model(next));
     NamedEvent named;
     named.event.at_microbatch = static_cast<std::uint32_t>(step * interval);
-    named.event.change = ModelChange{static_cast<std::uint32_t>(step - 1)};
+    named.event.change = ModelChange{static_cast<std::uint32_t>(step)};
     named.names = {name};
     events.push_back(std::move(named));
   }

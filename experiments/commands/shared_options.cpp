@@ -120,7 +120,8 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
       "when: window (256 microbatches), imbalance, patience, gain (0.02), horizon, latency; how: migrate=live, "
       "stop-copy or restart, restart; after a failure: leave (10 s), checkpoint, restart; none: keep the plan");
   add_option(command, "--events", options.events,
-             "file of events during the run: slowdowns, changes of bandwidth, memory and model, failures, noise, work");
+             "file of events during the run: slowdowns, changes of bandwidth, memory, model and microbatches, "
+             "failures, noise, work");
   add_option(command, "--noise-seed", options.noise_seed,
              "N: changes the noise of the events file; each N gives different noise");
 }
@@ -140,11 +141,11 @@ SimulationChoices read_simulation_choices(const SimulationOptions& options, cons
   return choices;
 }
 
-void take_events(const SimulationOptions& options, const Platform& platform, SimulationChoices& choices,
+void take_events(const SimulationOptions& options, const Inputs& inputs, SimulationChoices& choices,
                  const Settings& settings) {
   if (!options.events) return;
   const EventsFile file = load_events(*options.events, *options.events);
-  choices.set_events(file, platform);
+  choices.set_events(file, inputs.model, inputs.platform);
   tell_remarks(file_remarks(file.text, *options.events), settings);
   const auto is_noise = [](const Event& event) { return std::holds_alternative<Jitter>(event.change); };
   if (choices.noise_seed && std::ranges::none_of(choices.events, is_noise)) {

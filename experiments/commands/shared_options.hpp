@@ -74,7 +74,7 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options);
 [[nodiscard]] SimulationChoices read_simulation_choices(const SimulationOptions& options,
                                                         const ExternalCalls& calls = {});
 /// Reads the events, if there are any, for the platform.
-void take_events(const SimulationOptions& options, const Platform& platform, SimulationChoices& choices,
+void take_events(const SimulationOptions& options, const Inputs& inputs, SimulationChoices& choices,
                  const Settings& settings);
 
 }  // namespace stagecraft

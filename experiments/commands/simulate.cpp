@@ -91,7 +91,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   const std::optional<TimeRange> window = read_window(options.window);
   choices.timeline = options.timeline || options.transfers || window;
   const Inputs inputs = load_inputs(options.inputs, settings);
-  take_events(options.simulation, inputs.platform, choices, settings);
+  take_events(options.simulation, inputs, choices, settings);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
   Plan& given = input.reading.plan;
   if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, given);

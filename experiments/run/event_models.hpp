@@ -11,7 +11,7 @@ namespace stagecraft {
 
 /// The models that an events file names.
 struct EventModels {
-  std::vector<Model> models;  ///< by `ModelChange::model`, with their profiles chosen for the platform
+  std::vector<Model> models;  ///< in the order of the file, with their profiles chosen for the platform
   std::string sha256;         ///< of the events file and of all files that it names
 };
 

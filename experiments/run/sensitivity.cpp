@@ -12,8 +12,9 @@ namespace {
 constexpr double kTie = 1e-9;  // relative
 
 Standing standing_on(const Platform& platform, const Entrant& contender, const Variation& change,
-                     const SimulationChoices& choices) {
+                     SimulationChoices choices) {
   const LayerGraph graph = varied(*contender.graph, change);
+  for (Model& model : choices.models) model = varied(std::move(model), change);
   const Judgement judged = judge_plan(graph, platform, {*contender.plan, {}});
   if (!judged.program) return {"refused", 0.0, judged.findings.front().message};
   try {

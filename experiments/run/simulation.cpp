@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -28,24 +29,41 @@ Events events_of(const SimulationChoices& choices) {
   return choices.noise_seed ? with_noise_seed(choices.events, *choices.noise_seed) : choices.events;
 }
 
-/// The models of the events at the plan's size of a microbatch, by the microbatch with which they begin.
+/// The profile of a model of the run at a size of a microbatch.
+/// **Throws** InputError for a model with other inputs than the first one.
+LayerGraph profile_of(const Model& model, std::int64_t microbatch_size, const LayerGraph& first, const Plan& plan,
+                      const Settings& settings) {
+  const auto ignore = [](const std::string&) {};
+  const Bytes input = profile_at(model, first.microbatch_size, plan.training.stash, ignore).input;
+  LayerGraph graph = profile_at(model, microbatch_size, plan.training.stash, settings.say);
+  if (input == first.input) return graph;
+  throw InputError("model " + quote(graph.name) + " has other inputs than model " + quote(first.name) + ": " +
+                   format_bytes(input) + " for a microbatch in place of " + format_bytes(first.input));
+}
+
+/// The models of the events, and the sizes of a microbatch, by the microbatch with which they begin.
 std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, const SimulationChoices& choices,
                                    const Settings& settings) {
-  std::vector<NextModel> models;
+  std::map<std::uint32_t, std::vector<Event>> changes;
   for (const Event& event : choices.listed_events) {
-    const auto* change = std::get_if<ModelChange>(&event.change);
-    if (change == nullptr) continue;
-    if (choices.literal)
-      throw InputError("the orders of a schedule file are for one model, but the events have another");
-    LayerGraph graph =
-        profile_at(choices.models[change->model], first.microbatch_size, plan.training.stash, settings.say);
-    if (graph.input != first.input) {
-      throw InputError("model " + quote(graph.name) + " has other inputs than model " + quote(first.name) + ": " +
-                       format_bytes(graph.input) + " for a microbatch in place of " + format_bytes(first.input));
-    }
-    models.push_back({*event.at_microbatch, std::make_shared<const LayerGraph>(std::move(graph))});
+    const bool is_other_work =
+        std::holds_alternative<ModelChange>(event.change) || std::holds_alternative<SizeChange>(event.change);
+    if (is_other_work) changes[*event.at_microbatch].push_back(event);
   }
-  std::ranges::sort(models, {}, &NextModel::microbatch);
+  if (!changes.empty() && choices.literal) {
+    throw InputError("the orders of a schedule file are for one model and one size of a microbatch");
+  }
+  std::vector<NextModel> models;
+  std::uint32_t model = 0;
+  std::int64_t size = first.microbatch_size;
+  for (const auto& [microbatch, events] : changes) {
+    for (const Event& event : events) {
+      if (const auto* change = std::get_if<ModelChange>(&event.change)) model = change->model;
+      if (const auto* change = std::get_if<SizeChange>(&event.change)) size = change->samples;
+    }
+    LayerGraph graph = profile_of(choices.models[model], size, first, plan, settings);
+    models.push_back({microbatch, std::make_shared<const LayerGraph>(std::move(graph))});
+  }
   return models;
 }
 
@@ -160,10 +178,11 @@ class PlanRunner {
 const char* to_string(EngineChoice engine) { return engine == EngineChoice::Replay ? "replay" : "evaluate"; }
 const char* to_string(NetworkModel network) { return network == NetworkModel::Platform ? "platform" : "analytic"; }
 
-void SimulationChoices::set_events(const EventsFile& file, const Platform& platform) {
+void SimulationChoices::set_events(const EventsFile& file, const Model& model, const Platform& platform) {
   events = resolve_events(file.events, platform);
   EventModels loaded = load_event_models(file, platform);
   models = std::move(loaded.models);
+  models.insert(models.begin(), model);
   events_hash = std::move(loaded.sha256);
   listed_events.clear();
   for (const NamedEvent& each : file.events) listed_events.push_back(each.event);

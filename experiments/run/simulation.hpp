@@ -42,13 +42,14 @@ struct SimulationChoices {
   Events events;                        ///< changes during the run, for either engine
   Events listed_events;     ///< as the file lists them, where one may change several links; to tell which never happen
   std::string events_hash;  ///< SHA-256 of the events file and of the files that it names; empty: none
-  std::vector<Model> models;  ///< that follow the first one, by `ModelChange::model`
+  std::vector<Model> models;  ///< of the run, by `ModelChange::model`; none without events
   /// Mixed with the seed of every jitter event, so that one file serves many runs with different noise. Less than 2^63,
   /// because JSON shows it as a signed number.
   std::optional<std::uint64_t> noise_seed;
 
-  /// Takes the events of a file for a platform. **Throws** InputError as `resolve_events` and `load_event_models`.
-  void set_events(const EventsFile& file, const Platform& platform);
+  /// Takes the events of a file for a run that begins with `model`. **Throws** InputError as `resolve_events` and
+  /// `load_event_models`.
+  void set_events(const EventsFile& file, const Model& model, const Platform& platform);
 };
 
 [[nodiscard]] const char* to_string(EngineChoice engine);

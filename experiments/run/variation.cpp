@@ -121,10 +121,15 @@ LayerGraph varied(LayerGraph graph, const Variation& change) {
   return with_time_factors(std::move(graph), factors_of(change, layers));
 }
 
+Model varied(Model model, const Variation& change) {
+  if (change == Variation()) return model;
+  const std::size_t layers = model.profiles.front().layers.size();
+  return with_time_factors(std::move(model), factors_of(change, layers));
+}
+
 Inputs varied(Inputs inputs, const Variation& change) {
   if (change == Variation()) return inputs;
-  const std::size_t layers = inputs.model.profiles.front().layers.size();
-  inputs.model = with_time_factors(std::move(inputs.model), factors_of(change, layers));
+  inputs.model = varied(std::move(inputs.model), change);
   inputs.platform = build_platform(varied(std::move(inputs.platform.spec), change));
   return inputs;
 }

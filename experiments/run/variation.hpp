@@ -34,6 +34,7 @@ struct NamedVariation {
 /// **Requires** positive factors. The hashes stay those of the files.
 [[nodiscard]] PlatformSpec varied(PlatformSpec spec, const Variation& change);
 [[nodiscard]] LayerGraph varied(LayerGraph graph, const Variation& change);
+[[nodiscard]] Model varied(Model model, const Variation& change);
 [[nodiscard]] Inputs varied(Inputs inputs, const Variation& change);
 
 }  // namespace stagecraft

@@ -26,7 +26,8 @@ std::shared_ptr<const PlannerInfo> planner_of(const Manifest& manifest, const Ce
   return std::make_shared<PlannerInfo>(external_planner(name, find_file(manifest, "planner", name).path, calls));
 }
 
-SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& cell, const Platform& platform) {
+SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& cell, const Inputs& given,
+                                     const Platform& platform) {
   SimulationChoices choices;
   choices.engine = cell.engine;
   choices.network = cell.network;
@@ -37,7 +38,8 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   choices.in_place = true;
   if (!cell.events.empty()) {
     const StudyFile& file = find_file(manifest, "events", cell.events);
-    choices.set_events(load_events(file.path, cell.events), platform);
+    choices.set_events(load_events(file.path, cell.events), given.model, platform);
+    for (Model& model : choices.models) model = varied(std::move(model), cell.variation);
     choices.noise_seed = cell.noise_seed;
   }
   return choices;
@@ -84,8 +86,9 @@ Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec
   Row row{.key = key, .status = CellStatus::Infeasible, .message = answer.remark, .figures = {}, .timings = {}};
   row.timings.emplace_back("planning_time_s", planning.time.value());
   if (const Planned* planned = planning.planned()) {
-    const Simulation simulation = simulate_program(planning.graph, inputs.platform, *planning.program,
-                                                   simulation_choices(manifest, cell, inputs.platform), Settings());
+    const Simulation simulation =
+        simulate_program(planning.graph, inputs.platform, *planning.program,
+                         simulation_choices(manifest, cell, given, inputs.platform), Settings());
     row.status = simulation.report.out_of_memory() ? CellStatus::OutOfMemory : CellStatus::Ok;
     row.figures = figure_record(planning, SimulatedPlan{simulation, planned->plan, inputs.platform});
     row.timings.emplace_back("wall_time_s", simulation.wall_time.value());

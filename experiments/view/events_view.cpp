@@ -25,6 +25,7 @@ constexpr std::size_t kNamesShown = 3;
 struct NameOf {
   const Platform& platform;
   std::string operator()(const ModelChange&) const { return {}; }
+  std::string operator()(const SizeChange&) const { return {}; }
   std::string operator()(const BandwidthChange& change) const { return platform.links[change.link].name; }
   std::string operator()(const Jitter&) const { return {}; }
   std::string operator()(const MicrobatchWork&) const { return {}; }
@@ -47,6 +48,7 @@ struct ChangeOf {
   const SimulationChoices& choices;
   using Entry = std::pair<const char*, Detail>;
   Entry operator()(const ModelChange& change) const { return {"model", model_name(choices, change)}; }
+  Entry operator()(const SizeChange& change) const { return {"microbatch_size", change.samples}; }
   Entry operator()(const Slowdown& change) const { return {"slowdown", change.factor}; }
   Entry operator()(const BandwidthChange& change) const { return {"bandwidth", change.bandwidth.value()}; }
   Entry operator()(const MemoryLimit& change) const { return {"memory", change.memory.value()}; }
@@ -60,6 +62,9 @@ struct WordsOf {
   const SimulationChoices& choices;
   bool several = false;
   std::string operator()(const ModelChange& change) const { return "model " + model_name(choices, change); }
+  std::string operator()(const SizeChange& change) const {
+    return "microbatches of " + counted(change.samples, "sample");
+  }
   [[nodiscard]] const char* has() const { return several ? " have " : " has "; }
   std::string operator()(const Slowdown& change) const {
     return (several ? " take " : " takes ") + short_number(change.factor) + " times the time";

@@ -106,8 +106,10 @@ Bytes migrated_bytes(const Report& report) {
 
 /// Of all microbatches, from the start of the run to the end of its last operation.
 Detail run_throughput(const SimulatedPlan& run) {
-  const Seconds end = run.simulation.report.end;
-  const std::int64_t samples = run.simulation.microbatches() * run.plan.microbatch_size;
+  const Report& report = run.simulation.report;
+  const Seconds end = report.end;
+  const std::int64_t samples = report.course.windows.empty() ? run.simulation.microbatches() * run.plan.microbatch_size
+                                                             : samples_of(report.course.windows);
   return end > Seconds(0) ? Detail(static_cast<double>(samples) / end.value()) : Detail();
 }
 

@@ -58,6 +58,7 @@ Detail::List window_list(const Report& report) {
   for (const WindowReport& window : report.course.windows) {
     list.emplace_back(Detail::Record{{"begin", window.begin},
                                      {"end", window.end},
+                                     {"microbatch_size", window.microbatch_size},
                                      {"at_s", window.at.value()},
                                      {"throughput_samples_per_s", window.throughput}});
   }
@@ -142,8 +143,9 @@ std::string questions_table(const Report& report) {
 std::vector<WindowReport> joined(const std::vector<WindowReport>& windows) {
   std::vector<WindowReport> joined;
   for (const WindowReport& window : windows) {
-    const bool goes_on = !joined.empty() && std::abs(window.throughput - joined.back().throughput) <=
-                                                kSameThroughput * joined.back().throughput;
+    const bool goes_on =
+        !joined.empty() && window.microbatch_size == joined.back().microbatch_size &&
+        std::abs(window.throughput - joined.back().throughput) <= kSameThroughput * joined.back().throughput;
     if (!goes_on) {
       joined.push_back(window);
     } else {
@@ -156,11 +158,15 @@ std::vector<WindowReport> joined(const std::vector<WindowReport>& windows) {
 
 std::string windows_table(const Report& report) {
   const std::vector<WindowReport> windows = joined(report.course.windows);
+  const bool is_one_size =
+      std::ranges::adjacent_find(windows, std::ranges::not_equal_to(), &WindowReport::microbatch_size) == windows.end();
   Table table{{"microbatches", "until", "samples/s"}, {}};
+  if (!is_one_size) table.header.emplace_back("samples each");
   for (std::size_t i = 0; i < std::min(windows.size(), kWindowsShown); ++i) {
     const WindowReport& window = windows[i];
     table.rows.push_back({fmt::format("{} to {}", window.begin, window.end - 1), format_human_seconds(window.at),
                           window.throughput > 0.0 ? short_number(window.throughput) : "-"});
+    if (!is_one_size) table.rows.back().push_back(std::to_string(window.microbatch_size));
   }
   std::string text = "\n" + to_text(table);
   if (windows.size() > kWindowsShown) text += fmt::format("(and {} more)\n", windows.size() - kWindowsShown);

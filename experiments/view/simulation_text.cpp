@@ -39,19 +39,19 @@ std::string headline_text(const Simulation& simulation, const Plan& plan) {
 }
 
 /// The throughput of a whole run in which something changes, if its measured part has another one.
-std::string whole_run_text(const Report& report, std::int64_t microbatch_size) {
+std::string whole_run_text(const Report& report) {
   if (report.course.windows.empty() || report.throughput <= 0.0) return "";
-  const WindowReport& last = report.course.windows.back();
-  const double whole = static_cast<double>(last.end * microbatch_size) / last.at.value();
+  const std::vector<WindowReport>& windows = report.course.windows;
+  const double whole = static_cast<double>(samples_of(windows)) / windows.back().at.value();
   if (std::abs(whole / report.throughput - 1.0) <= kOtherThroughput) return "";
   return "; the whole run has " + short_number(whole) + " samples/s";
 }
 
 /// Whether the period has converged; nothing for a synchronous schedule.
-std::string convergence_text(const Report& report, std::int64_t microbatch_size) {
+std::string convergence_text(const Report& report) {
   if (!report.period) return "";
   return "the period has " + std::string(report.converged() ? "" : "not ") + "converged: " + drift_text(report) +
-         whole_run_text(report, microbatch_size) + "\n";
+         whole_run_text(report) + "\n";
 }
 
 /// The time of each iteration where they may differ.
@@ -137,9 +137,8 @@ std::string device_table(const Report& report, const Platform& platform) {
 std::string simulation_text(const Simulation& simulation, const Plan& plan, const Platform& platform,
                             const Explanation& explanation, bool timings) {
   const Report& report = simulation.report;
-  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) +
-                     convergence_text(report, plan.microbatch_size) + iterations_text(report) +
-                     events_text(simulation, platform) + replanning_text(simulation) +
+  std::string text = headline_text(simulation, plan) + updates_text(simulation.updates) + convergence_text(report) +
+                     iterations_text(report) + events_text(simulation, platform) + replanning_text(simulation) +
                      overflow_text(report, platform, explanation.remedies) + "\n" + device_table(report, platform) +
                      bottleneck_text(report, platform, explanation) + "\n" +
                      comparison_text(simulation, plan, platform) + basis_line(simulation);

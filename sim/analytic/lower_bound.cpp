@@ -62,7 +62,9 @@ bool slows_down(const Platform& platform, const Event& event) {
   if (const auto* work = std::get_if<MicrobatchWork>(&event.change)) {
     return std::ranges::all_of(work->factors, [](double factor) { return factor >= 1.0; });
   }
-  return !std::holds_alternative<ModelChange>(event.change);  // else a failure, or less memory
+  const bool is_other_work =
+      std::holds_alternative<ModelChange>(event.change) || std::holds_alternative<SizeChange>(event.change);
+  return !is_other_work;  // else a failure, or less memory
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ class Disruptions {
   void apply(const MemoryLimit& change);
   void apply(const Failure& change);
   static void apply(const ModelChange&) {}
+  static void apply(const SizeChange&) {}
   void apply(const Jitter& change);
   void apply(const MicrobatchWork& change);
   void restart_computations();

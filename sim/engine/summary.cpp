@@ -14,7 +14,7 @@ Summary::Summary(const Platform& platform, const Measurement& measurement, bool 
       sums_(measurement.synchronous),
       devices_(platform.devices.size()),
       memory_(platform),
-      windows_(measurement.window) {}
+      windows_(measurement.window, measurement.microbatch_size) {}
 
 void Summary::announce(const OpGraph& window) {
   devices_.announce(window, periods_.iteration_begin(), sums_);
@@ -22,7 +22,8 @@ void Summary::announce(const OpGraph& window) {
     if (question.first && question.cause == ReplanQuestion::Cause::Failure) go_back(question);
     so_far_.course.questions.push_back(question);
     if (question.first) {
-      windows_.change_plan({*question.first, question.stall_begin, question.stall_middle, question.stall_end});
+      windows_.change_plan(
+          {*question.first, question.stall_begin, question.stall_middle, question.stall_end, question.microbatch_size});
     }
   }
 }

@@ -28,7 +28,7 @@ Report Summary::finish() {
 }
 
 void Summary::add_windows(Report& report) const {
-  report.course.windows = windows_.report(measurement_.microbatch_size);
+  report.course.windows = windows_.report();
   const auto times = windows_.change_times();
   if (times.size() != report.course.replans.size()) return;
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -40,7 +40,9 @@ void Summary::add_windows(Report& report) const {
 
 void Summary::add_periods(Report& report, Seconds window) const {
   report.iterations = periods_.iterations();
-  const double samples = static_cast<double>(measurement_.microbatch_size * measurement_.microbatches);
+  const std::int64_t measured = measurement_.microbatches;
+  const std::int64_t end = measurement_.synchronous ? std::ssize(report.iterations) * measured : measurement_.last + 1;
+  const auto samples = static_cast<double>(windows_.samples(end - measured, end));
   report.throughput = window > Seconds(0) ? samples / window.value() : 0.0;
   if (measurement_.synchronous) return;
   report.period = window / static_cast<double>(measurement_.microbatches);

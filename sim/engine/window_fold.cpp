@@ -10,9 +10,9 @@ constexpr std::int64_t kRemembered = 65536;  ///< microbatches, which a checkpoi
 }  // namespace
 
 void WindowFold::extend_to(std::int64_t microbatch) {
-  if (windows_.empty()) windows_.push_back({});
+  if (windows_.empty()) windows_.push_back({0, first_size_});
   while (microbatch >= windows_.back().begin + length_) {
-    windows_.push_back({windows_.back().begin + length_, {}});
+    windows_.push_back({windows_.back().begin + length_, windows_.back().microbatch_size});
   }
 }
 
@@ -32,7 +32,7 @@ void WindowFold::change_plan(const PlanChange& change) {
   const std::int64_t first = change.first;
   while (!windows_.empty() && windows_.back().begin >= first) windows_.pop_back();
   if (first > 0) extend_to(first - 1);
-  windows_.push_back({first, {}});
+  windows_.push_back({first, change.microbatch_size});
 }
 
 /// The microbatches from `first` on are run again. If the run goes back further than is remembered, the window that
@@ -76,18 +76,29 @@ void WindowFold::add(std::int64_t microbatch, Seconds end) {
   while (std::ssize(recent_) > kRemembered) recent_.pop_front();
 }
 
-std::vector<WindowReport> WindowFold::report(std::int64_t microbatch_size) const {
+std::vector<WindowReport> WindowFold::report() const {
   std::vector<WindowReport> reports;
   Seconds before;
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     const std::int64_t begin = windows_[i].begin;
     const std::int64_t end = i + 1 < windows_.size() ? windows_[i + 1].begin : microbatches_;
     const Seconds at = std::max(before, windows_[i].end);
-    const double samples = static_cast<double>((end - begin) * microbatch_size);
-    reports.push_back({begin, end, at, at > before ? samples / (at - before).value() : 0.0});
+    WindowReport window{begin, end, windows_[i].microbatch_size, at};
+    if (at > before) window.throughput = static_cast<double>(window.samples()) / (at - before).value();
+    reports.push_back(window);
     before = at;
   }
   return reports;
+}
+
+std::int64_t WindowFold::samples(std::int64_t begin, std::int64_t end) const {
+  if (windows_.empty()) return (end - begin) * first_size_;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    const std::int64_t last = i + 1 < windows_.size() ? std::min(windows_[i + 1].begin, end) : end;
+    sum += std::max<std::int64_t>(last - std::max(windows_[i].begin, begin), 0) * windows_[i].microbatch_size;
+  }
+  return sum;
 }
 
 std::vector<std::pair<ChangeTime, ChangeTime>> WindowFold::change_times() const {

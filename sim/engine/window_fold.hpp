@@ -17,6 +17,7 @@ struct PlanChange {
   std::int64_t begin = 0;
   std::int64_t middle = 0;
   std::int64_t end = 0;
+  std::int64_t microbatch_size = 1;  ///< of the new plan
 };
 
 /// The time of some microbatches, from the end of all before to the end of the last of them.
@@ -31,8 +32,9 @@ struct ChangeTime {
 /// **Cost** memory O(windows), and at most half a megabyte.
 class WindowFold {
  public:
-  /// `length`: microbatches of a window; a plan's last one may have fewer. 0: the run is not divided.
-  explicit WindowFold(std::int64_t length) : length_(length) {}
+  /// `length`: microbatches of a window; a plan's last one may have fewer. 0: the run is not divided. `microbatch_size`:
+  /// of the first plan.
+  WindowFold(std::int64_t length, std::int64_t microbatch_size) : length_(length), first_size_(microbatch_size) {}
 
   /// Another plan begins. **Requires** that no backward of `begin` or of a later one has been added; or that they are run
   /// again, and all backwards so far have been added. Then the time that is lost is that of the next window.
@@ -42,14 +44,17 @@ class WindowFold {
   /// A backward of the microbatch has ended. In any order.
   void add(std::int64_t microbatch, Seconds end);
 
-  [[nodiscard]] std::vector<WindowReport> report(std::int64_t microbatch_size) const;
+  [[nodiscard]] std::vector<WindowReport> report() const;
+  /// In the microbatches of [begin, end).
+  [[nodiscard]] std::int64_t samples(std::int64_t begin, std::int64_t end) const;
   /// Of each change of the plan the two times.
   [[nodiscard]] std::vector<std::pair<ChangeTime, ChangeTime>> change_times() const;
 
  private:
   struct Window {
     std::int64_t begin = 0;
-    Seconds end;  ///< of its microbatches
+    std::int64_t microbatch_size = 1;
+    Seconds end = Seconds(0);  ///< of its microbatches
   };
   struct Change {
     PlanChange change;
@@ -63,6 +68,7 @@ class WindowFold {
   void extend_to(std::int64_t microbatch);
 
   std::int64_t length_;
+  std::int64_t first_size_;
   std::vector<Window> windows_;
   std::vector<Change> changes_;
   std::size_t closed_ = 0;         ///< changes before it are known: the run has gone back behind them

@@ -108,17 +108,28 @@ void read_work(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
   named.event.change = MicrobatchWork{};
 }
 
+/// What changes the operations themselves cannot change them at a time.
+void require_later_microbatch(const YamlNode& item, const NamedEvent& named, const std::string& what) {
+  if (!named.event.at_microbatch) item.fail(what + " begins with a microbatch: give 'at_microbatch' in place of 'at'");
+  if (*named.event.at_microbatch == 0) {
+    item.at("at_microbatch").fail(what + " begins after the first microbatch: expected at least 1");
+  }
+}
+
 /// The file is read later: its name may be that of a shipped model.
 void read_model(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
   item.allow_keys({"at", "at_microbatch", "model"});
-  if (!named.event.at_microbatch)
-    item.fail("another model begins with a microbatch: give 'at_microbatch' in place of 'at'");
-  if (*named.event.at_microbatch == 0) {
-    item.at("at_microbatch").fail("another model begins after the first microbatch: expected at least 1");
-  }
+  require_later_microbatch(item, named, "another model");
   named.names = {read_name(value)};
   named.place = value.place();
   named.event.change = ModelChange{};
+}
+
+void read_microbatch_size(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
+  item.allow_keys({"at", "at_microbatch", "microbatch_size"});
+  require_later_microbatch(item, named, "another size of a microbatch");
+  named.place = value.place();
+  named.event.change = SizeChange{read_count(value, 1, kMostMicrobatches)};
 }
 
 std::vector<double> read_factors(const std::string& text, const std::string& file_name) {
@@ -141,13 +152,14 @@ struct Kind {
   const char* key;
   void (*read)(const YamlNode& item, const YamlNode& value, NamedEvent& named);
 };
-constexpr std::array<Kind, 7> kKinds = {{{"slowdown", read_slowdown},
+constexpr std::array<Kind, 8> kKinds = {{{"slowdown", read_slowdown},
                                          {"bandwidth", read_bandwidth_change},
                                          {"memory", read_memory_limit},
                                          {"fails_for", read_failure},
                                          {"jitter", read_jitter},
                                          {"work", read_work},
-                                         {"model", read_model}}};
+                                         {"model", read_model},
+                                         {"microbatch_size", read_microbatch_size}}};
 
 /// `'slowdown', 'bandwidth' and 'jitter'`.
 std::string kind_names() {
@@ -161,7 +173,7 @@ std::string kind_names() {
 
 NamedEvent read_event(const YamlNode& item) {
   item.allow_keys({"at", "at_microbatch", "device", "link", "slowdown", "bandwidth", "memory", "fails_for", "jitter",
-                   "model", "work"});
+                   "model", "microbatch_size", "work"});
   NamedEvent named;
   read_time(item, named.event);
   const Kind* kind = nullptr;
@@ -178,6 +190,12 @@ NamedEvent read_event(const YamlNode& item) {
   return named;
 }
 
+void require_only_one(const YamlNode& item, std::set<std::uint32_t>& known, std::uint32_t microbatch,
+                      const std::string& what) {
+  if (!known.insert(microbatch).second)
+    item.fail("two " + what + " begin with microbatch " + std::to_string(microbatch));
+}
+
 }  // namespace
 
 std::vector<NamedEvent> parse_events(std::string_view text, const std::string& file_name) {
@@ -185,15 +203,17 @@ std::vector<NamedEvent> parse_events(std::string_view text, const std::string& f
   check_schema(root, "stagecraft/events/1");
   root.allow_keys({"schema", "events"});
   std::vector<NamedEvent> events;
-  std::set<std::uint32_t> model_changes;
-  std::uint32_t models = 0;
+  std::set<std::uint32_t> models;
+  std::set<std::uint32_t> sizes;
   for (const YamlNode& item : root.at("events").items()) {
     events.push_back(read_event(item));
-    auto* change = std::get_if<ModelChange>(&events.back().event.change);
-    if (change == nullptr) continue;
-    change->model = models++;
-    if (model_changes.insert(*events.back().event.at_microbatch).second) continue;
-    item.fail("two models begin with microbatch " + std::to_string(*events.back().event.at_microbatch));
+    Event& event = events.back().event;
+    if (auto* change = std::get_if<ModelChange>(&event.change)) {
+      require_only_one(item, models, *event.at_microbatch, "models");
+      change->model = static_cast<std::uint32_t>(models.size());
+    } else if (std::holds_alternative<SizeChange>(event.change)) {
+      require_only_one(item, sizes, *event.at_microbatch, "sizes of a microbatch");
+    }
   }
   return events;
 }

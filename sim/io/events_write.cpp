@@ -37,6 +37,7 @@ struct KeysOf {
     record.emplace_back("fails_for", format_seconds(change.duration));
   }
   void operator()(const ModelChange&) const { record.emplace_back("model", names_of(named)); }
+  void operator()(const SizeChange& change) const { record.emplace_back("microbatch_size", change.samples); }
   void operator()(const MicrobatchWork&) const { record.emplace_back("work", names_of(named)); }
   void operator()(const Jitter& change) const {
     record.emplace_back("jitter",

@@ -1,5 +1,6 @@
 #include "sim/model/carried_plan.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
@@ -111,6 +112,7 @@ Plan carried_over(const Plan& plan, const LayerGraph& before, const LayerGraph& 
   const IndexVector<LayerId, LayerId> known = layers_before(before, after);
   Plan carried = plan;
   carried.model = after.name;
+  carried.microbatch_size = after.microbatch_size;
   carried.pattern.reset();
   std::uint32_t pipelines = 0;
   for (const Stage& stage : plan.stages) pipelines = std::max(pipelines, stage.pipeline + 1);
@@ -128,6 +130,11 @@ Plan carried_over(const Plan& plan, const LayerGraph& before, const LayerGraph& 
       throw InputError("stage " + std::to_string(s) + " of the plan has none of the layers of model " +
                            quote(after.name) + ", which follows model " + quote(before.name),
                        {}, "layers keep their stages by their names");
+    }
+    if (stage.replication == Replication::Split && std::cmp_greater(stage.replicas.size(), after.microbatch_size)) {
+      throw InputError("stage " + std::to_string(s) + " of the plan divides microbatches over " +
+                       std::to_string(stage.replicas.size()) + " devices, but the microbatches that follow have " +
+                       counted(after.microbatch_size, "sample"));
     }
     divide_segments(stage);
   }

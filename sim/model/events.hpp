@@ -57,8 +57,14 @@ struct MicrobatchWork {
 /// From a microbatch on another model is trained. That changes the operations that an engine gets
 /// (`LowerOptions::models`), and nothing in the engine.
 struct ModelChange {
-  std::uint32_t model = 0;  ///< position in the models that follow the first one
+  std::uint32_t model = 1;  ///< position in the models of the run, of which the first one has 0
   friend bool operator==(const ModelChange&, const ModelChange&) = default;
+};
+
+/// From a microbatch on each microbatch has so many samples. Like another model, that changes the operations only.
+struct SizeChange {
+  std::int64_t samples = 1;
+  friend bool operator==(const SizeChange&, const SizeChange&) = default;
 };
 
 /// Something that happens during a run, at an instant or when a microbatch enters the pipeline (its first forward
@@ -66,7 +72,7 @@ struct ModelChange {
 struct Event {
   Seconds at;
   std::optional<std::uint32_t> at_microbatch;  ///< if given, `at` is ignored
-  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Jitter, MicrobatchWork, ModelChange> change;
+  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Jitter, MicrobatchWork, ModelChange, SizeChange> change;
   std::uint32_t listed = 0;  ///< its position in its file, where one event may change several links
   friend bool operator==(const Event&, const Event&) = default;
 };

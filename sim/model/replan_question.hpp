@@ -48,8 +48,9 @@ struct ReplanQuestion {
   std::uint32_t stall_begin = 0;
   std::uint32_t stall_middle = 0;
   std::uint32_t stall_end = 0;
-  std::uint32_t redone = 0;  ///< after a failure: microbatches that had entered the pipeline and are run again
-  std::uint32_t model = 0;   ///< how many models have begun after the first one
+  std::uint32_t redone = 0;          ///< after a failure: microbatches that had entered the pipeline and are run again
+  std::uint32_t model = 0;           ///< how many models have begun after the first one
+  std::int64_t microbatch_size = 1;  ///< samples, of the other plan
   friend bool operator==(const ReplanQuestion&, const ReplanQuestion&) = default;
 };
 [[nodiscard]] const char* to_string(ReplanQuestion::Cause cause);

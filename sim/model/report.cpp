@@ -10,4 +10,10 @@ Figures Report::figures() const {
   return result;
 }
 
+std::int64_t samples_of(const std::vector<WindowReport>& windows) {
+  std::int64_t sum = 0;
+  for (const WindowReport& window : windows) sum += window.samples();
+  return sum;
+}
+
 }  // namespace stagecraft

@@ -89,12 +89,17 @@ struct MemoryOverflow {
 
 /// Consecutive microbatches of a run, all of one plan.
 struct WindowReport {
-  std::int64_t begin = 0;   ///< the first microbatch
-  std::int64_t end = 0;     ///< one more than the last
-  Seconds at;               ///< when all microbatches up to `end` were done: their last backwards had ended
-  double throughput = 0.0;  ///< samples per second since the end of the window before
+  std::int64_t begin = 0;            ///< the first microbatch
+  std::int64_t end = 0;              ///< one more than the last
+  std::int64_t microbatch_size = 1;  ///< samples
+  Seconds at;                        ///< when all microbatches up to `end` were done: their last backwards had ended
+  double throughput = 0.0;           ///< samples per second since the end of the window before
+  [[nodiscard]] std::int64_t samples() const { return (end - begin) * microbatch_size; }
   friend bool operator==(const WindowReport&, const WindowReport&) = default;
 };
+
+/// In all of them.
+[[nodiscard]] std::int64_t samples_of(const std::vector<WindowReport>& windows);
 
 /// Some microbatches, and the time from the end of those before them to the end of the last of them.
 struct Late {

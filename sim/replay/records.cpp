@@ -114,6 +114,7 @@ void fields(Archive& archive, Question& value) {
   archive.raw(value.stall_end);
   archive.raw(value.redone);
   archive.raw(value.model);
+  archive.raw(value.microbatch_size);
 }
 
 template <class Archive, class List>

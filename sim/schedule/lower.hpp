@@ -78,12 +78,12 @@ struct Replanning {
   std::optional<std::int64_t> checkpoint = std::nullopt;  ///< microbatches from one to the next, if there are any
 };
 
-/// Another model that is trained from a microbatch on. The plan that runs drains, and the next one begins with that
+/// Another model that is trained from a microbatch on, or the same one with another size of a microbatch. The plan that runs drains, and the next one begins with that
 /// microbatch, or with the next one before which a round of turns, or an iteration, ends: the plan that the re-planner
 /// answers, or else the one before, carried over (`carried_over`).
 struct NextModel {
   std::int64_t microbatch = 0;              ///< of the run
-  std::shared_ptr<const LayerGraph> graph;  ///< with the same size of a microbatch
+  std::shared_ptr<const LayerGraph> graph;  ///< at the size of the microbatches from then on
 };
 
 struct LowerOptions {

@@ -39,7 +39,7 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("events file: every kind, at a time and at a microbatch") {
   const std::vector<NamedEvent> events = load_events(kGood + "events_all.yaml", "events_all.yaml").events;
-  REQUIRE(events.size() == 12);
+  REQUIRE(events.size() == 13);
   CHECK(events[0].event == Event{Seconds(0), std::nullopt, Jitter{0.05, 3}});
   CHECK(events[0].names.empty());
   CHECK(events[1].event == Event{Seconds(0), 4, Slowdown{DeviceId::none(), 1.5}});
@@ -53,8 +53,10 @@ TEST_CASE("events file: every kind, at a time and at a microbatch") {
   CHECK(events[9].names == Names{"node*.nic.up"});
   CHECK(events[10].event == Event{Seconds(0), 2, MicrobatchWork{{1.0, 0.5, 2.25}}});
   CHECK(events[10].names == Names{"work.csv"});
-  CHECK(events[11].event == Event{Seconds(0), 8, ModelChange{0}});
+  CHECK(events[11].event == Event{Seconds(0), 8, ModelChange{1}});
   CHECK(events[11].names == Names{"model_toy.yaml"});
+  CHECK(events[12].event == Event{Seconds(0), 9, SizeChange{16}});
+  CHECK(events[12].names.empty());
 }
 
 TEST_CASE("events file: devices are found by name, order and times stay") {

@@ -114,13 +114,12 @@ void Questions::note_live(std::int64_t first, const std::array<std::int64_t, 3>&
   question.stall_end = static_cast<std::uint32_t>(stall[2]);
 }
 
-PlanSwitch Questions::change_model(RunPosition position, std::size_t model) {
+PlanSwitch Questions::change_model(RunPosition position, std::size_t model, const std::string& what) {
   position.cause = ReplanQuestion::Cause::Model;
   model_ = static_cast<std::uint32_t>(model);
   ReplanAnswer answer;
   if (replanner_) answer = replanner_(seen_, position);
-  answer.reason =
-      "model " + quote(position.graph.name) + " begins" + (answer.reason.empty() ? "" : "; ") + answer.reason;
+  answer.reason = what + (answer.reason.empty() ? "" : "; ") + answer.reason;
   if (!answer.change) answer.change = PlanSwitch{position.plan, position.earliest};
   STAGECRAFT_CHECK(answer.change->microbatch == position.earliest, "the plan of another model begins with it");
   note(position.cause, answer);
@@ -143,6 +142,7 @@ void Questions::note(ReplanQuestion::Cause cause, const ReplanAnswer& answer) {
     question.stall_begin = question.stall_middle = *question.first;
     question.stall_end = *question.first + 1;
     question.stages = stages_of(answer.change->plan);
+    question.microbatch_size = answer.change->plan.microbatch_size;
   }
   asked_.push_back(std::move(question));
 }

@@ -42,9 +42,9 @@ class Questions {
   void note_live(std::int64_t first, const std::array<std::int64_t, 3>& stall);
   /// Adds to the reason of the last answer.
   void explain(const std::string& why);
-  /// Another model, the `model`-th after the first, begins with microbatch `position.earliest`. Returns the answer, or
-  /// `position.plan`, which is the present plan carried over to it.
-  [[nodiscard]] PlanSwitch change_model(RunPosition position, std::size_t model);
+  /// Another model, the `model`-th after the first, begins with microbatch `position.earliest`; `what` says so. Returns
+  /// the answer, or `position.plan`, which is the present plan carried over to it.
+  [[nodiscard]] PlanSwitch change_model(RunPosition position, std::size_t model, const std::string& what);
   /// Another plan begins with that microbatch, and so does its window.
   void begin_plan(std::int64_t microbatch);
   /// The questions since the last call.

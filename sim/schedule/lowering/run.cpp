@@ -1,6 +1,8 @@
 #include "sim/schedule/lowering/run.hpp"
 
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/model/carried_plan.hpp"
 #include "sim/schedule/lowering/handover.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -27,6 +29,14 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
   result.middle = part.middle;
   result.stride = part.stride;
   return result;
+}
+
+/// `model 'step2' begins`; `microbatches of 16 samples begin`.
+std::string what_begins(const LayerGraph& before, const LayerGraph& after) {
+  const std::string size = "microbatches of " + counted(after.microbatch_size, "sample");
+  if (after.name == before.name && after.microbatch_size != before.microbatch_size) return size + " begin";
+  return "model " + quote(after.name) + (after.microbatch_size == before.microbatch_size ? "" : " with " + size) +
+         " begins";
 }
 
 }  // namespace
@@ -158,7 +168,7 @@ void Run::change_model() {
                                         .earliest = model_end_,
                                         .microbatches = microbatches_,
                                         .end = microbatches_},
-                                       models_.present());
+                                       models_.present(), what_begins(before, models_.graph()));
   follow();
 }
 

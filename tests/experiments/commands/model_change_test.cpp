@@ -51,6 +51,12 @@ class Search {
     return Json::parse(result.out);
   }
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  void write_plan(const std::string& name, const std::string& schedule, int microbatches, int samples = 2) const {
+    write(name, "schema: stagecraft/plan/1\nmicrobatch_size: " + std::to_string(samples) +
+                    "\nmicrobatches: " + std::to_string(microbatches) + "\nschedule: {name: " + schedule +
+                    "}\nstages:\n  - {layers: [a, b], devices: [p]}\n  - {layers: [c, d], devices: [q]}\n"
+                    "  - {layers: [e, f], devices: [r]}\n  - {layers: [g, h], devices: [s]}\n");
+  }
 
  private:
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
@@ -62,12 +68,6 @@ class Search {
               " ms, backward: " + std::to_string(2 * times) + " ms, parameters: 4 MB, output: 0 B, stash: 6 MB}\n";
     }
     write(name + ".yaml", text);
-  }
-  void write_plan(const std::string& name, const std::string& schedule, int microbatches) const {
-    write(name, "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: " + std::to_string(microbatches) +
-                    "\nschedule: {name: " + schedule +
-                    "}\nstages:\n  - {layers: [a, b], devices: [p]}\n  - {layers: [c, d], devices: [q]}\n"
-                    "  - {layers: [e, f], devices: [r]}\n  - {layers: [g, h], devices: [s]}\n");
   }
   test::TemporaryFolder folder_;
 };
@@ -173,6 +173,75 @@ TEST_CASE("model change: a flushed schedule changes its model between two iterat
   }
 }
 
+// Twice the samples take twice the time: 4 samples in 12 ms in place of 2 in 6 ms. Microbatch k is done at 24 + 6 k ms up
+// to 149, and at 966 + 12 (k - 150) ms from 150 on; the measured part is from 10 to 289.
+TEST_CASE("microbatch size: times and samples change with their microbatch") {
+  const Search search;
+  for (const std::string engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const Json told = search.answer("plan.yaml", "{at_microbatch: 150, microbatch_size: 4}",
+                                    {"--engine", engine, "--run-length", "300"});
+    CHECK_FALSE(told.contains("migrations"));
+    const Json& windows = told["windows"];
+    REQUIRE(windows.size() == 2);
+    CHECK(windows[0]["end"] == 150);
+    CHECK(windows[0]["microbatch_size"] == 2);
+    CHECK(windows[0]["throughput_samples_per_s"].get<double>() == doctest::Approx(150 * 2 / 0.918));
+    CHECK(windows[1]["microbatch_size"] == 4);
+    CHECK(windows[1]["throughput_samples_per_s"].get<double>() == doctest::Approx(150 * 4 / (0.048 + 149 * 0.012)));
+    CHECK(told["throughput_samples_per_s"].get<double>() == doctest::Approx((139 * 2 + 140 * 4) / (2.634 - 0.084)));
+    const Json& question = told["questions"][0];
+    CHECK(question["asked_by"] == "model");
+    CHECK(question["changes_at"] == 150);
+    CHECK(question["reason"] == "microbatches of 4 samples begin");
+    const Json& happened = told["events"]["happened"][0];
+    CHECK(happened["kind"] == "microbatch_size");
+    CHECK(happened["value"] == 4);
+    CHECK(happened["name"].is_null());
+  }
+}
+
+TEST_CASE("microbatch size: the run goes on as a plan with that size runs, in time and in memory") {
+  const Search search;
+  search.write_plan("four_samples.yaml", "pipedream", 400, 4);
+  const Json plain = search.answer("four_samples.yaml", "", {"--run-length", "300"});
+  const Json changed = search.answer("plan.yaml", "{at_microbatch: 10, microbatch_size: 4}", {"--run-length", "600"});
+  CHECK(changed["throughput_samples_per_s"].get<double>() ==
+        doctest::Approx(plain["throughput_samples_per_s"].get<double>()));
+  for (std::size_t d = 0; d < 4; ++d) {
+    CHECK(changed["devices"][d]["peak_memory_bytes"] == plain["devices"][d]["peak_memory_bytes"]);
+  }
+}
+
+TEST_CASE("microbatch size: a flushed schedule changes it between two iterations, and its updates grow") {
+  const Search search;
+  const Json told = search.answer("flushed.yaml", "{at_microbatch: 20, microbatch_size: 6}", {"--iterations", "6"});
+  CHECK(told["windows"][0]["end"] == 24);
+  for (int i = 0; i < 6; ++i) {
+    CHECK(told["iterations_s"][i].get<double>() == doctest::Approx((i < 3 ? 1 : 3) * 0.006 * (8 + 3)));
+  }
+  CHECK(told["throughput_samples_per_s"].get<double>() == doctest::Approx(8 * 6 / (3 * 0.006 * (8 + 3))));
+}
+
+TEST_CASE("microbatch size: it holds for the models that follow, and another model may begin with it") {
+  const Search search;
+  const auto sizes_and_rates = [&](const std::string& events) {
+    const Json told = search.answer("plan.yaml", events, {"--run-length", "2000"});
+    return std::pair(told["windows"].back()["microbatch_size"].get<int>(), late_throughput(told));
+  };
+  const std::pair<int, double> slow_at_8(8, 8 / 0.048);
+  for (const std::string events :
+       {"{at_microbatch: 50, microbatch_size: 8}, {at_microbatch: 100, model: slow.yaml}",
+        "{at_microbatch: 100, model: slow.yaml}, {at_microbatch: 50, microbatch_size: 8}",
+        "{at_microbatch: 50, model: slow.yaml}, {at_microbatch: 100, microbatch_size: 8}",
+        "{at_microbatch: 100, microbatch_size: 8}, {at_microbatch: 100, model: slow.yaml}"}) {
+    CAPTURE(events);
+    const auto [size, rate] = sizes_and_rates(events);
+    CHECK(size == slow_at_8.first);
+    CHECK(rate == doctest::Approx(slow_at_8.second));
+  }
+}
+
 TEST_CASE("model change: what cannot be is refused") {
   const Search search;
   const auto refused = [&](const std::string& events, const std::vector<std::string>& more = {}) {
@@ -187,10 +256,20 @@ TEST_CASE("model change: what cannot be is refused") {
   CHECK(refused("{at: 1 s, model: slow.yaml}").find("at_microbatch") != std::string::npos);
   CHECK(refused("{at_microbatch: 9, model: slow.yaml}, {at_microbatch: 9, model: long.yaml}").find("two models") !=
         std::string::npos);
+  CHECK(refused("{at: 1 s, microbatch_size: 4}").find("at_microbatch") != std::string::npos);
+  CHECK(refused("{at_microbatch: 9, microbatch_size: 4}, {at_microbatch: 9, microbatch_size: 8}").find("two sizes") !=
+        std::string::npos);
   search.write("wide.yaml",
                "schema: stagecraft/model/1\nmodel: wide\ndevice: A\nmicrobatch_size: 2\nsource: made up\n"
                "input: 3 MB\nlayers:\n  - {name: a, forward: 1 ms, backward: 2 ms, parameters: 1 MB, output: 0 B}\n");
   CHECK(refused("{at_microbatch: 10, model: wide.yaml}").find("other inputs") != std::string::npos);
+  search.write("divided.yaml",
+               "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: 40\nschedule: {name: pipedream}\nstages:\n"
+               "  - {layers: [a, b, c, d], devices: [p, q], replication: split}\n"
+               "  - {layers: [e, f, g, h], devices: [r]}\n");
+  const Ran divided = search.ran("divided.yaml", "{at_microbatch: 10, microbatch_size: 1}", {});
+  CHECK(divided.code == 2);
+  CHECK(divided.err.find("stage 0 of the plan divides microbatches over 2 devices") != std::string::npos);
 }
 
 }  // namespace stagecraft

@@ -38,7 +38,7 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
     CHECK(find(simulation_record(simulation, graph, plan, platform, {}, false), key) == nullptr);
   }
   simulation.report.period = Seconds(2.0);
-  simulation.report.course.windows = {{0, 7, Seconds(3.0), 4.0}};
+  simulation.report.course.windows = {{0, 7, 2, Seconds(3.0), 4.0}};
   ReplanQuestion question{.microbatch = 5, .at = Seconds(1.5), .keeping = Seconds(3.0), .changing = Seconds(2.0)};
   question.stall = Seconds(4.0);
   question.reason = "why";
@@ -50,8 +50,9 @@ TEST_CASE("simulation record: windows, re-plans and migrations are there once a 
   simulation.report.course.migrations = {
       {StageId(3), platform.place(DeviceId(0)), platform.place(DeviceId(1)), Bytes(10), Seconds(2.0), Seconds(3.0)}};
   const Detail::Record record = simulation_record(simulation, graph, plan, platform, {}, false);
-  CHECK(*find(record, "windows") == Detail(Detail::List{Detail::Record{
-                                        {"begin", 0}, {"end", 7}, {"at_s", 3.0}, {"throughput_samples_per_s", 4.0}}}));
+  CHECK(*find(record, "windows") ==
+        Detail(Detail::List{Detail::Record{
+            {"begin", 0}, {"end", 7}, {"microbatch_size", 2}, {"at_s", 3.0}, {"throughput_samples_per_s", 4.0}}}));
   CHECK(*find(record, "replans") == Detail(Detail::List{Detail::Record{{"microbatch", 7},
                                                                        {"at_s", 2.0},
                                                                        {"reason", "why"},
