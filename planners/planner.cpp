@@ -2,6 +2,16 @@
 
 namespace stagecraft {
 
+const char* to_string(MemoryPolicy policy) {
+  switch (policy) {
+    case MemoryPolicy::Keep: return "keep";
+    case MemoryPolicy::Recompute: return "recompute";
+    case MemoryPolicy::Swap: return "swap";
+    case MemoryPolicy::Cheapest: break;
+  }
+  return "cheapest";
+}
+
 Options parse_options(const PlannerInfo& planner, const GivenOptions& given) {
   return parse_options("planner '" + planner.name + "'", planner.options, given,
                        planner.takes_any_option ? UnknownOptions::Taken : UnknownOptions::Refused);

@@ -19,6 +19,15 @@
 
 namespace stagecraft {
 
+/// What a plan that does not fit may do with the stash of its layers.
+enum class MemoryPolicy : std::uint8_t {
+  Keep,       ///< nothing
+  Recompute,  ///< make it again
+  Swap,       ///< bring it to the host
+  Cheapest,   ///< both, whatever takes the least time
+};
+[[nodiscard]] const char* to_string(MemoryPolicy policy);
+
 /// A request to a planner. The graph and the platform must outlive it.
 struct PlanRequest {
   const LayerGraph& graph;  ///< already at the microbatch size that is planned for
@@ -30,6 +39,7 @@ struct PlanRequest {
   /// Samples whose gradients one update is to sum up. Of a flushed schedule they are those of `microbatches`; of an
   /// asynchronous one the plan's number of rounds per update is set when the plan is known.
   std::optional<std::int64_t> samples_per_update = std::nullopt;
+  MemoryPolicy memory = MemoryPolicy::Keep;  ///< of `plan_within_memory`; a planner itself does not look at it
   const Plan* running = nullptr;  ///< the plan that the answer may replace while training runs; it outlives the request
 };
 
@@ -84,6 +94,7 @@ struct PlannerInfo {
   bool only_by_name = false;  ///< `compare` uses it only if it is named, for example because it is for small graphs
   /// Options that are not in the table are passed on: `true`, `false` and numbers as such, all others as words.
   bool takes_any_option = false;
+  bool saves_memory = false;  ///< it chooses memory actions itself, so `PlanRequest::memory` adds none
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
   /// `with_ordered_turns` chooses it.
   bool orders_turns = false;

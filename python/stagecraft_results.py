@@ -22,11 +22,11 @@ __all__ = ["Study", "geometric_mean", "read", "series"]
 
 JSON_COLUMNS = ("device_peak_memory_bytes", "idle_memory_by_stage", "details")
 TEXT_COLUMNS = ("key", "status", "message", "model", "platform", "planner", "label", "schedule", "events", "engine",
-                "network", "replan", "peak_memory_device", "overflow_device", "configuration", "bottleneck",
+                "network", "memory", "replan", "peak_memory_device", "overflow_device", "configuration", "bottleneck",
                 "resolved_schedule")
 # Columns that tell which cell a row is about; so do all that have a point in their name.
 CELL_COLUMNS = ("model", "platform", "planner", "label", "schedule", "microbatches", "microbatch_size", "global_batch",
-                "samples_per_update", "run_length", "engine", "network", "iterations", "events", "replan")
+                "samples_per_update", "run_length", "memory", "engine", "network", "iterations", "events", "replan")
 THROUGHPUT = "throughput_samples_per_s"
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")

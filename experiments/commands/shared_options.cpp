@@ -69,6 +69,9 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
     add_option(command, "--microbatch-size", options.microbatch_size,
                "samples in a microbatch; default: the smallest size that the model file gives");
   }
+  add_option(command, "--memory", options.memory,
+             "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
+             "the host; cheapest: whatever takes the least time. A plan that fits does nothing");
   add_option(command, "--training", options.training,
              "K=V,...: how much training keeps in memory; keys and defaults: gradient_copies (1), "
              "optimizer_copies (2), boundary_buffers (2), input_gradient_release (0); and gradient_bucket, the size "
@@ -95,6 +98,7 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   choices.run_length = read_run_length(options.length);
   choices.microbatch_size =
       read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
+  choices.memory = read_memory_option("--memory", options.memory);
   choices.training = read_training_option(options.training);
   return choices;
 }

@@ -195,6 +195,7 @@ PlannerInfo external_planner(const std::string& name, const std::string& path, c
           .plan = [external = std::move(external)](const PlanRequest& request) { return plan_with(external, request); },
           .only_by_name = true,
           .takes_any_option = true,
+          .saves_memory = true,
           .orders_turns = true};
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace stagecraft {
@@ -67,6 +68,24 @@ std::string read_choice_option(const std::string& option, const std::string& tex
     refuse(option, "unknown value " + quote(text), suggest_name(text, known));
   }
   return text;
+}
+
+namespace {
+
+constexpr std::array kMemoryPolicies{MemoryPolicy::Keep, MemoryPolicy::Recompute, MemoryPolicy::Swap,
+                                     MemoryPolicy::Cheapest};
+
+}  // namespace
+
+std::vector<std::string> memory_policies() {
+  std::vector<std::string> names;
+  for (const MemoryPolicy policy : kMemoryPolicies) names.emplace_back(to_string(policy));
+  return names;
+}
+
+MemoryPolicy read_memory_option(const std::string& option, const std::string& text) {
+  const std::string name = read_choice_option(option, text, memory_policies());
+  return *std::ranges::find_if(kMemoryPolicies, [&](MemoryPolicy policy) { return name == to_string(policy); });
 }
 
 std::string read_name_option(const std::string& option, const std::string& text) {

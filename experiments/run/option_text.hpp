@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planners/planner.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/schedule_choice.hpp"
 #include "sim/model/training.hpp"
@@ -52,5 +53,9 @@ namespace stagecraft {
 
 /// Relative speeds of device kinds, from texts `KIND=x`.
 [[nodiscard]] std::map<std::string, double> read_speed_options(const std::vector<std::string>& texts);
+
+/// `keep`, `recompute`, `swap` or `cheapest`. **Throws** InputError naming `option`.
+[[nodiscard]] MemoryPolicy read_memory_option(const std::string& option, const std::string& text);
+[[nodiscard]] std::vector<std::string> memory_policies();
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include "experiments/run/judge.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/least_memory.hpp"
+#include "planners/shared/memory_policy.hpp"
 #include "planners/shared/turn_order.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -78,7 +79,8 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
                       .microbatches = microbatch_count(inputs, graph, choices, asynchronous),
                       .training = choices.training,
                       .options = parse_options(planner, choices.options),
-                      .samples_per_update = choices.samples_per_update};
+                      .samples_per_update = choices.samples_per_update,
+                      .memory = choices.memory};
   const Plan whole = empty_plan(planner, request);
   if (const auto problem = size_problem(graph, whole, choices.iterations)) throw InputError(*problem);
   return request;
@@ -163,7 +165,8 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
 Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size,
                       const std::function<void(const std::string&)>& say) {
   choices.microbatch_size = size;
-  return answer_with(planner, inputs, choices, say, planner.plan);
+  return answer_with(planner, inputs, choices, say,
+                     [&](const PlanRequest& request) { return plan_within_memory(planner, request); });
 }
 
 SizeAnswer size_answer(const Planning& planning) {

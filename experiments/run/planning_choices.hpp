@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planners/planner.hpp"
 #include "sim/model/schedule_choice.hpp"
 #include "sim/model/training.hpp"
 
@@ -22,6 +23,7 @@ struct PlanningChoices {
   std::optional<std::int64_t> run_length;       ///< microbatches of an asynchronous run, exactly; as `microbatches`
   std::optional<std::int64_t> microbatch_size;  ///< the model's
   std::int64_t iterations = 1;                  ///< to simulate; a run that is too long is refused before planning
+  MemoryPolicy memory = MemoryPolicy::Keep;     ///< what a plan that does not fit may do with stashes
   Training training;
   std::vector<std::pair<std::string, std::string>> options;  ///< of the planner
 };

@@ -101,8 +101,8 @@ void require_restart_time(const std::string& option, const ReplanChoices& choice
 
 void require_option(const std::string& option, const PlannerInfo& planner, const std::string& key) {
   if (planner.takes_any_option || std::ranges::count(planner.options, key, &OptionInfo::name) > 0) return;
-  std::vector<std::string> known{"window",  "imbalance", "patience", "gain",  "horizon",
-                                 "latency", "migrate",   "restart",  "leave", "checkpoint"};
+  std::vector<std::string> known{"window",  "imbalance", "patience", "gain",       "horizon", "latency",
+                                 "migrate", "restart",   "leave",    "checkpoint", "memory"};
   for (const OptionInfo& each : planner.options) known.push_back(each.name);
   throw InputError("neither re-planning nor planner " + quote(planner.name) + " has an option " + quote(key),
                    {"", 0, 0, option}, suggest_name(key, known));
@@ -140,6 +140,8 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
   for (const auto& [key, value] : read_assignments(option, items)) {
     if (key == "window") {
       choices.window = read_window(option, value);
+    } else if (key == "memory") {
+      choices.memory = read_memory_option(option + " memory", value);
     } else if (!read_migration(option, key, value, choices) && !read_policy(option, key, value, choices.policy)) {
       require_option(option, *choices.planner, key);
       choices.options.emplace_back(key, value);

@@ -17,7 +17,8 @@ namespace stagecraft {
 struct ReplanChoices {
   std::string name;  ///< as the user writes it
   std::shared_ptr<const PlannerInfo> planner;
-  GivenOptions options;  ///< of the planner
+  GivenOptions options;                      ///< of the planner
+  MemoryPolicy memory = MemoryPolicy::Keep;  ///< of the plans that it makes
   std::int64_t window = 256;
   ReplanPolicy policy;
   Migrating migrating = Migrating::StopCopy;
@@ -32,7 +33,7 @@ using PlannerOfName = std::function<std::shared_ptr<const PlannerInfo>(const std
 /// The planner's name in the text that `read_replan_option` reads; `none` if there is none.
 [[nodiscard]] std::string planner_of_replan(const std::string& text);
 
-/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `migrate`, `restart`, `leave`, `checkpoint` and those of the
+/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `memory`, `migrate`, `restart`, `leave`, `checkpoint` and those of the
 /// policy, and the planner's options. None for `none`.
 /// **Throws** InputError naming `option`.
 [[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,

@@ -3,6 +3,7 @@
 #include "experiments/run/live_stall.hpp"
 #include "experiments/run/planning.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/memory_policy.hpp"
 #include "planners/shared/turn_order.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
@@ -176,8 +177,9 @@ class PlanAgain {
         .options =
             options_like(like, choices_, platform.devices.size(), platform.devices.size() == platform_.devices.size()),
         .samples_per_update = std::nullopt,
+        .memory = choices_.memory,
         .running = running};
-    PlanResult result = choices_.planner->plan(request);
+    PlanResult result = plan_within_memory(*choices_.planner, request);
     if (const auto* none = std::get_if<Infeasible>(&result)) return "no plan: " + none->reason;
     auto& planned = std::get<Planned>(result);
     if (!choices_.planner->orders_turns) planned = with_ordered_turns(request, std::move(planned));

@@ -280,6 +280,10 @@ const std::vector<CellKey>& plain_keys() {
       key(
           "run_length", [](const Detail& value, CellSpec& spec) { spec.planning.run_length = whole(value); }, count_key,
           1, run_limits::kMostMicrobatches),
+      key(
+          "memory",
+          [](const Detail& value, CellSpec& spec) { spec.planning.memory = read_memory_option("memory", word(value)); },
+          word_key, memory_policies()),
       {"nodes", count_key(kNodeCount, 1, run_limits::kMostMicrobatches)},
       key(
           "engine",

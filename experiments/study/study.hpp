@@ -18,8 +18,8 @@ namespace stagecraft {
 using Keys = Detail::Record;
 
 /// Keys besides its options that each planner of a study may have for itself.
-inline constexpr std::array<std::string_view, 5> kOwnKeys = {"schedule", "microbatches", "microbatch_size",
-                                                             "samples_per_update", "run_length"};
+inline constexpr std::array<std::string_view, 6> kOwnKeys = {"schedule",           "microbatches", "microbatch_size",
+                                                             "samples_per_update", "run_length",   "memory"};
 
 /// An axis of the study: a list of values, of which each cell has one. A value may set several keys that vary together.
 using Axis = std::vector<Keys>;

@@ -110,7 +110,7 @@ std::vector<Exchange> exchanges(const Traffic& traffic) {
   std::vector<Exchange> all;
   for (const auto& [cause, bytes] : loads_by_cause(traffic)) {
     const auto pairs = std::ranges::count_if(
-        traffic.flows, [&cause = cause](const Flow& flow) { return flow.cause == cause && is_last(flow.leg); });
+        traffic.flows, [&own = cause](const Flow& flow) { return flow.cause == own && is_last(flow.leg); });
     all.push_back({cause, bytes / static_cast<double>(traffic.parts), static_cast<std::size_t>(pairs)});
   }
   return all;

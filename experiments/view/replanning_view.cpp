@@ -6,7 +6,7 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -207,6 +207,7 @@ const PlannerInfo dawnpiper_planner{
           1e6},
          {"max_work", kMostPartitionWork, "limit of the units and cuts looked at, after which the search ends", {}, 1}},
     .plan = dawnpiper::plan_dawnpiper,
+    .saves_memory = true,
 };
 
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #include "planners/shared/least_memory.hpp"
 
 #include "planners/shared/limits.hpp"
+#include "planners/shared/memory_policy.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -12,7 +13,7 @@ namespace {
 bool finds_plan(const PlannerInfo& planner, const PlanRequest& request, const MemorySearch& search, Bytes memory) {
   const Platform platform = with_memory(request.platform, memory);
   const PlanRequest again = on_platform(request, platform);
-  return search.finds ? search.finds(again) : std::holds_alternative<Planned>(planner.plan(again));
+  return search.finds ? search.finds(again) : std::holds_alternative<Planned>(plan_within_memory(planner, again));
 }
 
 /// First part of the search for the least memory: doubles the memory from the search's start until there is a plan.
@@ -48,7 +49,7 @@ Bytes least_memory(const PlannerInfo& planner, const PlanRequest& request, const
 }  // namespace
 
 PlanResult plan_explained(const PlannerInfo& planner, const PlanRequest& request) {
-  PlanResult result = planner.plan(request);
+  PlanResult result = plan_within_memory(planner, request);
   auto* none = std::get_if<Infeasible>(&result);
   if (none == nullptr || !none->search) return result;
   const MemorySearch search = *none->search;
@@ -67,14 +68,27 @@ Platform with_memory(const Platform& platform, Bytes least) {
   return larger;
 }
 
-PlanRequest on_platform(const PlanRequest& request, const Platform& platform) {
-  return {.graph = request.graph,
+namespace {
+
+PlanRequest changed(const PlanRequest& request, const LayerGraph& graph, const Platform& platform) {
+  return {.graph = graph,
           .platform = platform,
           .schedule = request.schedule,
           .microbatches = request.microbatches,
           .training = request.training,
           .options = request.options,
-          .samples_per_update = request.samples_per_update};
+          .samples_per_update = request.samples_per_update,
+          .memory = request.memory};
+}
+
+}  // namespace
+
+PlanRequest on_platform(const PlanRequest& request, const Platform& platform) {
+  return changed(request, request.graph, platform);
+}
+
+PlanRequest on_graph(const PlanRequest& request, const LayerGraph& graph) {
+  return changed(request, graph, request.platform);
 }
 
 }  // namespace stagecraft

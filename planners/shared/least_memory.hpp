@@ -16,7 +16,8 @@ namespace stagecraft {
 /// The platform with at least that memory on every device.
 [[nodiscard]] Platform with_memory(const Platform& platform, Bytes least);
 
-/// The same request for another platform, which must outlive it.
+/// The same request for another platform or another profile of the model, which must outlive it, for a new run.
 [[nodiscard]] PlanRequest on_platform(const PlanRequest& request, const Platform& platform);
+[[nodiscard]] PlanRequest on_graph(const PlanRequest& request, const LayerGraph& graph);
 
 }  // namespace stagecraft

@@ -97,11 +97,6 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
   }
 }
 
-void SavingPipeline::add_residents(std::size_t stage, std::int64_t count) {
-  StagePlace& place = places_[stage];
-  place.resident = std::min(place.in_flight, place.resident + count);
-}
-
 Seconds SavingPipeline::transfer(std::size_t cut, std::size_t before) const {
   return crossing(cut) / places_[before].bandwidth;
 }

@@ -5,6 +5,7 @@
 #include "planners/shared/layer_units.hpp"
 #include "planners/shared/saving.hpp"
 #include "sim/model/stash.hpp"
+#include "sim/schedule/schedule_program.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,11 @@ struct StagePlace {
 /// in a number that depends on times; or if neighbours are not connected.
 [[nodiscard]] std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request,
                                                    const std::vector<std::vector<DeviceId>>& devices);
+
+/// The places of the stages of any plan, without `bandwidth`. Devices that share a link to host memory get equal parts of
+/// it. `program`: of the plan. **Throws** InputError if a device's speed is not known.
+[[nodiscard]] std::vector<StagePlace> places_of(const PlanRequest& request, const Plan& plan,
+                                                const ScheduleProgram& program);
 
 /// The platform with what one of the places gets of each link to host memory if all of them swap while the plan's
 /// stages exchange tensors, which go first: an equal part of what these leave, but no less than a tenth.
@@ -73,6 +79,7 @@ class SavingPipeline {
   [[nodiscard]] std::size_t units() const { return bounds_.size() - 1; }
   [[nodiscard]] std::size_t stages() const { return places_.size(); }
   [[nodiscard]] const std::vector<StagePlace>& places() const { return places_; }
+  [[nodiscard]] std::vector<StagePlace>& places() { return places_; }  ///< whose room and host bandwidth may change
   [[nodiscard]] const PlanRequest& request() const { return request_; }
 
   // Figures of all units before a cut, on the profile's device, and of the cut itself.
@@ -99,13 +106,6 @@ class SavingPipeline {
 
   /// A plan of the stages between the cuts (0 and `units()` among them), with the actions of each stage's units.
   [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const;
-
-  /// Makes the stage's capacity smaller: the memory ledger has found that much more there than `stage` says.
-  void tighten(std::size_t stage, Bytes excess) { places_[stage].capacity -= excess; }
-  /// So many more microbatches have a swapped unit of the stage on the device.
-  void add_residents(std::size_t stage, std::int64_t count);
-  /// No unit of the stage may be swapped any more.
-  void forbid_swaps(std::size_t stage) { places_[stage].host_bandwidth = 0.0; }
 
  private:
   struct Group {

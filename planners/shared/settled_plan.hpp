@@ -23,18 +23,11 @@ struct SavedStages {
 /// Finds stages that fit by the figures of the pipeline; none if it finds none.
 using FindStages = std::function<std::optional<SavedStages>(const SavingPipeline&)>;
 
-/// The plan of what `find` finds, if the memory ledger says that it fits. Where the ledger finds more memory than the
-/// device of a stage has, the pipeline's figures are corrected and stages are sought again, up to `kMostSettlingRounds`
-/// times: if units of that stage are swapped, more microbatches count as having them on the device; else the stage's
-/// capacity is lowered by the excess. Units that are swapped must also fit in the memory of their hosts, with as many
-/// copies as microbatches are in flight: if they do not, the stage that has most of them there swaps nothing any more.
-/// What is on a device depends on how long copies take, so a plan with swaps must also fit if they take as long as on
-/// links that all devices use (`with_crowded_host_links`).
+/// The plan of what `find` finds, if the memory ledger says that it fits (`settle`).
 ///
 /// `predicted` is the claim of the shared cost model (`pipeline_claim`), or the time of the slowest stage with its
-/// copies if that is longer. `details` are those of the stages, and `ledger_rounds`, the times that stages were sought.
-/// **Throws** InputError if the schedule refuses the plan. **Cost** that of `find` for each round, and if something is
-/// swapped that of evaluating the plan.
+/// copies if that is longer. **Throws** InputError if the schedule refuses the plan.
+/// **Cost** as `settle`.
 [[nodiscard]] PlanResult settled_plan(SavingPipeline pipeline, const FindStages& find);
 
 }  // namespace stagecraft

@@ -133,9 +133,11 @@ std::map<LinkId, Bytes> boundary_traffic(const PlanRequest& request, const Plan&
     const std::vector<DeviceId> before = devices_of(plan.stages[boundary.from.value()]);
     const std::vector<DeviceId> behind = devices_of(plan.stages[boundary.to.value()]);
     const auto add = [&](LinkId link) { traffic[link] += boundary.bytes; };
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      for_each_boundary_link(request.platform, before[i], behind[i], add);
-      for_each_boundary_link(request.platform, behind[i], before[i], add);
+    for (std::size_t i = 0; i < std::max(before.size(), behind.size()); ++i) {
+      const DeviceId one = before[i % before.size()];
+      const DeviceId other = behind[i % behind.size()];
+      for_each_boundary_link(request.platform, one, other, add);
+      for_each_boundary_link(request.platform, other, one, add);
     }
   }
   return traffic;
@@ -164,23 +166,28 @@ Platform with_crowded_host_links(const PlanRequest& request, const std::vector<S
   return crowded;
 }
 
-std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request,
-                                     const StageDevices& devices) {
-  const ScheduleProgram program = compile_for(planner, request, devices);
-  std::vector<StagePlace> places(devices.size());
-  for (std::size_t s = 0; s < devices.size(); ++s) {
+std::vector<StagePlace> places_of(const PlanRequest& request, const Plan& plan, const ScheduleProgram& program) {
+  std::vector<StagePlace> places(plan.stages.size());
+  for (std::size_t s = 0; s < places.size(); ++s) {
     StagePlace& place = places[s];
-    place.devices = devices[s];
-    place.factor = slowest_factor(request.graph, request.platform, devices[s]);
+    place.devices = devices_of(plan.stages[s]);
+    place.factor = slowest_factor(request.graph, request.platform, place.devices);
     place.in_flight = program.in_flight[s];
     place.weight_versions = program.weight_versions[s];
-    place.capacity = request.platform.capacity(devices[s].front());
-    for (const DeviceId device : devices[s]) {
+    place.capacity = request.platform.capacity(place.devices.front());
+    for (const DeviceId device : place.devices) {
       place.capacity = std::min(place.capacity, request.platform.capacity(device));
     }
   }
-  add_bandwidths(planner, request.platform, places);
   add_host_bandwidths(request.platform, places);
+  return places;
+}
+
+std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request,
+                                     const StageDevices& devices) {
+  std::vector<StagePlace> places =
+      places_of(request, trivial_plan(planner, request, devices), compile_for(planner, request, devices));
+  add_bandwidths(planner, request.platform, places);
   return places;
 }
 

@@ -81,10 +81,20 @@ std::optional<Candidate> capped(const PlanRequest& request, const Candidate& fre
   return result;
 }
 
+namespace {
+
 Plan lowest_plan(const PlanRequest& request, const Candidate& free) {
   Plan plan = free.plan;
   for (Stage& stage : plan.stages) stage.in_flight = 1;
   return can_run(request, plan) ? plan : free.plan;
+}
+
+}  // namespace
+
+Candidate lowest(const PlanRequest& request, const Candidate& free) {
+  Candidate result{lowest_plan(request, free), free.channels, free.load, {}, {}, false};
+  execute(request, result);
+  return result;
 }
 
 Bytes least_memory_of(const PlanRequest& request, const Candidate& free) {

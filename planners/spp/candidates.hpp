@@ -39,10 +39,11 @@ struct PartitionShape {
 /// None if some stage cannot hold even one microbatch, or if the schedule accepts no caps.
 [[nodiscard]] std::optional<Candidate> capped(const PlanRequest& request, const Candidate& free);
 
-/// The candidate's plan with one microbatch in flight on every stage, or unchanged if the schedule accepts no caps.
-[[nodiscard]] Plan lowest_plan(const PlanRequest& request, const Candidate& free);
+/// The candidate with one microbatch in flight on every stage, executed again; or unchanged if the schedule accepts no
+/// caps.
+[[nodiscard]] Candidate lowest(const PlanRequest& request, const Candidate& free);
 
-/// The memory (the reserved part included) with which `lowest_plan` fits if no device has less; 0 if it fits.
+/// The memory (the reserved part included) with which `lowest` fits if no device has less; 0 if it fits.
 [[nodiscard]] Bytes least_memory_of(const PlanRequest& request, const Candidate& free);
 
 }  // namespace stagecraft::spp

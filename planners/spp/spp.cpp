@@ -145,7 +145,7 @@ Planned planned(const PlanRequest& request, const std::vector<Candidate>& all, c
 }
 
 /// The fastest plan that fits; none if nothing fits. Candidates are tried from the fastest on. One that does not fit is
-/// tried again with as many microbatches in flight as its devices can hold. The loop ends when all candidates left are
+/// tried again with as many microbatches in flight as its devices can hold, and then with as few as possible. The loop ends when all candidates left are
 /// slower than the best plan found.
 std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::vector<Candidate>& all,
                                          const std::vector<DeviceId>& devices) {
@@ -157,10 +157,15 @@ std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::
     if (best && *best->plan.predicted.iteration_time <= all[i].time) break;
     PlanResult result = judged(request, planned(request, all, devices, all[i]));
     if (auto* fits = std::get_if<Planned>(&result)) return std::move(*fits);
+    const auto take = [&](const Candidate& lowered) {
+      if (best && *best->plan.predicted.iteration_time <= lowered.time) return true;
+      result = judged(request, planned(request, all, devices, lowered));
+      auto* fits = std::get_if<Planned>(&result);
+      if (fits != nullptr) best = std::move(*fits);
+      return fits != nullptr;
+    };
     const std::optional<Candidate> lowered = capped(request, all[i]);
-    if (!lowered || (best && *best->plan.predicted.iteration_time <= lowered->time)) continue;
-    result = judged(request, planned(request, all, devices, *lowered));
-    if (auto* fits = std::get_if<Planned>(&result)) best = std::move(*fits);
+    if (!lowered || !take(*lowered)) take(lowest(request, all[i]));
   }
   return best;
 }
@@ -176,11 +181,10 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
     least = &each;
     least_memory = needed;
   }
-  Candidate lowest = *least;
-  lowest.plan = lowest_plan(request, *least);
-  const PlanResult result = judged(request, {lowest.plan, {}});
+  const Plan plan = lowest(request, *least).plan;
+  const PlanResult result = judged(request, {plan, {}});
   Infeasible none = std::get<Infeasible>(result);
-  none.reason = "no number of stages fits; with " + counted(lowest.plan.stages.size(), "stage") +
+  none.reason = "no number of stages fits; with " + counted(plan.stages.size(), "stage") +
                 " and as few microbatches in flight as the schedule allows, " + none.reason;
   return none;
 }

@@ -254,6 +254,7 @@ const PlannerInfo vpipe_planner{
          {"plan_counts_boundary_traffic", false,
           "swap only what the host link can carry besides the tensors between stages; vPipe does not count them"}},
     .plan = vpipe::plan_vpipe,
+    .saves_memory = true,
 };
 
 }  // namespace stagecraft

@@ -147,7 +147,7 @@ class LivePlanner {
 
   /// Returns why there are no moves that a run can make, or nothing.
   [[nodiscard]] std::string find_moves() {
-    const std::string not_sound = "a plan on the way is not sound";
+    std::string not_sound = "a plan on the way is not sound";
     const RunShape* shape = &now_;
     if (!saving_.empty()) {
       if (!add_shape(with_actions_of(next_.kept->plan, now_.plan(), saving_))) return not_sound;

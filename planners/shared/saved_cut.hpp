@@ -1,0 +1,20 @@
+#pragma once
+
+#include "planners/planner.hpp"
+
+namespace stagecraft {
+
+/// The plan with the cheapest memory actions with which its stages fit (`PlanRequest::memory` says which are allowed);
+/// stages that fit have none. The cuts and the devices stay.
+///
+/// A stage is divided into its layers, or taken as a whole; `exact_savings` chooses for each division, and the division
+/// with the shorter time wins. A device that runs several stages gives each of them a part of its memory in proportion
+/// to what the stages keep. Then `settle` makes the plan fit by the memory ledger.
+///
+/// `predicted` is the claim of the shared cost model, or the time of the slowest stage with its copies if that is
+/// longer. Details and notes of `planned` are kept; details get `ledger_rounds`.
+/// **Requires** a plan without memory actions. **Throws** InputError if the schedule refuses the plan.
+/// **Cost** as `exact_savings` for each stage and `settle`.
+[[nodiscard]] PlanResult with_savings(const PlanRequest& request, Planned planned);
+
+}  // namespace stagecraft

@@ -1,0 +1,234 @@
+// What planners answer when their plan does not fit as it is: the cheapest memory actions for their cut.
+#include "planners/shared/memory_policy.hpp"
+
+#include "planners/registry.hpp"
+#include "planners/shared/cost_model.hpp"
+#include "planners/shared/saved_cut.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/model/check_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "tests/planners/saving_fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace stagecraft::memory_policy_test {
+
+using namespace stagecraft::testing;
+
+namespace {
+
+/// A chain whose layers have times, stashes and checkpoints of their own.
+LayerGraph random_chain(std::mt19937& random, std::size_t layers) {
+  std::vector<double> times;
+  for (std::size_t i = 0; i < layers; ++i) times.push_back(1.0 + static_cast<double>(random() % 8));
+  LayerGraph graph = chain(times);
+  for (Layer& layer : graph.layers) {
+    layer.stash = Bytes(100 + static_cast<std::int64_t>(random() % 400));
+    layer.checkpoint = Bytes(10 + static_cast<std::int64_t>(random() % 40));
+    layer.workspace = Bytes(static_cast<std::int64_t>(random() % 30));
+  }
+  return graph;
+}
+
+/// Whether no device needs more than it has.
+bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  return memory_needed(platform, ledger_peaks(graph, platform, plan, program)) == Bytes(0);
+}
+
+/// The planner's cut for devices with any memory.
+Planned cut_of(const PlannerInfo& planner, PlanRequest request) {
+  const Platform roomy = with_memory(request.platform, Bytes(std::int64_t{1} << 50));
+  return std::get<Planned>(planner.plan(on_platform(request, roomy)));
+}
+
+Bytes largest_peak(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  Bytes largest;
+  for (const auto& [device, peak] : ledger_peaks(graph, platform, plan, require_schedule(graph, platform, plan))) {
+    largest = std::max(largest, peak);
+  }
+  return largest;
+}
+
+Plan with_all_recomputed_in_stages(Plan plan) {
+  for (Stage& stage : plan.stages) stage.memory = {Recompute{stage.layers}};
+  return plan;
+}
+
+Seconds iteration(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return evaluate_plan(graph, platform, plan).iterations.back();
+}
+
+/// The least time of a stage that recomputes some of its layers each by itself, or all as one segment, and fits.
+std::optional<Seconds> least_stage_time(const LayerGraph& graph, const Platform& platform, Plan plan, std::size_t s) {
+  std::optional<Seconds> least;
+  const std::vector<LayerId> layers = plan.stages[s].layers;
+  const DeviceId device = plan.stages[s].replicas.front().lead();
+  const auto look_at = [&] {
+    const auto peaks = ledger_peaks(graph, platform, plan, require_schedule(graph, platform, plan));
+    const auto own = std::ranges::find(peaks, device, &std::pair<DeviceId, Bytes>::first);
+    if (own->second > platform.capacity(device)) return;
+    const Seconds time = stage_time(graph, platform, plan.stages[s]).total();
+    if (!least || time < *least) least = time;
+  };
+  for (std::size_t chosen = 0; chosen < (std::size_t{1} << layers.size()); ++chosen) {
+    plan.stages[s].memory.clear();
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if ((chosen >> i & 1U) != 0) plan.stages[s].memory.emplace_back(Recompute{{layers[i]}});
+    }
+    look_at();
+  }
+  plan.stages[s].memory = {Recompute{layers}};
+  look_at();
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("memory policy: a cut gets the cheapest layers to recompute, as trying all of them does") {
+  std::mt19937 random(1);
+  std::size_t saved = 0;
+  for (int round = 0; round < 40; ++round) {
+    CAPTURE(round);
+    const LayerGraph graph = random_chain(random, 8 + random() % 6);
+    const std::string schedule = random() % 2 == 0 ? "1f1b" : "gpipe";
+    const PlannerInfo& uniform = find_planner("uniform");
+    const Platform roomy = flat_platform(3, 1e3);
+    const Planned free = cut_of(uniform, request_for(uniform, graph, roomy, schedule, 6));
+    const Bytes most = largest_peak(graph, roomy, free.plan);
+    const Bytes least = largest_peak(graph, roomy, with_all_recomputed_in_stages(free.plan));
+    const Bytes memory =
+        least + Bytes(static_cast<std::int64_t>(random() % static_cast<unsigned>((most - least).value() + 1)));
+    const Platform platform = flat_platform(3, 1e3, memory);
+    PlanRequest request = request_for(uniform, graph, platform, schedule, 6);
+    request.memory = MemoryPolicy::Recompute;
+    const PlanResult result = with_savings(request, free);
+    REQUIRE(std::holds_alternative<Planned>(result));
+    const Plan& plan = std::get<Planned>(result).plan;
+    CHECK(fits(graph, platform, plan));
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      CAPTURE(s);
+      const std::optional<Seconds> expected = least_stage_time(graph, platform, free.plan, s);
+      REQUIRE(expected.has_value());
+      CHECK(stage_time(graph, platform, plan.stages[s]).total() == *expected);
+      saved += plan.stages[s].memory.empty() ? 0 : 1;
+    }
+  }
+  CHECK(saved > 20);
+}
+
+TEST_CASE("memory policy: the cheapest actions are never slower than recomputing whole stages of the same cut") {
+  std::mt19937 random(2);
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    const LayerGraph graph = random_chain(random, 8 + random() % 20);
+    const std::string schedule = random() % 2 == 0 ? "1f1b" : "gpipe";
+    const PlannerInfo& uniform = find_planner("uniform");
+    const Platform roomy = flat_platform(4, 1e3);
+    const Planned free = cut_of(uniform, request_for(uniform, graph, roomy, schedule, 8));
+    Plan all = with_all_recomputed_in_stages(free.plan);
+    const Bytes memory = largest_peak(graph, roomy, all) + Bytes(static_cast<std::int64_t>(random() % 1000));
+    const Platform platform = flat_platform(4, 1e3, memory);
+    for (Stage& stage : all.stages) {  // all or nothing: nothing where a stage fits
+      Stage kept = stage;
+      std::swap(stage.memory, kept.memory);
+      stage.memory.clear();
+      if (!fits(graph, platform, all)) stage.memory = kept.memory;
+    }
+    PlanRequest request = request_for(uniform, graph, platform, schedule, 8);
+    request.memory = MemoryPolicy::Cheapest;
+    const PlanResult result = with_savings(request, free);
+    REQUIRE(std::holds_alternative<Planned>(result));
+    CHECK(iteration(graph, platform, std::get<Planned>(result).plan) <= iteration(graph, platform, all) * (1.0 + 1e-9));
+  }
+}
+
+TEST_CASE("memory policy: a plan that fits is the planner's under every policy") {
+  std::mt19937 random(3);
+  const LayerGraph graph = random_chain(random, 12);
+  const Platform platform = flat_platform(4, 1e3);
+  for (const char* name : {"uniform", "gpipe", "pipedream", "dapple", "contiguous"}) {
+    const PlannerInfo& planner = find_planner(name);
+    PlanRequest request = request_for(planner, graph, platform, planner.default_schedule, 16);
+    const Plan kept = std::get<Planned>(planner.plan(request)).plan;
+    for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap, MemoryPolicy::Cheapest}) {
+      request.memory = policy;
+      CHECK(std::get<Planned>(plan_within_memory(planner, request)).plan == kept);
+    }
+  }
+}
+
+TEST_CASE("memory policy: what any planner answers is sound, fits, and does only what is allowed") {
+  std::mt19937 random(4);
+  std::size_t helped = 0;
+  for (int round = 0; round < 30; ++round) {
+    const LayerGraph graph = random_chain(random, 8 + random() % 6);
+    const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
+                                                50.0 + static_cast<double>(random() % 200));
+    for (const std::string name :
+         {"uniform", "gpipe", "data-parallel", "pipedream", "dapple", "hetpipe", "spp", "contiguous", "madpipe"}) {
+      CAPTURE(round);
+      CAPTURE(name);
+      const PlannerInfo& planner = find_planner(name);
+      PlanRequest request = request_for(planner, graph, platform, planner.default_schedule, 64);
+      const bool fits_kept = std::holds_alternative<Planned>(planner.plan(request));
+      for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap, MemoryPolicy::Cheapest}) {
+        request.memory = policy;
+        const PlanResult result = plan_within_memory(planner, request);
+        const auto* planned = std::get_if<Planned>(&result);
+        if (planned == nullptr) {
+          CHECK_FALSE(fits_kept);
+          continue;
+        }
+        helped += fits_kept ? 0 : 1;
+        CHECK(check_plan(graph, platform, planned->plan).empty());
+        CHECK(fits(graph, platform, planned->plan));
+        for (const Stage& stage : planned->plan.stages) {
+          if (policy == MemoryPolicy::Recompute) CHECK(actions_of<Swap>(stage).empty());
+          if (policy == MemoryPolicy::Swap) CHECK(actions_of<Recompute>(stage).empty());
+        }
+      }
+    }
+  }
+  CHECK(helped > 50);
+}
+
+TEST_CASE("memory policy: a device with several stages gets room for all of them") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    const LayerGraph graph = random_chain(random, 16);
+    const PlannerInfo& uniform = find_planner("uniform");
+    const Platform roomy = flat_platform(2, 1e3);
+    const Planned free = cut_of(uniform, request_for(uniform, graph, roomy, "interleaved-1f1b", 8));
+    const Bytes most = largest_peak(graph, roomy, free.plan);
+    const Platform platform = flat_platform(2, 1e3, Bytes(most.value() * 3 / 4));
+    PlanRequest request = request_for(uniform, graph, platform, "interleaved-1f1b", 8);
+    request.memory = MemoryPolicy::Recompute;
+    const PlanResult result = with_savings(request, free);
+    REQUIRE(std::holds_alternative<Planned>(result));
+    CHECK(fits(graph, platform, std::get<Planned>(result).plan));
+  }
+}
+
+TEST_CASE("memory policy: what the user makes every stage do stays") {
+  std::mt19937 random(6);
+  const LayerGraph graph = random_chain(random, 12);
+  const Platform platform = flat_platform(2, 1e3, Bytes(100));
+  const PlannerInfo& gpipe = find_planner("gpipe");
+  PlanRequest request = request_for(gpipe, graph, platform, "gpipe", 8, {{"recompute", "stage"}});
+  request.memory = MemoryPolicy::Cheapest;
+  CHECK(std::holds_alternative<Infeasible>(plan_within_memory(gpipe, request)));
+}
+
+}  // namespace stagecraft::memory_policy_test
