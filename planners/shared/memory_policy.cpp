@@ -18,6 +18,11 @@ bool has_actions(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
 }
 
+/// Whether the planner has made the plan fit with fewer microbatches in flight.
+bool has_caps(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
+}
+
 /// The time by which two plans of one planner are compared.
 Seconds claimed(const Planned& planned) {
   const Figures& figures = planned.plan.predicted;
@@ -91,14 +96,16 @@ class CutsThatSave {
 /// The least memory that the planner knows is that of plans without actions, so it is sought again where that is quick:
 /// with recomputation alone, since what swaps need takes an evaluation.
 void add_refusal(const PlannerInfo& planner, const PlanRequest& request, Infeasible& none) {
-  constexpr double kQuick = 5e7;  // nanoseconds of planning
+  constexpr double kQuick = 5e7;             // nanoseconds of planning
+  constexpr std::size_t kFewStages = 4'096;  // layers times devices
   const bool swaps = request.memory != MemoryPolicy::Recompute;
   const bool recomputes = request.memory != MemoryPolicy::Swap;
   none.reason += std::string("; nor does it fit if layers are ") + (recomputes ? "recomputed" : "") +
                  (swaps && recomputes ? " or " : "") + (swaps ? "swapped" : "");
   none.smallest_memory.reset();
   none.search.reset();
-  if (none.is_costly || none.work > kQuick) return;
+  const std::size_t size = request.graph.layers.size() * request.platform.devices.size();
+  if (none.is_costly || none.work > kQuick || size > kFewStages) return;
   Bytes smallest = kMostMemory;
   for (const DeviceId device : indices(request.platform.devices)) {
     smallest = std::min(smallest, request.platform.memory(device));
@@ -123,14 +130,17 @@ LayerGraph with_all_recomputed(LayerGraph graph) {
 
 PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
   PlanResult kept = planner.plan(request);
-  if (request.memory == MemoryPolicy::Keep || planner.saves_memory || std::holds_alternative<Planned>(kept))
-    return kept;
+  if (request.memory == MemoryPolicy::Keep || planner.saves_memory) return kept;
+  auto* fits = std::get_if<Planned>(&kept);
+  if (fits != nullptr && (!has_caps(fits->plan) || has_actions(fits->plan))) return kept;
   CutsThatSave cuts(planner, request);
   const Platform roomy = with_memory(request.platform, kMostMemory);
   cuts.add(on_platform(request, roomy));
   const LayerGraph recomputed = with_all_recomputed(request.graph);
   cuts.add(on_graph(request, recomputed));
-  if (std::optional<Planned>& best = cuts.best()) {
+  std::optional<Planned>& best = cuts.best();
+  if (fits != nullptr && (!best || claimed(*fits) <= claimed(*best))) return kept;
+  if (best) {
     best->notes.push_back(saving_note(request.graph, best->plan));
     return *std::move(best);
   }
