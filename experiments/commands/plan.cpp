@@ -12,6 +12,7 @@
 #include "sim/io/json.hpp"
 
 #include <memory>
+#include <variant>
 
 namespace stagecraft {
 namespace {
@@ -21,6 +22,7 @@ struct PlanOptions {
   PlanningOptions planning;
   std::string planner;
   std::vector<std::string> set;
+  bool despite_memory = false;
   std::optional<std::string> output;
 };
 
@@ -39,16 +41,22 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   choices.options = read_assignments("--set", options.set);
   refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
-  const Planning planning = make_plan(*planner, inputs, choices, settings.say);
+  Planning planning = make_plan(*planner, inputs, choices, settings.say);
+  if (!planning.program && options.despite_memory) {
+    settings.say("note: " + std::get<Infeasible>(planning.result).reason +
+                 "; this is the plan for devices with more memory");
+    planning = plan_despite_memory(*planner, inputs, choices, settings.say);
+  }
   Report report;
   if (planning.program) {
     refuse_run_length(choices.run_length, planning.program->synchronous);
     report = evaluated(planning.graph, inputs.platform, *planning.program, !choices.run_length);
   }
   write_plan_output(options.output, planning, inputs.platform, settings);
+  const bool fits = planning.program && !(options.despite_memory && report.out_of_memory());
   return {.text = planning_text(planning, report, inputs.platform, settings.timings),
           .json = to_json(planning_record(planning, report.figures(), inputs.platform, settings.timings)),
-          .code = planning.program ? ExitCode::Done : ExitCode::No};
+          .code = fits ? ExitCode::Done : ExitCode::No};
 }
 
 VerbAction configure_plan(CLI::App& command) {
@@ -58,6 +66,8 @@ VerbAction configure_plan(CLI::App& command) {
                "planner to use, a name from 'stagecraft list planners', or exec:PATH for a program of your own");
   add_planning_options(command, options->planning);
   add_repeated(command, "--set", options->set, "KEY=VALUE: an option of the planner; may be repeated");
+  add_flag(command, "--despite-memory", options->despite_memory,
+           "if no plan fits, make the one for devices with as much memory as it needs");
   add_option(command, "-o,--output", options->output, "write the plan to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) { return answer_plan(*options, settings); };
 }

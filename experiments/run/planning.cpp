@@ -3,6 +3,7 @@
 #include "experiments/run/judge.hpp"
 #include "experiments/run/update_size.hpp"
 #include "planners/shared/least_memory.hpp"
+#include "planners/shared/limits.hpp"
 #include "planners/shared/memory_policy.hpp"
 #include "planners/shared/turn_order.hpp"
 #include "sim/base/error.hpp"
@@ -160,6 +161,13 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
     planning.largest_microbatch_size = smaller_size_with_plan(planning, inputs, choices);
   }
   return planning;
+}
+
+Planning plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
+                             const std::function<void(const std::string&)>& say) {
+  const Platform roomy = with_memory(inputs.platform, kMostMemory);
+  return answer_with(planner, inputs, choices, say,
+                     [&](const PlanRequest& request) { return planner.plan(on_platform(request, roomy)); });
 }
 
 Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size,

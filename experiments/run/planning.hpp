@@ -43,7 +43,12 @@ void check_choices(const PlannerInfo& planner, const Inputs& inputs, const Plann
 [[nodiscard]] Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                                  const std::function<void(const std::string&)>& say);
 
-/// The same for microbatches of `size` samples. If there is no plan, it is not sought what would lead to one.
+/// The plan that the planner would make if every device had as much memory as it wants. It may not fit.
+[[nodiscard]] Planning plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs,
+                                           const PlanningChoices& choices,
+                                           const std::function<void(const std::string&)>& say);
+
+/// The same as `make_plan` for microbatches of `size` samples. If there is no plan, it is not sought what would lead to one.
 [[nodiscard]] Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices,
                                     std::int64_t size, const std::function<void(const std::string&)>& say);
 

@@ -58,24 +58,19 @@ class CutsThatSave {
   CutsThatSave(const PlannerInfo& planner, const PlanRequest& request) : planner_(planner), request_(request) {}
 
   void add(const PlanRequest& asked) {
-    const std::optional<Planned> cut = found([&] { return planner_.plan(asked); });
-    if (!cut || has_actions(cut->plan)) return;
-    Planned planned = *cut;
-    planned.plan.platform = request_.platform.spec.name;
-    take(found([&] { return with_savings(request_, planned); }));
-    if (request_.memory != MemoryPolicy::Cheapest) return;
-    const PlanRequest without_swaps = with_policy(request_, MemoryPolicy::Recompute);
-    take(found([&] { return with_savings(without_swaps, planned); }));
+    const std::optional<Planned> found = cut(asked);
+    if (!found || has_actions(found->plan)) return;
+    take(request_, *found);
+    if (request_.memory == MemoryPolicy::Cheapest) take(with_policy(request_, MemoryPolicy::Recompute), *found);
   }
 
   [[nodiscard]] std::optional<Planned>& best() { return best_; }
 
  private:
-  /// What the planner or the schedule refuses is no plan.
-  template <class Ask>
-  static std::optional<Planned> found(const Ask& ask) {
+  /// What the planner refuses is no cut.
+  [[nodiscard]] std::optional<Planned> cut(const PlanRequest& asked) const {
     try {
-      PlanResult result = ask();
+      PlanResult result = planner_.plan(asked);
       auto* planned = std::get_if<Planned>(&result);
       return planned == nullptr ? std::nullopt : std::optional(std::move(*planned));
     } catch (const InputError&) {
@@ -83,9 +78,14 @@ class CutsThatSave {
     }
   }
 
-  void take(std::optional<Planned> planned) {
-    if (!planned || (best_ && claimed(*planned) >= claimed(*best_))) return;
-    best_ = std::move(planned);
+  /// A schedule may refuse the cut with actions, such as a pattern whose operations take longer.
+  void take(const PlanRequest& request, const Planned& cut) {
+    try {
+      std::optional<Planned> saved = with_savings(request, cut);
+      if (saved && (!best_ || claimed(*saved) < claimed(*best_))) best_ = std::move(saved);
+    } catch (const InputError&) {
+      return;
+    }
   }
 
   const PlannerInfo& planner_;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -144,11 +145,9 @@ class SavedCut {
     share_memory(ledger_peaks(request.graph, request.platform, plan, program));
   }
 
-  PlanResult settled() {
-    Settled found =
-        settle(request_, places_, [&] { return find(); }, [&](const SavedPlan& saved) { return claim(saved); });
-    if (found.planned) return *std::move(found.planned);
-    return nothing_fits(found.overflow);
+  std::optional<Planned> settled() {
+    const auto claims = [&](const SavedPlan& saved) { return claim(saved); };
+    return settle(request_, places_, [&] { return find(); }, claims).planned;
   }
 
  private:
@@ -274,31 +273,6 @@ class SavedCut {
     return figures;
   }
 
-  [[nodiscard]] Infeasible nothing_fits(const std::optional<Infeasible>& last) const {
-    Infeasible none;
-    if (last) none = *last;
-    for (std::size_t s = 0; !last && s < stages_.size(); ++s) {
-      const std::optional<Bytes> excess = excess_of(s);
-      if (!excess || *excess <= none.excess) continue;
-      none.excess = *excess;
-      none.stage = static_cast<std::uint32_t>(s);
-      none.device = places_[s].devices.front();
-    }
-    none.smallest_memory.reset();
-    return none;
-  }
-
-  /// By how much the stage exceeds its room whatever its units do; none if it fits.
-  [[nodiscard]] std::optional<Bytes> excess_of(std::size_t s) const {
-    const StageRoom own = room(s);
-    std::optional<Bytes> least;
-    for (const std::vector<SavingUnit>& units : stages_[s].divisions) {
-      const Bytes needed = least_saved_memory(units, own);
-      if (!least || needed < *least) least = needed;
-    }
-    return *least > own.capacity ? std::optional(*least - own.capacity) : std::nullopt;
-  }
-
   const PlanRequest& request_;
   Planned planned_;
   std::vector<StagePlace> places_;
@@ -307,7 +281,7 @@ class SavedCut {
 
 }  // namespace
 
-PlanResult with_savings(const PlanRequest& request, Planned planned) {
+std::optional<Planned> with_savings(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
   return SavedCut(request, std::move(planned), program).settled();
 }

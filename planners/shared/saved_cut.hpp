@@ -2,10 +2,12 @@
 
 #include "planners/planner.hpp"
 
+#include <optional>
+
 namespace stagecraft {
 
 /// The plan with the cheapest memory actions with which its stages fit (`PlanRequest::memory` says which are allowed);
-/// stages that fit have none. The cuts and the devices stay.
+/// stages that fit have none. The cuts and the devices stay. None if no actions are found with which it fits.
 ///
 /// A stage is divided into its layers, or taken as a whole; `exact_savings` chooses for each division, and the division
 /// with the shorter time wins. A device that runs several stages gives each of them a part of its memory in proportion
@@ -15,6 +17,6 @@ namespace stagecraft {
 /// longer. Details and notes of `planned` are kept; details get `ledger_rounds`.
 /// **Requires** a plan without memory actions. **Throws** InputError if the schedule refuses the plan.
 /// **Cost** as `exact_savings` for each stage and `settle`.
-[[nodiscard]] PlanResult with_savings(const PlanRequest& request, Planned planned);
+[[nodiscard]] std::optional<Planned> with_savings(const PlanRequest& request, Planned planned);
 
 }  // namespace stagecraft

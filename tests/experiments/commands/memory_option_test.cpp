@@ -74,6 +74,19 @@ TEST_CASE("--memory: the rows of a comparison, the largest microbatch, and what 
   CHECK(least < 1600e6);
 }
 
+TEST_CASE("--despite-memory: the plan that does not fit is written, and says so") {
+  const Heavy heavy;
+  const std::string written = heavy.file("written.yaml");
+  CHECK(heavy.planned("keep", {"-o", written}).code == 3);
+  CHECK(read(written).empty());
+  const Ran ran = heavy.planned("keep", {"--despite-memory", "-o", written});
+  CHECK(ran.code == 3);
+  CHECK(ran.err.find("the plan for devices with more memory") != std::string::npos);
+  REQUIRE(Json::parse(ran.out)["outcome"] == "planned");
+  CHECK(run({"simulate", written, "--model", heavy.model, "--platform", heavy.platform}).code == 3);
+  CHECK(heavy.planned("recompute", {"--despite-memory"}).code == 0);  // what fits is the answer
+}
+
 TEST_CASE("--memory: a study gives each planner its own") {
   const Heavy heavy;
   write(heavy.file("study.yaml"), R"(schema: stagecraft/study/1
