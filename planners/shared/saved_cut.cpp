@@ -125,8 +125,11 @@ std::vector<MemoryAction> actions_of_plan(const Stage& stage, const SavingPlan& 
   std::vector<MemoryAction> actions;
   for (std::size_t i = 0; i < saving.actions.size(); ++i) {
     std::vector<LayerId> layers = is_whole ? stage.layers : std::vector<LayerId>{stage.layers[i]};
-    if (saving.actions[i] == Saving::Recompute) actions.emplace_back(Recompute{std::move(layers)});
-    if (saving.actions[i] == Saving::Swap) actions.emplace_back(Swap{std::move(layers)});
+    if (saving.actions[i] == Saving::Recompute) {
+      actions.emplace_back(Recompute{std::move(layers)});
+    } else if (saving.actions[i] == Saving::Swap) {
+      actions.emplace_back(Swap{std::move(layers)});
+    }
   }
   return actions;
 }
