@@ -141,7 +141,7 @@ PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& req
   std::optional<Planned>& best = cuts.best();
   if (fits != nullptr && (!best || claimed(*fits) <= claimed(*best))) return kept;
   if (best) {
-    best->notes.push_back(saving_note(request.graph, best->plan));
+    if (has_actions(best->plan)) best->notes.push_back(saving_note(request.graph, best->plan));
     return *std::move(best);
   }
   add_refusal(planner, request, std::get<Infeasible>(kept));
