@@ -1,12 +1,9 @@
 #include "planners/planner.hpp"
-#include "planners/shared/balanced_cuts.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/even_pipelines.hpp"
 #include "planners/shared/stage_devices.hpp"
-#include "sim/base/error.hpp"
-#include "sim/base/text.hpp"
 
-#include <algorithm>
-#include <string>
+#include <cstddef>
+#include <vector>
 
 namespace stagecraft {
 
@@ -14,29 +11,17 @@ extern const PlannerInfo gpipe_planner;
 
 namespace {
 
+/// One stage on each device, as in GPipe. Only where that leaves devices idle, because the model has too few layers, are
+/// there other shapes.
+std::vector<EvenShape> shapes(const PlanRequest& request) {
+  std::vector<EvenShape> shapes = even_shapes(gpipe_planner, request);
+  const bool is_open = request.options.count("stages") == 0 && request.options.count("replicas") == 0;
+  if (is_open && request.platform.devices.size() <= request.graph.layers.size()) shapes.resize(1);
+  return shapes;
+}
+
 PlanResult plan_gpipe(const PlanRequest& request) {
-  const std::size_t device_count = request.platform.devices.size();
-  const Placement placement = largest_placement(request.schedule, device_count, request.graph.layers.size());
-  if (placement.empty()) {
-    throw InputError("planner 'gpipe': schedule " + quote(request.schedule.name) +
-                     " needs more stages than the model has layers");
-  }
-  Plan plan = empty_plan(gpipe_planner, request);
-  const bool recomputes = request.options.word("recompute") == "stage";
-  plan.stages = placed_stages(request.graph, request.platform, placement, device_runs(device_count, 1), recomputes);
-  Seconds largest{0};
-  Seconds sum{0};
-  for (Stage& stage : plan.stages) {
-    if (recomputes) stage.memory = {Recompute{stage.layers}};
-    const Seconds time = stage_time(request.graph, request.platform, stage).total();
-    largest = std::max(largest, time);
-    sum += time;
-  }
-  plan.predicted = claimed_figures(plan, largest_device_time(request.graph, request.platform, plan), 1);
-  const double mean = sum.value() / static_cast<double>(plan.stages.size());
-  const Detail::Record details = {{"stage_time_s", largest.value()},
-                                  {"imbalance", largest.value() > 0.0 ? largest.value() / mean : 1.0}};
-  return judged(request, {std::move(plan), details});
+  return best_even_pipeline(gpipe_planner, request, shapes(request), request.options.word("recompute"));
 }
 
 }  // namespace
@@ -46,11 +31,20 @@ const PlannerInfo gpipe_planner{
     .summary = "one stage on each device, cut so that the slowest stage is as fast as possible; GPipe's schedule",
     .source = "Huang et al., GPipe, NeurIPS 2019; the cut is the exact optimum",
     .default_schedule = "gpipe",
-    .options = {{"recompute",
+    .options = {stages_option("devices, schedule and layers"),
+                {"replicas",
+                 std::int64_t{0},
+                 "replicas of every stage, one device each; 0: one, or the best if the model has fewer layers than "
+                 "there are devices",
+                 {},
+                 0},
+                {"recompute",
                  std::string("none"),
-                 "what the backward recomputes: nothing, or the whole stage as in GPipe's library",
+                 "what the backward recomputes: what the memory policy asks for, or the whole stage as in GPipe's "
+                 "library",
                  {"none", "stage"}}},
     .plan = plan_gpipe,
+    .saves_memory = true,
 };
 
 }  // namespace stagecraft

@@ -12,6 +12,12 @@ const char* to_string(MemoryPolicy policy) {
   return "cheapest";
 }
 
+bool may_recompute(MemoryPolicy policy) {
+  return policy == MemoryPolicy::Recompute || policy == MemoryPolicy::Cheapest;
+}
+
+bool may_swap(MemoryPolicy policy) { return policy == MemoryPolicy::Swap || policy == MemoryPolicy::Cheapest; }
+
 Options parse_options(const PlannerInfo& planner, const GivenOptions& given) {
   return parse_options("planner '" + planner.name + "'", planner.options, given,
                        planner.takes_any_option ? UnknownOptions::Taken : UnknownOptions::Refused);

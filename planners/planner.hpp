@@ -27,6 +27,8 @@ enum class MemoryPolicy : std::uint8_t {
   Cheapest,   ///< both, whatever takes the least time
 };
 [[nodiscard]] const char* to_string(MemoryPolicy policy);
+[[nodiscard]] bool may_recompute(MemoryPolicy policy);
+[[nodiscard]] bool may_swap(MemoryPolicy policy);
 
 /// A request to a planner. The graph and the platform must outlive it.
 struct PlanRequest {
@@ -39,7 +41,7 @@ struct PlanRequest {
   /// Samples whose gradients one update is to sum up. Of a flushed schedule they are those of `microbatches`; of an
   /// asynchronous one the plan's number of rounds per update is set when the plan is known.
   std::optional<std::int64_t> samples_per_update = std::nullopt;
-  MemoryPolicy memory = MemoryPolicy::Keep;  ///< of `plan_within_memory`; a planner itself does not look at it
+  MemoryPolicy memory = MemoryPolicy::Keep;  ///< of `plan_within_memory`, and of planners that save memory
   const Plan* running = nullptr;  ///< the plan that the answer may replace while training runs; it outlives the request
 };
 
@@ -94,7 +96,7 @@ struct PlannerInfo {
   bool only_by_name = false;  ///< `compare` uses it only if it is named, for example because it is for small graphs
   /// Options that are not in the table are passed on: `true`, `false` and numbers as such, all others as words.
   bool takes_any_option = false;
-  bool saves_memory = false;  ///< it chooses memory actions itself, so `PlanRequest::memory` adds none
+  bool saves_memory = false;  ///< it chooses memory actions itself, of those that `PlanRequest::memory` allows
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
   /// `with_ordered_turns` chooses it.
   bool orders_turns = false;

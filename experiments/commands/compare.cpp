@@ -67,7 +67,12 @@ Planners read_planners(const std::optional<std::string>& text, const ExternalCal
 PlanningChoices choices_for(const PlannerInfo& planner, const CompareChoices& choices) {
   PlanningChoices planning = choices.planning;
   for (const auto& [name, option] : choices.set) {
-    if (name == planner.name) planning.options.push_back(option);
+    if (name != planner.name) continue;
+    if (option.first == "memory" && !planner.takes_any_option) {
+      planning.memory = read_memory_option("--set " + name + ".memory", option.second);
+    } else {
+      planning.options.push_back(option);
+    }
   }
   return planning;
 }
@@ -223,7 +228,8 @@ VerbAction configure_compare(CLI::App& command) {
   add_option(command, "--planners", options->planners,
              "A,B,...: planners to compare; exec:PATH for a program of your own; default: all but exhaustive");
   add_planning_options(command, options->planning);
-  add_repeated(command, "--set", options->set, "PLANNER.KEY=VALUE: an option of a planner; may be repeated");
+  add_repeated(command, "--set", options->set,
+               "PLANNER.KEY=VALUE: an option of a planner, or its memory policy (KEY memory); may be repeated");
   add_simulation_options(command, options->simulation);
   add_flag(command, "--vary", options->vary,
            "simulate the plans on varied inputs too: does the winner survive other bandwidths, speeds, latencies?");

@@ -52,7 +52,7 @@ struct PlanningOptions {
   std::optional<std::string> global_batch;
   LengthOptions length;
   std::optional<std::string> microbatch_size;
-  std::string memory = "keep";
+  std::string memory = "cheapest";
   std::optional<std::string> training;
   std::optional<std::string> planner_time_limit;
 };

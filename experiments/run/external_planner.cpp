@@ -97,6 +97,7 @@ ForeignEnd ask(const External& external, const PlanRequest& request) {
                                               .microbatches = request.microbatches,
                                               .training = request.training,
                                               .options = option_record(request.options),
+                                              .memory = to_string(request.memory),
                                               .samples_per_update = request.samples_per_update,
                                               .seed = external.calls.seed,
                                               .running = request.running});

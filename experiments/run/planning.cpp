@@ -6,9 +6,11 @@
 #include "planners/shared/limits.hpp"
 #include "planners/shared/memory_policy.hpp"
 #include "planners/shared/turn_order.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/convergence.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
@@ -109,6 +111,10 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   require_sound(planning.graph, inputs.platform, *planning.program);
   plan = planning.program->kept->plan;
   for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
+  const std::size_t devices = inputs.platform.devices.size();
+  if (const std::size_t used = Replicas(plan).devices().size(); used < devices) {
+    say(fmt::format("note: {}: {} of {} stand idle", planner.name, devices - used, counted(devices, "device")));
+  }
   return planning;
 }
 

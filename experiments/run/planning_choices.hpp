@@ -20,10 +20,10 @@ struct PlanningChoices {
   /// Samples whose gradients an update sums up; instead of `microbatches`. As many as these give, or for an
   /// asynchronous schedule one round.
   std::optional<std::int64_t> samples_per_update;
-  std::optional<std::int64_t> run_length;       ///< microbatches of an asynchronous run, exactly; as `microbatches`
-  std::optional<std::int64_t> microbatch_size;  ///< the model's
-  std::int64_t iterations = 1;                  ///< to simulate; a run that is too long is refused before planning
-  MemoryPolicy memory = MemoryPolicy::Keep;     ///< what a plan that does not fit may do with stashes
+  std::optional<std::int64_t> run_length;        ///< microbatches of an asynchronous run, exactly; as `microbatches`
+  std::optional<std::int64_t> microbatch_size;   ///< the model's
+  std::int64_t iterations = 1;                   ///< to simulate; a run that is too long is refused before planning
+  MemoryPolicy memory = MemoryPolicy::Cheapest;  ///< what a plan that does not fit may do with stashes
   Training training;
   std::vector<std::pair<std::string, std::string>> options;  ///< of the planner
 };

@@ -17,8 +17,8 @@ namespace stagecraft {
 struct ReplanChoices {
   std::string name;  ///< as the user writes it
   std::shared_ptr<const PlannerInfo> planner;
-  GivenOptions options;                      ///< of the planner
-  MemoryPolicy memory = MemoryPolicy::Keep;  ///< of the plans that it makes
+  GivenOptions options;                          ///< of the planner
+  MemoryPolicy memory = MemoryPolicy::Cheapest;  ///< of the plans that it makes
   std::int64_t window = 256;
   ReplanPolicy policy;
   Migrating migrating = Migrating::StopCopy;

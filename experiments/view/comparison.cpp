@@ -19,9 +19,13 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kFigures = 13;  // columns of a row before its timing and outcome
+constexpr std::size_t kFigures = 13;  // columns of a row before its extra ones and its outcome
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
+
+bool has_savings(const ComparisonRow& row) {
+  return row.simulation && layers_with<Recompute>(*row.plan()) + layers_with<Swap>(*row.plan()) > 0;
+}
 
 bool has_even_stages(const ComparisonRow& row) {
   return row.simulation && configuration_text(*row.plan()).find('x') != std::string::npos;
@@ -48,7 +52,23 @@ std::string over_bound_text(const Simulation& simulation) {
   return over ? short_number(*over) : "-";
 }
 
-std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
+/// `37r 2s`: how many layers are recomputed and swapped.
+std::string saving_text(const Plan& plan) {
+  std::string text;
+  if (const std::int64_t layers = layers_with<Recompute>(plan); layers > 0) text += std::to_string(layers) + "r";
+  if (const std::int64_t layers = layers_with<Swap>(plan); layers > 0) {
+    text += (text.empty() ? "" : " ") + std::to_string(layers) + "s";
+  }
+  return text.empty() ? "-" : text;
+}
+
+/// What a table shows besides the figures of each row.
+struct ExtraColumns {
+  bool saves = false;  ///< what plans recompute and swap
+  bool timings = false;
+};
+
+std::vector<std::string> cells_of(const ComparisonRow& row, const ExtraColumns& extra) {
   std::vector<std::string> cells{row.planner->name};
   if (row.simulation) {
     const Plan& plan = *row.plan();
@@ -63,7 +83,8 @@ std::vector<std::string> cells_of(const ComparisonRow& row, bool timings) {
   } else {
     cells.resize(kFigures, "-");
   }
-  if (timings) cells.push_back(row.planning ? format_human_seconds(row.planning->time) : "-");
+  if (extra.saves) cells.push_back(row.simulation ? saving_text(*row.plan()) : "-");
+  if (extra.timings) cells.push_back(row.planning ? format_human_seconds(row.planning->time) : "-");
   std::string outcome = row.outcome();
   std::ranges::replace(outcome, '_', ' ');
   if (is_asynchronous(row) && !row.simulation->report.converged()) outcome += ", not converged";
@@ -103,14 +124,16 @@ std::string one_text(const Comparison& comparison, bool timings) {
               {},
               3};
   STAGECRAFT_CHECK(table.header.size() == kFigures, "a cell for each figure");
-  if (timings) table.header.emplace_back("planning");
+  const ExtraColumns extra{.saves = std::ranges::any_of(comparison.rows, &has_savings), .timings = timings};
+  if (extra.saves) table.header.emplace_back("saves");
+  if (extra.timings) table.header.emplace_back("planning");
   table.header.emplace_back("outcome");
   std::string notes;
   std::vector<Basis> bases;
   std::vector<std::int64_t> updates;
   std::map<Bytes, std::vector<std::string>> buckets;
   for (const ComparisonRow& row : comparison.rows) {
-    table.rows.push_back(cells_of(row, timings));
+    table.rows.push_back(cells_of(row, extra));
     notes += note(row, comparison.inputs.platform);
     if (!row.simulation) continue;
     bases.push_back(row.simulation->basis);
@@ -151,15 +174,18 @@ std::string comparison_text(const std::vector<Comparison>& comparisons, bool tim
   std::string text;
   bool any_asynchronous = false;
   bool any_even = false;
+  bool any_saves = false;
   for (const Comparison& comparison : comparisons) {
     text += (text.empty() ? "" : "\n") + one_text(comparison, timings);
     any_even = any_even || std::ranges::any_of(comparison.rows, &has_even_stages);
+    any_saves = any_saves || std::ranges::any_of(comparison.rows, &has_savings);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
   text += "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run\n";
   text += "update: samples per update, of the stages with the fewest and the most\n";
   text += "/ bound: the time over the least that any order of the plan's own work takes\n";
   text += "Times are for one iteration; claim: error of the planner's; memory: of the fullest device\n";
+  if (any_saves) text += "saves: layers that are recomputed (r) and swapped to the host (s), so that the plan fits\n";
   if (any_even) text += "replicas: of each stage in turn; 8 x 2 stands for 8 stages of 2 replicas each\n";
   if (any_asynchronous) {
     text += "* asynchronous: no flush between iterations, weights are older; times are for one microbatch\n";

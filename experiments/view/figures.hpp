@@ -57,6 +57,8 @@ enum class FigureId : std::size_t {
   Stages,
   DevicesUsed,
   Configuration,
+  RecomputedLayers,
+  SwappedLayers,
   Bottleneck,
   ResolvedSchedule,
   ResolvedMicrobatches,

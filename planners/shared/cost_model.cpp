@@ -183,6 +183,12 @@ Figures claimed_figures(const Plan& plan, Seconds largest_device_time, std::int6
   return figures;
 }
 
+Seconds claimed_time(const Figures& claim) {
+  return claim.period ? *claim.period : claim.iteration_time.value_or(Seconds(0));
+}
+
+Seconds claimed_time(const Plan& plan) { return claimed_time(plan.predicted); }
+
 std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
                                                      const Plan& plan, const ScheduleProgram& program) {
   if (program.orders_are_given || !is_quickly_walked(plan, program))

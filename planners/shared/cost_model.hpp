@@ -70,6 +70,10 @@ struct StageTime {
 /// the place of microbatches.
 [[nodiscard]] Figures claimed_figures(const Plan& plan, Seconds largest_device_time, std::int64_t replicas);
 
+/// The claimed period of a plan, or its claimed iteration time: by this plans of one planner are compared.
+[[nodiscard]] Seconds claimed_time(const Figures& claim);
+[[nodiscard]] Seconds claimed_time(const Plan& plan);
+
 /// The peak memory of every device of a plan by the shared memory ledger: exact to the byte for a run without
 /// contention. It is only an upper bound if the orders are given literally, if the run is too short to be measured, and
 /// for shared devices in runs of millions of computations.

@@ -1,5 +1,6 @@
 #include "planners/shared/memory_policy.hpp"
 
+#include "planners/shared/cost_model.hpp"
 #include "planners/shared/least_memory.hpp"
 #include "planners/shared/limits.hpp"
 #include "planners/shared/saved_cut.hpp"
@@ -23,21 +24,6 @@ bool has_caps(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
 }
 
-/// The time by which two plans of one planner are compared.
-Seconds claimed(const Planned& planned) {
-  const Figures& figures = planned.plan.predicted;
-  return figures.period ? *figures.period : figures.iteration_time.value_or(Seconds(0));
-}
-
-template <class Action>
-std::int64_t layers_with(const Plan& plan) {
-  std::int64_t layers = 0;
-  for (const Stage& stage : plan.stages) {
-    for (const Action& action : actions_of<Action>(stage)) layers += std::ssize(action.layers);
-  }
-  return layers;
-}
-
 std::string saving_note(const LayerGraph& graph, const Plan& plan) {
   const std::int64_t recomputed = layers_with<Recompute>(plan);
   const std::int64_t swapped = layers_with<Swap>(plan);
@@ -52,6 +38,28 @@ PlanRequest with_policy(const PlanRequest& request, MemoryPolicy policy) {
   return other;
 }
 
+/// The cut with actions of the policy. A schedule may refuse it, such as a pattern whose operations take longer.
+std::optional<Planned> savings_of(const PlanRequest& request, const Planned& cut) {
+  try {
+    return with_savings(request, cut);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// The cut with the actions of the policy that have the best claim: with `cheapest` also those that recompute only.
+std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planned& cut) {
+  std::optional<Planned> best = savings_of(request, cut);
+  if (request.memory == MemoryPolicy::Cheapest) {
+    std::optional<Planned> other = savings_of(with_policy(request, MemoryPolicy::Recompute), cut);
+    if (other && (!best || claimed_time(other->plan) < claimed_time(best->plan))) best = std::move(other);
+  }
+  if (best && has_actions(best->plan)) best->notes.push_back(saving_note(request.graph, best->plan));
+  return best;
+}
+
+bool lacks_memory(const Infeasible& none) { return none.device || none.smallest_memory || none.search; }
+
 /// The cut that the planner makes for `asked`, with the cheapest actions of `request`.
 class CutsThatSave {
  public:
@@ -60,8 +68,8 @@ class CutsThatSave {
   void add(const PlanRequest& asked) {
     const std::optional<Planned> found = cut(asked);
     if (!found || has_actions(found->plan)) return;
-    take(request_, *found);
-    if (request_.memory == MemoryPolicy::Cheapest) take(with_policy(request_, MemoryPolicy::Recompute), *found);
+    std::optional<Planned> saved = cheapest_savings(request_, *found);
+    if (saved && (!best_ || claimed_time(saved->plan) < claimed_time(best_->plan))) best_ = std::move(saved);
   }
 
   [[nodiscard]] std::optional<Planned>& best() { return best_; }
@@ -78,43 +86,10 @@ class CutsThatSave {
     }
   }
 
-  /// A schedule may refuse the cut with actions, such as a pattern whose operations take longer.
-  void take(const PlanRequest& request, const Planned& cut) {
-    try {
-      std::optional<Planned> saved = with_savings(request, cut);
-      if (saved && (!best_ || claimed(*saved) < claimed(*best_))) best_ = std::move(saved);
-    } catch (const InputError&) {
-      return;
-    }
-  }
-
   const PlannerInfo& planner_;
   const PlanRequest& request_;
   std::optional<Planned> best_;
 };
-
-/// The least memory that the planner knows is that of plans without actions, so it is sought again where that is quick:
-/// with recomputation alone, since what swaps need takes an evaluation.
-void add_refusal(const PlannerInfo& planner, const PlanRequest& request, Infeasible& none) {
-  constexpr double kQuick = 5e7;             // nanoseconds of planning
-  constexpr std::size_t kFewStages = 4'096;  // layers times devices
-  const bool swaps = request.memory != MemoryPolicy::Recompute;
-  const bool recomputes = request.memory != MemoryPolicy::Swap;
-  none.reason += std::string("; nor does it fit if layers are ") + (recomputes ? "recomputed" : "") +
-                 (swaps && recomputes ? " or " : "") + (swaps ? "swapped" : "");
-  none.smallest_memory.reset();
-  none.search.reset();
-  const std::size_t size = request.graph.layers.size() * request.platform.devices.size();
-  if (none.is_costly || none.work > kQuick || size > kFewStages) return;
-  Bytes smallest = kMostMemory;
-  for (const DeviceId device : indices(request.platform.devices)) {
-    smallest = std::min(smallest, request.platform.memory(device));
-  }
-  const auto finds = [&planner](const PlanRequest& larger) {
-    return std::holds_alternative<Planned>(plan_within_memory(planner, with_policy(larger, MemoryPolicy::Recompute)));
-  };
-  if (recomputes) none.search = MemorySearch{std::max(Bytes(1), smallest), finds};
-}
 
 }  // namespace
 
@@ -128,10 +103,45 @@ LayerGraph with_all_recomputed(LayerGraph graph) {
   return graph;
 }
 
+PlanResult judged_with_savings(const PlanRequest& request, const Planned& planned) {
+  PlanResult result = judged(request, planned);
+  if (std::holds_alternative<Planned>(result) || request.memory == MemoryPolicy::Keep || has_actions(planned.plan)) {
+    return result;
+  }
+  if (std::optional<Planned> saved = cheapest_savings(request, planned)) return *std::move(saved);
+  return result;
+}
+
+Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request, Infeasible none) {
+  constexpr double kQuick = 5e7;             // nanoseconds of planning
+  constexpr std::size_t kFewStages = 4'096;  // layers times devices
+  constexpr std::size_t kFewSwaps = 512;     // the same, where swaps are weighed too
+  if (request.memory == MemoryPolicy::Keep) return none;
+  const bool swaps = may_swap(request.memory);
+  const bool recomputes = may_recompute(request.memory);
+  none.reason += std::string("; nor does it fit if layers are ") + (recomputes ? "recomputed" : "") +
+                 (swaps && recomputes ? " or " : "") + (swaps ? "swapped" : "");
+  none.smallest_memory.reset();
+  none.search.reset();
+  const std::size_t size = request.graph.layers.size() * request.platform.devices.size();
+  if (none.is_costly || none.work > kQuick || size > (recomputes ? kFewStages : kFewSwaps)) return none;
+  Bytes smallest = kMostMemory;
+  for (const DeviceId device : indices(request.platform.devices)) {
+    smallest = std::min(smallest, request.platform.memory(device));
+  }
+  none.search = MemorySearch{std::max(Bytes(1), smallest), {}};
+  if (size <= kFewSwaps) return none;
+  none.search->finds = [&planner](const PlanRequest& larger) {
+    return std::holds_alternative<Planned>(plan_within_memory(planner, with_policy(larger, MemoryPolicy::Recompute)));
+  };
+  return none;
+}
+
 PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
   PlanResult kept = planner.plan(request);
   if (request.memory == MemoryPolicy::Keep || planner.saves_memory) return kept;
   auto* fits = std::get_if<Planned>(&kept);
+  if (fits == nullptr && !lacks_memory(std::get<Infeasible>(kept))) return kept;
   if (fits != nullptr && (!has_caps(fits->plan) || has_actions(fits->plan))) return kept;
   CutsThatSave cuts(planner, request);
   const Platform roomy = with_memory(request.platform, kMostMemory);
@@ -139,13 +149,9 @@ PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& req
   const LayerGraph recomputed = with_all_recomputed(request.graph);
   cuts.add(on_graph(request, recomputed));
   std::optional<Planned>& best = cuts.best();
-  if (fits != nullptr && (!best || claimed(*fits) <= claimed(*best))) return kept;
-  if (best) {
-    if (has_actions(best->plan)) best->notes.push_back(saving_note(request.graph, best->plan));
-    return *std::move(best);
-  }
-  add_refusal(planner, request, std::get<Infeasible>(kept));
-  return kept;
+  if (fits != nullptr && (!best || claimed_time(fits->plan) <= claimed_time(best->plan))) return kept;
+  if (best) return *std::move(best);
+  return saving_refusal(planner, request, std::get<Infeasible>(std::move(kept)));
 }
 
 }  // namespace stagecraft

@@ -12,6 +12,15 @@ namespace stagecraft {
 /// **Throws** as the planner. **Cost** that of the planner; three times that, and `with_savings`, if nothing fits.
 [[nodiscard]] PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request);
 
+/// The plan if it fits; else with the cheapest actions of the policy with which it does.
+/// **Requires** and **throws** as `judged`. **Cost** that of `judged`, and twice that of `with_savings`.
+[[nodiscard]] PlanResult judged_with_savings(const PlanRequest& request, const Planned& planned);
+
+/// Adds to a refusal that the actions of the policy do not help, and in place of the least memory without them how to
+/// search for the least memory with them, if that is quick. Swaps take an evaluation, so where that takes long, only
+/// recomputation counts.
+[[nodiscard]] Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request, Infeasible none);
+
 /// The model if every layer is recomputed by itself: its forward counts again in its backward, its checkpoint is all that
 /// it keeps, and what it makes again is workspace.
 [[nodiscard]] LayerGraph with_all_recomputed(LayerGraph graph);

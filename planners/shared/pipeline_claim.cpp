@@ -1,14 +1,23 @@
 #include "planners/shared/pipeline_claim.hpp"
 
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/replica_bandwidths.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/boundaries.hpp"
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace stagecraft {
 namespace {
+
+/// What a replica has to send to the next stage. If every replica sends to one of its own, they share links.
+std::optional<BytesPerSecond> lane_bandwidth(const Platform& platform, const std::vector<DeviceId>& from,
+                                             const std::vector<DeviceId>& to) {
+  if (from.size() == to.size()) return replica_bandwidth(platform, from, to).bandwidth;
+  return smallest_bandwidth(platform, from, to).bandwidth;
+}
 
 Seconds largest_transfer(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   Seconds largest{0};
@@ -16,8 +25,7 @@ Seconds largest_transfer(const LayerGraph& graph, const Platform& platform, cons
     const Stage& from = plan.stages[boundary.from.value()];
     const Stage& to = plan.stages[boundary.to.value()];
     const auto lanes = static_cast<double>(std::min(from.replicas.size(), to.replicas.size()));
-    const std::optional<BytesPerSecond> narrowest =
-        smallest_bandwidth(platform, devices_of(from), devices_of(to)).bandwidth;
+    const std::optional<BytesPerSecond> narrowest = lane_bandwidth(platform, devices_of(from), devices_of(to));
     largest = std::max(largest, boundary.bytes / narrowest.value_or(BytesPerSecond(kNever.value())) / lanes);
   }
   return largest;

@@ -143,9 +143,14 @@ class SavedCut {
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       stages_.push_back(divided(plan.stages[s], part_of(plan.stages[s], plan.microbatch_size), places_[s].factor));
       places_[s].resident = std::min(places_[s].in_flight, kResident);
-      if (request.memory == MemoryPolicy::Recompute) places_[s].host_bandwidth = 0.0;
+      if (!may_swap(request.memory)) places_[s].host_bandwidth = 0.0;
     }
     share_memory(ledger_peaks(request.graph, request.platform, plan, program));
+  }
+
+  [[nodiscard]] std::optional<Figures> estimate() const {
+    const std::optional<SavedPlan> found = find();
+    return found ? std::optional(claim(*found)) : std::nullopt;
   }
 
   std::optional<Planned> settled() {
@@ -165,7 +170,7 @@ class SavedCut {
         unit.stash = part_of(unit.stash, part);
         unit.checkpoint = part_of(unit.checkpoint, part);
         unit.workspace = part_of(unit.workspace, part);
-        if (request_.memory == MemoryPolicy::Swap) unit.checkpoint = unit.stash;  // recomputation saves nothing
+        if (!may_recompute(request_.memory)) unit.checkpoint = unit.stash;  // recomputation saves nothing
       }
     }
     return cut;
@@ -287,6 +292,11 @@ class SavedCut {
 std::optional<Planned> with_savings(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
   return SavedCut(request, std::move(planned), program).settled();
+}
+
+std::optional<Figures> estimated_savings(const PlanRequest& request, const Planned& planned) {
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
+  return SavedCut(request, planned, program).estimate();
 }
 
 }  // namespace stagecraft

@@ -81,7 +81,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       boundary_buffers_(request.training.boundary_buffers) {
   for (StagePlace& place : places_) {
     place.resident = std::min(place.in_flight, settings.resident);
-    if (!settings.swaps) place.host_bandwidth = 0.0;
+    if (!settings.swaps || !may_swap(request.memory)) place.host_bandwidth = 0.0;
   }
   // On a grid sums are exact, so equal layers take equal times wherever they stand.
   const double grid = time_grid(request.graph);
@@ -165,7 +165,8 @@ SavingUnit SavingPipeline::saving_unit(const Group& group, const Group& stage) c
     unit.stash += own_stash(at, stage);
     unit.workspace = std::max(unit.workspace, layer.workspace);
   }
-  unit.checkpoint = std::min(checkpoint(group, stage), unit.stash);
+  // Where nothing may be recomputed, recomputation saves nothing.
+  unit.checkpoint = may_recompute(request_.memory) ? std::min(checkpoint(group, stage), unit.stash) : unit.stash;
   return unit;
 }
 

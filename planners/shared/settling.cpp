@@ -79,15 +79,19 @@ bool correct(const Platform& platform, std::vector<StagePlace>& places, const Sa
 }
 
 /// The ledger's peaks. What swapping saves depends on times: then the run has to be long enough to be measured, and is
-/// no longer than it takes to show the peak.
+/// no longer than it takes to show the peak. Peaks come while a pipeline fills and right after, so that is enough of
+/// runs that take seconds to evaluate.
 Peaks peaks_of(const PlanRequest& request, const Platform& platform, Plan plan) {
   constexpr std::int64_t kLongRun = 1024;
+  constexpr std::int64_t kManyMicrobatches = 100'000;  // on stages, together
   const ScheduleProgram whole = require_schedule(request.graph, platform, plan);
   const std::int64_t least = least_microbatches(whole, whole.kept->replicas);
   std::size_t replicas = 1;
   for (const Stage& stage : plan.stages) replicas = std::max(replicas, stage.replicas.size());
-  const std::int64_t most =
-      std::max({kLongRun, least, 8 * std::ranges::max(whole.in_flight) * static_cast<std::int64_t>(replicas)});
+  const std::int64_t filling = std::ranges::max(whole.in_flight) * static_cast<std::int64_t>(replicas);
+  std::int64_t most = std::max({kLongRun, least, 8 * filling});
+  if (std::min(plan.microbatches, most) * std::ssize(plan.stages) > kManyMicrobatches)
+    most = std::max(least, 2 * filling);
   plan.microbatches = std::clamp(plan.microbatches, least, most);
   const ScheduleProgram program = require_schedule(request.graph, platform, plan);
   return ledger_peaks(request.graph, platform, plan, program);

@@ -196,7 +196,7 @@ Infeasible no_way_to_use_all(const PlanRequest& request) {
           {},
           {},
           Bytes(0),
-          "allow_fewer=true leaves devices idle"};
+          "larger microbatches have more replicas; allow_fewer=true leaves devices idle"};
 }
 
 PlanResult plan_spp(const PlanRequest& asked) {
@@ -206,11 +206,16 @@ PlanResult plan_spp(const PlanRequest& asked) {
                             .microbatches = asked.microbatches,
                             .training = asked.training,
                             .options = asked.options};
-  require_partition_size(request.graph.layers.size(), request.platform.devices.size());
+  const std::size_t layers = request.graph.layers.size();
+  const std::size_t device_count = request.platform.devices.size();
+  const bool uses_all = !request.options.flag("allow_fewer");
+  if (uses_all && layers * static_cast<std::size_t>(request.graph.microbatch_size) < device_count) {
+    return no_way_to_use_all(request);
+  }
+  require_partition_size(layers, device_count);
   const UsedBandwidths bandwidths = used_bandwidths(request);
   const std::vector<DeviceId> devices = order_devices(request, bandwidths.channels);
   const std::vector<Candidate> all = candidates(request, devices, bandwidths);
-  if (all.empty()) return no_way_to_use_all(request);
   if (std::optional<Planned> best = fastest_that_fits(request, all, devices)) return std::move(*best);
   return nothing_fits(request, all);
 }

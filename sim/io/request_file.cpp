@@ -102,6 +102,7 @@ std::string write_request(const PlannerQuestion& question) {
       {"samples_per_update", samples ? Detail(*samples) : Detail()},
       {"schedule", question.schedule ? Detail(schedule_record(*question.schedule)) : Detail()},
       {"training", training_record(question.training)},
+      {"memory", question.memory},
       {"options", question.options},
       {"seed", question.seed ? Detail(*question.seed) : Detail()},
       {"running",

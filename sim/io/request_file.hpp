@@ -20,6 +20,7 @@ struct PlannerQuestion {
   std::int64_t microbatches = 1;
   Training training;
   Detail::Record options;
+  std::string memory = "cheapest";                 ///< what a plan that does not fit may do: the name of a policy
   std::optional<std::int64_t> samples_per_update;  ///< none: as the microbatches or the schedule give
   std::optional<std::int64_t> seed;
   const Plan* running = nullptr;  ///< the plan that the answer may replace; null: none

@@ -104,4 +104,14 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// How many layers of the plan have an action of one kind.
+template <class Action>
+[[nodiscard]] std::int64_t layers_with(const Plan& plan) {
+  std::int64_t layers = 0;
+  for (const Stage& stage : plan.stages) {
+    for (const Action& action : actions_of<Action>(stage)) layers += std::ssize(action.layers);
+  }
+  return layers;
+}
+
 }  // namespace stagecraft

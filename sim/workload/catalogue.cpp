@@ -76,6 +76,19 @@ Architecture make_vpipe_transformer(const std::string& name, std::int64_t layers
   return sized_by_vpipe(encoder_decoder(name, vpipe_transformer(layers), NormPlace::Before));
 }
 
+// Table 2.1 of arXiv:2005.14165, with the word pieces of GPT-2. The 13B model has a hidden size of 5120 in place of its
+// 5140, which 40 heads of 128 do not divide: so it has the 12,850 million parameters of table D.1.
+Architecture make_gpt3(const std::string& name, std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  Architecture net = gpt(name, {.layers = layers,
+                                .hidden = hidden,
+                                .heads = heads,
+                                .sequence = 2048,
+                                .vocabulary = 50257,
+                                .positions = 2048});
+  net.source = "Brown et al., Language Models are Few-Shot Learners, NeurIPS 2020, arXiv:2005.14165";
+  return net;
+}
+
 struct KnownArchitecture {
   const char* name;
   Architecture (*make)(const std::string& name);
@@ -92,6 +105,8 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"gpt2-medium", [](const std::string& name) { return gpt(name, gpt2(24, 1024, 16)); }},
     {"gpt2-large", [](const std::string& name) { return gpt(name, gpt2(36, 1280, 20)); }},
     {"gpt2-xl", [](const std::string& name) { return gpt(name, gpt2(48, 1600, 25)); }},
+    {"gpt3-13b", [](const std::string& name) { return make_gpt3(name, 40, 5120, 40); }},
+    {"gpt3-175b", [](const std::string& name) { return make_gpt3(name, 96, 12288, 96); }},
     {"cpm-medium", [](const std::string& name) { return make_cpm(name, cpm(24, 1024, 16)); }},
     {"cpm-large", [](const std::string& name) { return make_cpm(name, cpm(32, 2560, 32)); }},
     {"gnmt-8", [](const std::string& name) { return gnmt(name, {.layers = 4}); }},

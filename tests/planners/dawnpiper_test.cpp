@@ -214,11 +214,12 @@ TEST_CASE("dawnpiper: a stage on a slower device gets fewer layers") {
   CHECK(stages[2].layers.size() == 5);
 }
 
-TEST_CASE("dawnpiper: fewer units than devices leave devices unused") {
-  const PlanResult result = plan_with(chain({1, 2}), flat_platform(5), "pipedream");
+TEST_CASE("dawnpiper: with fewer units than devices stages have replicas, or devices are unused") {
+  const PlanResult result = plan_with(chain({1, 2}), flat_platform(5), "pipedream", {{"replicas", "1"}});
   CHECK(std::get<Planned>(result).plan.stages.size() == 2);
   const PlanResult single = plan_with(chain({1}), flat_platform(5), "pipedream");
-  CHECK(std::get<Planned>(single).plan.stages.size() == 1);
+  REQUIRE(std::get<Planned>(single).plan.stages.size() == 1);
+  CHECK(std::get<Planned>(single).plan.stages.front().replicas.size() == 5);
 }
 
 TEST_CASE("dawnpiper: a slow link moves a cut to a smaller tensor unless boundaries do not count") {

@@ -55,11 +55,26 @@ inline LayerGraph varied_graph(unsigned seed, std::size_t layers) {
   return graph;
 }
 
+/// A chain whose stashes are many times its checkpoints.
+inline LayerGraph stashing_chain(std::mt19937& random, std::size_t layers) {
+  std::vector<double> times;
+  for (std::size_t i = 0; i < layers; ++i) times.push_back(1.0 + static_cast<double>(random() % 8));
+  LayerGraph graph = chain(times);
+  for (Layer& layer : graph.layers) {
+    layer.stash = Bytes(100 + static_cast<std::int64_t>(random() % 400));
+    layer.checkpoint = Bytes(10 + static_cast<std::int64_t>(random() % 40));
+    layer.workspace = Bytes(static_cast<std::int64_t>(random() % 30));
+  }
+  return graph;
+}
+
 /// A request with options given as text.
 inline PlanRequest request_for(const PlannerInfo& planner, const LayerGraph& graph, const Platform& platform,
                                const std::string& schedule, std::int64_t microbatches,
                                const GivenOptions& options = {}) {
-  return {graph, platform, {schedule, {}}, microbatches, {}, parse_options(planner, options)};
+  PlanRequest request{graph, platform, {schedule, {}}, microbatches, {}, parse_options(planner, options)};
+  request.memory = MemoryPolicy::Cheapest;
+  return request;
 }
 
 /// The swaps of all stages.

@@ -211,7 +211,7 @@ TEST_CASE("spp: a stage has no more replicas than a microbatch has samples") {
   one.microbatch_size = 2;
   const PlanResult none = run_planner(planner(), one, flat_platform(6), {}, 4);
   REQUIRE(std::holds_alternative<Infeasible>(none));
-  CHECK(std::get<Infeasible>(none).hint == "allow_fewer=true leaves devices idle");
+  CHECK(std::get<Infeasible>(none).hint.find("allow_fewer=true leaves devices idle") != std::string::npos);
   CHECK(planned(run_planner(planner(), one, flat_platform(6), {{"allow_fewer", "true"}}, 4))
             .plan.stages[0]
             .replicas.size() == 2);

@@ -51,6 +51,9 @@ TEST_CASE("architecture: parameter counts equal the published ones") {
   CHECK(parameter_count(known("gpt2-medium")) == 354'823'168);
   CHECK(parameter_count(known("gpt2-large")) == 774'030'080);
   CHECK(parameter_count(known("gpt2-xl")) == 1'557'611'200);
+  // Table D.1 of the paper on GPT-3: 12,850 and 174,600 million.
+  CHECK(parameter_count(known("gpt3-13b")) == 12'853'386'240);
+  CHECK(parameter_count(known("gpt3-175b")) == 174'604'259'328);
 }
 
 TEST_CASE("architecture: only a head that shares the word table holds a tied copy") {

@@ -149,7 +149,8 @@ TEST_CASE("simulate: what the bottleneck is, what links carry, and what balance 
 
 TEST_CASE("plan: an infeasible answer says how much memory and which microbatch size would do") {
   const Toy toy;
-  const std::vector<std::string> gpipe = {"--planner", "uniform", "--schedule", "gpipe"};
+  const std::vector<std::string> gpipe = {"--planner", "uniform",    "--schedule", "gpipe",
+                                          "--set",     "replicas=1", "--memory",   "keep"};
   const auto plan = [&](std::vector<std::string> more) {
     more.insert(more.end(), gpipe.begin(), gpipe.end());
     return toy.on("plan", more);
@@ -223,7 +224,8 @@ TEST_CASE("check: literal orders are judged in the place of the plan's schedule"
 
 TEST_CASE("plan: what it writes can be checked and simulated, and another input is warned of") {
   const Toy toy;
-  const Ran plan = toy.on("plan", {"--planner", "uniform", "-o", toy.plan, "--json", "--no-timings"});
+  const Ran plan =
+      toy.on("plan", {"--planner", "uniform", "--set", "replicas=1", "-o", toy.plan, "--json", "--no-timings"});
   REQUIRE(plan.code == 0);
   const Json json = Json::parse(plan.out);
   CHECK(json["outcome"] == "planned");

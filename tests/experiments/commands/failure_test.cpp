@@ -89,7 +89,7 @@ TEST_CASE("simulate --replan: where state is lost or no other plan fits, the run
                  "schema: stagecraft/platform/1\nplatform: four\ndevice_kinds: {A: {memory: 209 MB}}\n"
                  "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: A}, {name: d, kind: A}]\n"
                  "default_link: {bandwidth: 10 GBps, latency: 0}\n");
-  const Json small = with_failure(pipeline, "plan.yaml", event, "uniform,checkpoint=1");
+  const Json small = with_failure(pipeline, "plan.yaml", event, "uniform,checkpoint=1,memory=keep");
   CHECK_FALSE(small.contains("replans"));
   CHECK(reason_of_failure(small).find("no plan: device") != std::string::npos);
 }
@@ -135,8 +135,9 @@ TEST_CASE("simulate --replan: a stage with another replica is left without a che
 
 TEST_CASE("simulate --replan: a flushed iteration that a failure breaks off is run again, and counts once") {
   const Pipeline pipeline;
-  const Json told = pipeline.answer<Json>("flushed.yaml", "{at: 1.3 s, device: c, fails_for: 1 h}",
-                                          {"--iterations", "10", "--replan", "uniform,checkpoint=40,leave=0"});
+  const Json told =
+      pipeline.answer<Json>("flushed.yaml", "{at: 1.3 s, device: c, fails_for: 1 h}",
+                            {"--iterations", "10", "--replan", "uniform,replicas=1,checkpoint=40,leave=0"});
   REQUIRE(told["replans"].size() == 1);
   const std::int64_t first = told["replans"][0]["microbatch"];
   CHECK(first % 32 == 0);

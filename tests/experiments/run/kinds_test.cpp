@@ -135,15 +135,17 @@ TEST_CASE("kinds: on a mixed server it does not matter for which kind a computed
 TEST_CASE("kinds: each device of a mixed server computes with the times of its own kind") {
   const MixedRun run("bert-large", "uniform");
   for (const Stage& stage : run.plan.stages) {
-    const DeviceId device = stage.replicas.front().lead();
-    const std::string kind = device.value() < 2 ? "V100-SXM2-16GB" : "A100-SXM4-40GB";
-    double seconds = 0.0;
-    for (LayerId layer : stage.layers) {
-      const LayerTimes times = run.graph.own_times->times(layer, kind, 8);
-      seconds += (times.forward + times.backward).value() * static_cast<double>(run.plan.microbatches);
-    }
-    for (const DeviceReport& report : run.simulation.report.devices) {
-      if (report.device == device) CHECK(report.time.compute.value() == doctest::Approx(seconds).epsilon(1e-9));
+    const auto turns = static_cast<double>(run.plan.microbatches) / static_cast<double>(stage.replicas.size());
+    for (const DeviceId device : devices_of(stage)) {
+      const std::string kind = device.value() < 2 ? "V100-SXM2-16GB" : "A100-SXM4-40GB";
+      double seconds = 0.0;
+      for (LayerId layer : stage.layers) {
+        const LayerTimes times = run.graph.own_times->times(layer, kind, 8);
+        seconds += (times.forward + times.backward).value() * turns;
+      }
+      for (const DeviceReport& report : run.simulation.report.devices) {
+        if (report.device == device) CHECK(report.time.compute.value() == doctest::Approx(seconds).epsilon(1e-9));
+      }
     }
   }
 }

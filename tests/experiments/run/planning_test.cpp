@@ -47,6 +47,7 @@ TEST_CASE("plan: the largest microbatch that fits is found where smaller ones do
   const PlannerInfo& dapple = find_planner("dapple");
   PlanningChoices choices;
   choices.microbatches = 8;
+  choices.memory = MemoryPolicy::Keep;
   const auto plan = [&] { return make_plan(dapple, inputs, choices, [](const std::string&) {}); };
   CHECK(plan().largest_microbatch_size == 21);
   for (std::int64_t size = 1; size < 24; ++size) {

@@ -136,9 +136,9 @@ study: shared
 base: {model: vgg16, platform: p3.8xlarge-x4, schedule: 1f1b}
 matrix: {microbatches: [4, 8, 16], planner: ["exec:who.sh"]}
 include:
-  - {planner: {name: uniform, stages: 4}, microbatches: 4}
+  - {planner: {name: uniform, stages: 4, replicas: 1}, microbatches: 4}
   - {planner: "exec:who.sh", microbatches: 32}
-  - {planner: uniform, microbatches: 4}
+  - {planner: {name: uniform, replicas: 1}, microbatches: 4}
   - {planner: "exec:who.sh", microbatches: 64}
   - {planner: "exec:once.sh", microbatches: 4}
 limits: {retries: 0}

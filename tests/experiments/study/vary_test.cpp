@@ -40,7 +40,7 @@ double figure(const Row& row, const std::string& name) {
 // GPipe with one layer on each of two devices: 9 forwards and backwards of 30 ms and two tensors of 1 ms.
 TEST_CASE("vary: the planner plans for what varies, and the run has it") {
   const std::vector<Row> rows = rows_of(
-      "matrix: {planner: [{name: uniform, schedule: gpipe}]}\n"
+      "matrix: {planner: [{name: uniform, schedule: gpipe, replicas: 1}]}\n"
       "zip: [{vary.bandwidth: [1, 0.5, 1, 1], vary.compute: [1, 1, 0.8, 1], vary.network: [1, 1, 1, 0.5]}]\n");
   REQUIRE(rows.size() == 4);
   CHECK(figure(rows[0], "iteration_time_s") == doctest::Approx(0.272).epsilon(1e-9));
@@ -52,8 +52,9 @@ TEST_CASE("vary: the planner plans for what varies, and the run has it") {
 
 // Whatever the planner believes, both layers take the times of the file when the plan runs.
 TEST_CASE("profile noise: the planner gets times with errors, the run has the true ones") {
-  const std::vector<Row> rows =
-      rows_of("matrix: {planner: [{name: uniform, schedule: gpipe}], profile_noise: [0, 0.2]}\nseeds: {count: 5}\n");
+  const std::vector<Row> rows = rows_of(
+      "matrix: {planner: [{name: uniform, schedule: gpipe, replicas: 1}], profile_noise: [0, 0.2]}\nseeds: {count: "
+      "5}\n");
   REQUIRE(rows.size() == 10);
   for (const Row& row : rows) CHECK(figure(row, "iteration_time_s") == doctest::Approx(0.272).epsilon(1e-9));
   for (std::size_t i = 1; i < 5; ++i) {

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "planners/planner.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+
+/// Stages of about equal compute time, all with the same number of replicas of one device each, on runs of devices in
+/// platform order. A pipeline is a chain of `length` runs (a stage on each, unless the schedule places several) with
+/// `replicas` devices.
+struct EvenShape {
+  std::size_t length = 1;
+  std::size_t replicas = 1;
+};
+
+/// The shapes that the options `stages` and `replicas` leave open. With both: that one. With one of them: as many stages
+/// as devices, schedule and layers allow; or powers of two and the most replicas that there are devices for. With
+/// neither: every length with as many replicas as there are devices for, but not more than microbatches; the longest
+/// first.
+/// **Throws** InputError naming what the platform, the schedule or the model has not enough of.
+[[nodiscard]] std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request);
+
+/// Of the shapes the plan with the best claim that fits in memory, with the cheapest memory actions of the request's
+/// policy where it does not fit without (`judged_with_savings`); the first of equal ones. Each shape is cut so that its
+/// slowest stage is as fast as possible; where the policy allows recomputation, also for a model that recomputes all.
+/// With `recompute` `layer` or `stage` in place of `none`, stages recompute just that.
+///
+/// The claim is that of the shared cost model (`pipeline_claim`), or if the schedule puts several stages on a device,
+/// that of the largest device time (`claimed_figures`). Details: `stage_time_s`, the time of the slowest stage, and
+/// `imbalance`, that time over the mean of all stages.
+/// **Requires** at least one shape. **Throws** InputError if the schedule refuses every shape.
+/// **Cost** for each shape `balanced_cuts` and the claim; `estimated_savings` and `judged_with_savings` for those that may
+/// be the best.
+[[nodiscard]] PlanResult best_even_pipeline(const PlannerInfo& planner, const PlanRequest& request,
+                                            const std::vector<EvenShape>& shapes, const std::string& recompute);
+
+}  // namespace stagecraft
