@@ -49,7 +49,9 @@ std::optional<DownSets> compressed_states(const PlanRequest& request, const Laye
   if (!request.options.flag("compress")) return std::nullopt;
   const double work = request.options.number("max_work");
   std::optional<DownSets> part = narrowed_down_sets(graph, affordable_states(request, settings, work / 10.0));
-  if (!part) part = narrowed_down_sets(graph, affordable_states(request, settings, work));
+  const std::size_t most = affordable_states(request, settings, work);
+  if (!part) part = narrowed_down_sets(graph, most);
+  if (!part && most > 0) part = thinned_down_sets(graph, most);
   return part;
 }
 

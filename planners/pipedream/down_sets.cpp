@@ -219,6 +219,30 @@ DownSets down_sets(const LayerGraph& graph, const BitGraph& bits, const Family& 
   return result;
 }
 
+/// These of the states, in ascending order.
+DownSets subset(const DownSets& all, const std::vector<std::size_t>& kept) {
+  DownSets part{.count = kept.size(),
+                .stride = (kept.size() + 7) / 8 * 8,
+                .words = all.words,
+                .order = all.order,
+                .members = {},
+                .compute = {},
+                .stash = {},
+                .parameters = {},
+                .traffic = {}};
+  const auto take = [&](const auto& from, std::size_t row, auto& into) {
+    const std::size_t first = into.size();
+    into.resize(first + part.stride);
+    for (std::size_t i = 0; i < kept.size(); ++i) into[first + i] = from[row * all.stride + kept[i]];
+  };
+  for (std::size_t word = 0; word < all.words; ++word) take(all.members, word, part.members);
+  take(all.compute, 0, part.compute);
+  take(all.stash, 0, part.stash);
+  take(all.parameters, 0, part.parameters);
+  take(all.traffic, 0, part.traffic);
+  return part;
+}
+
 }  // namespace
 
 std::optional<DownSets> enumerate_down_sets(const LayerGraph& graph, std::size_t max_states) {
@@ -245,6 +269,22 @@ std::optional<DownSets> narrowed_down_sets(const LayerGraph& graph, std::size_t 
     }
     width = exceeds > max_states ? std::min(2 * width, max_states) : (fits + exceeds) / 2;
   }
+  return result;
+}
+
+DownSets thinned_down_sets(const LayerGraph& graph, std::size_t max_states) {
+  const BitGraph bits = bit_graph(graph);
+  const DownSets all = down_sets(graph, bits, narrow(bits, 1, graph.layers.size()).family);
+  const double part = all.compute[all.count - 1] / static_cast<double>(max_states);
+  std::vector<std::size_t> kept;
+  for (std::size_t state = 0; state < all.count; ++state) {
+    const bool reaches_next = all.compute[state] >= part * static_cast<double>(kept.size() + 1);
+    const bool is_last = state + 1 == all.count;
+    if (!is_last && (!reaches_next || kept.size() + 1 == max_states)) continue;
+    kept.push_back(state);
+  }
+  DownSets result = subset(all, kept);
+  result.width = 1;
   return result;
 }
 

@@ -58,6 +58,11 @@ struct DownSets {
 /// layers by which a set can be extended.
 [[nodiscard]] std::optional<DownSets> narrowed_down_sets(const LayerGraph& graph, std::size_t max_states);
 
+/// At most `max_states` of the states, with one of some sizes: those of `narrowed_down_sets` with width 1 whose compute
+/// is nearest above an equal part of that of all layers, the largest among them.
+/// **Requires** at least one state. **Throws** as `enumerate_down_sets`. **Cost** that of as many states as layers.
+[[nodiscard]] DownSets thinned_down_sets(const LayerGraph& graph, std::size_t max_states);
+
 /// The layers that are in state `to` but not in state `from`, in canonical order. If `from` is not a state (kNothing),
 /// all layers of `to`.
 [[nodiscard]] std::vector<LayerId> layers_between(const DownSets& states, std::size_t from, std::size_t to);

@@ -79,12 +79,9 @@ Architecture make_vpipe_transformer(const std::string& name, std::int64_t layers
 // Table 2.1 of arXiv:2005.14165, with the word pieces of GPT-2. The 13B model has a hidden size of 5120 in place of its
 // 5140, which 40 heads of 128 do not divide: so it has the 12,850 million parameters of table D.1.
 Architecture make_gpt3(const std::string& name, std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
-  Architecture net = gpt(name, {.layers = layers,
-                                .hidden = hidden,
-                                .heads = heads,
-                                .sequence = 2048,
-                                .vocabulary = 50257,
-                                .positions = 2048});
+  Architecture net = gpt(
+      name,
+      {.layers = layers, .hidden = hidden, .heads = heads, .sequence = 2048, .vocabulary = 50257, .positions = 2048});
   net.source = "Brown et al., Language Models are Few-Shot Learners, NeurIPS 2020, arXiv:2005.14165";
   return net;
 }

@@ -206,4 +206,25 @@ TEST_CASE("study dawnpiper-speed: DawnPiper has a plan wherever vPipe has one, a
   CHECK(compared == 32);
 }
 
+TEST_CASE("study llm-scale: without options three planners reach the grid of even pipelines on every cluster") {
+  std::map<std::string, std::map<std::string, double>> speeds;
+  const Results results = load_results({"llm-scale"});
+  for (const CellResult& result : results.rows) {
+    if (result.row.status != CellStatus::Ok) continue;
+    const Keys& keys = results.manifest.cells[result.index].cell.keys;
+    const std::string group = word_of(keys, "model") + " " + to_json(key_of(results, result, "nodes"), -1);
+    const bool is_grid = label_of(keys).ends_with("recomputed");
+    double& best = speeds[group][is_grid ? "grid" : label_of(keys)];
+    best = std::max(best, throughput(result));
+  }
+  CHECK(speeds.size() == 6);
+  for (auto& [group, speed] : speeds) {
+    CAPTURE(group);
+    const double grid = speed.at("grid");
+    CHECK(speed["uniform"] > 0.97 * grid);
+    CHECK(speed["dawnpiper"] > 0.97 * grid);
+    CHECK(std::ranges::count_if(speed, [&](const auto& of) { return of.second > 0.9 * grid; }) >= 4);  // and the grid
+  }
+}
+
 }  // namespace stagecraft

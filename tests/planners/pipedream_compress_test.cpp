@@ -156,4 +156,35 @@ TEST_CASE("pipedream compress: a graph of eight branches is planned with a note,
   }
 }
 
+TEST_CASE("pipedream compress: where one set of each size is too many, sets of about equal parts of the work stay") {
+  const DownSets states = pipedream::thinned_down_sets(chain(std::vector<double>(20, 1.0)), 5);
+  REQUIRE(states.count == 5);
+  for (std::size_t state = 0; state < 5; ++state) {
+    CHECK(members(states, state).size() == 4 * (state + 1));
+    CHECK(states.compute[state] == doctest::Approx(3.0 * 4.0 * static_cast<double>(state + 1)));
+  }
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    const LayerGraph graph = random_graph(seed, 8 + seed % 5);
+    const DownSets all = enumerate_down_sets(graph, 100'000).value();
+    for (std::size_t most = 1; most <= graph.layers.size(); ++most) {
+      const DownSets part = pipedream::thinned_down_sets(graph, most);
+      CHECK(part.count <= most);
+      CHECK(members(part, part.count - 1).size() == graph.layers.size());
+      CHECK(period(part, 4) >= period(all, 4) * (1.0 - 1e-12));
+    }
+  }
+}
+
+TEST_CASE("pipedream compress: a chain that exceeds max_work is planned on part of its cuts") {
+  const LayerGraph graph = random_chain(3, 60);
+  const Platform platform = flat_platform(8, 200.0);
+  const PlanResult result = run_planner(find_planner("pipedream"), graph, platform, {{"max_work", "20000"}});
+  REQUIRE(std::holds_alternative<Planned>(result));
+  std::size_t layers = 0;
+  for (const Stage& stage : std::get<Planned>(result).plan.stages) layers += stage.layers.size();
+  CHECK(layers == 60);
+  CHECK(std::get<Planned>(result).notes.size() == 1);
+}
+
 }  // namespace stagecraft::pipedream_compress_test
