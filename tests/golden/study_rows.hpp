@@ -31,7 +31,8 @@ inline const Detail& key_of(const Results& results, const CellResult& result, co
 inline std::string group_of(const Keys& keys) {
   Keys common = canonical(keys);
   std::erase_if(common, [](const auto& entry) {
-    return entry.first == "planner" || entry.first == "schedule" || entry.first == "memory" || entry.first.starts_with("options.");
+    return entry.first == "planner" || entry.first == "schedule" || entry.first == "memory" ||
+           entry.first.starts_with("options.");
   });
   return to_json(common, -1);
 }
