@@ -212,7 +212,8 @@ TEST_CASE("study llm-scale: without options three planners reach the grid of eve
   for (const CellResult& result : results.rows) {
     if (result.row.status != CellStatus::Ok) continue;
     const Keys& keys = results.manifest.cells[result.index].cell.keys;
-    const std::string group = word_of(keys, "model") + " " + to_json(key_of(results, result, "platform.nodes.count"), -1);
+    const std::string group =
+        word_of(keys, "model") + " " + to_json(key_of(results, result, "platform.nodes.count"), -1);
     const bool is_grid = label_of(keys).ends_with("recomputed");
     double& best = speeds[group][is_grid ? "grid" : label_of(keys)];
     best = std::max(best, throughput(result));
