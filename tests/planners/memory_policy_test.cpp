@@ -159,7 +159,7 @@ TEST_CASE("memory policy: a plan that fits is the planner's under every policy")
 TEST_CASE("memory policy: what any planner answers is sound, fits, and does only what is allowed") {
   std::mt19937 random(4);
   std::size_t helped = 0;
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 10; ++round) {
     const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
     const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
                                                 50.0 + static_cast<double>(random() % 200));
@@ -189,7 +189,7 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
       }
     }
   }
-  CHECK(helped > 50);
+  CHECK(helped > 20);
 }
 
 TEST_CASE("memory policy: a device with several stages gets room for all of them") {
