@@ -1,5 +1,6 @@
 #include "planners/dawnpiper/partition.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/cost_model.hpp"
 #include "planners/shared/cut_waits.hpp"
 #include "planners/shared/layer_units.hpp"
 #include "planners/shared/limits.hpp"
@@ -153,11 +154,9 @@ bool has_units_for_all_stages(const PlanRequest& request, UnitGrain finer, UnitG
   return units(coarser) >= stage_devices(dawnpiper_planner, request, units(finer)).size();
 }
 
-Seconds claimed_time(const PlanResult& result) {
+Seconds time_of(const PlanResult& result) {
   const auto* planned = std::get_if<Planned>(&result);
-  if (planned == nullptr) return kNever;
-  const Figures& claim = planned->plan.predicted;
-  return claim.period ? *claim.period : *claim.iteration_time;
+  return planned == nullptr ? kNever : claimed_time(planned->plan);
 }
 
 /// The faster plan of two searches: one for cuts between the units that are asked for, and one for cuts between blocks.
@@ -169,7 +168,7 @@ PlanResult plan_dawnpiper(const PlanRequest& request) {
   if (grain == UnitGrain::Blocks || request.options.count("margin") == 0) return result;
   if (!has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
   PlanResult coarser = plan_between(request, UnitGrain::Blocks);
-  return claimed_time(coarser) < claimed_time(result) ? coarser : result;
+  return time_of(coarser) < time_of(result) ? coarser : result;
 }
 
 }  // namespace

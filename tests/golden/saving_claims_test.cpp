@@ -206,7 +206,7 @@ TEST_CASE("study dawnpiper-speed: DawnPiper has a plan wherever vPipe has one, a
   CHECK(compared == 32);
 }
 
-TEST_CASE("study llm-scale: without options three planners reach the grid of even pipelines on every cluster") {
+TEST_CASE("study llm-scale: uniform, dawnpiper and a third reach the recomputing even pipelines on every cluster") {
   std::map<std::string, std::map<std::string, double>> speeds;
   const Results results = load_results({"llm-scale"});
   for (const CellResult& result : results.rows) {
