@@ -14,21 +14,27 @@
 #include "sim/schedule/updates.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <variant>
 
 namespace stagecraft {
 namespace {
 
-/// One letter for each layer of the stage: kept, recomputed or swapped.
+char letter_of(const Recompute& segment) { return segment.covered.all() ? 'r' : 'R'; }
+char letter_of(const Swap& swap) { return swap.covered.all() ? 's' : 'S'; }
+
+/// One letter for each layer of the stage: kept, recomputed or swapped; capital if for some microbatches only.
 std::string action_letters(const Stage& stage) {
-  std::set<LayerId> recomputed;
-  for (const Recompute& segment : actions_of<Recompute>(stage)) {
-    recomputed.insert(segment.layers.begin(), segment.layers.end());
+  std::map<LayerId, char> letter;
+  for (const MemoryAction& action : stage.memory) {
+    std::visit(
+        [&](const auto& one) {
+          for (const LayerId layer : one.layers) letter[layer] = letter_of(one);
+        },
+        action);
   }
-  std::set<LayerId> swapped;
-  for (const Swap& swap : actions_of<Swap>(stage)) swapped.insert(swap.layers.begin(), swap.layers.end());
   std::string letters;
-  for (LayerId layer : stage.layers) letters += recomputed.contains(layer) ? 'r' : swapped.contains(layer) ? 's' : 'k';
+  for (const LayerId layer : stage.layers) letters += letter.contains(layer) ? letter.at(layer) : 'k';
   return letters;
 }
 
@@ -85,11 +91,14 @@ std::string layers_text(const LayerGraph& graph, const std::vector<LayerId>& lay
   return layers.size() == 1 ? first : first + " .. " + graph.layers[layers.back()].name;
 }
 
-/// `keep 12, recompute 3`: for how many layers the stash is kept, recomputed, swapped.
+/// `keep 12, recompute 3`: for how many layers the stash is kept, recomputed, swapped; and for how many of them of some
+/// microbatches only.
 std::string stash_text(const Stage& stage) {
   const std::string letters = action_letters(stage);
   std::string text;
-  for (const auto& [letter, word] : {std::pair('k', "keep"), std::pair('r', "recompute"), std::pair('s', "swap")}) {
+  for (const auto& [letter, word] :
+       {std::pair('k', "keep"), std::pair('r', "recompute"), std::pair('R', "recompute some"), std::pair('s', "swap"),
+        std::pair('S', "swap some")}) {
     const auto count = std::ranges::count(letters, letter);
     if (count > 0) text += (text.empty() ? "" : ", ") + std::string(word) + " " + std::to_string(count);
   }

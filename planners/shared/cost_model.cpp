@@ -11,9 +11,9 @@
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
-#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
 #include <map>
@@ -27,11 +27,11 @@ namespace {
 constexpr double kMostWalked = 2e6;  ///< microbatches times stages up to which a run is walked for exact peaks
 
 /// The peak memory of a replica that is alone on its device, with `pending` microbatches in flight. `work` is its own.
-Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const StageProgram& work,
+Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const TurnPrograms& work,
                    std::int64_t weight_versions, const Replica& replica, std::int64_t pending) {
   const Bytes boundary = boundary_bytes(plan, all, replica.stage, replica.device);
-  const StaticMemory held = static_memory(plan.training, work, weight_versions, boundary, replica.share);
-  return peak_memory(held, work, pending);
+  const StaticMemory held = static_memory(plan.training, work.first(), weight_versions, boundary, replica.share);
+  return held.total() + work.stashes(pending) + work.workspace();
 }
 
 std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
@@ -63,7 +63,7 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
   const Replicas replicas(plan);
   std::map<DeviceId, Bytes> peaks;
   for (StageId id : indices<StageId>(plan.stages.size())) {
-    ReplicaPrograms programs(graph, platform, plan.stages[id.value()]);
+    ReplicaTurns programs(graph, platform, plan.stages[id.value()]);
     for (ReplicaId at : replicas.of(id)) {
       const Replica& replica = replicas[at];
       peaks[replica.device] +=
@@ -74,17 +74,17 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
   return {peaks.begin(), peaks.end()};
 }
 
-/// The program of the stage's slowest replica.
-StageProgram slowest_program(const LayerGraph& graph, const Platform& platform, const Stage& stage,
-                             const std::vector<GradientBucket>& buckets) {
-  ReplicaPrograms programs(graph, platform, stage, buckets);
+/// The programs of the stage's slowest replica.
+TurnPrograms slowest_programs(const LayerGraph& graph, const Platform& platform, const Stage& stage,
+                              const std::vector<GradientBucket>& buckets) {
+  ReplicaTurns programs(graph, platform, stage, buckets);
   const Share share = largest_share(stage, graph.microbatch_size);
   std::set<DeviceKindId> seen;
-  std::optional<StageProgram> slowest;
-  const auto total = [](const StageProgram& program) { return program.forward + program.backward_total(); };
+  std::optional<TurnPrograms> slowest;
+  const auto total = [](const TurnPrograms& program) { return program.forward() + program.mean_backward(); };
   for (DeviceId device : devices_of(stage)) {
     if (!seen.insert(platform.devices[device].kind).second) continue;
-    StageProgram program = programs.of(device, share);
+    TurnPrograms program = programs.of(device, share);
     if (!slowest || total(program) > total(*slowest)) slowest = std::move(program);
   }
   return *std::move(slowest);
@@ -99,8 +99,8 @@ bool is_quickly_walked(const Plan& plan, const ScheduleProgram& program) {
 }  // namespace
 
 StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
-  const StageProgram work = slowest_program(graph, platform, stage, {});
-  return {work.forward, work.backward_total()};
+  const TurnPrograms work = slowest_programs(graph, platform, stage, {});
+  return {work.forward(), work.mean_backward()};
 }
 
 double slowest_factor(const LayerGraph& graph, const Platform& platform, const std::vector<DeviceId>& devices) {
@@ -149,7 +149,7 @@ Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, 
   const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, training.bucket());
   std::vector<Seconds> all_reduces;
   for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
-  return exposed_all_reduce(slowest_program(graph, platform, stage, buckets).backward, all_reduces);
+  return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, all_reduces);
 }
 
 Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
@@ -206,12 +206,12 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, co
 std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                             const ScheduleProgram& program, StageId stage) {
   const std::vector<Boundary> all = boundaries(graph, plan);
-  ReplicaPrograms programs(graph, platform, plan.stages[stage.value()]);
+  ReplicaTurns programs(graph, platform, plan.stages[stage.value()]);
   const Replicas replicas(plan);
   std::int64_t most = program.in_flight[stage.value()];
   for (ReplicaId at : replicas.of(stage)) {
     const Replica& replica = replicas[at];
-    const StageProgram work = programs.memory_of(replica.device, replica.share);
+    const TurnPrograms work = programs.memory_of(replica.device, replica.share);
     const auto fits = [&](std::int64_t pending) {
       return replica_peak(plan, all, work, program.weight_versions[stage.value()], replica, pending) <=
              platform.capacity(replica.device);

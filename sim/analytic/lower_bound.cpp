@@ -76,7 +76,7 @@ std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& p
   lowering.iterations = 1;
   const LoweredRun run = lower(graph, platform, program, lowering);
   Occupancy occupancy(platform, kept.replicas, options.shares_links);
-  Residences residences(platform, kept.replicas, kept.plan.microbatches);
+  Residences residences(platform, kept.replicas, kept.plan);
   std::vector<std::int64_t> in_flight = most_in_flight_of(program);
   if (program.synchronous) {
     IterationBound bound(occupancy, std::move(in_flight));

@@ -24,9 +24,18 @@ PeriodBound::PeriodBound(Occupancy& occupancy, const Plan& plan, std::vector<std
       in_flight_(std::move(in_flight)),
       counted_(in_whole_rounds(plan, occupancy.replicas())) {}
 
+std::int64_t PeriodBound::counted_of(StageId stage) const {
+  if (stage.is_none()) return counted_;
+  const Stage& planned = plan_.stages[stage.value()];
+  if (covers_all(planned)) return counted_;
+  const Replicas& replicas = occupancy_.replicas();
+  const std::int64_t window = window_of(planned) * replicas[replicas.of(stage).front()].turns;
+  return counted_ / window * window;
+}
+
 /// Updates are numbered by themselves, everything else by microbatch.
 bool PeriodBound::counts(const Op& op) const {
-  if (op.kind != OpKind::Update) return std::int64_t{op.microbatch} < counted_;
+  if (op.kind != OpKind::Update) return std::int64_t{op.microbatch} < counted_of(op.stage);
   const Replica& replica = occupancy_.replicas()[occupancy_.replica_of(op)];
   return std::int64_t{op.microbatch} < counted_ / (replica.turns * plan_.rounds_per_update);
 }
@@ -52,7 +61,7 @@ LowerBound PeriodBound::finish(const Residences& residences) const {
     cause.kind = BoundCause::Kind::InFlight;
     cause.stage = replicas[replica].stage;
     const auto most = static_cast<double>(in_flight_[cause.stage.value()]);
-    bound.raise_to(residences.sum(replica, counted_) / (most * microbatches), cause);
+    bound.raise_to(residences.sum(replica, counted_of(cause.stage)) / (most * microbatches), cause);
   }
   return bound;
 }

@@ -15,7 +15,8 @@ namespace stagecraft {
 struct Plan;
 
 /// The bound of an asynchronous run, per microbatch in the long run: what the busiest lane or link does for it, and the
-/// time for which it is in flight on a replica, divided by how many are.
+/// time for which it is in flight on a replica, divided by how many are. Of a stage whose memory actions cover only some
+/// microbatches the windows that the run ends within do not count: they begin with those that take longest.
 class PeriodBound {
  public:
   /// `occupancy` and `plan`, that of the run, must outlive it. `in_flight`: by stage, the most on a replica; empty if
@@ -30,6 +31,7 @@ class PeriodBound {
 
  private:
   [[nodiscard]] bool counts(const Op& op) const;
+  [[nodiscard]] std::int64_t counted_of(StageId stage) const;
 
   Occupancy& occupancy_;
   const Plan& plan_;

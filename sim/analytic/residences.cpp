@@ -1,6 +1,9 @@
 #include "sim/analytic/residences.hpp"
 
+#include "sim/model/plan.hpp"
+
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace stagecraft {
@@ -25,13 +28,24 @@ bool is_of_microbatch(OpKind kind) {
   }
 }
 
+/// Turns and the windows of all stages; no run is longer than the limit.
+std::int64_t round_of(const Replicas& replicas, const Plan& plan) {
+  constexpr std::int64_t kLongest = 1'000'000'000'000;
+  std::int64_t windows = 1;
+  for (const Stage& stage : plan.stages) {
+    windows = std::lcm(windows, window_of(stage));
+    if (windows > kLongest / replicas.round()) return kLongest;
+  }
+  return windows * replicas.round();
+}
+
 }  // namespace
 
-Residences::Residences(const Platform& platform, const Replicas& replicas, std::int64_t microbatches)
+Residences::Residences(const Platform& platform, const Replicas& replicas, const Plan& plan)
     : platform_(platform),
       replicas_(replicas),
-      looked_at_(std::min({microbatches, replicas.round(), kMostLookedAt})),
-      round_(replicas.round()),
+      round_(round_of(replicas, plan)),
+      looked_at_(std::min({plan.microbatches, round_, kMostLookedAt})),
       found_(replicas.size()) {}
 
 void Residences::add(OpId id, const Op& op, Seconds time, std::span<const OpId> dependencies) {
@@ -65,6 +79,7 @@ void Residences::merge(Chains& into, const Chains& chains) {
 Seconds Residences::sum(ReplicaId replica, std::int64_t microbatches) const {
   Seconds sum;
   for (const auto& [microbatch, time] : found_[replica]) {
+    if (microbatch >= microbatches) continue;
     const std::int64_t times = (microbatches - microbatch + round_ - 1) / round_;
     sum += time * static_cast<double>(times);
   }

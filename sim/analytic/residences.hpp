@@ -14,19 +14,21 @@
 
 namespace stagecraft {
 
+struct Plan;
+
 /// For each replica the least times for which its microbatches are in flight there, from the start of the forward to
-/// the end of the backward: the longest chain of operations of the microbatch in between. It looks at the microbatches
-/// of the first round of turns; those of later rounds take as long.
+/// the end of the backward: the longest chain of operations of the microbatch in between. It looks at the first
+/// microbatches, until turns and memory actions repeat; later ones take as long.
 class Residences {
  public:
-  /// `platform` and `replicas` must outlive it. `microbatches`: of the iteration or the run.
-  Residences(const Platform& platform, const Replicas& replicas, std::int64_t microbatches);
+  /// `platform` and `replicas` must outlive it. `plan`: of the iteration or the run.
+  Residences(const Platform& platform, const Replicas& replicas, const Plan& plan);
 
   /// Takes the next operation, and how long it takes at least.
   void add(OpId id, const Op& op, Seconds time, std::span<const OpId> dependencies);
 
-  /// The sum over those of the first `microbatches` that the replica runs; less than they take together if the round
-  /// of turns is so long that it was cut off. **Requires** at least as many as were looked at.
+  /// The sum over those of the first `microbatches` that the replica runs; less than they take together if what
+  /// repeats is so long that it was cut off.
   [[nodiscard]] Seconds sum(ReplicaId replica, std::int64_t microbatches) const;
 
  private:
@@ -41,9 +43,9 @@ class Residences {
 
   const Platform& platform_;
   const Replicas& replicas_;
-  std::int64_t looked_at_;  ///< microbatches
-  std::int64_t round_;
-  std::unordered_map<std::uint64_t, Known> known_;                               ///< by operation
+  std::int64_t round_;                              ///< microbatches, after which they take as long again
+  std::int64_t looked_at_;                          ///< microbatches
+  std::unordered_map<std::uint64_t, Known> known_;  ///< by operation
   IndexVector<ReplicaId, std::vector<std::pair<std::int64_t, Seconds>>> found_;  ///< microbatch and time
 };
 

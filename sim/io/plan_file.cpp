@@ -12,7 +12,8 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMostCopies = 4096;
-constexpr std::size_t kMostProblems = 1000;  // each is a sentence, and an alias repeats it
+constexpr std::int64_t kLongestWindow = 4096;  // microbatches, of which a memory action covers some
+constexpr std::size_t kMostProblems = 1000;    // each is a sentence, and an alias repeats it
 
 /// The names of the model and the platform, and the problems found so far.
 struct Resolver {
@@ -95,16 +96,39 @@ std::vector<LayerId> read_layer_range(Resolver& names, const YamlNode& node) {
   return {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last) + 1};
 }
 
+Covered read_covered(const YamlNode& node) {
+  node.allow_keys({"first", "of"});
+  Covered covered;
+  covered.of = read_count(node.at("of"), 1, kLongestWindow);
+  covered.first = read_count(node.at("first"), 1, covered.of);
+  return covered.all() ? Covered() : covered;
+}
+
+/// The `layers` of an action: at least one is named.
+std::vector<LayerId> read_action_layers(Resolver& names, const YamlNode& layers) {
+  if (layers.items().empty()) layers.fail("expected at least one layer, found none");
+  return read_layer_list(names, layers);
+}
+
+/// A plain name is a segment of one layer.
+Recompute read_segment(Resolver& names, const YamlNode& node) {
+  Recompute segment;
+  if (node.kind() == YamlKind::Text) {
+    if (const auto layer = find_layer(names, node)) segment.layers.push_back(*layer);
+  } else if (node.kind() == YamlKind::Map) {
+    node.allow_keys({"layers", "microbatches"});
+    segment.layers = read_action_layers(names, node.at("layers"));
+    if (const auto covered = node.find("microbatches")) segment.covered = read_covered(*covered);
+  } else {
+    segment.layers = read_action_layers(names, node);
+  }
+  return segment;
+}
+
 void read_recompute(Resolver& names, const YamlNode& node, std::vector<MemoryAction>& memory) {
   for (const YamlNode& item : node.items()) {
-    std::vector<LayerId> segment;
-    if (item.kind() == YamlKind::Text) {
-      if (const auto layer = find_layer(names, item)) segment.push_back(*layer);
-    } else {
-      segment = read_layer_list(names, item);
-      if (item.items().empty()) item.fail("expected at least one layer, found none");
-    }
-    if (!segment.empty()) memory.emplace_back(Recompute{std::move(segment)});
+    Recompute segment = read_segment(names, item);
+    if (!segment.layers.empty()) memory.emplace_back(std::move(segment));
   }
 }
 
@@ -115,10 +139,9 @@ Swap read_swap(Resolver& names, const YamlNode& node) {
     if (const auto layer = find_layer(names, node)) swap.layers.push_back(*layer);
     return swap;
   }
-  node.allow_keys({"layers", "prefetch"});
-  const YamlNode layers = node.at("layers");
-  swap.layers = read_layer_list(names, layers);
-  if (layers.items().empty()) layers.fail("expected at least one layer, found none");
+  node.allow_keys({"layers", "microbatches", "prefetch"});
+  swap.layers = read_action_layers(names, node.at("layers"));
+  if (const auto covered = node.find("microbatches")) swap.covered = read_covered(*covered);
   if (const auto prefetch = node.find("prefetch")) swap.prefetch = read_bool(*prefetch);
   return swap;
 }

@@ -12,9 +12,23 @@ Detail layer_list(const std::vector<LayerId>& layers, const LayerGraph& graph) {
   return list;
 }
 
+void add_covered(const Covered& covered, Detail::Record& record) {
+  if (covered.all()) return;
+  record.emplace_back("microbatches", Detail::Record{{"first", covered.first}, {"of", covered.of}});
+}
+
+Detail segment_item(const Recompute& segment, const LayerGraph& graph) {
+  Detail layers = layer_list(segment.layers, graph);
+  if (segment.covered.all()) return layers;
+  Detail::Record record = {{"layers", std::move(layers)}};
+  add_covered(segment.covered, record);
+  return record;
+}
+
 Detail swap_item(const Swap& swap, const LayerGraph& graph) {
-  if (swap.layers.size() == 1 && swap.prefetch) return graph.layers[swap.layers.front()].name;
+  if (swap.layers.size() == 1 && swap.prefetch && swap.covered.all()) return graph.layers[swap.layers.front()].name;
   Detail::Record record = {{"layers", layer_list(swap.layers, graph)}};
+  add_covered(swap.covered, record);
   if (!swap.prefetch) record.emplace_back("prefetch", false);
   return record;
 }
@@ -25,7 +39,7 @@ Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform&
   Detail::List ring;
   for (std::uint32_t turn : stage.ring) ring.emplace_back(platform.devices[stage.replicas[turn].lead()].name);
   Detail::List recompute;
-  for (const Recompute& segment : actions_of<Recompute>(stage)) recompute.push_back(layer_list(segment.layers, graph));
+  for (const Recompute& segment : actions_of<Recompute>(stage)) recompute.push_back(segment_item(segment, graph));
   Detail::List swap;
   for (const Swap& each : actions_of<Swap>(stage)) swap.push_back(swap_item(each, graph));
   Detail::Record record = {{"layers", layer_list(stage.layers, graph)},

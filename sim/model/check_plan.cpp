@@ -125,8 +125,28 @@ class Judge {
     for (const Recompute& segment : actions_of<Recompute>(stage)) check_recompute(s, segment, recomputed);
     std::set<LayerId> swapped;
     for (const Swap& swap : actions_of<Swap>(stage)) check_swap(s, swap, recomputed, swapped);
+    check_covered(s);
     if (!swapped.empty()) check_hosts(s, " swaps on ");
     if (stage.swap_weight_versions) check_hosts(s, " swaps weight versions on ");
+  }
+
+  void check_covered(std::size_t s) {
+    std::optional<std::int64_t> of;
+    for (const MemoryAction& action : plan_.stages[s].memory) {
+      const Covered& covered = covered_by(action);
+      if (covered.all()) continue;
+      const Rule rule = std::holds_alternative<Swap>(action) ? Rule::Swap : Rule::Recompute;
+      if (covered.first < 1 || covered.first > covered.of) {
+        add(rule, id(s),
+            called(s) + ": an action covers " + std::to_string(covered.first) + " of " +
+                counted(covered.of, "microbatch"));
+      } else if (of && covered.of != *of) {
+        add(rule, id(s),
+            called(s) + " has actions for some of " + std::to_string(*of) + " and of " +
+                counted(covered.of, "microbatch") + "; all must count the same");
+      }
+      of = covered.of;
+    }
   }
 
   void check_hosts(std::size_t s, const std::string& what) {

@@ -35,6 +35,9 @@ std::string differing_frames(const Plan& before, const Plan& after) {
     if (stage.in_flight) return fmt::format("stage {} has a cap on its microbatches in flight", s);
     if (stage.swap_weight_versions) return fmt::format("stage {} keeps weights in host memory", s);
     if (stage.pipeline > 0) return "the plan has several pipelines";
+    if (!covers_all(stage) || !covers_all(after.stages[s])) {
+      return fmt::format("stage {} has memory actions for some microbatches only", s);
+    }
   }
   return "";
 }

@@ -16,4 +16,16 @@ bool share_a_device(const Stage& a, const Stage& b) {
   return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
 }
 
+bool covers_all(const Stage& stage) {
+  return std::ranges::all_of(stage.memory, [](const MemoryAction& action) { return covered_by(action).all(); });
+}
+
+std::int64_t window_of(const Stage& stage) {
+  std::int64_t window = 1;
+  for (const MemoryAction& action : stage.memory) {
+    if (!covered_by(action).all()) window = std::max(window, covered_by(action).of);
+  }
+  return window;
+}
+
 }  // namespace stagecraft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/index.hpp"
+#include "sim/model/covered.hpp"
 #include "sim/model/figures.hpp"
 #include "sim/model/pattern.hpp"
 #include "sim/model/schedule_choice.hpp"
@@ -36,6 +37,7 @@ struct Group {
 /// Layers of a stage whose stash is not kept but made again before their backward.
 struct Recompute {
   std::vector<LayerId> layers;  ///< consecutive layers of the stage: one segment
+  Covered covered = {};         ///< other microbatches keep the stash
   friend bool operator==(const Recompute&, const Recompute&) = default;
 };
 
@@ -45,12 +47,17 @@ struct Swap {
   std::vector<LayerId> layers;
   /// The copy back may start when the stage's previous backward begins; else it starts when its own backward is next.
   bool prefetch = true;
+  Covered covered = {};  ///< other microbatches keep the stash
   friend bool operator==(const Swap&, const Swap&) = default;
 };
 
 /// An action on the stash of some layers, in place of keeping it on the device. A layer is in at most one action of its
-/// stage.
+/// stage. Actions of a stage that do not cover all microbatches agree in `Covered::of`.
 using MemoryAction = std::variant<Recompute, Swap>;
+
+[[nodiscard]] inline const Covered& covered_by(const MemoryAction& action) {
+  return std::visit([](const auto& one) -> const Covered& { return one.covered; }, action);
+}
 
 /// Layers executed together on one device, or on several replicas.
 struct Stage {
@@ -103,6 +110,11 @@ struct Plan {
   Figures predicted;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+
+/// Whether every memory action of the stage covers all microbatches.
+[[nodiscard]] bool covers_all(const Stage& stage);
+/// The number of a replica's microbatches after which what is done for them repeats; 1 if `covers_all`.
+[[nodiscard]] std::int64_t window_of(const Stage& stage);
 
 /// How many layers of the plan have an action of one kind.
 template <class Action>

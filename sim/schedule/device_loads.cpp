@@ -1,22 +1,18 @@
 #include "sim/schedule/device_loads.hpp"
 
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/replica_programs.hpp"
+#include "sim/schedule/turn_programs.hpp"
 
 namespace stagecraft {
 namespace {
 
-/// How often something happens: in an iteration, or per microbatch of an asynchronous run.
-struct Counts {
-  double microbatches = 1.0;
-  double updates = 1.0;
-};
-
-Counts counts_of(const ScheduleProgram& program, ReplicaId id) {
+/// The work of a replica: in an iteration, or per microbatch of an asynchronous run.
+Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms& work, Seconds update) {
   const KeptPlan& kept = *program.kept;
-  if (program.synchronous) return {static_cast<double>(kept.replicas.count(id, kept.plan.microbatches)), 1.0};
+  if (program.synchronous) return work.time(kept.replicas.count(id, kept.plan.microbatches)) + update;
   const double each = 1.0 / static_cast<double>(kept.replicas[id].turns);
-  return {each, each / static_cast<double>(kept.plan.rounds_per_update)};
+  const double updates = each / static_cast<double>(kept.plan.rounds_per_update);
+  return (work.forward() + work.mean_backward()) * each + update * updates;
 }
 
 }  // namespace
@@ -29,11 +25,9 @@ std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, 
     Seconds load;
     for (ReplicaId id : kept.replicas.on(device)) {
       const Replica& replica = kept.replicas[id];
-      ReplicaPrograms programs(graph, platform, kept.plan.stages[replica.stage.value()]);
-      const StageProgram work = programs.of(device, replica.share);
-      const Counts counts = counts_of(program, id);
-      load += (work.forward + work.backward_total()) * counts.microbatches;
-      load += update_time(platform.kind(device), kept.plan.training, work.parameters) * counts.updates;
+      ReplicaTurns programs(graph, platform, kept.plan.stages[replica.stage.value()]);
+      const TurnPrograms work = programs.of(device, replica.share);
+      load += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, work.parameters()));
     }
     loads.emplace_back(device, load);
   }

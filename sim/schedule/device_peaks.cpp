@@ -7,8 +7,8 @@
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
-#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@ namespace stagecraft {
 namespace {
 
 using Peaks = std::vector<std::pair<DeviceId, Bytes>>;
-using Programs = IndexVector<ReplicaId, StageProgram>;
+using Programs = IndexVector<ReplicaId, TurnPrograms>;
 
 constexpr std::int64_t kSegment = 1024;  ///< microbatches in a segment of orders
 
@@ -78,34 +78,38 @@ class Ledger {
       : plan_(plan), program_(program), replicas_(program.kept->replicas) {
     const std::vector<Boundary> all = boundaries(graph, plan);
     for (StageId stage : indices<StageId>(plan.stages.size())) {
-      ReplicaPrograms programs(graph, platform, plan.stages[stage.value()]);
+      ReplicaTurns programs(graph, platform, plan.stages[stage.value()]);
       for (ReplicaId id : replicas_.of(stage)) {
         const Replica& replica = replicas_[id];
         const Bytes crossing = boundary_bytes(plan, all, stage, replica.device);
         const std::int64_t versions = program.weight_versions[stage.value()];
         moves_versions_ = moves_versions_ || moves_versions(plan.stages[stage.value()], versions);
-        kept_[replica.device] +=
-            static_memory(plan.training, programs.whole(), versions, crossing, replica.share).total();
         work_.push_back(programs.memory_of(replica.device, replica.share));
+        kept_[replica.device] +=
+            static_memory(plan.training, work_[id].first(), versions, crossing, replica.share).total();
       }
     }
   }
 
   [[nodiscard]] bool swaps() const {
-    return moves_versions_ ||
-           std::ranges::any_of(work_, [](const StageProgram& work) { return !work.swapped.empty(); });
+    return moves_versions_ || std::ranges::any_of(work_, [](const TurnPrograms& work) {
+             return std::ranges::any_of(work.different(), [](const auto& one) { return !one.swapped.empty(); });
+           });
+  }
+  [[nodiscard]] bool is_alike() const {
+    return std::ranges::all_of(work_, [](const TurnPrograms& work) { return work.different().size() == 1; });
   }
 
-  /// Peaks from the counts alone. **Requires** `ScheduleProgram::reaches_in_flight`: every replica is alone on its
-  /// device, and at some point runs a backward with its largest number of microbatches in flight.
+  /// Peaks from the counts alone. **Requires** `is_alike`, and `ScheduleProgram::reaches_in_flight`: every replica is
+  /// alone on its device, and at some point runs a backward with its largest number of microbatches in flight.
   [[nodiscard]] Peaks by_count() const {
     Peaks peaks;
     for (DeviceId device : replicas_.devices()) {
       const ReplicaId id = replicas_.on(device).front();
       const std::int64_t count = replicas_.count(id, plan_.microbatches);
       const std::int64_t in_flight = std::min(program_.in_flight[replicas_[id].stage.value()], count);
-      Bytes peak = kept_.at(device) + work_[id].stash() * in_flight;
-      if (count > 0) peak += std::max(work_[id].workspace, work_[id].backward_workspace());
+      Bytes peak = kept_.at(device) + work_[id].stashes(in_flight);
+      if (count > 0) peak += work_[id].workspace();
       peaks.emplace_back(device, peak);
     }
     return peaks;
@@ -128,22 +132,22 @@ class Ledger {
   void walk(const DeviceOrder& order, DeviceWalk& device) const {
     for (std::size_t i = 0; i < order.actions.size(); ++i) {
       const Action& action = order.actions[i];
-      const StageProgram& work = work_on(order.device, action.stage);
+      const StageProgram& work = work_on(order.device, action);
       if (i + 1 == order.actions.size() || !order.actions[i + 1].joined) {
         device.run(work, action, stash_freed_early(work, plan_.training));
         continue;
       }
-      const StageProgram& other = work_on(order.device, order.actions[++i].stage);
+      const StageProgram& other = work_on(order.device, order.actions[++i]);
       const bool forward_first = action.kind == ActionKind::Forward;
       device.run_pair(forward_first ? work : other, forward_first ? other : work);
     }
   }
 
-  [[nodiscard]] const StageProgram& work_on(DeviceId device, StageId stage) const {
+  [[nodiscard]] const StageProgram& work_on(DeviceId device, const Action& action) const {
     const std::span<const ReplicaId> replicas = replicas_.on(device);
-    const auto found = std::ranges::find(replicas, stage, [&](ReplicaId id) { return replicas_[id].stage; });
+    const auto found = std::ranges::find(replicas, action.stage, [&](ReplicaId id) { return replicas_[id].stage; });
     STAGECRAFT_CHECK(found != replicas.end(), "orders give a device work of its own stages");
-    return work_[*found];
+    return work_[*found].of(replicas_.local(*found, action.microbatch));
   }
 
   const Plan& plan_;
@@ -168,7 +172,7 @@ std::optional<Peaks> device_peaks(const LayerGraph& graph, const Platform& platf
   if (!program.strict || program.orders_are_given) return std::nullopt;
   const Ledger ledger(graph, platform, plan, program);
   if (ledger.swaps()) return std::nullopt;
-  if (program.reaches_in_flight) return ledger.by_count();
+  if (program.reaches_in_flight && ledger.is_alike()) return ledger.by_count();
   if (program.pattern && is_long(plan, *program.pattern)) return pattern_peaks(graph, platform, plan, program);
   return ledger.by_walk();
 }

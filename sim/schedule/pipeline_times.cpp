@@ -7,7 +7,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
-#include "sim/schedule/replica_programs.hpp"
+#include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -30,19 +30,19 @@ std::optional<BytesPerSecond> require_connected(const Platform& platform, const 
 
 /// The work of a stage's replicas for their share of a microbatch, on each of its devices.
 struct StageWork {
-  std::vector<Seconds> totals;  ///< by position of the device
-  StageProgram slowest;
+  std::vector<Seconds> totals;  ///< by position of the device; means over the microbatches
+  std::optional<TurnPrograms> slowest;
 };
 
 StageWork stage_work(const LayerGraph& graph, const Platform& platform, const Stage& stage,
-                     std::vector<GradientBucket> buckets) {
-  ReplicaPrograms programs(graph, platform, stage, std::move(buckets));
+                     const std::vector<GradientBucket>& buckets) {
+  ReplicaTurns programs(graph, platform, stage, buckets);
   const Share share = largest_share(stage, graph.microbatch_size);
   StageWork work;
   Seconds most{-1.0};
   for (DeviceId device : devices_of(stage)) {
-    StageProgram program = programs.of(device, share);
-    work.totals.push_back(program.forward + program.backward_total());
+    TurnPrograms program = programs.of(device, share);
+    work.totals.push_back(program.forward() + program.mean_backward());
     if (work.totals.back() <= most) continue;
     most = work.totals.back();
     work.slowest = std::move(program);
@@ -63,7 +63,7 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
 /// The all-reduce of a stage and its update after the last backward of its slowest replica.
 Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage) {
   const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, plan.training.bucket());
-  const StageProgram work = stage_work(graph, platform, stage, buckets).slowest;
+  const StageProgram work = stage_work(graph, platform, stage, buckets).slowest->first();
   Seconds update;
   for (DeviceId device : devices_of(stage)) {
     update = std::max(update, update_time(platform.kind(device), plan.training, work.parameters));
@@ -105,7 +105,7 @@ PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, 
       const Seconds transfer = channel_time(platform, plan, channels[s - 1]);
       times.resources.push_back({transfer, transfer});
     }
-    times.resources.push_back({work.slowest.forward, work.slowest.backward_total()});
+    times.resources.push_back({work.slowest->forward(), work.slowest->mean_backward()});
     times.alternating.push_back(alternating_replicas(stage));
     times.pace.push_back(paces(stage, work.totals));
     times.synchronise.push_back(synchronise_time(graph, platform, plan, stage));

@@ -32,7 +32,7 @@ Stage random_stage(std::mt19937_64& random, std::uint32_t& next_layer, std::uint
   for (std::int64_t i = draw(random, 1, 3); i > 0; --i) stage.layers.emplace_back(next_layer++);
   for (std::int64_t i = draw(random, 1, 3); i > 0; --i) stage.replicas.emplace_back(DeviceId(next_device++));
   stage.replication = draw(random, 0, 1) == 0 ? Replication::RoundRobin : Replication::Split;
-  if (draw(random, 0, 3) == 0) stage.memory = {Recompute{stage.layers}};
+  if (draw(random, 0, 3) == 0) stage.memory = {Recompute{stage.layers, {draw(random, 1, 3), 3}}};
   return stage;
 }
 

@@ -7,6 +7,7 @@
 #include "tests/random_cases.hpp"
 #include "tests/schedule/chains.hpp"
 #include "tests/schedule/random_plans.hpp"
+#include "tests/schedule/some_microbatches.hpp"
 #include "tests/shared_tensors.hpp"
 
 #include <doctest/doctest.h>
@@ -55,11 +56,13 @@ TEST_CASE("ledger: equals the replay to the byte on random plans with recompute 
   int swapping = 0;
   int shared = 0;
   int uneven = 0;
+  int some = 0;
   for (std::uint32_t seed = 1; seed <= testing::random_cases(1000U); ++seed) {
     CAPTURE(seed);
     RandomCase random = random_case(seed);
     if (seed % 2 == 0) testing::share_tensors(random.graph, seed, 100'000);
     if (seed % 5 == 0) share_a_device(random.plan);
+    if (seed % 3 == 0 && testing::cover_some(random.plan, seed)) ++some;
     const Replicas replicas(random.plan);
     swapping += swaps(random.plan) ? 1 : 0;
     shared += replicas.share_devices() ? 1 : 0;
@@ -70,6 +73,7 @@ TEST_CASE("ledger: equals the replay to the byte on random plans with recompute 
   CHECK(swapping > testing::random_cases(100));
   CHECK(shared > testing::random_cases(50));
   CHECK(uneven > testing::random_cases(50));
+  CHECK(some > testing::random_cases(50));
 }
 
 TEST_CASE("ledger: equals the replay where every kind and size has figures of its own") {

@@ -48,8 +48,8 @@ stages:
   - layers: {from: l0, to: l2}
     devices: [gpu1, gpu0]
     replication: split
-    recompute: [[l1], [l2], l0]
-    swap: [{layers: [l2], prefetch: false}, l1]
+    recompute: [{layers: [l1], microbatches: {first: 3, of: 8}}, {layers: [l2]}, l0]
+    swap: [{layers: [l2], prefetch: false}, {layers: [l1], microbatches: {first: 2, of: 8}}]
     ring: [gpu0, gpu1]
     weight_versions: 2
     in_flight: 3
@@ -95,8 +95,9 @@ TEST_CASE("plan file: every key") {
   CHECK(first.layers == layers({0, 1, 2}));
   CHECK(first.replicas == std::vector<Group>{DeviceId(1), DeviceId(0)});
   CHECK(first.replication == Replication::Split);
-  CHECK(first.memory == std::vector<MemoryAction>{Recompute{layers({1})}, Recompute{layers({2})},
-                                                  Recompute{layers({0})}, Swap{layers({1})}, Swap{layers({2}), false}});
+  CHECK(first.memory == std::vector<MemoryAction>{Recompute{layers({1}), {3, 8}}, Recompute{layers({2})},
+                                                  Recompute{layers({0})}, Swap{layers({1}), true, {2, 8}},
+                                                  Swap{layers({2}), false}});
   CHECK(first.ring == std::vector<std::uint32_t>{1, 0});
   CHECK(first.weight_versions == 2);
   CHECK(first.in_flight == 3);

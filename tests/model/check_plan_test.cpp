@@ -83,6 +83,21 @@ TEST_CASE("check_plan: recompute segments are runs of the stage's layers") {
             Rule::Recompute, "stage 0 recomputes layer 'l0' twice");
 }
 
+TEST_CASE("check_plan: actions for some microbatches count them alike") {
+  const auto with = [](Covered a, Covered b) {
+    return judged([&](Plan& plan) {
+      plan.stages[0].layers = {LayerId(0), LayerId(1)};
+      plan.stages.erase(plan.stages.begin() + 1);
+      plan.stages[0].memory = {Recompute{{LayerId(0)}, a}, Recompute{{LayerId(1)}, b}};
+    });
+  };
+  CHECK(with({1, 4}, {3, 4}).empty());
+  CHECK(with({1, 4}, {}).empty());
+  check_one(with({1, 4}, {1, 3}), Rule::Recompute,
+            "stage 0 has actions for some of 4 and of 3 microbatches; all must count the same");
+  check_one(with({5, 4}, {}), Rule::Recompute, "stage 0: an action covers 5 of 4 microbatches");
+}
+
 TEST_CASE("check_plan: a ring names each replica once, and a replica is one device") {
   for (const std::vector<std::uint32_t>& ring : {std::vector<std::uint32_t>{0, 0}, {1}, {0, 1}}) {
     check_one(judged([&](Plan& plan) { plan.stages[0].ring = ring; }), Rule::Devices,

@@ -4,7 +4,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/boundaries.hpp"
-#include "sim/schedule/replica_programs.hpp"
+#include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
 #include <map>
@@ -86,14 +86,14 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
     work.all_reduces.push_back(all_reduces_of(context, context.replicas.rings()[ring], buckets.by_ring[ring]));
   }
   for (StageId stage : indices<StageId>(context.plan.stages.size())) {
-    ReplicaPrograms programs(context.graph, context.platform, context.plan.stages[stage.value()], buckets.of(stage));
+    ReplicaTurns programs(context.graph, context.platform, context.plan.stages[stage.value()], buckets.of(stage));
     for (ReplicaId id : context.replicas.of(stage)) {
       const Replica& replica = context.replicas[id];
+      const TurnPrograms own = programs.of(replica.device, replica.share);
       std::vector<BackwardStep> steps;
-      if (training.bucket() > Bytes(0)) steps = programs.of(replica.device, replica.share).backward;
-      work.updates.push_back(
-          {completed_buckets(buckets.by_stage[stage.value()], steps),
-           update_time(context.platform.kind(replica.device), training, programs.whole().parameters)});
+      if (training.bucket() > Bytes(0)) steps = own.first().backward;
+      work.updates.push_back({completed_buckets(buckets.by_stage[stage.value()], steps),
+                              update_time(context.platform.kind(replica.device), training, own.parameters())});
     }
   }
 }
@@ -103,10 +103,10 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
 PipelineWork pipeline_work(const PlanContext& context, bool synchronous) {
   PipelineWork work;
   for (StageId stage : indices<StageId>(context.plan.stages.size())) {
-    ReplicaPrograms programs(context.graph, context.platform, context.plan.stages[stage.value()]);
+    ReplicaTurns programs(context.graph, context.platform, context.plan.stages[stage.value()]);
     for (ReplicaId id : context.replicas.of(stage)) {
-      const StageProgram own = programs.of(context.replicas[id].device, context.replicas[id].share);
-      work.computations.push_back({own.forward, own.backward_total()});
+      const TurnPrograms own = programs.of(context.replicas[id].device, context.replicas[id].share);
+      work.computations.push_back({own.forward(), own.mean_backward()});
     }
   }
   for (const Boundary& boundary : all_boundaries(context)) work.crossings.push_back(crossing_of(context, boundary));

@@ -31,6 +31,9 @@ std::optional<std::string> stage_problem(const Plan& plan, std::size_t s) {
     return "1f1b-star runs every stage on one device, but " + name + " has " + std::to_string(stage.replicas.size());
   }
   if (stage.pipeline != 0) return "1f1b-star runs a single pipeline, but " + name + " belongs to another one";
+  if (!covers_all(stage)) {
+    return "1f1b-star repeats one period for all microbatches, but " + name + " has memory actions for some of them";
+  }
   if (!actions_of<Swap>(stage).empty()) return "1f1b-star leaves no time for swaps, but " + name + " swaps";
   return std::nullopt;
 }

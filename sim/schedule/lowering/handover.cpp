@@ -153,10 +153,10 @@ class Handover {
     Bytes needed = kept.at(device).total();
     Bytes workspace;
     for (ReplicaId id : after_.shape().replicas().on(device)) {
-      const StageProgram& program = after_.shape()[id].program;
+      const TurnPrograms& programs = after_.shape()[id].programs;
       const std::int64_t in_flight = after_.program().in_flight[after_.shape().replicas()[id].stage.value()];
-      needed += program.stash() * in_flight;
-      workspace = std::max({workspace, program.workspace, program.backward_workspace()});
+      needed += programs.stashes(in_flight);
+      workspace = std::max(workspace, programs.workspace());
     }
     const auto leaves = freed_.find(device);
     return leaves != freed_.end() && needed + workspace + leaves->second.bytes > platform_.capacity(device);

@@ -76,6 +76,9 @@ class Working {
   Bytes workspace_;
 };
 
+/// Of a microbatch. Layers do not move while actions cover only some of them (`layer_moves`).
+Bytes stash_of(const RunShape& shape, ReplicaId replica) { return shape[replica].programs.first().stash(); }
+
 /// The actions of a stage on those of its layers for which `takes` holds, added to another stage.
 template <class Takes>
 void add_actions(const Stage& of, const Takes& takes, Stage& to) {
@@ -203,8 +206,8 @@ class LivePlanner {
     const std::int64_t versions = move.last_version - move.first_version + 1;
     const std::int64_t own = next_.weight_versions[layers.to.value()];
     move.beside = move.weights * std::max<std::int64_t>(versions - own, 0);
-    move.stash_taken = to[move.to].program.stash() - from[move.to].program.stash();
-    move.stash_freed = from[move.from].program.stash() - to[move.from].program.stash();
+    move.stash_taken = stash_of(to, move.to) - stash_of(from, move.to);
+    move.stash_freed = stash_of(from, move.from) - stash_of(to, move.from);
     const Kept before = kept_memory(from, next_.weight_versions);
     const Kept after = kept_memory(to, next_.weight_versions);
     move.grows = excess(after, before);
@@ -224,8 +227,8 @@ class LivePlanner {
     Bytes leaving;
     Working first(in_flight);
     Working working(in_flight);
-    (saves(replica.stage) ? first : working).add(now_[id].program);
-    if (saves(replica.stage)) first.add((*live_.shapes.front().shape)[id].program);
+    (saves(replica.stage) ? first : working).add(now_[id].programs.first());
+    if (saves(replica.stage)) first.add((*live_.shapes.front().shape)[id].programs.first());
     auto move = live_.moves.begin();
     for (const LiveShape& one : live_.shapes) {
       if (one.begin.forwards == ShapeBegin::kNever) {  // the shape of the next move
@@ -237,7 +240,7 @@ class LivePlanner {
         if (const auto more = move->grows.find(replica.device); more != move->grows.end()) kept += more->second.total();
         ++move;
       }
-      working.add((*one.shape)[id].program, leaving);
+      working.add((*one.shape)[id].programs.first(), leaving);
     }
     return std::max(kept_before + first.most(), kept + working.most());
   }
@@ -273,7 +276,8 @@ std::map<DeviceId, StaticMemory> kept_memory(const RunShape& shape, const std::v
     const Bytes boundary = boundary_bytes(shape.plan(), crossing, replica.stage, replica.device);
     std::int64_t on_device = versions[replica.stage.value()];
     if (moves_versions(shape.plan().stages[replica.stage.value()], on_device)) on_device = kVersionsOnDevice;
-    kept[replica.device] += static_memory(shape.plan().training, shape[id].program, on_device, boundary, replica.share);
+    kept[replica.device] +=
+        static_memory(shape.plan().training, shape[id].programs.first(), on_device, boundary, replica.share);
   }
   return kept;
 }

@@ -7,7 +7,9 @@ namespace stagecraft {
 namespace {
 
 BoardWidths widths_of(const WorkerShape& worker) {
-  return {worker.forward_inputs, worker.backward_inputs, static_cast<std::uint32_t>(worker.program.swapped.size())};
+  std::size_t swapped = 0;
+  for (const StageProgram& program : worker.programs.different()) swapped = std::max(swapped, program.swapped.size());
+  return {worker.forward_inputs, worker.backward_inputs, static_cast<std::uint32_t>(swapped)};
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
-#include "sim/schedule/replica_programs.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -35,18 +34,19 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
 
 void RunShape::make_workers(StageId stage) {
   const Stage& planned = plan_.stages[stage.value()];
-  ReplicaPrograms programs(graph_, platform_, planned);
-  std::optional<ReplicaPrograms> in_buckets;
+  ReplicaTurns programs(graph_, platform_, planned);
+  std::optional<ReplicaTurns> in_buckets;
   if (plan_.training.bucket() > Bytes(0) && !buckets(stage).empty()) {
     in_buckets.emplace(graph_, platform_, planned, buckets_.of(stage));
   }
   for (ReplicaId id : replicas_.of(stage)) {
     const Replica& replica = replicas_[id];
-    WorkerShape worker;
-    worker.place = platform_.place(replica.device);
-    worker.program = programs.of(replica.device, replica.share);
-    if (in_buckets) worker.in_buckets = in_buckets->of(replica.device, replica.share).backward;
-    worker.update = update_time(platform_.kind(replica.device), plan_.training, worker.program.parameters);
+    WorkerShape worker{platform_.place(replica.device), programs.of(replica.device, replica.share)};
+    if (in_buckets) {
+      const TurnPrograms completing = in_buckets->of(replica.device, replica.share);
+      for (const StageProgram& program : completing.different()) worker.in_buckets.push_back(program.backward);
+    }
+    worker.update = update_time(platform_.kind(replica.device), plan_.training, worker.programs.parameters());
     worker.count = replicas_.count(id, plan_.microbatches);
     workers_.push_back(std::move(worker));
     device_index_.push_back(device_index(replica.device));

@@ -11,6 +11,7 @@
 #include "sim/schedule/network_model.hpp"
 #include "sim/schedule/ring_buckets.hpp"
 #include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/turn_programs.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -29,13 +30,14 @@ struct Target {
 /// The work of one replica for each microbatch that it runs, and where its results go.
 struct WorkerShape {
   PlaceId place;
-  StageProgram program;  ///< scaled to the device and the share
-  /// The backward again, with steps that complete the buckets of gradients; empty where all are exchanged at once.
-  std::vector<BackwardStep> in_buckets;
-  Seconds update;          ///< the optimizer's step
+  TurnPrograms programs;  ///< scaled to the device and the share
+  /// For each of the different programs the backward again, with steps that complete the buckets of gradients; empty
+  /// where all are exchanged at once.
+  std::vector<std::vector<BackwardStep>> in_buckets = {};
+  Seconds update = {};     ///< the optimizer's step
   std::int64_t count = 0;  ///< microbatches per iteration, or of the run
-  std::vector<Target> forward_targets;
-  std::vector<Target> backward_targets;
+  std::vector<Target> forward_targets = {};
+  std::vector<Target> backward_targets = {};
   std::uint32_t forward_inputs = 0;   ///< operations that a forward waits for: one for each part of its input
   std::uint32_t backward_inputs = 0;  ///< the same for a backward and its gradients
   [[nodiscard]] const std::vector<Target>& targets(bool gradient) const {

@@ -37,7 +37,8 @@ class Swapping {
   };
   /// The parts of the stash that the microbatch's forward leaves.
   [[nodiscard]] const std::vector<SwappedStash>& parts_of(ReplicaId replica, std::uint32_t microbatch) const {
-    return state_.worker(replica, microbatch, false).program.swapped;
+    const TurnPrograms& programs = state_.worker(replica, microbatch, false).programs;
+    return programs.of(state_.replicas().local(replica, microbatch)).swapped;
   }
   /// Appends the copies back, after `after`, of parts that have been copied out and are not under way back yet;
   /// with `only_prefetched` only of those parts with `prefetch`.
