@@ -29,7 +29,9 @@ std::string saving_note(const LayerGraph& graph, const Plan& plan) {
   const std::int64_t swapped = layers_with<Swap>(plan);
   std::string what = recomputed > 0 ? "recomputes " + std::to_string(recomputed) : "";
   if (swapped > 0) what += (what.empty() ? "swaps " : " and swaps ") + std::to_string(swapped);
-  return "the plan does not fit as it is; it " + what + " of " + counted(graph.layers.size(), "layer");
+  what += " of " + counted(graph.layers.size(), "layer");
+  if (!std::ranges::all_of(plan.stages, covers_all)) what += ", some of them for some microbatches only";
+  return "the plan does not fit as it is; it " + what;
 }
 
 PlanRequest with_policy(const PlanRequest& request, MemoryPolicy policy) {

@@ -113,20 +113,28 @@ std::optional<SavingPlan> cheapest(const CutStage& stage, const StageRoom& room)
     const std::optional<SavingPlan> kept = SavingChoice(units, room).plan();
     const std::size_t width = units.size() > kManyUnits ? kNarrowWidth : kSavingWidth;
     std::optional<SavingPlan> found = exact_savings(units, room, kept, width).plan;
-    if (!found || (best && found->time >= best->time)) continue;
-    best = std::move(found);
+    if (!found) continue;
+    SavingPlan filled = with_some_kept(units, room, *std::move(found));
+    if (best && filled.time >= best->time) continue;
+    best = std::move(filled);
     best->division = i;
   }
   return best;
 }
 
-std::vector<MemoryAction> actions_of_plan(const Stage& stage, const SavingPlan& saving) {
+/// The microbatches that recompute the unit; they come first of those in flight.
+Covered covered_by(const SavingPlan& saving, std::size_t unit, std::int64_t in_flight) {
+  const std::int64_t kept = saving.kept.empty() ? 0 : saving.kept[unit];
+  return kept == 0 ? Covered() : Covered{in_flight - kept, in_flight};
+}
+
+std::vector<MemoryAction> actions_of_plan(const Stage& stage, const SavingPlan& saving, std::int64_t in_flight) {
   const bool is_whole = saving.actions.size() < stage.layers.size();
   std::vector<MemoryAction> actions;
   for (std::size_t i = 0; i < saving.actions.size(); ++i) {
     std::vector<LayerId> layers = is_whole ? stage.layers : std::vector<LayerId>{stage.layers[i]};
     if (saving.actions[i] == Saving::Recompute) {
-      actions.emplace_back(Recompute{std::move(layers)});
+      actions.emplace_back(Recompute{std::move(layers), covered_by(saving, i, in_flight)});
     } else if (saving.actions[i] == Saving::Swap) {
       actions.emplace_back(Swap{std::move(layers)});
     }
@@ -246,7 +254,7 @@ class SavedCut {
       std::optional<SavingPlan> saving = cheapest(stages_[s], room(s));
       if (!saving) return std::nullopt;
       Stage& stage = saved.planned.plan.stages[s];
-      stage.memory = actions_of_plan(stage, *saving);
+      stage.memory = actions_of_plan(stage, *saving, places_[s].in_flight);
       saved.swapped.push_back(swapped_stash(stages_[s].divisions[saving->division], saving->actions));
       saved.savings.push_back(*std::move(saving));
     }

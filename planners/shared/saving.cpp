@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -98,6 +99,28 @@ Bytes least_saved_memory(std::span<const SavingUnit> units, const StageRoom& roo
     least = std::min(least, sum + running);
   }
   return least;
+}
+
+SavingPlan with_some_kept(std::span<const SavingUnit> units, const StageRoom& room, SavingPlan plan) {
+  constexpr std::int64_t kLongestWindow = 4096;  // of a plan's action
+  const auto is = [&](Saving action) { return std::ranges::count(plan.actions, action) > 0; };
+  if (is(Saving::Swap) || !is(Saving::Recompute) || room.in_flight > kLongestWindow) return plan;
+  const auto saved = [&](std::size_t i) { return units[i].stash - units[i].checkpoint; };
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (plan.actions[i] == Saving::Recompute && saved(i) > Bytes(0)) order.push_back(i);
+  }
+  const auto worth = [&](std::size_t i) { return units[i].forward.value() / static_cast<double>(saved(i).value()); };
+  std::ranges::stable_sort(order, std::greater<>(), worth);
+  std::vector<std::int64_t> kept(units.size());
+  for (const std::size_t i : order) {
+    const Bytes left = room.capacity - plan.memory;
+    kept[i] = std::min(room.in_flight - 1, left.value() / saved(i).value());
+    plan.memory += saved(i) * kept[i];
+    plan.time -= units[i].forward * (static_cast<double>(kept[i]) / static_cast<double>(room.in_flight));
+  }
+  plan.kept = std::move(kept);
+  return plan;
 }
 
 SavingChoice::SavingChoice(std::span<const SavingUnit> units, const StageRoom& room)

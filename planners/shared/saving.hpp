@@ -45,6 +45,8 @@ struct SavingPlan {
   Seconds time;                 ///< T: of a microbatch, recomputation and copies that are not hidden included
   Bytes memory;
   std::size_t division = 0;  ///< which division of the stage into units it is for, where a planner has several
+  /// Of each unit: how many of the microbatches in flight keep it although others recompute it; empty: none.
+  std::vector<std::int64_t> kept = {};
   friend bool operator==(const SavingPlan&, const SavingPlan&) = default;
 };
 
@@ -84,6 +86,12 @@ struct SavingPlan {
 
 /// The least memory with which a stage fits under any actions. **Cost** O(units log units).
 [[nodiscard]] Bytes least_saved_memory(std::span<const SavingUnit> units, const StageRoom& room);
+
+/// The plan with what is left of the memory used: some of the microbatches in flight keep units that the others
+/// recompute, those units first that save most time for a byte. Time and memory are those of the new plan. A plan with
+/// swaps stays as it is, for what swaps need is not known exactly.
+/// **Requires** a plan that fits. **Cost** O(units log units).
+[[nodiscard]] SavingPlan with_some_kept(std::span<const SavingUnit> units, const StageRoom& room, SavingPlan plan);
 
 /// The actions of a stage while a planner chooses them, at first all `Keep`, and the memory that they need. The units
 /// must outlive it.

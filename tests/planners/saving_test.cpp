@@ -66,6 +66,27 @@ TEST_CASE("saving: a unit that runs needs its workspace, and with it what it res
   CHECK(memory_of(stage, "rk") == 18 + 6 + 14);
 }
 
+TEST_CASE("saving: memory that is left keeps units for some microbatches, those first that save most time for a byte") {
+  SavingStage stage;
+  stage.units = {unit(1, 2, 10, 4), unit(3, 6, 10, 4), unit(1, 2, 10, 10)};
+  stage.room.in_flight = 4;
+  const std::vector<Saving> actions = actions_from("rrk");
+  const Bytes least = saved_memory(stage.units, actions, stage.room);
+  const auto filled = [&](std::int64_t left) {
+    stage.room.capacity = least + Bytes(left);
+    return with_some_kept(stage.units, stage.room, {actions, saved_time(stage.units, actions, stage.room), least});
+  };
+  CHECK(filled(5).kept == std::vector<std::int64_t>{0, 0, 0});
+  CHECK(filled(6).kept == std::vector<std::int64_t>{0, 1, 0});
+  CHECK(filled(29).kept == std::vector<std::int64_t>{1, 3, 0});  // one microbatch always recomputes
+  const SavingPlan plan = filled(29);
+  CHECK(plan.memory == least + Bytes(24));
+  CHECK(plan.time.value() == doctest::Approx(15 + 4 - 3 * 3.0 / 4 - 1.0 / 4).epsilon(1e-12));
+  stage.room.bandwidth = 1.0;
+  const SavingPlan swaps = with_some_kept(stage.units, stage.room, {actions_from("rsk"), Seconds(30), Bytes(0)});
+  CHECK(swaps.kept.empty());
+}
+
 TEST_CASE("saving: copies take the bandwidth of one direction, or half of it, after all other traffic") {
   StageRoom room;
   room.bandwidth = 2.0;
