@@ -14,7 +14,7 @@ namespace stagecraft {
 /// layer's own activation, as the original counts it; a checkpoint is the bytes of the inputs, at most that. The model
 /// is named after the file; `microbatch_size` and `device_kind` are not in the file.
 /// **Requires** microbatch_size > 0. **Throws** InputError for a graph without layers or with a cycle.
-[[nodiscard]] Model import_pipedream(const PipedreamGraph& graph, std::int64_t microbatch_size,
+[[nodiscard]] Model import_pipedream(const PipedreamGraph& file, std::int64_t microbatch_size,
                                      const std::string& device_kind);
 
 /// The same from the text of the file. **Throws** as `parse_pipedream_graph`, too.
