@@ -1,5 +1,6 @@
 #include "experiments/commands/import_plan.hpp"
 
+#include "experiments/commands/pipedream_depths.hpp"
 #include "experiments/commands/plan_output.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/written_file.hpp"
@@ -7,31 +8,39 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/pipedream_conf.hpp"
+#include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace stagecraft {
 namespace {
 
-/// The file as a planner whose plan is always the same: so its plan is completed and checked as any other.
+/// A file as a planner whose plan is always the same: so its plan is completed and checked as any other.
+PlannerInfo file_planner(const std::string& format, const std::string& summary) {
+  return {.name = "imported-" + format,
+          .summary = summary,
+          .source = "a file",
+          .default_schedule = "pipedream",
+          .options = {},
+          .plan = {},
+          .orders_turns = true};
+}
+
 PlannerInfo vpipe_file(const VpipePlan& file) {
-  PlannerInfo planner{.name = "imported-vpipe",
-                      .summary = "a plan of vPipe's program",
-                      .source = "a file",
-                      .default_schedule = "pipedream",
-                      .options = {},
-                      .plan = {},
-                      .orders_turns = true};
+  PlannerInfo planner = file_planner("vpipe", "a plan of vPipe's program");
   planner.plan = [planner, file](const PlanRequest& request) -> PlanResult {
     Planned planned{empty_plan(planner, request), {}};
     planned.plan.stages = vpipe_stages(file, request.graph, request.platform);
@@ -42,6 +51,17 @@ PlannerInfo vpipe_file(const VpipePlan& file) {
       planned.notes.push_back("the model has one layer more than the plan has blocks, so " + first[0] + " and " +
                               first[1] + " are the first block");
     }
+    return planned;
+  };
+  return planner;
+}
+
+PlannerInfo pipedream_file(const PipedreamGraph& graph, const std::optional<PipedreamConf>& conf) {
+  PlannerInfo planner = file_planner("pipedream", "a plan of PipeDream's optimizer");
+  planner.plan = [planner, graph, conf](const PlanRequest& request) -> PlanResult {
+    Planned planned{empty_plan(planner, request), {}};
+    planned.plan.stages = pipedream_stages(graph, conf, request.graph, request.platform);
+    if (conf && !conf->depths.empty()) keep_depths(conf->depths, request, planned);
     return planned;
   };
   return planner;
@@ -67,10 +87,21 @@ std::int64_t recomputed_layers(const Plan& plan) {
   return count;
 }
 
-Answer written(const Planning& planning, const std::string& output) {
+std::int64_t replicas_of(const Plan& plan) {
+  std::int64_t count = 0;
+  for (const Stage& stage : plan.stages) count += std::ssize(stage.replicas);
+  return count;
+}
+
+/// What the summary says of a plan at its end, for people and for programs.
+struct Ending {
+  std::string text;
+  std::string key;
+  std::int64_t value = 0;
+};
+
+Answer summary_of(const Planning& planning, const std::string& output, const Ending& ending) {
   const Plan& plan = planning.planned()->plan;
-  const std::int64_t recomputed = recomputed_layers(plan);
-  const auto layers = static_cast<std::int64_t>(planning.graph.layers.size());
   const Detail::Record record{{"file", output},
                               {"model", plan.model},
                               {"platform", plan.platform},
@@ -78,21 +109,18 @@ Answer written(const Planning& planning, const std::string& output) {
                               {"stages", std::ssize(plan.stages)},
                               {"microbatches", plan.microbatches},
                               {"microbatch_size", plan.microbatch_size},
-                              {"layers", layers},
-                              {"recomputed_layers", recomputed}};
+                              {"layers", static_cast<std::int64_t>(planning.graph.layers.size())},
+                              {ending.key, ending.value}};
   return {.text = output + ": " + counted(plan.stages.size(), "stage") + " of " + plan.model + " on " + plan.platform +
                   ", " + schedule_text(plan.schedule) + ", " + counted(plan.microbatches, "microbatch") + " of " +
-                  counted(plan.microbatch_size, "sample") + "; recomputes " + std::to_string(recomputed) + " of " +
-                  counted(layers, "layer") + "\n",
+                  counted(plan.microbatch_size, "sample") + "; " + ending.text + "\n",
           .json = to_json(record)};
 }
 
-}  // namespace
-
-Answer import_vpipe(const VpipeImport& import, const Settings& settings) {
-  refuse_overwriting(import.output, {import.file, import.inputs.model, import.inputs.platform.platform});
+/// Completes the plan of the file, and writes it.
+Answer imported(const PlannerInfo& planner, const PlanImport& import, const Settings& settings,
+                const std::function<Ending(const Planning&)>& ending) {
   const PlanningChoices choices = read_planning_choices(import.planning);
-  const PlannerInfo planner = vpipe_file(parse_vpipe(read_text_file(import.file), import.file));
   const Inputs inputs = load_inputs(import.inputs, settings);
   Planning planning = make_plan(planner, inputs, choices, settings.say);
   if (import.live_weights) add_live_weights(planning, inputs.platform);
@@ -101,7 +129,38 @@ Answer import_vpipe(const VpipeImport& import, const Settings& settings) {
             .json = plan_to_json(planning.planned()->plan, planning.graph, inputs.platform)};
   }
   write_plan_output(import.output, planning, inputs.platform, settings);
-  return written(planning, *import.output);
+  return summary_of(planning, *import.output, ending(planning));
+}
+
+std::vector<std::string> files_read(const PlanImport& import) {
+  std::vector<std::string> files{import.file, import.inputs.model, import.inputs.platform.platform};
+  if (import.ranks) files.push_back(*import.ranks);
+  return files;
+}
+
+}  // namespace
+
+Answer import_vpipe(const PlanImport& import, const Settings& settings) {
+  refuse_overwriting(import.output, files_read(import));
+  const PlannerInfo planner = vpipe_file(parse_vpipe(read_text_file(import.file), import.file));
+  return imported(planner, import, settings, [](const Planning& planning) -> Ending {
+    const std::int64_t recomputed = recomputed_layers(planning.planned()->plan);
+    return {
+        .text = "recomputes " + std::to_string(recomputed) + " of " + counted(planning.graph.layers.size(), "layer"),
+        .key = "recomputed_layers",
+        .value = recomputed};
+  });
+}
+
+Answer import_pipedream_plan(const PlanImport& import, const Settings& settings) {
+  refuse_overwriting(import.output, files_read(import));
+  const PipedreamGraph graph = parse_pipedream_graph(read_text_file(import.file), import.file);
+  std::optional<PipedreamConf> conf;
+  if (import.ranks) conf = parse_pipedream_conf(read_text_file(*import.ranks), *import.ranks);
+  return imported(pipedream_file(graph, conf), import, settings, [](const Planning& planning) -> Ending {
+    const std::int64_t replicas = replicas_of(planning.planned()->plan);
+    return {.text = counted(replicas, "replica"), .key = "replicas", .value = replicas};
+  });
 }
 
 }  // namespace stagecraft

@@ -8,9 +8,10 @@
 
 namespace stagecraft {
 
-/// How a plan of vPipe's program is turned into a plan file.
-struct VpipeImport {
+/// How a plan of another program is turned into a plan file.
+struct PlanImport {
   std::string file;
+  std::optional<std::string> ranks;  ///< of PipeDream's plans: the configuration of its runtime
   InputOptions inputs;
   PlanningOptions planning;   ///< its schedule, length and memory; the schedule is `pipedream` by default
   bool live_weights = false;  ///< one weight version more than the schedule implies
@@ -20,6 +21,11 @@ struct VpipeImport {
 /// The answer of `import vpipe`: the text of the plan file, or a summary of it if it is written.
 /// **Throws** InputError for a file that is no such plan, for another number of blocks than the model has, for more
 /// stages than the platform has devices, and for choices that make no sense.
-[[nodiscard]] Answer import_vpipe(const VpipeImport& import, const Settings& settings);
+[[nodiscard]] Answer import_vpipe(const PlanImport& import, const Settings& settings);
+
+/// The same of `import pipedream-plan`.
+/// **Throws** InputError for files that are no such plan, or none for the model and the platform, and for choices that
+/// make no sense.
+[[nodiscard]] Answer import_pipedream_plan(const PlanImport& import, const Settings& settings);
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/io/pipedream_graph.hpp"
 #include "sim/model/layer_graph.hpp"
 
 #include <cstdint>
@@ -8,14 +9,15 @@
 
 namespace stagecraft {
 
-/// A profile in the graph format of PipeDream's profiler, which DAPPLE shares: times in milliseconds and activations in
-/// bytes of the whole minibatch, parameters in bytes. Layers are named after the nodes and keep the file's order;
-/// sources whose description starts with `Input` and then sinks whose description starts with `__getitem__` are
-/// dropped; the stash is the layer's own activation, as the original counts it; a checkpoint is the bytes of the
-/// inputs, at most that. The model is named after the file; `microbatch_size` and `device_kind` are not in the file.
-/// **Requires** microbatch_size > 0. **Throws** InputError naming the line.
-/// **Source** Narayanan et al. (2019), PipeDream, `graph/graph.py` and `optimizer_graph_hierarchical.py`; blank lines
-/// and edges indented by blanks are accepted as DAPPLE does.
+/// The model of a profile in the graph format of PipeDream's profiler, which DAPPLE shares. Layers are named after the
+/// nodes and keep the file's order; nodes that are no layers are dropped, and so is every `stage_id`; the stash is the
+/// layer's own activation, as the original counts it; a checkpoint is the bytes of the inputs, at most that. The model
+/// is named after the file; `microbatch_size` and `device_kind` are not in the file.
+/// **Requires** microbatch_size > 0. **Throws** InputError for a graph without layers or with a cycle.
+[[nodiscard]] Model import_pipedream(const PipedreamGraph& file, std::int64_t microbatch_size,
+                                     const std::string& device_kind);
+
+/// The same from the text of the file. **Throws** as `parse_pipedream_graph`, too.
 [[nodiscard]] Model import_pipedream(std::string_view text, const std::string& file_name, std::int64_t microbatch_size,
                                      const std::string& device_kind);
 

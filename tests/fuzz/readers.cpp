@@ -4,8 +4,11 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/import_pipedream.hpp"
+#include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/model_file.hpp"
+#include "sim/io/pipedream_conf.hpp"
+#include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/schedule_file.hpp"
@@ -18,6 +21,7 @@
 #include "tests/fuzz/targets.hpp"
 
 #include <limits>
+#include <optional>
 #include <variant>
 
 namespace stagecraft::fuzz {
@@ -114,6 +118,11 @@ void take_device(std::string_view input) {
 void take_pipedream(std::string_view input) {
   Model model;
   if (takes([&] { model = import_pipedream(input, "input.txt", 4, "A"); })) fuzz::follow(model);
+  takes([&] {
+    const PipedreamGraph graph = parse_pipedream_graph(input, "input.txt");
+    static_cast<void>(pipedream_stages(graph, std::nullopt, toy_graph(), toy_platform()));
+  });
+  takes([&] { static_cast<void>(parse_pipedream_conf(input, "input.json")); });
 }
 
 void take_document(std::string_view input) {

@@ -37,7 +37,7 @@ const std::vector<Source>& sources() {
       {"model", "tests/vectors/bad", "model_"},
       {"model", "traces", ""},
       {"pipedream", "tests/vectors/good", "pipedream_"},
-      {"pipedream", "tests/vectors/bad", "pipedream_"},
+      {"pipedream", "tests/vectors/bad", "pipedream"},
       {"plan", "tests/vectors/good", "plan_"},
       {"plan", "tests/vectors/bad", "plan_"},
       {"platform", "tests/vectors/good", "platform_"},

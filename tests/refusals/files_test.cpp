@@ -7,8 +7,11 @@
 #include "sim/io/device_file.hpp"
 #include "sim/io/events_file.hpp"
 #include "sim/io/import_pipedream.hpp"
+#include "sim/io/import_pipedream_plan.hpp"
 #include "sim/io/import_vpipe.hpp"
 #include "sim/io/model_file.hpp"
+#include "sim/io/pipedream_conf.hpp"
+#include "sim/io/pipedream_graph.hpp"
 #include "sim/io/plan_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "sim/io/schedule_file.hpp"
@@ -67,6 +70,24 @@ void read_vpipe(const std::string& path) {
   static_cast<void>(vpipe_stages(parse_vpipe(read_text_file(path), path), model.profiles.at(0), platform));
 }
 
+/// Behind the line with the expectation.
+std::string graph_text(const std::string& path) {
+  const std::string text = read_text_file(path);
+  return text.substr(text.find('\n'));
+}
+
+void read_pipedream_plan(const PipedreamGraph& graph, const std::optional<PipedreamConf>& conf) {
+  const Model model = read_model_file((kVectors / "good/model_toy.yaml").string());
+  const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
+  static_cast<void>(pipedream_stages(graph, conf, model.profiles.at(0), platform));
+}
+
+void read_pipedream_conf(const std::string& path) {
+  const std::string graph = (kVectors / "commands/pipedream_toy.graph").string();
+  const PipedreamConf conf = parse_pipedream_conf(read_text_file(path), path);
+  read_pipedream_plan(parse_pipedream_graph(read_text_file(graph), path), conf);
+}
+
 /// Reads the file as what its name says it is.
 void read_as_named(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -88,8 +109,11 @@ void read_as_named(const fs::path& path) {
   } else if (format == "study") {
     read_study(path.string());
   } else if (format == "pipedream") {
-    const std::string text = read_text_file(path.string());
-    static_cast<void>(import_pipedream(text.substr(text.find('\n')), path.string(), 1, "A"));
+    static_cast<void>(import_pipedream(graph_text(path.string()), path.string(), 1, "A"));
+  } else if (format == "pipedream-plan") {
+    read_pipedream_plan(parse_pipedream_graph(graph_text(path.string()), path.string()), std::nullopt);
+  } else if (format == "pipedream-conf") {
+    read_pipedream_conf(path.string());
   } else if (format == "vpipe") {
     read_vpipe(path.string());
   } else {
