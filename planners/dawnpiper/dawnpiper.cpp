@@ -199,7 +199,7 @@ const PlannerInfo dawnpiper_planner{
          {"boundaries", true,
           "stages wait for the tensors that cross their cuts where the schedule does not hide them"},
          {"resident",
-          std::int64_t{2},
+          kResidentSwaps,
           "microbatches whose swapped stash is on the device at the same time, as the planner counts",
           {},
           1,

@@ -20,7 +20,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kResident = 2;       ///< microbatches with a swapped unit on the device, at first
 constexpr std::size_t kManyUnits = 64;      ///< in a stage with more, fewer choices are followed
 constexpr std::size_t kNarrowWidth = 1000;  ///< so many
 
@@ -106,7 +105,7 @@ struct CutStage {
 };
 
 /// What is chosen for a stage; none if nothing fits.
-std::optional<SavingPlan> cheapest(const CutStage& stage, const StageRoom& room) {
+std::optional<SavingPlan> cheapest(const CutStage& stage, const StageRoom& room, bool fills_memory) {
   std::optional<SavingPlan> best;
   for (std::size_t i = 0; i < stage.divisions.size(); ++i) {
     const std::vector<SavingUnit>& units = stage.divisions[i];
@@ -114,7 +113,7 @@ std::optional<SavingPlan> cheapest(const CutStage& stage, const StageRoom& room)
     const std::size_t width = units.size() > kManyUnits ? kNarrowWidth : kSavingWidth;
     std::optional<SavingPlan> found = exact_savings(units, room, kept, width).plan;
     if (!found) continue;
-    SavingPlan filled = with_some_kept(units, room, *std::move(found));
+    SavingPlan filled = fills_memory ? with_some_kept(units, room, *std::move(found)) : *std::move(found);
     if (best && filled.time >= best->time) continue;
     best = std::move(filled);
     best->division = i;
@@ -150,10 +149,11 @@ class SavedCut {
     const Plan& plan = planned_.plan;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       stages_.push_back(divided(plan.stages[s], part_of(plan.stages[s], plan.microbatch_size), places_[s].factor));
-      places_[s].resident = std::min(places_[s].in_flight, kResident);
+      places_[s].resident = std::min(places_[s].in_flight, kResidentSwaps);
       if (!may_swap(request.memory)) places_[s].host_bandwidth = 0.0;
     }
     share_memory(ledger_peaks(request.graph, request.platform, plan, program));
+    share_host_links(request, plan, may_swap(request.memory) ? lacking() : std::vector<char>(stages_.size()), places_);
   }
 
   [[nodiscard]] std::optional<Figures> estimate() const {
@@ -182,6 +182,13 @@ class SavedCut {
       }
     }
     return cut;
+  }
+
+  /// Which stages do not fit if all their units are kept.
+  [[nodiscard]] std::vector<char> lacking() const {
+    std::vector<char> lacks;
+    for (std::size_t s = 0; s < stages_.size(); ++s) lacks.push_back(need_of(s).kept > room(s).capacity ? 1 : 0);
+    return lacks;
   }
 
   /// What a stage's units take if all are kept, and the least that they take whatever they do.
@@ -245,17 +252,18 @@ class SavedCut {
             .capacity = place.capacity,
             .bandwidth = place.host_bandwidth,
             .half_duplex = place.half_duplex,
-            .other_traffic = Bytes(0)};
+            .other_traffic = place.boundary_traffic};
   }
 
   [[nodiscard]] std::optional<SavedPlan> find() const {
     SavedPlan saved{planned_, {}, {}};
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      std::optional<SavingPlan> saving = cheapest(stages_[s], room(s));
+      std::optional<SavingPlan> saving = cheapest(stages_[s], room(s), request_.fills_memory);
       if (!saving) return std::nullopt;
       Stage& stage = saved.planned.plan.stages[s];
       stage.memory = actions_of_plan(stage, *saving, places_[s].in_flight);
       saved.swapped.push_back(swapped_stash(stages_[s].divisions[saving->division], saving->actions));
+      if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = 0;
       saved.savings.push_back(*std::move(saving));
     }
     saved.planned.plan.pattern = require_schedule(request_.graph, request_.platform, saved.planned.plan).pattern;

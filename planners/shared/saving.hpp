@@ -50,6 +50,10 @@ struct SavingPlan {
   friend bool operator==(const SavingPlan&, const SavingPlan&) = default;
 };
 
+/// The most microbatches with a swapped unit on a device whose forwards wait for copies to the host (`swap_backlog` 0):
+/// one runs or leaves, one is in use, and one comes back.
+inline constexpr std::int64_t kResidentSwaps = 3;
+
 /// Whether units can be swapped: the host can be reached, and fewer microbatches than are in flight have a swapped unit
 /// on the device.
 [[nodiscard]] bool can_swap(const StageRoom& room);

@@ -246,6 +246,7 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sav
       append_action(actions[i], layers_in(order_, part.begin, part.end), follows && settings_.joins_recomputed,
                     stage.memory);
     }
+    if (std::ranges::count(actions, Saving::Swap) > 0) stage.swap_backlog = 0;
   }
   return plan;
 }

@@ -28,6 +28,8 @@ struct StagePlace {
   double host_bandwidth = 0.0;  ///< bytes per second to and from the host's memory; 0: nothing can be swapped
   bool half_duplex = false;     ///< both directions share it
   std::int64_t resident = 1;    ///< of the microbatches in flight: those with a swapped unit on the device
+  /// Bytes of a microbatch that cross its part of the host links in one direction, between stages; `share_host_links`.
+  Bytes boundary_traffic{0};
 };
 
 /// The places of a pipeline whose stages have these devices. The counts are those that the schedule compiles for a plan
@@ -43,11 +45,10 @@ struct StagePlace {
 [[nodiscard]] std::vector<StagePlace> places_of(const PlanRequest& request, const Plan& plan,
                                                 const ScheduleProgram& program);
 
-/// The platform with what one of the places gets of each link to host memory if all of them swap while the plan's
-/// stages exchange tensors, which go first: an equal part of what these leave, but no less than a tenth.
-/// **Requires** a plan of one stage on each place. `period`: of a microbatch on one replica.
-[[nodiscard]] Platform with_crowded_host_links(const PlanRequest& request, const std::vector<StagePlace>& places,
-                                               const Plan& plan, Seconds period);
+/// Gives the links to host memory to those places that swap, in equal parts on each link; the others swap nothing. Finds
+/// what the plan's stages exchange over these links, which goes first. **Shape** `swap` by place.
+void share_host_links(const PlanRequest& request, const Plan& plan, const std::vector<char>& swap,
+                      std::vector<StagePlace>& places);
 
 /// The rounds of `replicas` microbatches whose gradients an asynchronous plan sums up for an update; 1 if the samples
 /// that are asked for are no multiple of a round's, or if the schedule flushes.
@@ -63,9 +64,9 @@ struct SavingPipelineSettings {
   UnitGrain cuts = UnitGrain::Layers;  ///< stages are made of these units
   /// Actions are chosen for these, or for the parts of them that a stage has; a stage may have any of the divisions.
   std::vector<UnitGrain> divisions = {UnitGrain::Layers};
-  std::int64_t resident = 2;      ///< of every place, unless fewer microbatches are in flight
-  bool swaps = true;              ///< whether anything may be swapped
-  bool joins_recomputed = false;  ///< neighbours that are recomputed are one segment of the plan
+  std::int64_t resident = kResidentSwaps;  ///< of every place, unless fewer microbatches are in flight
+  bool swaps = true;                       ///< whether anything may be swapped
+  bool joins_recomputed = false;           ///< neighbours that are recomputed are one segment of the plan
 };
 
 /// A model and a platform as planners see them that cut a model into stages with the same number of replicas, and save

@@ -2,6 +2,7 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/limits.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -78,13 +79,12 @@ bool correct(const Platform& platform, std::vector<StagePlace>& places, const Sa
   return lacks;
 }
 
-/// The ledger's peaks. What swapping saves depends on times: then the run has to be long enough to be measured, and is
-/// no longer than it takes to show the peak. Peaks come while a pipeline fills and right after, so that is enough of
-/// runs that take seconds to evaluate.
-Peaks peaks_of(const PlanRequest& request, const Platform& platform, Plan plan) {
+/// The plan with no more microbatches than it takes to measure it and to show its peaks, which come while a pipeline
+/// fills and right after. Less is shown of runs that take seconds to evaluate.
+Plan shortened(const PlanRequest& request, Plan plan) {
   constexpr std::int64_t kLongRun = 1024;
   constexpr std::int64_t kManyMicrobatches = 100'000;  // on stages, together
-  const ScheduleProgram whole = require_schedule(request.graph, platform, plan);
+  const ScheduleProgram whole = require_schedule(request.graph, request.platform, plan);
   const std::int64_t least = least_microbatches(whole, whole.kept->replicas);
   std::size_t replicas = 1;
   for (const Stage& stage : plan.stages) replicas = std::max(replicas, stage.replicas.size());
@@ -93,24 +93,24 @@ Peaks peaks_of(const PlanRequest& request, const Platform& platform, Plan plan) 
   if (std::min(plan.microbatches, most) * std::ssize(plan.stages) > kManyMicrobatches)
     most = std::max(least, 2 * filling);
   plan.microbatches = std::clamp(plan.microbatches, least, most);
-  const ScheduleProgram program = require_schedule(request.graph, platform, plan);
-  return ledger_peaks(request.graph, platform, plan, program);
+  return plan;
 }
 
 bool swaps(const SavedPlan& found) {
   return std::ranges::any_of(found.swapped, [](Bytes bytes) { return bytes > Bytes(0); });
 }
 
-/// The peaks if copies to and from the host take as long as they may on links that others use.
-Peaks crowded_peaks(const PlanRequest& request, const std::vector<StagePlace>& places, const SavedPlan& found) {
-  const Plan& plan = found.planned.plan;
-  return peaks_of(request, with_crowded_host_links(request, places, plan, slowest_time(found.savings)), plan);
-}
-
-/// **Shape** the same devices in both.
-Peaks larger_of(Peaks peaks, const Peaks& others) {
-  for (std::size_t i = 0; i < peaks.size(); ++i) peaks[i].second = std::max(peaks[i].second, others[i].second);
-  return peaks;
+/// The peaks of a plan that swaps, and its claim for an iteration, from an evaluation. No figure of a stage says what
+/// swaps cost an iteration: forwards that fill the pipeline wait for copies to the host, and backwards that drain it for
+/// copies back. The microbatches that are not evaluated take the time of the slowest stage.
+void take_evaluation(const PlanRequest& request, const Plan& part, Seconds slowest, Plan& plan) {
+  const Report report = evaluate_plan(request.graph, request.platform, part);
+  plan.predicted.peak_memory = report.figures().peak_memory;
+  if (!plan.predicted.iteration_time) return;
+  const auto rest = static_cast<double>(plan.microbatches - part.microbatches);
+  const auto replicas = static_cast<double>(plan.stages.front().replicas.size());
+  const Seconds evaluated = report.iterations.back() + slowest * (rest / replicas);
+  plan.predicted.iteration_time = std::max(*plan.predicted.iteration_time, evaluated);
 }
 
 }  // namespace
@@ -142,9 +142,14 @@ Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
     }
     Plan& plan = found->planned.plan;
     plan.predicted = claim(*found);
-    plan.predicted.peak_memory = peaks_of(request, request.platform, plan);
-    Peaks peaks = plan.predicted.peak_memory;
-    if (swaps(*found)) peaks = larger_of(peaks, crowded_peaks(request, places, *found));
+    const Plan part = shortened(request, plan);
+    if (swaps(*found)) {
+      take_evaluation(request, part, slowest_time(found->savings), plan);
+    } else {
+      const ScheduleProgram program = require_schedule(request.graph, request.platform, part);
+      plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, part, program);
+    }
+    const Peaks& peaks = plan.predicted.peak_memory;
     found->planned.details.emplace_back("ledger_rounds", rounds);
     if (!correct(request.platform, places, *found, peaks)) {
       settled.planned = std::move(found->planned);

@@ -106,8 +106,7 @@ std::map<LinkId, double> users_of(const HostLinks& links) {
 }
 
 /// Nothing can be swapped in a stage if one of its replicas cannot reach a host, or crosses no link to it.
-void add_host_bandwidths(const Platform& platform, std::vector<StagePlace>& places) {
-  const HostLinks links = host_links(platform, places);
+void add_host_bandwidths(const Platform& platform, const HostLinks& links, std::vector<StagePlace>& places) {
   const std::map<LinkId, double> users = users_of(links);
   for (StagePlace& place : places) {
     double narrowest = std::numeric_limits<double>::infinity();
@@ -122,7 +121,7 @@ void add_host_bandwidths(const Platform& platform, std::vector<StagePlace>& plac
         place.half_duplex = place.half_duplex || both;
       }
     }
-    if (std::isfinite(narrowest)) place.host_bandwidth = narrowest;
+    place.host_bandwidth = std::isfinite(narrowest) ? narrowest : 0.0;
   }
 }
 
@@ -143,27 +142,41 @@ std::map<LinkId, Bytes> boundary_traffic(const PlanRequest& request, const Plan&
   return traffic;
 }
 
+/// The most that crosses one of the links, for each of its users.
+Bytes largest_part(const std::map<LinkId, bool>& links, const std::map<LinkId, Bytes>& traffic,
+                   const std::map<LinkId, double>& users) {
+  double largest = 0.0;
+  for (const auto& [link, both] : links) {
+    const auto crossing = traffic.find(link);
+    if (crossing == traffic.end()) continue;
+    largest = std::max(largest, static_cast<double>(crossing->second.value()) / users.at(link));
+  }
+  return Bytes(static_cast<std::int64_t>(std::ceil(largest)));
+}
+
 }  // namespace
+
+void share_host_links(const PlanRequest& request, const Plan& plan, const std::vector<char>& swap,
+                      std::vector<StagePlace>& places) {
+  HostLinks links;
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    if (swap[s] != 0) links.merge(host_links(request.platform, {places[s]}));
+  }
+  add_host_bandwidths(request.platform, links, places);
+  const std::map<LinkId, double> users = users_of(links);
+  const std::map<LinkId, Bytes> traffic = boundary_traffic(request, plan);
+  for (StagePlace& place : places) {
+    for (const DeviceId device : place.devices) {
+      if (!links.contains(device)) continue;
+      place.boundary_traffic = std::max(place.boundary_traffic, largest_part(links.at(device), traffic, users));
+    }
+  }
+}
 
 std::int64_t rounds_per_update(const PlanRequest& request, std::size_t replicas) {
   const std::int64_t round = request.graph.microbatch_size * static_cast<std::int64_t>(replicas);
   const std::int64_t samples = request.samples_per_update.value_or(round);
   return is_asynchronous(request.schedule) && samples % round == 0 ? samples / round : 1;
-}
-
-Platform with_crowded_host_links(const PlanRequest& request, const std::vector<StagePlace>& places, const Plan& plan,
-                                 Seconds period) {
-  constexpr double kLeastPart = 0.1;  // of a link, that is left to swaps
-  Platform crowded = request.platform;
-  const std::map<LinkId, Bytes> traffic = boundary_traffic(request, plan);
-  for (const auto& [link, users] : users_of(host_links(request.platform, places))) {
-    BytesPerSecond& bandwidth = crowded.links[link].bandwidth;
-    const auto crossing = traffic.find(link);
-    double part = 1.0;
-    if (crossing != traffic.end() && period > Seconds(0)) part -= crossing->second / bandwidth / period;
-    bandwidth = BytesPerSecond(bandwidth.value() * std::max(part, kLeastPart) / users);
-  }
-  return crowded;
 }
 
 std::vector<StagePlace> places_of(const PlanRequest& request, const Plan& plan, const ScheduleProgram& program) {
@@ -179,7 +192,7 @@ std::vector<StagePlace> places_of(const PlanRequest& request, const Plan& plan, 
       place.capacity = std::min(place.capacity, request.platform.capacity(device));
     }
   }
-  add_host_bandwidths(request.platform, places);
+  add_host_bandwidths(request.platform, host_links(request.platform, places), places);
   return places;
 }
 

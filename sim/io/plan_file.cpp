@@ -180,7 +180,7 @@ std::optional<std::int64_t> read_optional_count(const YamlNode& node, std::strin
 }
 
 Stage read_stage(Resolver& names, const YamlNode& node) {
-  node.allow_keys({"layers", "devices", "ring", "replication", "recompute", "swap", "weight_versions",
+  node.allow_keys({"layers", "devices", "ring", "replication", "recompute", "swap", "swap_backlog", "weight_versions",
                    "swap_weight_versions", "in_flight", "pipeline"});
   Stage stage;
   const YamlNode layers = node.at("layers");
@@ -197,6 +197,7 @@ Stage read_stage(Resolver& names, const YamlNode& node) {
   }
   if (const auto recompute = node.find("recompute")) read_recompute(names, *recompute, stage.memory);
   if (const auto swap = node.find("swap")) read_swaps(names, *swap, stage.memory);
+  if (const auto backlog = node.find("swap_backlog")) stage.swap_backlog = read_count(*backlog, 0, kMostMicrobatches);
   stage.weight_versions = read_optional_count(node, "weight_versions", kMostCopies);
   if (const auto swap = node.find("swap_weight_versions")) stage.swap_weight_versions = read_bool(*swap);
   stage.in_flight = read_optional_count(node, "in_flight", kMostMicrobatches);

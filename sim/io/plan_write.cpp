@@ -48,6 +48,7 @@ Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform&
                            {"recompute", std::move(recompute)},
                            {"swap", std::move(swap)}};
   if (!ring.empty()) record.emplace(record.begin() + 2, "ring", std::move(ring));
+  if (stage.swap_backlog) record.emplace_back("swap_backlog", *stage.swap_backlog);
   if (stage.weight_versions) record.emplace_back("weight_versions", *stage.weight_versions);
   if (stage.swap_weight_versions) record.emplace_back("swap_weight_versions", true);
   if (stage.in_flight) record.emplace_back("in_flight", *stage.in_flight);

@@ -59,6 +59,7 @@ class Judge {
     }
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
       const Stage& stage = plan_.stages[s];
+      if (stage.swap_backlog.value_or(0) < 0) add(Rule::Swap, id(s), called(s) + " has a negative swap_backlog");
       if (stage.weight_versions) check_positive(*stage.weight_versions, called(s) + ": weight_versions", id(s));
       if (stage.in_flight) check_positive(*stage.in_flight, called(s) + ": in_flight", id(s));
     }

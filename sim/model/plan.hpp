@@ -66,7 +66,10 @@ struct Stage {
   /// The all-reduce ring: positions in `replicas`, each once. Empty: the order of turns.
   std::vector<std::uint32_t> ring;
   Replication replication = Replication::RoundRobin;
-  std::vector<MemoryAction> memory;             ///< layers without one keep their stash
+  std::vector<MemoryAction> memory;  ///< layers without one keep their stash
+  /// A forward waits until at most so many earlier microbatches have copies to the host left to make; absent: it waits
+  /// for none. So swapped stashes do not pile up where forwards follow each other faster than copies.
+  std::optional<std::int64_t> swap_backlog;
   std::optional<std::int64_t> weight_versions;  ///< per replica; absent: what the schedule implies
   bool swap_weight_versions = false;            ///< versions older than the two newest are kept in host memory
   std::optional<std::int64_t> in_flight;        ///< per replica; a cap

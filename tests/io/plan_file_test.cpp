@@ -50,6 +50,7 @@ stages:
     replication: split
     recompute: [{layers: [l1], microbatches: {first: 3, of: 8}}, {layers: [l2]}, l0]
     swap: [{layers: [l2], prefetch: false}, {layers: [l1], microbatches: {first: 2, of: 8}}]
+    swap_backlog: 0
     ring: [gpu0, gpu1]
     weight_versions: 2
     in_flight: 3
@@ -99,6 +100,7 @@ TEST_CASE("plan file: every key") {
                                                   Recompute{layers({0})}, Swap{layers({1}), true, {2, 8}},
                                                   Swap{layers({2}), false}});
   CHECK(first.ring == std::vector<std::uint32_t>{1, 0});
+  CHECK(first.swap_backlog == 0);
   CHECK(first.weight_versions == 2);
   CHECK(first.in_flight == 3);
   CHECK(first.pipeline == 1);

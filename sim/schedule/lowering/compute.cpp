@@ -103,6 +103,7 @@ bool Compute::lower_forward(const Task& task) {
   const OpId id = append(task, op);
   state_.writer.depend_on(task.board.forward_inputs(task.index));
   if (!after.is_none()) state_.writer.depend_on(after);
+  if (parts_.swapping.is_active()) parts_.swapping.depend_on_backlog(task.replica, task.action.microbatch);
   parts_.live.depend_forward(task.replica, task.action.microbatch);
   state_.writer.take(op.from, MemoryCategory::Stash, task.program.stash());
   state_.writer.hold_while_it_runs(op.from, task.program.workspace);
@@ -281,6 +282,7 @@ bool Compute::lower_pair(const Task& first, const Task& second, std::size_t back
   state_.writer.depend_on(board.at(back.index).forward);
   state_.writer.depend_on(board.backward_inputs(back.index));
   if (!after.is_none()) state_.writer.depend_on(after);
+  if (parts_.swapping.is_active()) parts_.swapping.depend_on_backlog(forth.replica, forth.action.microbatch);
   for (const BackwardStep& step : back.program.backward) depend_on_copy_back(back, step);
   if (moves_versions) parts_.versions.depend_on_version(back.replica, back.action.microbatch);
   if (moves_versions) parts_.versions.release(back.replica, back.action.microbatch);

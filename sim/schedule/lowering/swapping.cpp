@@ -45,6 +45,18 @@ void Swapping::copy_out(ReplicaId replica, std::uint32_t microbatch) {
   if (prefetch.index == index) fetch(replica, microbatch, prefetch.after, true);
 }
 
+void Swapping::depend_on_backlog(ReplicaId replica, std::uint32_t microbatch) {
+  const StageId stage = state_.replicas()[replica].stage;
+  const auto& backlog = state_.shape_at(microbatch, false).plan().stages[stage.value()].swap_backlog;
+  if (!backlog) return;
+  MicrobatchBoard& board = state_.boards[replica];
+  const std::int64_t last = state_.index(replica, microbatch) - 1 - *backlog;
+  if (last < 0 || board.is_finished(last)) return;  // what came back has been copied out
+  for (const OpId copy : board.swap_outs(last)) {
+    if (!copy.is_none()) state_.writer.depend_on(copy);
+  }
+}
+
 void Swapping::before_backward(ReplicaId replica, std::size_t position) {
   if (swaps_[replica] == 0) return;
   const std::size_t device = state_.shape.device_index(replica);

@@ -19,6 +19,9 @@ class Swapping {
   [[nodiscard]] bool is_active() const { return is_active_; }
   /// The replica's forward of the microbatch has been appended: appends the copies of its parts to the host.
   void copy_out(ReplicaId replica, std::uint32_t microbatch);
+  /// The replica's forward of the microbatch is being appended: lets it wait for earlier copies to the host if the plan
+  /// limits how many may be left.
+  void depend_on_backlog(ReplicaId replica, std::uint32_t microbatch);
   /// The backward at `position` of its device's actions is appended next: appends the copies back of its parts that are
   /// not under way yet. Parts with `prefetch` of the stage's next backward may also come back, from the start of this
   /// backward on. So at most one stash is in use and one is on its way back.
