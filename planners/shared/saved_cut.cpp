@@ -149,7 +149,7 @@ class SavedCut {
     const Plan& plan = planned_.plan;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       stages_.push_back(divided(plan.stages[s], part_of(plan.stages[s], plan.microbatch_size), places_[s].factor));
-      places_[s].resident = std::min(places_[s].in_flight, kResidentSwaps);
+      places_[s].resident = resident_swaps(places_[s].in_flight);
       if (!may_swap(request.memory)) places_[s].host_bandwidth = 0.0;
     }
     share_memory(ledger_peaks(request.graph, request.platform, plan, program));
@@ -246,13 +246,18 @@ class SavedCut {
 
   [[nodiscard]] StageRoom room(std::size_t s) const {
     const StagePlace& place = places_[s];
+    Seconds unhidden;
+    if (swap_backlog(place.in_flight) == 0) {
+      for (const SavingUnit& unit : stages_[s].divisions.front()) unhidden += unit.forward;
+    }
     return {.in_flight = place.in_flight,
             .resident = place.resident,
             .held = stages_[s].held,
             .capacity = place.capacity,
             .bandwidth = place.host_bandwidth,
             .half_duplex = place.half_duplex,
-            .other_traffic = place.boundary_traffic};
+            .other_traffic = place.boundary_traffic,
+            .unhidden = unhidden};
   }
 
   [[nodiscard]] std::optional<SavedPlan> find() const {
@@ -263,7 +268,7 @@ class SavedCut {
       Stage& stage = saved.planned.plan.stages[s];
       stage.memory = actions_of_plan(stage, *saving, places_[s].in_flight);
       saved.swapped.push_back(swapped_stash(stages_[s].divisions[saving->division], saving->actions));
-      if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = 0;
+      if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s].in_flight);
       saved.savings.push_back(*std::move(saving));
     }
     saved.planned.plan.pattern = require_schedule(request_.graph, request_.platform, saved.planned.plan).pattern;

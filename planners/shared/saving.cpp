@@ -59,7 +59,7 @@ Seconds saved_time(std::span<const SavingUnit> units, std::span<const Saving> ac
 
 Seconds copy_time(Bytes swapped, const StageRoom& room) {
   if (swapped <= Bytes(0)) return Seconds(0);
-  return (swapped + room.other_traffic) * (room.half_duplex ? 2 : 1) / BytesPerSecond(room.bandwidth);
+  return room.unhidden + (swapped + room.other_traffic) * (room.half_duplex ? 2 : 1) / BytesPerSecond(room.bandwidth);
 }
 
 Seconds compute_time(std::span<const SavingUnit> units) {

@@ -2,6 +2,7 @@
 
 #include "sim/base/quantity.hpp"
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ struct StageRoom {
   double bandwidth = 0.0;    ///< bytes per second to the host, in each direction; 0: nothing can be swapped
   bool half_duplex = false;  ///< both directions share that bandwidth
   Bytes other_traffic;       ///< bytes per microbatch, in each direction, that the copies leave room for
+  Seconds unhidden;          ///< what the copies of a microbatch cannot be hidden behind
   friend auto operator<=>(const StageRoom&, const StageRoom&) = default;
 };
 
@@ -50,9 +52,15 @@ struct SavingPlan {
   friend bool operator==(const SavingPlan&, const SavingPlan&) = default;
 };
 
-/// The most microbatches with a swapped unit on a device whose forwards wait for copies to the host (`swap_backlog` 0):
-/// one runs or leaves, one is in use, and one comes back.
-inline constexpr std::int64_t kResidentSwaps = 3;
+/// How many earlier microbatches may have copies to the host left to make when a forward of a stage that swaps starts
+/// (`Stage::swap_backlog`), by the microbatches in flight. With 1 a copy is hidden behind a forward and a backward, with
+/// 0 behind the backward alone, but one stash less is on the device. 1 saves more where many are in flight.
+[[nodiscard]] inline std::int64_t swap_backlog(std::int64_t in_flight) { return in_flight > 6 ? 1 : 0; }
+/// The most microbatches with a swapped unit on a device then: one that runs, those that leave, one in use, one that
+/// comes back.
+[[nodiscard]] inline std::int64_t resident_swaps(std::int64_t in_flight) {
+  return std::min(in_flight, swap_backlog(in_flight) + 3);
+}
 
 /// Whether units can be swapped: the host can be reached, and fewer microbatches than are in flight have a swapped unit
 /// on the device.
@@ -67,12 +75,13 @@ inline constexpr std::int64_t kResidentSwaps = 3;
                                  const StageRoom& room);
 
 /// The time of a microbatch: the larger of the computation (forwards, backwards, and again the forwards of recomputed
-/// units) and the copies in one direction. **Shape**, **cost** and **source** as above.
+/// units) and the copies in one direction, with what they are not hidden behind. **Shape**, **cost** and **source** as above.
 [[nodiscard]] Seconds saved_time(std::span<const SavingUnit> units, std::span<const Saving> actions,
                                  const StageRoom& room);
 
 /// The time in which `swapped` bytes of a microbatch go to the host while as many come back: twice the time of one
-/// direction if both share the bandwidth. The room's other traffic goes first. 0 if nothing is swapped.
+/// direction if both share the bandwidth. The room's other traffic goes first, and so does what the copies cannot be
+/// hidden behind. 0 if nothing is swapped.
 /// **Requires** `can_swap` if anything is swapped.
 [[nodiscard]] Seconds copy_time(Bytes swapped, const StageRoom& room);
 

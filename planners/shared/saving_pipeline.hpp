@@ -50,6 +50,11 @@ struct StagePlace {
 void share_host_links(const PlanRequest& request, const Plan& plan, const std::vector<char>& swap,
                       std::vector<StagePlace>& places);
 
+/// The platform with what one of the places that swap gets of each link to host memory if all of them swap at once: an
+/// equal part. **Shape** `swap` by place.
+[[nodiscard]] Platform with_shared_host_links(const Platform& platform, const std::vector<StagePlace>& places,
+                                              const std::vector<char>& swap);
+
 /// The rounds of `replicas` microbatches whose gradients an asynchronous plan sums up for an update; 1 if the samples
 /// that are asked for are no multiple of a round's, or if the schedule flushes.
 [[nodiscard]] std::int64_t rounds_per_update(const PlanRequest& request, std::size_t replicas);
@@ -64,9 +69,9 @@ struct SavingPipelineSettings {
   UnitGrain cuts = UnitGrain::Layers;  ///< stages are made of these units
   /// Actions are chosen for these, or for the parts of them that a stage has; a stage may have any of the divisions.
   std::vector<UnitGrain> divisions = {UnitGrain::Layers};
-  std::int64_t resident = kResidentSwaps;  ///< of every place, unless fewer microbatches are in flight
-  bool swaps = true;                       ///< whether anything may be swapped
-  bool joins_recomputed = false;           ///< neighbours that are recomputed are one segment of the plan
+  std::int64_t resident = 0;      ///< of every place, unless fewer microbatches are in flight; 0: `resident_swaps`
+  bool swaps = true;              ///< whether anything may be swapped
+  bool joins_recomputed = false;  ///< neighbours that are recomputed are one segment of the plan
 };
 
 /// A model and a platform as planners see them that cut a model into stages with the same number of replicas, and save

@@ -96,15 +96,20 @@ Plan shortened(const PlanRequest& request, Plan plan) {
   return plan;
 }
 
-bool swaps(const SavedPlan& found) {
-  return std::ranges::any_of(found.swapped, [](Bytes bytes) { return bytes > Bytes(0); });
+/// By stage, whether something is swapped.
+std::vector<char> swaps_of(const SavedPlan& found) {
+  std::vector<char> swaps;
+  for (const Bytes bytes : found.swapped) swaps.push_back(bytes > Bytes(0) ? 1 : 0);
+  return swaps;
 }
 
-/// The peaks of a plan that swaps, and its claim for an iteration, from an evaluation. No figure of a stage says what
-/// swaps cost an iteration: forwards that fill the pipeline wait for copies to the host, and backwards that drain it for
-/// copies back. The microbatches that are not evaluated take the time of the slowest stage.
-void take_evaluation(const PlanRequest& request, const Plan& part, Seconds slowest, Plan& plan) {
-  const Report report = evaluate_plan(request.graph, request.platform, part);
+/// The peaks of a plan that swaps, and its claim for an iteration, from an evaluation on links that all devices that swap
+/// use. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait for copies to the
+/// host, and backwards that drain it for copies back. The microbatches that are not evaluated take the time of the
+/// slowest stage.
+void take_evaluation(const PlanRequest& request, const Platform& shared, const Plan& part, Seconds slowest,
+                     Plan& plan) {
+  const Report report = evaluate_plan(request.graph, shared, part);
   plan.predicted.peak_memory = report.figures().peak_memory;
   if (!plan.predicted.iteration_time) return;
   const auto rest = static_cast<double>(plan.microbatches - part.microbatches);
@@ -143,8 +148,10 @@ Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
     Plan& plan = found->planned.plan;
     plan.predicted = claim(*found);
     const Plan part = shortened(request, plan);
-    if (swaps(*found)) {
-      take_evaluation(request, part, slowest_time(found->savings), plan);
+    const std::vector<char> swaps = swaps_of(*found);
+    if (std::ranges::count(swaps, 1) > 0) {
+      const Platform shared = with_shared_host_links(request.platform, places, swaps);
+      take_evaluation(request, shared, part, slowest_time(found->savings), plan);
     } else {
       const ScheduleProgram program = require_schedule(request.graph, request.platform, part);
       plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, part, program);

@@ -85,13 +85,22 @@ void add_bandwidths(const PlannerInfo& planner, const Platform& platform, std::v
 
 using HostLinks = std::map<DeviceId, std::map<LinkId, bool>>;
 
-/// Of the devices that can reach a host.
+/// Of the devices of all places that can reach a host.
 HostLinks host_links(const Platform& platform, const std::vector<StagePlace>& places) {
   HostLinks links;
   for (const StagePlace& place : places) {
     for (const DeviceId device : place.devices) {
       if (auto own = host_links(platform, device)) links[device] = std::move(*own);
     }
+  }
+  return links;
+}
+
+/// Of the devices of those places that swap.
+HostLinks host_links(const Platform& platform, const std::vector<StagePlace>& places, const std::vector<char>& swap) {
+  HostLinks links;
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    if (swap[s] != 0) links.merge(host_links(platform, {places[s]}));
   }
   return links;
 }
@@ -158,10 +167,7 @@ Bytes largest_part(const std::map<LinkId, bool>& links, const std::map<LinkId, B
 
 void share_host_links(const PlanRequest& request, const Plan& plan, const std::vector<char>& swap,
                       std::vector<StagePlace>& places) {
-  HostLinks links;
-  for (std::size_t s = 0; s < places.size(); ++s) {
-    if (swap[s] != 0) links.merge(host_links(request.platform, {places[s]}));
-  }
+  const HostLinks links = host_links(request.platform, places, swap);
   add_host_bandwidths(request.platform, links, places);
   const std::map<LinkId, double> users = users_of(links);
   const std::map<LinkId, Bytes> traffic = boundary_traffic(request, plan);
@@ -171,6 +177,15 @@ void share_host_links(const PlanRequest& request, const Plan& plan, const std::v
       place.boundary_traffic = std::max(place.boundary_traffic, largest_part(links.at(device), traffic, users));
     }
   }
+}
+
+Platform with_shared_host_links(const Platform& platform, const std::vector<StagePlace>& places,
+                                const std::vector<char>& swap) {
+  Platform shared = platform;
+  for (const auto& [link, users] : users_of(host_links(platform, places, swap))) {
+    shared.links[link].bandwidth = BytesPerSecond(platform.links[link].bandwidth.value() / users);
+  }
+  return shared;
 }
 
 std::int64_t rounds_per_update(const PlanRequest& request, std::size_t replicas) {

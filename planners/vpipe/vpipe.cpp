@@ -250,7 +250,13 @@ const PlannerInfo vpipe_planner{
           "first cut: the loads of stages are balanced; pipedream: the loads, and the transfers between stages",
           {"balanced", "pipedream"}},
          {"swap", true, "whether anything may be swapped; vPipe's repository swaps nothing"},
-         {"resident", kResidentSwaps, "microbatches that have a swapped unit on the device", {}, 1},
+         {"resident",
+          std::int64_t{0},
+          "microbatches that have a swapped unit on the device; 0: the most that there may be, three, or four where "
+          "more "
+          "than six are in flight",
+          {},
+          0},
          {"plan_counts_boundary_traffic", false,
           "swap only what the host link can carry besides the tensors between stages; vPipe does not count them"}},
     .plan = vpipe::plan_vpipe,
