@@ -122,7 +122,7 @@ std::optional<SavingPlan> cheapest(const CutStage& stage, const StageRoom& room,
 }
 
 /// The microbatches that recompute the unit; they come first of those in flight.
-Covered covered_by(const SavingPlan& saving, std::size_t unit, std::int64_t in_flight) {
+Covered covered_part(const SavingPlan& saving, std::size_t unit, std::int64_t in_flight) {
   const std::int64_t kept = saving.kept.empty() ? 0 : saving.kept[unit];
   return kept == 0 ? Covered() : Covered{in_flight - kept, in_flight};
 }
@@ -133,7 +133,7 @@ std::vector<MemoryAction> actions_of_plan(const Stage& stage, const SavingPlan& 
   for (std::size_t i = 0; i < saving.actions.size(); ++i) {
     std::vector<LayerId> layers = is_whole ? stage.layers : std::vector<LayerId>{stage.layers[i]};
     if (saving.actions[i] == Saving::Recompute) {
-      actions.emplace_back(Recompute{std::move(layers), covered_by(saving, i, in_flight)});
+      actions.emplace_back(Recompute{std::move(layers), covered_part(saving, i, in_flight)});
     } else if (saving.actions[i] == Saving::Swap) {
       actions.emplace_back(Swap{std::move(layers)});
     }

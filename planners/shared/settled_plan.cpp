@@ -10,6 +10,7 @@
 #include "sim/schedule/boundaries.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace stagecraft {
@@ -52,11 +53,21 @@ Figures claim_of(const SavingPipeline& pipeline, const SavedPlan& found) {
   return figures;
 }
 
+std::string whatever_they_do(MemoryPolicy policy) {
+  switch (policy) {
+    case MemoryPolicy::Keep: return " as they are";
+    case MemoryPolicy::Recompute: return ", whatever they recompute";
+    case MemoryPolicy::Swap: return ", whatever they swap";
+    case MemoryPolicy::Cheapest: return ", whatever they swap or recompute";
+  }
+  return "";
+}
+
 Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infeasible>& last) {
   Infeasible none;
   if (last) none = *last;
   none.reason = "no " + counted(pipeline.stages(), "stage") + " of " + counted(pipeline.units(), "unit") +
-                " that the planner looked at fit, whatever they swap or recompute" +
+                " that the planner looked at fit" + whatever_they_do(pipeline.request().memory) +
                 (last ? "; in the last ones, " + last->reason : "");
   none.smallest_memory.reset();
   none.hint = "a smaller microbatch or fewer microbatches in flight need less memory";

@@ -22,15 +22,13 @@ PeriodBound::PeriodBound(Occupancy& occupancy, const Plan& plan, std::vector<std
     : occupancy_(occupancy),
       plan_(plan),
       in_flight_(std::move(in_flight)),
-      counted_(in_whole_rounds(plan, occupancy.replicas())) {}
-
-std::int64_t PeriodBound::counted_of(StageId stage) const {
-  if (stage.is_none()) return counted_;
-  const Stage& planned = plan_.stages[stage.value()];
-  if (covers_all(planned)) return counted_;
-  const Replicas& replicas = occupancy_.replicas();
-  const std::int64_t window = window_of(planned) * replicas[replicas.of(stage).front()].turns;
-  return counted_ / window * window;
+      counted_(in_whole_rounds(plan, occupancy.replicas())) {
+  const Replicas& replicas = occupancy.replicas();
+  for (const StageId id : indices<StageId>(plan.stages.size())) {
+    const Stage& stage = plan.stages[id.value()];
+    const std::int64_t window = covers_all(stage) ? 1 : window_of(stage) * replicas[replicas.of(id).front()].turns;
+    counted_of_.push_back(counted_ / window * window);
+  }
 }
 
 /// Updates are numbered by themselves, everything else by microbatch.

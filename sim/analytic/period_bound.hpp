@@ -3,6 +3,7 @@
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/analytic/occupancy.hpp"
 #include "sim/analytic/residences.hpp"
+#include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/op_graph.hpp"
 
@@ -31,13 +32,16 @@ class PeriodBound {
 
  private:
   [[nodiscard]] bool counts(const Op& op) const;
-  [[nodiscard]] std::int64_t counted_of(StageId stage) const;
+  [[nodiscard]] std::int64_t counted_of(StageId stage) const {
+    return stage.is_none() ? counted_ : counted_of_[stage.value()];
+  }
 
   Occupancy& occupancy_;
   const Plan& plan_;
   std::vector<std::int64_t> in_flight_;
   std::int64_t counted_;
-  std::vector<Seconds> sums_;  ///< by resource
+  std::vector<std::int64_t> counted_of_;  ///< by stage, at most `counted_`
+  std::vector<Seconds> sums_;             ///< by resource
 };
 
 }  // namespace stagecraft

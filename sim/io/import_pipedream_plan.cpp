@@ -104,25 +104,24 @@ IndexVector<LayerId, std::size_t> stages_of_layers(const PipedreamGraph& file, c
   return result;
 }
 
-/// Where the file has an edge of the model; the file itself if it lacks it.
-InputPlace place_of_edge(const PipedreamGraph& file, const std::string& from, const std::string& to) {
-  for (const PipedreamEdge& edge : file.edges) {
-    if (file.nodes[edge.from].layer.name == from && file.nodes[edge.to].layer.name == to) return edge.place;
-  }
-  return {file.file_name, 0, 0, ""};
-}
-
+/// The edges of the file and of the model, which may have others.
 void refuse_edges_back(const PipedreamGraph& file, const LayerGraph& graph,
                        const IndexVector<LayerId, std::size_t>& stages, const std::string& hint) {
-  for (const LayerEdge& edge : graph.edges) {
-    if (stages[edge.from] <= stages[edge.to]) continue;
-    const std::string& from = graph.layers[edge.from].name;
-    const std::string& to = graph.layers[edge.to].name;
-    throw InputError("expected edges to the same or a later stage, found " + quote(from) + " of stage " +
-                         std::to_string(stages[edge.from]) + ", which feeds " + quote(to) + " of stage " +
-                         std::to_string(stages[edge.to]),
-                     place_of_edge(file, from, to), hint);
+  const auto check = [&](LayerId from, LayerId to, const InputPlace& place) {
+    if (stages[from] <= stages[to]) return;
+    throw InputError("expected edges to the same or a later stage, found " + quote(graph.layers[from].name) +
+                         " of stage " + std::to_string(stages[from]) + ", which feeds " + quote(graph.layers[to].name) +
+                         " of stage " + std::to_string(stages[to]),
+                     place, hint);
+  };
+  std::unordered_map<std::string, LayerId> by_name;
+  for (const LayerId id : indices<LayerId>(graph.layers.size())) by_name.emplace(graph.layers[id].name, id);
+  for (const PipedreamEdge& edge : file.edges) {
+    const auto from = by_name.find(file.nodes[edge.from].layer.name);
+    const auto to = by_name.find(file.nodes[edge.to].layer.name);
+    if (from != by_name.end() && to != by_name.end()) check(from->second, to->second, edge.place);
   }
+  for (const LayerEdge& edge : graph.edges) check(edge.from, edge.to, {file.file_name, 0, 0, ""});
 }
 
 std::string devices_of_platform(const Platform& platform) {
