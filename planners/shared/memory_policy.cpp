@@ -4,6 +4,7 @@
 #include "planners/shared/least_memory.hpp"
 #include "planners/shared/limits.hpp"
 #include "planners/shared/saved_cut.hpp"
+#include "planners/shared/settling.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 
@@ -17,11 +18,6 @@ namespace {
 
 bool has_actions(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
-}
-
-/// Whether the planner has made the plan fit with fewer microbatches in flight.
-bool has_caps(const Plan& plan) {
-  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
 }
 
 std::string saving_note(const LayerGraph& graph, const Plan& plan) {

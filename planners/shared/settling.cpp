@@ -103,10 +103,10 @@ std::vector<char> swaps_of(const SavedPlan& found) {
   return swaps;
 }
 
-/// The peaks of a plan that swaps, and its claim for an iteration, from an evaluation on links that all devices that swap
-/// use. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait for copies to the
-/// host, and backwards that drain it for copies back. The microbatches that are not evaluated take the time of the
-/// slowest stage.
+/// The peaks of a plan that swaps or has caps, and its claim for an iteration, from an evaluation on links that all
+/// devices that swap use. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait
+/// for copies to the host, and backwards that drain it for copies back; nor what it costs to have fewer microbatches in
+/// flight. The microbatches that are not evaluated take the time of the slowest stage.
 void take_evaluation(const PlanRequest& request, const Platform& shared, const Plan& part, Seconds slowest,
                      Plan& plan) {
   const Report report = evaluate_plan(request.graph, shared, part);
@@ -119,6 +119,10 @@ void take_evaluation(const PlanRequest& request, const Platform& shared, const P
 }
 
 }  // namespace
+
+bool has_caps(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
+}
 
 Seconds slowest_time(const std::vector<SavingPlan>& savings) {
   return std::ranges::max(savings, {}, &SavingPlan::time).time;
@@ -149,7 +153,7 @@ Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
     plan.predicted = claim(*found);
     const Plan part = shortened(request, plan);
     const std::vector<char> swaps = swaps_of(*found);
-    if (std::ranges::count(swaps, 1) > 0) {
+    if (std::ranges::count(swaps, 1) > 0 || has_caps(plan)) {
       const Platform shared = with_shared_host_links(request.platform, places, swaps);
       take_evaluation(request, shared, part, slowest_time(found->savings), plan);
     } else {

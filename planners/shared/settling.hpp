@@ -32,13 +32,17 @@ struct Settled {
 /// there swaps nothing any more. Forwards wait for copies to the host, so slower links than those of an evaluation do not
 /// let swapped stashes pile up.
 ///
-/// `claim` gives `predicted`, to which the peaks are added; an iteration with swaps takes at least its evaluated time. Details get `ledger_rounds`, the times that stages were
+/// `claim` gives `predicted`, to which the peaks are added; an iteration with swaps or with caps
+/// on the microbatches in flight takes at least its evaluated time. Details get `ledger_rounds`, the times that stages were
 /// sought.
 /// **Requires** a place for each stage, which outlives the call. **Throws** InputError if the schedule refuses the plan.
 /// **Cost** that of `find` for each round, and if something is swapped that of evaluating the plan.
 [[nodiscard]] Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
                              const std::function<std::optional<SavedPlan>()>& find,
                              const std::function<Figures(const SavedPlan&)>& claim);
+
+/// Whether the planner has made the plan fit with fewer microbatches in flight.
+[[nodiscard]] bool has_caps(const Plan& plan);
 
 /// The longest time of a stage for a microbatch, by the figures of the stages.
 [[nodiscard]] Seconds slowest_time(const std::vector<SavingPlan>& savings);

@@ -46,9 +46,9 @@ TEST_CASE("--memory: a plan that does not fit is refused, or recomputes") {
     const Ran ran = heavy.planned(policy, {"-o", heavy.plan});
     CHECK(ran.code == 0);
     CHECK(ran.err.find("it recomputes 2 of 2 layers") != std::string::npos);
-    // Forwards, then forwards again and backwards: the same times on both devices, and 1 ms between them.
+    // What is left of the memory keeps the stash of three microbatches, so five are made again on each device.
     const Json told = Json::parse(heavy.on("simulate", {"--json"}).out);
-    CHECK(told["recompute_time_s"].get<double>() == doctest::Approx(2 * 8 * 0.010));
+    CHECK(told["recompute_time_s"].get<double>() == doctest::Approx(2 * 5 * 0.010));
     CHECK(told["overflows"].empty());
   }
 }
