@@ -4,6 +4,7 @@
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/pipedream_conf.hpp"
 #include "sim/io/pipedream_graph.hpp"
+#include "tests/schedule/chains.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,6 +17,7 @@
 namespace stagecraft::import_pipedream_plan_test {
 namespace {
 
+using testing::pairwise;
 using Stages = std::vector<std::vector<std::string>>;
 
 std::string node_line(const std::string& name, const std::string& description, const std::string& stage) {
@@ -39,17 +41,6 @@ PipedreamGraph chain_on(const std::vector<std::string>& stages) {
 
 LayerGraph model_of(const PipedreamGraph& graph) { return import_pipedream(graph, 1, "A").profiles.at(0); }
 
-Platform devices(std::size_t count) {
-  PlatformSpec spec;
-  spec.name = "some";
-  spec.device_kinds.push_back({"A", Bytes(1), 1.0, Bytes(0), std::nullopt});
-  ExplicitForm form;
-  for (std::size_t i = 0; i < count; ++i) form.devices.push_back({"gpu" + std::to_string(i), DeviceKindId(0), {}});
-  form.default_link = LinkSpec{BytesPerSecond(1.0), Seconds(0)};
-  spec.form = form;
-  return build_platform(spec);
-}
-
 PipedreamConf conf_of(const std::string& modules, const std::string& ranks) {
   return parse_pipedream_conf(R"({"module_to_stage_map": )" + modules + R"(, "stage_to_rank_map": )" + ranks + "}",
                               "c.json");
@@ -67,12 +58,12 @@ Stages layers_of(const std::vector<Stage>& stages, const LayerGraph& graph) {
 /// The names of the layers by stage.
 Stages stages_of(const PipedreamGraph& graph, const std::optional<PipedreamConf>& conf = {}) {
   const LayerGraph model = model_of(graph);
-  return layers_of(pipedream_stages(graph, conf, model, devices(8)), model);
+  return layers_of(pipedream_stages(graph, conf, model, pairwise(8)), model);
 }
 
 std::string refusal(const PipedreamGraph& graph, const std::optional<PipedreamConf>& conf, const LayerGraph& model) {
   try {
-    static_cast<void>(pipedream_stages(graph, conf, model, devices(2)));
+    static_cast<void>(pipedream_stages(graph, conf, model, pairwise(2)));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -85,7 +76,7 @@ TEST_CASE("pipedream plan: a stage has the layers of its nodes, in canonical ord
                                                          node_line("a", "Linear", "0") + "\tb -- c\n\ta -- b\n",
                                                      "g.txt");
   const LayerGraph model = model_of(graph);
-  const std::vector<Stage> stages = pipedream_stages(graph, {}, model, devices(2));
+  const std::vector<Stage> stages = pipedream_stages(graph, {}, model, pairwise(2));
   CHECK(layers_of(stages, model) == Stages{{"a", "b"}, {"c"}});
   CHECK(stages[0].replicas == groups_of_one({DeviceId(0)}));
   CHECK(stages[1].replicas == groups_of_one({DeviceId(1)}));
@@ -94,7 +85,7 @@ TEST_CASE("pipedream plan: a stage has the layers of its nodes, in canonical ord
 TEST_CASE("pipedream plan: rank r is device r, and the replicas keep the order of the ranks") {
   const PipedreamGraph graph = chain_on({"0", "0", "1"});
   const PipedreamConf conf = conf_of("[0, 1, 1]", R"({"1": [5], "0": [3, 0, 4]})");
-  const std::vector<Stage> stages = pipedream_stages(graph, conf, model_of(graph), devices(6));
+  const std::vector<Stage> stages = pipedream_stages(graph, conf, model_of(graph), pairwise(6));
   CHECK(stages[0].replicas == groups_of_one({DeviceId(3), DeviceId(0), DeviceId(4)}));
   CHECK(stages[1].replicas == groups_of_one({DeviceId(5)}));
 }
@@ -161,11 +152,11 @@ TEST_CASE("pipedream plan: a model with other edges than the graph is refused wi
 TEST_CASE("pipedream plan: more stages, and higher ranks, than the platform has devices") {
   const PipedreamGraph graph = chain_on({"0", "1", "2"});
   CHECK(refusal(graph, {}, model_of(graph))
-            .starts_with("g.txt: the plan has 3 stages, but the platform 'some' has 2 devices"));
+            .starts_with("g.txt: the plan has 3 stages, but the platform 'pairwise' has 2 devices"));
   const PipedreamConf conf = conf_of("[0, 0, 0, 0]", R"({"0": [0, 2]})");
   CHECK(refusal(graph, conf, model_of(graph))
             .starts_with("c.json:1:70: stage_to_rank_map.0[1]: expected the number of a device, found the rank 2, but "
-                         "the platform 'some' has 2 devices"));
+                         "the platform 'pairwise' has 2 devices"));
 }
 
 TEST_CASE("pipedream plan: the depths of a configuration are by stage, and null means none") {
