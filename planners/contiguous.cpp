@@ -33,6 +33,7 @@ const PlannerInfo contiguous_planner{
                  "knows no transfers in flight, with its least period",
                  {"best", "pipedream"}}},
     .plan = plan_contiguous,
+    .cuts_by_memory = true,
 };
 
 }  // namespace stagecraft

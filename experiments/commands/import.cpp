@@ -61,7 +61,7 @@ Answer import_profile(const ImportOptions& options, const Settings& settings) {
                              {"--live-weights", options.live_weights}});
   const auto size = read_count_option("--microbatch-size", *planning.microbatch_size, 1, run_limits::kMostSamples);
   const std::string device = read_name_option("--device", *options.device);
-  refuse_overwriting(options.output, {options.file});
+  refuse_overwriting(options.output, OutputKind::ModelFile, {options.file});
   const PipedreamGraph graph = parse_pipedream_graph(read_text_file(options.file), options.file);
   Answer answer = model_answer(import_pipedream(graph, size, device), options.output);
   if (has_stages(graph)) {

@@ -124,12 +124,8 @@ Answer imported(const PlannerInfo& planner, const PlanImport& import, const Sett
   const Inputs inputs = load_inputs(import.inputs, settings);
   Planning planning = make_plan(planner, inputs, choices, settings.say);
   if (import.live_weights) add_live_weights(planning, inputs.platform);
-  if (!import.output) {
-    return {.text = plan_file_text(planning, inputs.platform, "plan.yaml"),
-            .json = plan_to_json(planning.planned()->plan, planning.graph, inputs.platform)};
-  }
-  write_plan_output(import.output, planning, inputs.platform, settings);
-  return summary_of(planning, *import.output, ending(planning));
+  const std::string output = import.output.value_or("-");
+  return with_plan_written(output, planning, inputs.platform, settings, summary_of(planning, output, ending(planning)));
 }
 
 std::vector<std::string> files_read(const PlanImport& import) {
@@ -141,7 +137,7 @@ std::vector<std::string> files_read(const PlanImport& import) {
 }  // namespace
 
 Answer import_vpipe(const PlanImport& import, const Settings& settings) {
-  refuse_overwriting(import.output, files_read(import));
+  refuse_overwriting(import.output, OutputKind::PlanFile, files_read(import));
   const PlannerInfo planner = vpipe_file(parse_vpipe(read_text_file(import.file), import.file));
   return imported(planner, import, settings, [](const Planning& planning) -> Ending {
     const std::int64_t recomputed = recomputed_layers(planning.planned()->plan);
@@ -153,7 +149,7 @@ Answer import_vpipe(const PlanImport& import, const Settings& settings) {
 }
 
 Answer import_pipedream_plan(const PlanImport& import, const Settings& settings) {
-  refuse_overwriting(import.output, files_read(import));
+  refuse_overwriting(import.output, OutputKind::PlanFile, files_read(import));
   const PipedreamGraph graph = parse_pipedream_graph(read_text_file(import.file), import.file);
   std::optional<PipedreamConf> conf;
   if (import.ranks) conf = parse_pipedream_conf(read_text_file(*import.ranks), *import.ranks);

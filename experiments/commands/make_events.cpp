@@ -125,13 +125,18 @@ std::vector<NamedEvent> make_disturbances(const MakeEventsOptions& options) {
 
 std::vector<NamedEvent> make_bandwidths(const MakeEventsOptions& options) {
   const std::string link = read_name_option("--link", *options.link);
-  refuse_overwriting(options.output, {*options.trace});
   return bandwidth_events(CsvTable(read_text_file(*options.trace), *options.trace), link);
+}
+
+/// The name of a model beside the events file.
+std::string model_name(const std::filesystem::path& output, std::int64_t step) {
+  return output.stem().string() + "-step" + std::to_string(step) + ".yaml";
 }
 
 /// Writes the models beside the events file.
 std::vector<NamedEvent> make_search(const MakeEventsOptions& options, const Settings& settings) {
-  if (!options.output) throw InputError("--output is required for search: the models are written beside the events");
+  if (!names_file(options.output))
+    throw InputError("--output is required for search: the models are written beside the events");
   const Model model = load_model(*options.model);
   const auto size = read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
   const auto say = [&](const std::string& warning) { settings.say("warning: " + warning); };
@@ -142,10 +147,14 @@ std::vector<NamedEvent> make_search(const MakeEventsOptions& options, const Sett
   search.seed = read_seed(options);
   const std::int64_t interval = read_count_option("--interval", *options.interval, 1, kMostMicrobatches / kMostSteps);
   const std::filesystem::path output(*options.output);
+  for (std::int64_t step = 1; step <= search.steps; ++step) {
+    refuse_overwriting((output.parent_path() / model_name(output, step)).string(), OutputKind::ModelFile,
+                       {*options.model});
+  }
   std::vector<NamedEvent> events;
   for (LayerGraph& graph : random_search(first, search)) {
     const auto step = static_cast<std::int64_t>(events.size()) + 1;
-    const std::string name = output.stem().string() + "-step" + std::to_string(step) + ".yaml";
+    const std::string name = model_name(output, step);
     Model next;
     next.profiles = {std::move(graph)};
     write_file_atomically((output.parent_path() / name).string(), write_model(next));
@@ -188,10 +197,15 @@ VerbAction configure_make_events(CLI::App& command) {
   return [options](const Settings& settings) {
     options->kind = read_choice_option("KIND", options->kind, {"stragglers", "memory", "bandwidth", "search"});
     check_options(*options);
+    std::vector<std::string> files_read;
+    for (const auto& file : {options->trace, options->platform, options->model}) {
+      if (file) files_read.push_back(*file);
+    }
+    refuse_overwriting(options->output, OutputKind::EventsFile, files_read);
     const std::vector<NamedEvent> events = make_events(*options, settings);
     const std::string yaml = write_events(events);
     const std::string json = to_json(read_detail(parse_yaml(yaml, "events")));
-    if (!options->output) return Answer{.text = yaml, .json = json};
+    if (!names_file(options->output)) return Answer{.text = yaml, .json = json};
     write_file_atomically(*options->output, options->output->ends_with(".json") ? json + "\n" : yaml);
     return Answer{.text = counted(events.size(), "event") + ", written to " + *options->output + "\n", .json = json};
   };

@@ -65,15 +65,15 @@ Answer answer_max_batch(const MaxBatchOptions& options, const Settings& settings
   const std::shared_ptr<const PlannerInfo> planner =
       resolve_planner(options.planner, read_external_options(options.planning));
   const LargestSizeChoices choices = read_choices(options);
-  refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
+  refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
   const LargestSize largest = search(*planner, inputs, choices, settings);
   std::optional<LargestSizeRun> run;
   if (largest.size) run = run_plan(largest, inputs, choices, settings);
-  write_plan_output(options.output, largest.planning, inputs.platform, settings);
-  return {.text = largest_size_text(largest, run, inputs.platform, settings.timings),
-          .json = to_json(largest_size_record(largest, run, inputs.platform, settings.timings)),
-          .code = largest.size ? ExitCode::Done : ExitCode::No};
+  Answer answer{.text = largest_size_text(largest, run, inputs.platform, settings.timings),
+                .json = to_json(largest_size_record(largest, run, inputs.platform, settings.timings)),
+                .code = largest.size ? ExitCode::Done : ExitCode::No};
+  return with_plan_written(options.output, largest.planning, inputs.platform, settings, std::move(answer));
 }
 
 VerbAction configure_max_batch(CLI::App& command) {

@@ -93,7 +93,7 @@ VerbAction configure_model(CLI::App& command) {
     const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
     const std::string granularity =
         read_choice_option("--granularity", options->granularity, {"operator", "layer", "residual", "block"});
-    refuse_overwriting(options->output, {options->architecture, options->device});
+    refuse_overwriting(options->output, OutputKind::ModelFile, {options->architecture, options->device});
     const std::optional<std::int64_t> image = image_of(*options);
     const Architecture architecture =
         image ? load_architecture_at(options->architecture, *image) : load_architecture(options->architecture);

@@ -17,7 +17,7 @@ std::string as_json(const std::string& yaml) { return to_json(read_detail(parse_
 
 Answer model_answer(const Model& model, const std::optional<std::string>& output, bool only_recipe) {
   const std::string yaml = write_model(model, only_recipe);
-  if (!output) return {.text = yaml, .json = as_json(yaml)};
+  if (!names_file(output)) return {.text = yaml, .json = as_json(yaml)};
   write_file_atomically(*output, output->ends_with(".json") ? as_json(yaml) + "\n" : yaml);
   const LayerGraph& graph = model.profiles.front();
   const LayerTotals sums = totals(graph);

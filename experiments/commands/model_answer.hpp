@@ -8,7 +8,7 @@
 
 namespace stagecraft {
 
-/// The answer of the verbs that make a model: the text of the model file; or, if `output` is given, a summary of the
+/// The answer of the verbs that make a model: the text of the model file; or, if `output` is a file, a summary of the
 /// file, which is written there (as JSON if the name ends in .json). `only_recipe` as for `write_model`.
 /// **Throws** InputError if the file cannot be written.
 [[nodiscard]] Answer model_answer(const Model& model, const std::optional<std::string>& output,

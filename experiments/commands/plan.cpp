@@ -39,7 +39,7 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
       resolve_planner(options.planner, read_external_options(options.planning));
   PlanningChoices choices = read_planning_choices(options.planning);
   choices.options = read_assignments("--set", options.set);
-  refuse_overwriting(options.output, {options.inputs.model, options.inputs.platform.platform});
+  refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
   Planning planning = make_plan(*planner, inputs, choices, settings.say);
   if (!planning.program && options.despite_memory) {
@@ -52,11 +52,11 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
     refuse_run_length(choices.run_length, planning.program->synchronous);
     report = evaluated(planning.graph, inputs.platform, *planning.program, !choices.run_length);
   }
-  write_plan_output(options.output, planning, inputs.platform, settings);
   const bool fits = planning.program && !(options.despite_memory && report.out_of_memory());
-  return {.text = planning_text(planning, report, inputs.platform, settings.timings),
-          .json = to_json(planning_record(planning, report.figures(), inputs.platform, settings.timings)),
-          .code = fits ? ExitCode::Done : ExitCode::No};
+  Answer answer{.text = planning_text(planning, report, inputs.platform, settings.timings),
+                .json = to_json(planning_record(planning, report.figures(), inputs.platform, settings.timings)),
+                .code = fits ? ExitCode::Done : ExitCode::No};
+  return with_plan_written(options.output, planning, inputs.platform, settings, std::move(answer));
 }
 
 VerbAction configure_plan(CLI::App& command) {

@@ -5,20 +5,24 @@
 
 namespace stagecraft {
 
-std::string plan_file_text(const Planning& planning, const Platform& platform, const std::string& path) {
-  const Plan& plan = planning.planned()->plan;
-  if (path.ends_with(".json")) return plan_to_json(plan, planning.graph, platform) + "\n";
-  return write_plan_yaml(plan, planning.graph, platform);
-}
-
-void write_plan_output(const std::optional<std::string>& output, const Planning& planning, const Platform& platform,
-                       const Settings& settings) {
-  if (!output) return;
+Answer with_plan_written(const std::optional<std::string>& output, const Planning& planning, const Platform& platform,
+                         const Settings& settings, Answer answer) {
+  if (!output) return answer;
   if (planning.planned() == nullptr) {
-    settings.say("note: " + *output + " is not written, because there is no plan");
-  } else {
-    write_file_atomically(*output, plan_file_text(planning, platform, *output));
+    settings.say(names_file(output) ? "note: " + *output + " is not written, because there is no plan" : answer.text);
+    if (!names_file(output)) answer.text.clear();
+    return answer;
   }
+  const Plan& plan = planning.planned()->plan;
+  const std::string json = plan_to_json(plan, planning.graph, platform);
+  const std::string yaml = write_plan_yaml(plan, planning.graph, platform);
+  if (names_file(output)) {
+    write_file_atomically(*output, output->ends_with(".json") ? json + "\n" : yaml);
+  } else {
+    answer.text = yaml;
+    answer.json = json;
+  }
+  return answer;
 }
 
 }  // namespace stagecraft

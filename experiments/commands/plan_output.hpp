@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/commands/verb.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/settings.hpp"
 #include "sim/model/platform.hpp"
@@ -9,12 +10,10 @@
 
 namespace stagecraft {
 
-/// The plan as a file of that name: JSON if it ends in .json. **Requires** that there is a plan.
-[[nodiscard]] std::string plan_file_text(const Planning& planning, const Platform& platform, const std::string& path);
-
-/// Writes the plan to the file that the user names with --output. If there is no plan, says that nothing is written.
+/// The answer, after the plan has been written to the file that the user names with --output, as JSON if its name ends in
+/// .json. With `-` the plan itself is what the answer prints; what it would have printed is said if there is no plan.
 /// **Throws** InputError if the file cannot be written.
-void write_plan_output(const std::optional<std::string>& output, const Planning& planning, const Platform& platform,
-                       const Settings& settings);
+[[nodiscard]] Answer with_plan_written(const std::optional<std::string>& output, const Planning& planning,
+                                       const Platform& platform, const Settings& settings, Answer answer);
 
 }  // namespace stagecraft

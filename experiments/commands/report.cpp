@@ -64,7 +64,7 @@ void refuse_results(const ReportOptions& options) {
   for (const std::string& folder : options.folders) {
     for (const std::string& file : result_files(folder)) files.push_back(file);
   }
-  refuse_overwriting(options.output, files);
+  refuse_overwriting(options.output, OutputKind::StudyReport, files);
 }
 
 /// Takes baseline, columns and tables from the study file as it is now, in place of those stored in the manifest.
@@ -77,7 +77,7 @@ void show_as(const std::string& name, Manifest& manifest) {
 }
 
 Answer answer_report(const ReportOptions& options, const Settings& settings) {
-  const Writer write = options.output ? find_writer(*options.output) : writers().at(".txt");
+  const Writer write = names_file(options.output) ? find_writer(*options.output) : writers().at(".txt");
   if (options.planning_times && write == writers().at(".csv")) {
     throw InputError("a .csv file has no planning times", {"", 0, 0, "--planning-times"}, "--json has them");
   }
@@ -92,7 +92,7 @@ Answer answer_report(const ReportOptions& options, const Settings& settings) {
   if (settings.timings) record.emplace_back("planning_times", planning_time_list(times));
   const std::string text = write(summary, options.planning_times ? times : std::vector<PlanningTimes>());
   Answer answer{.text = text, .json = to_json(record)};
-  if (options.output) {
+  if (names_file(options.output)) {
     write_file_atomically(*options.output, answer.text);
     answer.text = fmt::format("{}: the report of {} of {}\n", one_line(*options.output), summary.rows,
                               counted(summary.cells, "cell"));

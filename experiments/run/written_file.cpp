@@ -8,9 +8,49 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 namespace stagecraft {
+namespace {
+
+/// Of a file, as much as it takes to tell what it is.
+std::string start_of(const std::string& path) {
+  constexpr std::size_t kEnough = 65536;
+  std::string start(kEnough, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  return start;
+}
+
+std::string name_of(OutputKind kind) {
+  switch (kind) {
+    case OutputKind::PlanFile: return "plan file";
+    case OutputKind::ModelFile: return "model file";
+    case OutputKind::EventsFile: return "events file";
+    case OutputKind::StudyReport: return "report of a study";
+  }
+  return "";
+}
+
+/// Files of the program say their schema in YAML or JSON. Reports begin with the study, HTML with it as title.
+bool is_of_kind(const std::string& start, OutputKind kind) {
+  constexpr const char* kSchema = "schema";
+  if (kind == OutputKind::StudyReport) {
+    const bool is_page = start.starts_with("<!DOCTYPE html>") && start.find("<title>Study ") != std::string::npos;
+    return is_page || start.starts_with("study,") || start.starts_with("Study ") || start.starts_with("# Study ");
+  }
+  const std::string kinds = name_of(kind);
+  const std::string expected = "stagecraft/" + kinds.substr(0, kinds.find(' ')) + "/";
+  for (std::size_t at = start.find(kSchema); at != std::string::npos; at = start.find(kSchema, at + 1)) {
+    const std::size_t value = start.find_first_not_of("\"' :\t", at + std::string_view(kSchema).size());
+    if (value != std::string::npos && start.compare(value, expected.size(), expected) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void write_file_atomically(const std::string& path, std::string_view content) {
   namespace fs = std::filesystem;
@@ -41,13 +81,21 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   throw InputError("cannot be written: " + reason, place);
 }
 
-void refuse_overwriting(const std::optional<std::string>& path, const std::vector<std::string>& inputs) {
-  if (!path) return;
+bool names_file(const std::optional<std::string>& output) { return output && *output != "-"; }
+
+void refuse_overwriting(const std::optional<std::string>& output, OutputKind kind,
+                        const std::vector<std::string>& inputs) {
+  if (!names_file(output)) return;
   std::error_code problem;  // set if one of the files does not exist; then the output is not this input
   for (const std::string& input : inputs) {
-    if (!std::filesystem::equivalent(*path, input, problem) || problem) continue;
-    throw InputError("cannot be written: the command reads it", {*path, 0, 0, ""}, "name another file");
+    if (!std::filesystem::equivalent(*output, input, problem) || problem) continue;
+    throw InputError("cannot be written: the command reads it", {*output, 0, 0, ""}, "name another file");
   }
+  if (!std::filesystem::is_regular_file(*output, problem)) return;
+  const std::string start = start_of(*output);
+  if (start.empty() || is_of_kind(start, kind)) return;
+  throw InputError("cannot be written: it exists and is no " + name_of(kind), {*output, 0, 0, ""},
+                   "name another file, or remove this one");
 }
 
 }  // namespace stagecraft

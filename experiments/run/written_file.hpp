@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,16 @@ namespace stagecraft {
 /// **Throws** InputError if that is not possible; an old file of that name is then unchanged.
 void write_file_atomically(const std::string& path, std::string_view content);
 
-/// Refuses to write over a file that the command reads. **Throws** InputError if `path` is one of the files `inputs`.
-void refuse_overwriting(const std::optional<std::string>& path, const std::vector<std::string>& inputs);
+/// What a command writes to the file that the user names with --output.
+enum class OutputKind : std::uint8_t { PlanFile, ModelFile, EventsFile, StudyReport };
+
+/// Whether the user names a file with --output. `-` is standard output.
+[[nodiscard]] bool names_file(const std::optional<std::string>& output);
+
+/// Refuses, before any work, an output that would replace a file which the command reads, or one that is not of the kind
+/// to be written. **Throws** InputError if the file `output` is one of `inputs`, or exists, is not empty and is
+/// something else.
+void refuse_overwriting(const std::optional<std::string>& output, OutputKind kind,
+                        const std::vector<std::string>& inputs);
 
 }  // namespace stagecraft

@@ -4,6 +4,7 @@
 #include "experiments/view/explanation.hpp"
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
+#include "planners/registry.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
@@ -157,6 +158,19 @@ std::string remedy_text(const Planning& planning) {
   return text.empty() ? "" : "would fit with " + text + "\n";
 }
 
+/// Which planners look for cuts that fit, if memory is lacking and this one does not.
+std::string other_planners(const Planning& planning) {
+  const PlannerInfo& planner = *planning.planner;
+  const auto& none = std::get<Infeasible>(planning.result);
+  const bool lacks_memory = none.excess > Bytes(0) || none.smallest_memory;
+  if (!lacks_memory || planner.cuts_by_memory || planner.takes_any_option) return "";
+  std::string names;
+  for (const PlannerInfo* other : all_planners()) {
+    if (other->cuts_by_memory) names += (names.empty() ? "" : ", ") + other->name;
+  }
+  return "the cuts of " + planner.name + " do not depend on memory; those of other planners do: " + names + "\n";
+}
+
 }  // namespace
 
 std::string devices_text(const Platform& platform, const std::vector<DeviceId>& devices) {
@@ -242,8 +256,9 @@ Detail::Record planning_record(const Planning& planning, const Figures& evaluate
 
 std::string planning_text(const Planning& planning, const Report& evaluated, const Platform& platform, bool timings) {
   const Planned* planned = planning.planned();
-  std::string text = planned == nullptr ? "no plan: " + infeasible_text(planning, platform, "")
-                                        : plan_text(planning.graph, platform, *planning.program, evaluated);
+  std::string text = planned == nullptr
+                         ? "no plan: " + infeasible_text(planning, platform, "") + other_planners(planning)
+                         : plan_text(planning.graph, platform, *planning.program, evaluated);
   if (timings) text += "planned in " + format_human_seconds(planning.time) + "\n";
   return text;
 }

@@ -154,11 +154,6 @@ bool has_units_for_all_stages(const PlanRequest& request, UnitGrain finer, UnitG
   return units(coarser) >= stage_devices(dawnpiper_planner, request, units(finer)).size();
 }
 
-Seconds time_of(const PlanResult& result) {
-  const auto* planned = std::get_if<Planned>(&result);
-  return planned == nullptr ? kNever : claimed_time(planned->plan);
-}
-
 /// The faster plan of two searches: one for cuts between the units that are asked for, and one for cuts between blocks.
 /// Where memory is tight, cuts inside blocks that fit may lie far apart, and a search from the theorem's interval finds
 /// only the nearest; or it gives up a part that fits (`PartitionSearch`). A margin of 0 is the paper's search alone.
@@ -168,7 +163,7 @@ PlanResult plan_dawnpiper(const PlanRequest& request) {
   if (grain == UnitGrain::Blocks || request.options.count("margin") == 0) return result;
   if (!has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
   PlanResult coarser = plan_between(request, UnitGrain::Blocks);
-  return time_of(coarser) < time_of(result) ? coarser : result;
+  return claimed_time(coarser) < claimed_time(result) ? coarser : result;
 }
 
 }  // namespace
@@ -208,6 +203,7 @@ const PlannerInfo dawnpiper_planner{
          {"max_work", kMostPartitionWork, "limit of the units and cuts looked at, after which the search ends", {}, 1}},
     .plan = dawnpiper::plan_dawnpiper,
     .saves_memory = true,
+    .cuts_by_memory = true,
 };
 
 }  // namespace stagecraft

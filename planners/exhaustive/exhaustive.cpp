@@ -113,6 +113,7 @@ const PlannerInfo exhaustive_planner{
                 {"max_candidates", kMostCandidates, "refuse a search of more plans than this", {}, 1, 1e12}},
     .plan = exhaustive::plan_exhaustive,
     .only_by_name = true,
+    .cuts_by_memory = true,
 };
 
 }  // namespace stagecraft

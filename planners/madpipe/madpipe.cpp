@@ -138,6 +138,7 @@ const PlannerInfo madpipe_planner{
     .default_schedule = "1f1b-star",
     .options = madpipe::option_table(),
     .plan = madpipe::plan_madpipe,
+    .cuts_by_memory = true,
     .surely_plans = madpipe::surely_plans,
 };
 

@@ -268,6 +268,7 @@ const PlannerInfo pipedream_planner{
     .default_schedule = "pipedream",
     .options = pipedream::options(),
     .plan = pipedream::plan_pipedream,
+    .cuts_by_memory = true,
 };
 
 }  // namespace stagecraft

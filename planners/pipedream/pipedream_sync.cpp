@@ -30,6 +30,7 @@ const PlannerInfo pipedream_sync_planner{
     .default_schedule = "1f1b",
     .options = pipedream::options(),
     .plan = plan_flushed,
+    .cuts_by_memory = true,
 };
 
 }  // namespace stagecraft

@@ -187,6 +187,11 @@ Seconds claimed_time(const Figures& claim) {
   return claim.period ? *claim.period : claim.iteration_time.value_or(Seconds(0));
 }
 
+Seconds claimed_time(const PlanResult& result) {
+  const auto* planned = std::get_if<Planned>(&result);
+  return planned == nullptr ? kNever : claimed_time(planned->plan);
+}
+
 Seconds claimed_time(const Plan& plan) { return claimed_time(plan.predicted); }
 
 std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,

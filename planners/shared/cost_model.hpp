@@ -73,6 +73,8 @@ struct StageTime {
 /// The claimed period of a plan, or its claimed iteration time: by this plans of one planner are compared.
 [[nodiscard]] Seconds claimed_time(const Figures& claim);
 [[nodiscard]] Seconds claimed_time(const Plan& plan);
+/// `kNever` if there is no plan.
+[[nodiscard]] Seconds claimed_time(const PlanResult& result);
 
 /// The peak memory of every device of a plan by the shared memory ledger: exact to the byte for a run without
 /// contention. It is only an upper bound if the orders are given literally, if the run is too short to be measured, and

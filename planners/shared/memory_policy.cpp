@@ -20,14 +20,15 @@ bool has_actions(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
 }
 
-std::string saving_note(const LayerGraph& graph, const Plan& plan) {
+/// `recomputes 3 and swaps 4 of 24 layers`.
+std::string saved_layers(const LayerGraph& graph, const Plan& plan) {
   const std::int64_t recomputed = layers_with<Recompute>(plan);
   const std::int64_t swapped = layers_with<Swap>(plan);
   std::string what = recomputed > 0 ? "recomputes " + std::to_string(recomputed) : "";
   if (swapped > 0) what += (what.empty() ? "swaps " : " and swaps ") + std::to_string(swapped);
   what += " of " + counted(graph.layers.size(), "layer");
   if (!std::ranges::all_of(plan.stages, covers_all)) what += ", some of them for some microbatches only";
-  return "the plan does not fit as it is; it " + what;
+  return what;
 }
 
 PlanRequest with_policy(const PlanRequest& request, MemoryPolicy policy) {
@@ -52,7 +53,9 @@ std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planne
     std::optional<Planned> other = savings_of(with_policy(request, MemoryPolicy::Recompute), cut);
     if (other && (!best || claimed_time(other->plan) < claimed_time(best->plan))) best = std::move(other);
   }
-  if (best && has_actions(best->plan)) best->notes.push_back(saving_note(request.graph, best->plan));
+  if (best && has_actions(best->plan)) {
+    best->notes.push_back("the plan does not fit as it is; it " + saved_layers(request.graph, best->plan));
+  }
   return best;
 }
 
@@ -89,6 +92,29 @@ class CutsThatSave {
   std::optional<Planned> best_;
 };
 
+bool has_hosts(const PlanRequest& request) {
+  return std::ranges::any_of(request.platform.devices, [](const Device& device) { return !device.host.is_none(); });
+}
+
+/// The plan of a planner that chooses actions while it cuts. A plan with actions is compared with those for recomputation and
+/// for swaps alone: these have other cuts, and all of a host link for fewer devices.
+PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& request) {
+  PlanResult best = planner.plan(request);
+  const auto* planned = std::get_if<Planned>(&best);
+  const bool is_settled = planned != nullptr && !has_actions(planned->plan);
+  const bool is_quick = request.graph.layers.size() * request.platform.devices.size() <= kMostUnitsToRepeat;
+  if (request.memory == MemoryPolicy::Cheapest && has_hosts(request) && !is_settled && is_quick) {
+    for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap}) {
+      PlanResult other = planner.plan(with_policy(request, policy));
+      if (claimed_time(other) < claimed_time(best)) best = std::move(other);
+    }
+  }
+  if (auto* saved = std::get_if<Planned>(&best); saved != nullptr && has_actions(saved->plan)) {
+    saved->notes.push_back("the plan " + saved_layers(request.graph, saved->plan));
+  }
+  return best;
+}
+
 }  // namespace
 
 LayerGraph with_all_recomputed(LayerGraph graph) {
@@ -115,8 +141,12 @@ Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request
   constexpr std::size_t kFewStages = 4'096;  // layers times devices
   constexpr std::size_t kFewSwaps = 512;     // the same, where swaps are weighed too
   if (request.memory == MemoryPolicy::Keep) return none;
-  const bool swaps = may_swap(request.memory);
+  const bool swaps = may_swap(request.memory) && has_hosts(request);
   const bool recomputes = may_recompute(request.memory);
+  if (request.memory == MemoryPolicy::Swap && !swaps) {
+    none.reason += "; no device has a host (key 'host' of the platform), so nothing can be swapped";
+  }
+  if (!swaps && !recomputes) return none;
   none.reason += std::string("; nor does it fit if layers are ") + (recomputes ? "recomputed" : "") +
                  (swaps && recomputes ? " or " : "") + (swaps ? "swapped" : "");
   none.smallest_memory.reset();
@@ -136,6 +166,7 @@ Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request
 }
 
 PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
+  if (planner.saves_memory && planner.cuts_by_memory) return plan_that_saves(planner, request);
   PlanResult kept = planner.plan(request);
   if (request.memory == MemoryPolicy::Keep || planner.saves_memory) return kept;
   auto* fits = std::get_if<Planned>(&kept);

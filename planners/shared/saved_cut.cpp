@@ -149,7 +149,7 @@ class SavedCut {
     const Plan& plan = planned_.plan;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       stages_.push_back(divided(plan.stages[s], part_of(plan.stages[s], plan.microbatch_size), places_[s].factor));
-      places_[s].resident = resident_swaps(places_[s].in_flight);
+      places_[s].resident = resident_swaps(places_[s]);
       if (!may_swap(request.memory)) places_[s].host_bandwidth = 0.0;
     }
     share_memory(ledger_peaks(request.graph, request.platform, plan, program));
@@ -246,10 +246,6 @@ class SavedCut {
 
   [[nodiscard]] StageRoom room(std::size_t s) const {
     const StagePlace& place = places_[s];
-    Seconds unhidden;
-    if (swap_backlog(place.in_flight) == 0) {
-      for (const SavingUnit& unit : stages_[s].divisions.front()) unhidden += unit.forward;
-    }
     return {.in_flight = place.in_flight,
             .resident = place.resident,
             .held = stages_[s].held,
@@ -257,7 +253,7 @@ class SavedCut {
             .bandwidth = place.host_bandwidth,
             .half_duplex = place.half_duplex,
             .other_traffic = place.boundary_traffic,
-            .unhidden = unhidden};
+            .unhidden = unhidden_time(place, stages_[s].divisions.front())};
   }
 
   [[nodiscard]] std::optional<SavedPlan> find() const {
@@ -268,7 +264,7 @@ class SavedCut {
       Stage& stage = saved.planned.plan.stages[s];
       stage.memory = actions_of_plan(stage, *saving, places_[s].in_flight);
       saved.swapped.push_back(swapped_stash(stages_[s].divisions[saving->division], saving->actions));
-      if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s].in_flight);
+      if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s]);
       saved.savings.push_back(*std::move(saving));
     }
     saved.planned.plan.pattern = require_schedule(request_.graph, request_.platform, saved.planned.plan).pattern;

@@ -2,7 +2,6 @@
 
 #include "sim/base/quantity.hpp"
 
-#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -51,16 +50,6 @@ struct SavingPlan {
   std::vector<std::int64_t> kept = {};
   friend bool operator==(const SavingPlan&, const SavingPlan&) = default;
 };
-
-/// How many earlier microbatches may have copies to the host left to make when a forward of a stage that swaps starts
-/// (`Stage::swap_backlog`), by the microbatches in flight. With 1 a copy is hidden behind a forward and a backward, with
-/// 0 behind the backward alone, but one stash less is on the device. 1 saves more where many are in flight.
-[[nodiscard]] inline std::int64_t swap_backlog(std::int64_t in_flight) { return in_flight > 6 ? 1 : 0; }
-/// The most microbatches with a swapped unit on a device then: one that runs, those that leave, one in use, one that
-/// comes back.
-[[nodiscard]] inline std::int64_t resident_swaps(std::int64_t in_flight) {
-  return std::min(in_flight, swap_backlog(in_flight) + 3);
-}
 
 /// Whether units can be swapped: the host can be reached, and fewer microbatches than are in flight have a swapped unit
 /// on the device.

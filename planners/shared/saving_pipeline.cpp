@@ -80,8 +80,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       keepers_(request.graph.tensors.size()),
       boundary_buffers_(request.training.boundary_buffers) {
   for (StagePlace& place : places_) {
-    place.resident =
-        settings.resident > 0 ? std::min(place.in_flight, settings.resident) : resident_swaps(place.in_flight);
+    place.resident = settings.resident > 0 ? std::min(place.in_flight, settings.resident) : resident_swaps(place);
     if (!settings.swaps || !may_swap(request.memory)) place.host_bandwidth = 0.0;
   }
   // On a grid sums are exact, so equal layers take equal times wherever they stand.
@@ -146,7 +145,6 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
     unit.forward = unit.forward * place.factor;
     unit.backward = unit.backward * place.factor;
     result.units.push_back(unit);
-    if (swap_backlog(place.in_flight) == 0) result.room.unhidden += unit.forward;
   }
   StageRoom& room = result.room;
   room.in_flight = place.in_flight;
@@ -155,6 +153,7 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
   room.capacity = place.capacity;
   room.bandwidth = place.host_bandwidth;
   room.half_duplex = place.half_duplex;
+  room.unhidden = unhidden_time(place, result.units);
   return result;
 }
 
@@ -249,7 +248,7 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sav
                     stage.memory);
     }
     if (std::ranges::count(actions, Saving::Swap) > 0) {
-      stage.swap_backlog = swap_backlog(places_[s].in_flight);
+      stage.swap_backlog = swap_backlog(places_[s]);
     }
   }
   return plan;

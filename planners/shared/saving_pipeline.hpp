@@ -21,6 +21,7 @@ struct StagePlace {
   std::vector<DeviceId> devices;
   double factor = 1.0;               ///< of the profile's times
   std::int64_t in_flight = 1;        ///< microbatches on a replica, at most
+  bool forwards_first = false;       ///< all forwards of an iteration run before the first backward
   std::int64_t weight_versions = 1;  ///< copies of the weights
   Bytes capacity;
   /// Of a replica to that of the next stage and back, the smaller one, while all replicas send; 0 behind the last stage.
@@ -31,6 +32,20 @@ struct StagePlace {
   /// Bytes of a microbatch that cross its part of the host links in one direction, between stages; `share_host_links`.
   Bytes boundary_traffic{0};
 };
+
+/// How many earlier microbatches may have copies to the host left to make when a forward of the stage starts, if it swaps
+/// (`Stage::swap_backlog`). Where forwards and backwards alternate, a copy is hidden behind a forward and a backward
+/// with 1, and with 0 behind the backward alone, but one stash less is on the device; 1 saves more where many are in
+/// flight. Where all forwards come first, 0 would hide no copy to the host.
+[[nodiscard]] std::int64_t swap_backlog(const StagePlace& place);
+
+/// The most microbatches with a swapped unit on the device then: those that leave, and one that runs and one that comes
+/// back; where forwards and backwards alternate one in use, too.
+[[nodiscard]] std::int64_t resident_swaps(const StagePlace& place);
+
+/// The part of a microbatch's computation in units with these times behind which no copy is hidden then: the forward with
+/// a backlog of 0, and where all forwards come first the backward, since copies to the host wait for forwards only.
+[[nodiscard]] Seconds unhidden_time(const StagePlace& place, const std::vector<SavingUnit>& units);
 
 /// The places of a pipeline whose stages have these devices. The counts are those that the schedule compiles for a plan
 /// of so many stages. Devices that share a link to host memory get equal parts of it.

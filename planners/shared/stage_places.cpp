@@ -4,7 +4,9 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
@@ -163,7 +165,33 @@ Bytes largest_part(const std::map<LinkId, bool>& links, const std::map<LinkId, B
   return Bytes(static_cast<std::int64_t>(std::ceil(largest)));
 }
 
+/// Whether a replica of the stage may have all microbatches of an iteration in flight.
+bool runs_forwards_first(const ScheduleProgram& program, StageId stage, std::int64_t microbatches) {
+  const Replicas& replicas = program.kept->replicas;
+  const std::int64_t turns = replicas[replicas.of(stage).front()].turns;
+  return program.synchronous && program.in_flight[stage.value()] >= turns_taken(0, turns, microbatches);
+}
+
 }  // namespace
+
+std::int64_t swap_backlog(const StagePlace& place) {
+  constexpr std::int64_t kMany = 6;
+  return place.forwards_first || place.in_flight > kMany ? 1 : 0;
+}
+
+std::int64_t resident_swaps(const StagePlace& place) {
+  return std::min(place.in_flight, swap_backlog(place) + (place.forwards_first ? 2 : 3));
+}
+
+Seconds unhidden_time(const StagePlace& place, const std::vector<SavingUnit>& units) {
+  Seconds time;
+  if (place.forwards_first) {
+    for (const SavingUnit& unit : units) time += unit.backward;
+  } else if (swap_backlog(place) == 0) {
+    for (const SavingUnit& unit : units) time += unit.forward;
+  }
+  return time;
+}
 
 void share_host_links(const PlanRequest& request, const Plan& plan, const std::vector<char>& swap,
                       std::vector<StagePlace>& places) {
@@ -201,6 +229,7 @@ std::vector<StagePlace> places_of(const PlanRequest& request, const Plan& plan, 
     place.devices = devices_of(plan.stages[s]);
     place.factor = slowest_factor(request.graph, request.platform, place.devices);
     place.in_flight = program.in_flight[s];
+    place.forwards_first = runs_forwards_first(program, StageId(static_cast<std::uint32_t>(s)), plan.microbatches);
     place.weight_versions = program.weight_versions[s];
     place.capacity = request.platform.capacity(place.devices.front());
     for (const DeviceId device : place.devices) {

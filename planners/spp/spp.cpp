@@ -1,6 +1,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/settling.hpp"
 #include "planners/shared/work.hpp"
 #include "planners/spp/candidates.hpp"
 #include "planners/spp/device_order.hpp"
@@ -137,6 +138,9 @@ Planned planned(const PlanRequest& request, const std::vector<Candidate>& all, c
                     {"load_s", chosen.load.value()},
                     {"bound_s", chosen.bound ? Detail(chosen.bound->value()) : Detail()},
                     {"soft_bound_exceeded", static_cast<std::int64_t>(exceeding)}};
+  if (has_caps(result.plan)) {
+    result.notes.emplace_back("the plan fits because its stages have fewer microbatches in flight (in_flight)");
+  }
   if (chosen.exceeds_soft_bound) {
     result.notes.emplace_back(
         "the plan takes longer than (M + 4S - 4) w, which is rare for orders without caps (details.load_s, bound_s)");
@@ -184,8 +188,9 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
   const Plan plan = lowest(request, *least).plan;
   const PlanResult result = judged(request, {plan, {}});
   Infeasible none = std::get<Infeasible>(result);
-  none.reason = "no number of stages fits; with " + counted(plan.stages.size(), "stage") +
-                " and as few microbatches in flight as the schedule allows, " + none.reason;
+  none.reason = "of the fastest cuts for each number of stages none fits; with " +
+                counted(plan.stages.size(), "stage") + " and as few microbatches in flight as the schedule allows, " +
+                none.reason;
   return none;
 }
 

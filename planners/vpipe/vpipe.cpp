@@ -261,6 +261,7 @@ const PlannerInfo vpipe_planner{
           "swap only what the host link can carry besides the tensors between stages; vPipe does not count them"}},
     .plan = vpipe::plan_vpipe,
     .saves_memory = true,
+    .cuts_by_memory = true,
 };
 
 }  // namespace stagecraft

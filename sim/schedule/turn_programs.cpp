@@ -54,7 +54,8 @@ Seconds TurnPrograms::time(std::int64_t microbatches) const {
     whole += whole_time(of(position));
     if (position < microbatches % window) rest += whole_time(of(position));
   }
-  return whole * static_cast<double>(microbatches / window) + rest;
+  const std::int64_t windows = microbatches / window;
+  return whole * static_cast<double>(windows) + rest;
 }
 
 // Successive microbatches are some windows and a rest, whose sum is sought with each position as its first one.

@@ -213,6 +213,57 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
   CHECK(helped > 20);
 }
 
+TEST_CASE("memory policy: where all forwards come first, copies to the host are hidden behind them") {
+  constexpr double kForward = 1.0;
+  constexpr double kBackward = 2.0;
+  constexpr double kCopy = 1.0;
+  LayerGraph graph = chain({kForward, kForward});
+  for (Layer& layer : graph.layers) {
+    layer.backward = Seconds(kBackward);
+    layer.stash = Bytes(100);
+    layer.checkpoint = Bytes(100);
+  }
+  const PlannerInfo& gpipe = find_planner("gpipe");
+  for (const std::int64_t microbatches : {4, 5, 6}) {
+    CAPTURE(microbatches);
+    const Platform roomy = flat_platform(2, 1e6);
+    const Bytes kept =
+        largest_peak(graph, roomy, cut_of(gpipe, request_for(gpipe, graph, roomy, "gpipe", microbatches)).plan);
+    const Bytes three_stashes = kept - Bytes(100) * (microbatches - 3);
+    const Platform platform = swapping_platform(2, three_stashes, 100.0 / kCopy);
+    const PlanRequest request = request_for(gpipe, graph, platform, "gpipe", microbatches);
+    const PlanResult result = plan_within_memory(gpipe, request);
+    REQUIRE(std::holds_alternative<Planned>(result));
+    const Plan& plan = std::get<Planned>(result).plan;
+    CHECK(count_swaps(plan) > 0);
+    const double filled = static_cast<double>(microbatches + 1) * (kForward + kBackward);
+    CHECK(iteration(graph, platform, plan).value() <= filled + 3 * kCopy);
+  }
+}
+
+TEST_CASE("memory policy: planners that choose actions claim no more time when they may choose both") {
+  std::mt19937 random(7);
+  std::size_t saved = 0;
+  for (int round = 0; round < 20; ++round) {
+    const LayerGraph graph = stashing_chain(random, 8 + random() % 8);
+    const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
+                                                50.0 + static_cast<double>(random() % 200));
+    for (const std::string name : {"vpipe", "dawnpiper"}) {
+      CAPTURE(round);
+      CAPTURE(name);
+      const PlannerInfo& planner = find_planner(name);
+      PlanRequest request = request_for(planner, graph, platform, "1f1b", 16);
+      const PlanResult both = plan_within_memory(planner, request);
+      for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap}) {
+        request.memory = policy;
+        CHECK(claimed_time(both) <= claimed_time(plan_within_memory(planner, request)));
+      }
+      if (const auto* planned = std::get_if<Planned>(&both)) saved += planned->notes.empty() ? 0 : 1;
+    }
+  }
+  CHECK(saved > 10);
+}
+
 TEST_CASE("memory policy: a device with several stages gets room for all of them") {
   std::mt19937 random(5);
   for (int round = 0; round < 20; ++round) {
