@@ -162,7 +162,7 @@ class EvenPipelines {
     if (recompute_ != "none") recompute(plan.stages);
     const bool is_straight = plan.stages.size() == shape.length;
     plan.predicted = is_straight ? pipeline_claim(request_.graph, request_.platform, plan)
-                                 : claimed_figures(plan, largest_device_time(request_.graph, request_.platform, plan),
+                                 : claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
                                                    static_cast<std::int64_t>(shape.replicas));
     return plan;
   }
