@@ -5,6 +5,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/schedule/convergence.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -128,16 +129,17 @@ Plan recomputed(Plan plan, const std::vector<StageId>& stages, bool by_layer) {
 /// Evaluates plans with changes, as long as they are not too large.
 class Trial {
  public:
-  Trial(const Platform& platform, const Plan& plan, LowerOptions options)
+  Trial(const Platform& platform, const Plan& plan, LowerOptions options, const std::optional<std::int64_t>& run_length)
       : platform_(platform),
         options_(std::move(options)),
+        run_length_(run_length),
         is_short_(2 * plan.microbatches * std::ssize(plan.stages) <= kMostTriedComputations) {
     options_.iterations = 1;
   }
 
   void add(Change change, const LayerGraph& graph, const ScheduleProgram& program) {
     TriedChange& tried = tried_.emplace_back(TriedChange{change, std::nullopt});
-    if (is_short_) tried.throughput = evaluate_program(graph, platform_, program, options_).throughput;
+    if (is_short_) tried.throughput = throughput(graph, program);
   }
 
   /// The fastest first.
@@ -147,8 +149,17 @@ class Trial {
   }
 
  private:
+  [[nodiscard]] double throughput(const LayerGraph& graph, const ScheduleProgram& program) const {
+    if (!run_length_ || program.synchronous) {
+      return evaluate_until_converged(graph, platform_, program, options_).throughput;
+    }
+    return evaluate_program(graph, platform_, with_length(graph, platform_, program, {*run_length_}), options_)
+        .throughput;
+  }
+
   const Platform& platform_;
   LowerOptions options_;
+  std::optional<std::int64_t> run_length_;
   bool is_short_;
   std::vector<TriedChange> tried_;
 };
@@ -167,13 +178,14 @@ std::optional<std::int64_t> largest_between(std::int64_t begin, std::int64_t end
 }
 
 Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
-                       const Report& report, const LowerOptions& options) {
+                       const Report& report, const LowerOptions& options,
+                       const std::optional<std::int64_t>& run_length) {
   Remedies remedies;
   const Platform& platform = inputs.platform;
   const Plan& plan = program.kept->plan;
   const std::vector<StageId> stages = lacking_stages(platform, plan, report);
   if (stages.empty() || lacks_host(platform, report)) return remedies;
-  Trial trial(platform, plan, options);
+  Trial trial(platform, plan, options, run_length);
   remedies.memory = enough_memory(platform, report);
   if (remedies.memory) trial.add(Change::Memory, graph, program);
   remedies.microbatch_size = largest_between(most_parts(plan), plan.microbatch_size,

@@ -36,12 +36,14 @@ struct Remedies {
   friend bool operator==(const Remedies&, const Remedies&) = default;
 };
 
-/// Changes that would make a plan fit, whose devices ran out of memory in `report`, each evaluated as `options` say.
+/// Changes that would make a plan fit, whose devices ran out of memory in `report`, each evaluated as `options` say, until its
+/// period has converged, or with `run_length` microbatches if the plan is asynchronous and they are given.
 /// `graph` is the model at the plan's microbatch size. Where a host lacks memory nothing is tried, because the ledger
 /// does not know what a host holds.
 /// **Cost** up to five evaluations, or none if each has more than 10^6 computations.
 [[nodiscard]] Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
-                                     const Report& report, const LowerOptions& options = {});
+                                     const Report& report, const LowerOptions& options = {},
+                                     const std::optional<std::int64_t>& run_length = {});
 
 /// The largest number in [`begin`, `end`) for which `holds` is true, by bisection; none if it is false for `begin`.
 /// **Requires** that `holds` is true up to some number and false from there on.

@@ -162,7 +162,7 @@ Explanation explain(const Inputs& inputs, const LayerGraph& graph, const Schedul
     LowerOptions options;
     options.network = simulation.choices.network;
     options.literal = simulation.choices.literal;
-    explanation.remedies = find_remedies(inputs, graph, program, report, options);
+    explanation.remedies = find_remedies(inputs, graph, program, report, options, simulation.choices.run_length);
   }
   return explanation;
 }

@@ -108,7 +108,7 @@ PlanResult plan_hetpipe(const PlanRequest& request) {
   Plan plan = empty_plan(hetpipe_planner, request);
   plan.stages = stages_of(order, workers, cut);
   const auto count = static_cast<std::int64_t>(workers.size());
-  plan.predicted = claimed_figures(plan, Seconds(cut.stage_time), count);
+  plan.predicted = claimed_figures(plan, {Seconds(cut.stage_time), Seconds(cut.stage_time)}, count);
   const Seconds synchronise = synchronisation(request, plan);
   if (plan.predicted.iteration_time) *plan.predicted.iteration_time += synchronise;
   const Detail::Record details = {{"workers", count},

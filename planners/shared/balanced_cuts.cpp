@@ -1,6 +1,7 @@
 #include "planners/shared/balanced_cuts.hpp"
 
 #include "planners/planner.hpp"
+#include "planners/shared/bottleneck_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
@@ -8,14 +9,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
 
 namespace stagecraft {
 
-// NOLINTNEXTLINE(readability-function-size): the recurrence is three loops and a comparison
 std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const std::vector<double>& factors) {
   const std::size_t items = prefix.size() - 1;
   const std::size_t pieces = factors.size();
@@ -24,26 +23,9 @@ std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const 
       {.what = "the table of " + std::to_string(items) + " layers in " + std::to_string(pieces) + " stages",
        .bytes = sizeof(std::uint32_t) * static_cast<double>(items) * static_cast<double>(pieces),
        .remedy = "plan fewer stages, or use a model with blocks in place of layers"});
-  std::vector<std::vector<std::uint32_t>> cut(pieces, std::vector<std::uint32_t>(items + 1));
-  std::vector<double> best(items + 1);
-  for (std::size_t j = 0; j <= items; ++j) best[j] = factors[0] * prefix[j];
-  for (std::size_t p = 1; p < pieces; ++p) {
-    std::vector<double> next(items + 1, std::numeric_limits<double>::infinity());
-    for (std::size_t j = p + 1; j <= items; ++j) {
-      for (std::size_t i = j; i-- > p;) {  // downwards, so that the piece only grows and the scan can stop
-        const double piece = factors[p] * (prefix[j] - prefix[i]);
-        if (piece >= next[j]) break;
-        if (best[i] < next[j]) {
-          next[j] = std::max(best[i], piece);
-          cut[p][j] = static_cast<std::uint32_t>(i);
-        }
-      }
-    }
-    best = std::move(next);
-  }
-  std::vector<std::size_t> first(pieces);
-  for (std::size_t p = pieces, end = items; p-- > 1;) first[p] = end = cut[p][end];
-  return first;
+  return bottleneck_cuts(items, pieces, [&](std::size_t p, std::size_t begin, std::size_t end) {
+    return factors[p] * (prefix[end] - prefix[begin]);
+  });
 }
 
 std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform,

@@ -13,13 +13,7 @@ namespace stagecraft {
 
 /// Cuts a chain into as many non-empty pieces as there are factors, so that the largest factor × sum of a piece is as
 /// small as possible. Of several optimal cuts it takes the one with the smallest last piece, then the one with the
-/// smallest piece before it, and so on.
-///
-/// Dynamic program: best(p, j) is the least possible largest time if the first j items form p pieces:
-///   best(p, j) = min over p - 1 <= i < j of max(best(p - 1, i), factor_p × (prefix_j − prefix_i)).
-/// The outer loop goes over p, so only the row of p - 1 is kept. The second term never falls as i goes down, so the
-/// scan from i = j - 1 stops as soon as it reaches the best value found. (best(p - 1, i) need not be monotone in i,
-/// because pieces are non-empty and factors differ.) The cut is read back from the i stored for each (p, j).
+/// smallest piece before it, and so on (`bottleneck_cuts`).
 /// **Shape** `prefix` has one entry more than there are items; the result holds the first item of every piece.
 /// **Requires** at least as many items as factors, and fewer than 2^32. **Throws** InputError for a table of more
 /// than 1 GiB. **Cost** O(pieces · items²) time at worst, 4 bytes × pieces · items.

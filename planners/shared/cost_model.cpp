@@ -161,25 +161,29 @@ Seconds slowest_update(const Platform& platform, const Training& training, const
 
 bool is_asynchronous(const ScheduleChoice& schedule) { return !require_family(schedule.name).synchronous; }
 
-Seconds largest_device_time(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+LargestTimes largest_times(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   std::map<DeviceId, Seconds> times;
+  LargestTimes largest;
   for (const Stage& stage : plan.stages) {
     const Seconds time = stage_time(graph, platform, stage).total();
+    largest.stage = std::max(largest.stage, time);
     for (DeviceId device : devices_of(stage)) times[device] += time;
   }
-  Seconds largest{0};
-  for (const auto& [device, time] : times) largest = std::max(largest, time);
+  for (const auto& [device, time] : times) largest.device = std::max(largest.device, time);
   return largest;
 }
 
-Figures claimed_figures(const Plan& plan, Seconds largest_device_time, std::int64_t replicas) {
+Figures claimed_figures(const Plan& plan, const LargestTimes& largest, std::int64_t replicas) {
   Figures figures;
   if (is_asynchronous(plan.schedule)) {
-    figures.period = largest_device_time / static_cast<double>(replicas);
+    figures.period = largest.device / static_cast<double>(replicas);
     return figures;
   }
   const std::int64_t rounds = (plan.microbatches + replicas - 1) / replicas;
-  figures.iteration_time = largest_device_time * static_cast<double>(rounds + chain_length(plan) - 1);
+  const bool fills_by_stages = require_family(plan.schedule.name).placement != straight_placement;
+  const Seconds step = fills_by_stages ? largest.stage : largest.device;
+  figures.iteration_time =
+      largest.device * static_cast<double>(rounds) + step * static_cast<double>(chain_length(plan) - 1);
   return figures;
 }
 

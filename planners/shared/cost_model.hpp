@@ -59,16 +59,21 @@ struct StageTime {
 /// Whether a schedule reports a period instead of an iteration time. **Throws** InputError for an unknown schedule.
 [[nodiscard]] bool is_asynchronous(const ScheduleChoice& schedule);
 
-/// The largest time of a device for one microbatch: the sum over all stages on it, each at its slowest replica's time.
+/// The largest times of a plan for one microbatch.
+struct LargestTimes {
+  Seconds device;  ///< of the stages on a device together, each at its slowest replica's time
+  Seconds stage;
+};
 /// **Throws** InputError if a device's speed is not known.
-[[nodiscard]] Seconds largest_device_time(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+[[nodiscard]] LargestTimes largest_times(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
-/// The figures that a planner which minimises the largest device time predicts for a plan. For an asynchronous schedule
-/// that time is the period. For a synchronous one the iteration takes (microbatches + S - 1) times it, where S is the
-/// number of devices in the pipeline's chain (the number of stages if each has a device of its own). With r replicas
-/// per stage a replica runs every r-th microbatch: then the period is divided by r, and ceil(microbatches / r) takes
-/// the place of microbatches.
-[[nodiscard]] Figures claimed_figures(const Plan& plan, Seconds largest_device_time, std::int64_t replicas);
+/// The figures that a planner which minimises the largest device time t predicts for a plan. For an asynchronous
+/// schedule t is the period. For a synchronous one the iteration takes (microbatches + S - 1) t, where S is the number
+/// of devices in the pipeline's chain (the number of stages if each has a device of its own). If the schedule itself
+/// puts several stages on a device (`ScheduleFamily::placement`), the pipeline fills and drains by stages: then it takes
+/// microbatches · t + (S - 1) times the largest time of a stage. With r replicas per stage a replica runs every r-th
+/// microbatch: then the period is divided by r, and ceil(microbatches / r) takes the place of microbatches.
+[[nodiscard]] Figures claimed_figures(const Plan& plan, const LargestTimes& largest, std::int64_t replicas);
 
 /// The claimed period of a plan, or its claimed iteration time: by this plans of one planner are compared.
 [[nodiscard]] Seconds claimed_time(const Figures& claim);

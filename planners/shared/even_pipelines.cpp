@@ -2,10 +2,12 @@
 
 #include "planners/shared/balanced_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/equal_cuts.hpp"
 #include "planners/shared/memory_policy.hpp"
 #include "planners/shared/pipeline_claim.hpp"
 #include "planners/shared/saved_cut.hpp"
 #include "planners/shared/stage_devices.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -68,6 +70,7 @@ struct EvenCut {
   Seconds time;
   std::size_t rank = 0;  ///< of equal times the first one wins
   Known known = Known::AtLeast;
+  bool is_other = false;  ///< of a shape whose first cut does not fit
 };
 
 struct IsLater {
@@ -89,7 +92,7 @@ class EvenPipelines {
     while (!cuts_.empty()) {
       EvenCut cut = cuts_.top();
       cuts_.pop();
-      if (cut.known == EvenCut::Known::Exactly) return described(std::move(cut.planned));
+      if (cut.known == EvenCut::Known::Exactly) return described(faster(std::move(cut.planned)));
       if (look_closer(cut)) cuts_.push(std::move(cut));
     }
     if (!least_) throw InputError(*refusal_);
@@ -109,9 +112,47 @@ class EvenPipelines {
     }
   }
 
-  void append(Plan plan) {
+  void append(Plan plan, bool is_other = false) {
     const Seconds claim = claimed_time(plan);
-    cuts_.push({.planned = {std::move(plan), {}}, .time = claim, .rank = cuts_.size()});
+    cuts_.push({.planned = {std::move(plan), {}}, .time = claim, .rank = rank_++, .is_other = is_other});
+  }
+
+  /// Another cut of the plan's shape with the same largest stage (`equal_cut`), where there is one. What makes one cut
+  /// faster than another is the forwards that a stage runs before its first backward, if it does not run all of them.
+  [[nodiscard]] std::optional<Plan> equal(const Plan& plan, EqualCut wish) const {
+    if (require_family(request_.schedule.name).placement != straight_placement) return std::nullopt;
+    const ScheduleProgram program = require_schedule(request_.graph, request_.platform, plan);
+    const auto replicas = std::ssize(plan.stages.front().replicas);
+    const bool runs_all_first = program.in_flight.back() * replicas >= plan.microbatches;
+    const bool differs = program.synchronous && program.reaches_in_flight && !runs_all_first;
+    if (wish == EqualCut::Fastest && !differs) return std::nullopt;
+    Plan other = plan;
+    other.stages = equal_cut(request_, plan, program, wish);
+    if (other.stages.empty()) return std::nullopt;
+    if (recompute_ != "none") recompute(other.stages);
+    other.predicted = pipeline_claim(request_.graph, request_.platform, other);
+    return other;
+  }
+
+  /// A cut with the same largest stage that fits as well, if its claim is as good and it is faster in an evaluation.
+  [[nodiscard]] Planned faster(Planned best) const {
+    const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
+    if (saves && recompute_ == "none") return best;
+    try {
+      std::optional<Plan> other = equal(best.plan, EqualCut::Fastest);
+      if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;
+      PlanResult result = judged(request_, {*std::move(other), best.details, best.notes});
+      auto* planned = std::get_if<Planned>(&result);
+      if (planned == nullptr || iteration(planned->plan) >= iteration(best.plan)) return best;
+      return std::move(*planned);
+    } catch (const InputError&) {
+      return best;  // the other cut has neighbours that are not connected
+    }
+  }
+
+  [[nodiscard]] Seconds iteration(const Plan& plan) const {
+    return evaluate_iteration(request_.graph, request_.platform,
+                              require_schedule(request_.graph, request_.platform, plan));
   }
 
   /// False if the cut does not fit, or if the schedule refuses it.
@@ -132,6 +173,11 @@ class EvenPipelines {
       return true;
     }
     keep_least(std::get<Infeasible>(std::move(result)));
+    if (cut.is_other) return false;
+    for (const EqualCut wish : {EqualCut::Fastest, EqualCut::Smallest}) {
+      std::optional<Plan> other = equal(cut.planned.plan, wish);
+      if (other) append(*std::move(other), true);
+    }
     if (request_.memory == MemoryPolicy::Keep || recompute_ != "none") return false;
     const std::optional<Figures> saved = estimated_savings(request_, cut.planned);
     if (!saved) return false;
@@ -162,7 +208,7 @@ class EvenPipelines {
     if (recompute_ != "none") recompute(plan.stages);
     const bool is_straight = plan.stages.size() == shape.length;
     plan.predicted = is_straight ? pipeline_claim(request_.graph, request_.platform, plan)
-                                 : claimed_figures(plan, largest_device_time(request_.graph, request_.platform, plan),
+                                 : claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
                                                    static_cast<std::int64_t>(shape.replicas));
     return plan;
   }
@@ -196,6 +242,7 @@ class EvenPipelines {
   const PlanRequest& request_;
   const std::string& recompute_;
   std::priority_queue<EvenCut, std::vector<EvenCut>, IsLater> cuts_;
+  std::size_t rank_ = 0;
   std::optional<Infeasible> least_;    ///< of the cut that needs the least memory without actions
   std::optional<InputError> refusal_;  ///< of the first shape that was refused
 };

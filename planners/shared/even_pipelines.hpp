@@ -25,11 +25,12 @@ struct EvenShape {
 
 /// Of the shapes the plan with the best claim that fits in memory, with the cheapest memory actions of the request's
 /// policy where it does not fit without (`judged_with_savings`); the first of equal ones. Each shape is cut so that its
-/// slowest stage is as fast as possible; where the policy allows recomputation, also for a model that recomputes all.
+/// slowest stage is as fast as possible; where the policy allows recomputation, also for a model that recomputes all. Of the
+/// cuts with that slowest stage it may be another one (`equal_cut`), if that is faster or fits where the first does not.
 /// With `recompute` `layer` or `stage` in place of `none`, stages recompute just that.
 ///
 /// The claim is that of the shared cost model (`pipeline_claim`), or if the schedule puts several stages on a device,
-/// that of the largest device time (`claimed_figures`). Details: `stage_time_s`, the time of the slowest stage, and
+/// that of the largest device and stage times (`claimed_figures`). Details: `stage_time_s`, the time of the slowest stage, and
 /// `imbalance`, that time over the mean of all stages.
 /// **Requires** at least one shape. **Throws** InputError if the schedule refuses every shape.
 /// **Cost** for each shape `balanced_cuts` and the claim; `estimated_savings` and `judged_with_savings` for those that may

@@ -287,7 +287,7 @@ class SavedCut {
       slowest = std::max(slowest, saved.savings[s].time / static_cast<double>(alternates ? own.size() : 1));
     }
     if (devices.size() < places) {
-      return claimed_figures(plan, largest_device_time(request_.graph, request_.platform, plan),
+      return claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
                              static_cast<std::int64_t>(fewest));
     }
     Figures figures = pipeline_claim(request_.graph, request_.platform, plan);

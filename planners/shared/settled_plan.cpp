@@ -47,7 +47,8 @@ Figures claim_of(const SavingPipeline& pipeline, const SavedPlan& found) {
   const PlanRequest& request = pipeline.request();
   Figures figures = pipeline_claim(request.graph, request.platform, plan);
   const auto replicas = std::ssize(pipeline.places().front().devices);
-  const Figures looped = claimed_figures(plan, period_of(pipeline, found), replicas);
+  const Seconds period = period_of(pipeline, found);
+  const Figures looped = claimed_figures(plan, {period, period}, replicas);
   if (figures.period) figures.period = std::max(*figures.period, *looped.period);
   if (figures.iteration_time) figures.iteration_time = std::max(*figures.iteration_time, *looped.iteration_time);
   return figures;

@@ -32,15 +32,16 @@ Report evaluate_program(const LayerGraph& graph, const Platform& platform, const
   return summary.finish();
 }
 
-Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
+Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                                const LowerOptions& options) {
   RunLength length = first_length(program);
   ScheduleProgram run = with_length(graph, platform, program, length);
-  const auto bound = evaluated_period_bound(graph, platform, run);
-  return run_until_converged(program, length, bound, [&](const RunLength& of_run) {
+  const auto least = evaluated_period_bound(graph, platform, run, options);
+  return run_until_converged(program, length, least, [&](const RunLength& of_run) {
     run = with_length(graph, platform, std::move(run), of_run);
-    LowerOptions options;
-    options.head = of_run.head;
-    return evaluate_program(graph, platform, run, options);
+    LowerOptions lowering = options;
+    lowering.head = of_run.head;
+    return evaluate_program(graph, platform, run, lowering);
   });
 }
 

@@ -21,9 +21,9 @@ struct Plan;
                                       const LowerOptions& options = {}, const Events& events = {},
                                       const SpanSink& watch = {});
 /// The figures of the plan's steady state: an asynchronous run is extended until its period has converged
-/// (`run_until_converged`).
+/// (`run_until_converged`). `options.head` is that of the run.
 [[nodiscard]] Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform,
-                                              const ScheduleProgram& program);
+                                              const ScheduleProgram& program, const LowerOptions& options = {});
 /// The time of an iteration alone, which takes a search less time than a report: its `iterations.back()`.
 /// **Requires** a synchronous program.
 [[nodiscard]] Seconds evaluate_iteration(const LayerGraph& graph, const Platform& platform,

@@ -128,7 +128,7 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
   if (program.at_once) {
     program.orders = [kept, synchronous, in_flight = program.in_flight](Segment segment) {
       if (segment.begin > 0) return Schedule{};
-      return order_by_rounds(*kept, Preference::BackwardsFirst, in_flight, synchronous);
+      return order_by_rounds(*kept, in_flight, synchronous);
     };
   } else if (is_capped(context.plan)) {
     order_capped(context, eagerness, program);

@@ -23,8 +23,8 @@ struct Progress {
 
 class Rounds {
  public:
-  Rounds(const KeptPlan& kept, Preference preference, const std::vector<std::int64_t>& in_flight, bool synchronous)
-      : plan_(kept.plan), replicas_(kept.replicas), preference_(preference) {
+  Rounds(const KeptPlan& kept, const std::vector<std::int64_t>& in_flight, bool synchronous)
+      : plan_(kept.plan), replicas_(kept.replicas) {
     std::map<DeviceId, std::size_t> order_of;
     for (ReplicaId id : replicas_.all()) {
       const Replica& replica = replicas_[id];
@@ -109,8 +109,7 @@ class Rounds {
     std::pair<ReplicaId, bool> choice;
     const auto propose = [&](ReplicaId id, bool backward) {
       const std::int64_t stage = workers_[id].stage.value();
-      const Rank rank{backward != (preference_ == Preference::BackwardsFirst), next_of(workers_[id], backward),
-                      backward ? -stage : stage};
+      const Rank rank{!backward, next_of(workers_[id], backward), backward ? -stage : stage};
       if (found && rank >= best) return;
       found = true;
       best = rank;
@@ -138,7 +137,6 @@ class Rounds {
 
   const Plan& plan_;
   const Replicas& replicas_;
-  Preference preference_;
   Schedule schedule_;
   IndexVector<ReplicaId, Progress> workers_;
   std::vector<std::vector<std::size_t>> ended_;   ///< by ring, by k: replicas with k + 1 backwards; asynchronous only
@@ -147,9 +145,8 @@ class Rounds {
 
 }  // namespace
 
-Schedule order_by_rounds(const KeptPlan& kept, Preference preference, const std::vector<std::int64_t>& in_flight,
-                         bool synchronous) {
-  return Rounds(kept, preference, in_flight, synchronous).run();
+Schedule order_by_rounds(const KeptPlan& kept, const std::vector<std::int64_t>& in_flight, bool synchronous) {
+  return Rounds(kept, in_flight, synchronous).run();
 }
 
 }  // namespace stagecraft

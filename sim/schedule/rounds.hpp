@@ -8,16 +8,13 @@
 
 namespace stagecraft {
 
-/// The operation that a device prefers when several are ready.
-enum class Preference : std::uint8_t { ForwardsFirst, BackwardsFirst };
-
 /// Device orders of a plan whose devices hold several stages, found by a run in which every operation takes one round.
-/// In every round each device runs the preferred one of its ready operations. Ties go to the older microbatch, then to
+/// In every round each device runs one of its ready operations, backwards first. Ties go to the older microbatch, then to
 /// the later stage for backwards and to the earlier stage for forwards. A replica starts a forward only while fewer
 /// than `in_flight` (by stage) of its microbatches are in flight. An asynchronous backward also waits for the previous
 /// microbatch on all replicas of its layers. The orders come from a run, so they cannot deadlock.
 /// **Cost** O(rounds * stages).
-[[nodiscard]] Schedule order_by_rounds(const KeptPlan& kept, Preference preference,
-                                       const std::vector<std::int64_t>& in_flight, bool synchronous);
+[[nodiscard]] Schedule order_by_rounds(const KeptPlan& kept, const std::vector<std::int64_t>& in_flight,
+                                       bool synchronous);
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #include "planners/registry.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/replicas.hpp"
 #include "tests/planners/fixtures.hpp"
@@ -149,8 +150,8 @@ TEST_CASE("uniform: no pair of stages and replicas has a better claim, with much
   CHECK(little > 5);
 }
 
-TEST_CASE("uniform: a schedule of several chunks gets as many stages on each device, and the claim counts devices") {
-  // Eight layers of 3 s on two devices, four stages: 6 s on a stage, 12 s on a device, (4 + 2 - 1) rounds of them.
+TEST_CASE("uniform: a schedule of several chunks gets as many stages on each device, and the claim fills by stages") {
+  // Eight layers of 3 s on two devices, four stages: 4 microbatches of 12 s on a device, and (2 - 1) stages of 6 s.
   const LayerGraph graph = testing::chain({1, 1, 1, 1, 1, 1, 1, 1});
   const Platform platform = testing::flat_platform(2, 1000.0);
   const ScheduleChoice schedule{"interleaved-1f1b", {{"chunks", 2}}};
@@ -161,7 +162,34 @@ TEST_CASE("uniform: a schedule of several chunks gets as many stages on each dev
     CHECK(plan.stages[s].layers.size() == 2);
     CHECK(plan.stages[s].replicas.front() == Group(DeviceId(s % 2)));
   }
-  CHECK(plan.predicted.iteration_time->value() == doctest::Approx(5 * 12.0).epsilon(1e-12));
+  CHECK(plan.predicted.iteration_time->value() == doctest::Approx(54.0).epsilon(1e-12));
+}
+
+TEST_CASE(
+    "uniform: equal stages and free transfers take the claimed time, in every synchronous family with a closed form") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::vector<std::string> families = {"gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b"};
+    const std::string family = families[seed % 4];
+    CAPTURE(family);
+    const std::size_t devices = 1 + random() % 6;
+    const std::size_t chunks = family == "interleaved-1f1b" ? 2 + random() % 3 : 1;
+    const std::size_t layers = 1 + random() % 3;  // in a stage
+    const auto rounds = static_cast<std::int64_t>(1 + random() % 5);
+    ScheduleChoice schedule{family, {}};
+    if (chunks > 1) schedule.parameters = {{"chunks", static_cast<std::int64_t>(chunks)}};
+    LayerGraph graph = chain(std::vector<double>(devices * chunks * layers, static_cast<double>(1 + random() % 9)));
+    for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);
+    const Platform platform = flat_platform(devices, 1000.0);
+    const std::int64_t microbatches = rounds * static_cast<std::int64_t>(devices);
+    const PlanRequest request{graph,        platform, schedule,
+                              microbatches, {},       parse_options(uniform(), {{"replicas", "1"}})};
+    const Plan plan = plan_of(uniform().plan(request));
+    REQUIRE(plan.stages.size() == devices * chunks);
+    const Report report = evaluate_plan(graph, platform, plan);
+    CHECK(plan.predicted.iteration_time->value() == doctest::Approx(report.iterations.back().value()).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("uniform: recompute covers every layer, by layer or by stage") {

@@ -1,6 +1,7 @@
+#include "sim/schedule/capped/pipeline_work.hpp"
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/rounds.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/shared_orders.hpp"
 
 #include <algorithm>
 
@@ -47,8 +48,9 @@ Compilation compile_gpipe(const PlanContext& context, const Options& /*parameter
   program.weight_versions.assign(context.plan.stages.size(), 1);
   const auto kept = context.kept;
   if (program.at_once) {
-    program.orders = [kept, in_flight = program.in_flight](Segment segment) {
-      return segment.begin > 0 ? Schedule{} : order_by_rounds(*kept, Preference::ForwardsFirst, in_flight, true);
+    const PipelineWork work = pipeline_work(context, program.synchronous);
+    program.orders = [kept, work](Segment segment) {
+      return segment.begin > 0 ? Schedule{} : order_by_phases(*kept, work);
     };
   } else {
     program.orders = [kept](Segment segment) { return orders_of(*kept, segment); };

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -75,6 +76,30 @@ TEST_CASE("remedies: what does not help is not named") {
   const Remedies gpipe = Case(Bytes(1200), "gpipe").remedies();
   CHECK(gpipe.memory == Bytes(1300));
   CHECK(gpipe.in_flight.empty());
+}
+
+TEST_CASE("remedies: an asynchronous plan is judged by its long run, whatever its own length") {
+  Case longer(Bytes(1000), "pipedream");
+  Case shorter(Bytes(1000), "pipedream");
+  shorter.plan.microbatches = 24;
+  longer.plan.microbatches = 60;
+  const Remedies remedies = shorter.remedies();
+  REQUIRE(remedies.tried.size() > 1);
+  CHECK(remedies.tried == longer.remedies().tried);
+  // With more memory the plan runs as it is.
+  const auto memory = std::ranges::find(remedies.tried, Change::Memory, &TriedChange::change);
+  REQUIRE(memory != remedies.tried.end());
+  const Report run = evaluate_until_converged(shorter.graph, shorter.inputs.platform, shorter.program());
+  CHECK(memory->throughput == run.throughput);
+  for (std::size_t i = 1; i < remedies.tried.size(); ++i) {
+    CHECK(remedies.tried[i - 1].throughput >= remedies.tried[i].throughput);
+  }
+  // With a length of its own the run is not extended.
+  const Report report = evaluate_plan(shorter.graph, shorter.inputs.platform, shorter.plan);
+  const Remedies given = find_remedies(shorter.inputs, shorter.graph, shorter.program(), report, {}, 60);
+  const auto of_given = std::ranges::find(given.tried, Change::Memory, &TriedChange::change);
+  REQUIRE(of_given != given.tried.end());
+  CHECK(of_given->throughput == evaluate_plan(longer.graph, longer.inputs.platform, longer.plan).throughput);
 }
 
 TEST_CASE("remedies: nothing is tried where a host lacks memory, of which the ledger knows nothing") {
