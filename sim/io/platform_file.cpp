@@ -97,10 +97,21 @@ HostSpec read_host(const YamlNode& node, bool has_tree) {
   return host;
 }
 
-NicSpec read_nic(const YamlNode& node) {
-  node.allow_keys({"bandwidth", "latency", "duplex", "sharing", "per"});
+NicSpec read_nic(const YamlNode& node, std::uint32_t device_count) {
+  node.allow_keys({"bandwidth", "latency", "duplex", "sharing", "per", "shared_by"});
   const auto per = node.find("per");
-  return {read_link(node), per && read_choice<bool>(*per, {{"node", false}, {"device", true}})};
+  const auto shared = node.find("shared_by");
+  if (per && shared) {
+    per->fail("expected either 'per' or 'shared_by', found both",
+              "'per: device' is 'shared_by: 1', and 'per: node' is one NIC for all devices");
+  }
+  const LinkSpec link = read_link(node);
+  if (!shared) return {link, per && read_choice<bool>(*per, {{"node", false}, {"device", true}})};
+  const auto sharers = static_cast<std::uint32_t>(read_count(*shared, 1, kMostDevices));
+  if (device_count % sharers != 0) {
+    shared->fail_expected("a divisor of the node's " + counted(device_count, "device"));
+  }
+  return {link, true, sharers};
 }
 
 NodeKind read_node_kind(const std::string& name, const YamlNode& node, const IdsByName<DeviceKindId>& device_kinds) {
@@ -116,7 +127,7 @@ NodeKind read_node_kind(const std::string& name, const YamlNode& node, const Ids
   }
   const bool has_tree = kind.interconnect && std::holds_alternative<PcieNode>(kind.interconnect->shape);
   if (const auto host = node.find("host")) kind.host = read_host(*host, has_tree);
-  if (const auto nic = node.find("nic")) kind.nic = read_nic(*nic);
+  if (const auto nic = node.find("nic")) kind.nic = read_nic(*nic, kind.device_count);
   return kind;
 }
 

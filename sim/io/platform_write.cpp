@@ -132,7 +132,11 @@ Detail node_kind_record(const NodeKind& kind, const PlatformSpec& spec) {
   if (kind.nic) {
     Detail::Record link;
     add_link(link, kind.nic->link);
-    link.emplace_back("per", kind.nic->per_device ? "device" : "node");
+    if (kind.nic->shared_by > 1) {
+      link.emplace_back("shared_by", std::int64_t{kind.nic->shared_by});
+    } else {
+      link.emplace_back("per", kind.nic->per_device ? "device" : "node");
+    }
     record.emplace_back("nic", std::move(link));
   }
   return record;

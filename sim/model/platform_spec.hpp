@@ -94,7 +94,8 @@ struct Interconnect {
 
 struct NicSpec {
   LinkSpec link;
-  bool per_device = false;  ///< one NIC for each device instead of one for the node
+  bool per_device = false;      ///< NICs of the devices instead of one for the node
+  std::uint32_t shared_by = 1;  ///< `per_device`: neighbouring devices that share one NIC; divides the node's devices
   friend bool operator==(const NicSpec&, const NicSpec&) = default;
 };
 

@@ -2,6 +2,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/interconnect.hpp"
 #include "sim/model/network.hpp"
+#include "sim/model/nics.hpp"
 #include "sim/model/platform.hpp"
 
 #include <algorithm>
@@ -35,11 +36,11 @@ std::set<NodeKindId> kinds_present(const NodeForm& form) {
 /// The smallest bandwidth of the route between a device and the network.
 BytesPerSecond smallest_on_the_way_out(const NodeKind& kind) {
   BytesPerSecond smallest = kind.nic->link.bandwidth;
-  if (!kind.interconnect || kind.nic->per_device) return smallest;
-  if (has_wider_card(kind)) return kind.interconnect->link.bandwidth;
-  const auto* tree = std::get_if<PcieNode>(&kind.interconnect->shape);
-  if (tree == nullptr) return smallest;
-  return std::min({smallest, kind.interconnect->link.bandwidth, tree->uplink.bandwidth});
+  const WayToNic way = way_to_nic(kind);
+  if (way != WayToNic::None) smallest = std::min(smallest, kind.interconnect->link.bandwidth);
+  if (way == WayToNic::Tree)
+    smallest = std::min(smallest, std::get<PcieNode>(kind.interconnect->shape).uplink.bandwidth);
+  return smallest;
 }
 
 /// The bandwidth between a device and its host, the same in both directions.

@@ -27,8 +27,8 @@ struct AllReducePhase {
 /// How an all-reduce runs.
 ///
 /// In a *ring* of n members there are 2 (n - 1) steps, in which 2 (n - 1) / n of the bytes cross each connection
-/// between neighbours. Members on several nodes with a card for each device form several rings, each with its share of
-/// the bytes: the order inside each node is rotated, so that every ring enters and leaves the node over cards of its
+/// between neighbours. Members on several nodes with NICs of the devices form several rings, each with its share of
+/// the bytes: the order inside each node is rotated, so that every ring enters and leaves the node over NICs of its
 /// own.
 ///
 /// *Hierarchical*: the members of each node first divide the sum among themselves (reduce-scatter), then those with the

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <variant>
 
 using namespace stagecraft;
 
@@ -48,6 +50,23 @@ default_link: {bandwidth: 1 GBps, latency: 5 us, duplex: half}
 )";
 
 }  // namespace
+
+TEST_CASE("platform file: devices that share a NIC") {
+  const auto nic = [](const std::string& users) {
+    const PlatformSpec spec = parse_platform(
+        "{schema: stagecraft/platform/1, platform: p, device_kinds: {A: {memory: 1 GiB}}, node_kinds: {n: {devices: "
+        "{kind: A, count: 8}, nic: {bandwidth: 1 GBps, latency: 0 s" +
+            users + "}}}, nodes: {kind: n, count: 2}}",
+        "p.yaml");
+    CHECK(parse_platform(write_platform(spec), "written") == spec);
+    const NicSpec read = *std::get<NodeForm>(spec.form).node_kinds[NodeKindId(0)].nic;
+    return std::pair(read.per_device, read.shared_by);
+  };
+  CHECK(nic("") == std::pair(false, 1U));
+  CHECK(nic(", shared_by: 1") == nic(", per: device"));
+  CHECK(nic(", shared_by: 2") == std::pair(true, 2U));
+  CHECK(nic(", shared_by: 8") == std::pair(true, 8U));
+}
 
 TEST_CASE("platform file: the node form") {
   const PlatformSpec spec = parse_platform(kNodes, "p.yaml");

@@ -175,6 +175,30 @@ TEST_CASE("topology: a switch between nodes and its ports") {
   CHECK(together(ports, {{0, 2}, {1, 3}}) == near(2 / (1 + 2 / 1.5)));  // two port latencies
 }
 
+// Two nodes of 8 devices with a NIC of 0.5 for every two. A gigabyte alone takes 2; two neighbours share a NIC: 4.
+TEST_CASE("topology: neighbouring devices that share a NIC") {
+  const Platform shared =
+      built(nodes_of(2, 8, Interconnect{SwitchedNode{}, giga(8)}, SwitchedNetwork{}, NicSpec{giga(0.5), true, 2}));
+  const auto pipelines = [&](std::uint32_t count) {
+    Transfers transfers;
+    for (std::uint32_t i = 0; i < count; ++i) transfers.emplace_back(i, 8 + i);
+    return transfers;
+  };
+  CHECK(all_end(shared, pipelines(1), 2));
+  CHECK(all_end(shared, pipelines(2), 4));
+  CHECK(all_end(shared, pipelines(8), 4));
+  CHECK(all_end(shared, {{0, 8}, {2, 10}, {9, 1}}, 2));  // over NICs, or directions, of their own
+  CHECK(all_end(shared, {{0, 8}, {2, 9}}, 4));           // into one NIC
+  CHECK(all_end(shared, {{0, 1}, {1, 2}}, 0.125));       // not between devices of a node
+  // An all-reduce of 8: in rings a quarter of 2 * 15/16 of 8 crosses each NIC. Hierarchical: 2 * 7/8 of 8 inside at 8,
+  // then eight rings of 2 * 1/2 of an eighth of 8, two of them over each NIC.
+  PlatformSpec spec = shared.spec;
+  spec.collectives.algorithm = CollectiveSpec::Algorithm::Ring;
+  CHECK(all_reduce(build_platform(spec), in_order(16), 8 * kGigabyte) == near(2 * 15.0 / 16 * 8 / 4 / 0.5));
+  spec.collectives.algorithm = CollectiveSpec::Algorithm::Hierarchical;
+  CHECK(all_reduce(build_platform(spec), in_order(16), 8 * kGigabyte) == near(2 * 7.0 / 8 * 8 / 8 + 8.0 / 4 / 0.5));
+}
+
 TEST_CASE("topology: a link for each pair of nodes") {
   const Platform platform = network(4, FullNetwork{giga(1, 0.5)}, 8);
   CHECK(end(platform, 0, 3) == near(1.5));

@@ -6,8 +6,13 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace stagecraft::all_reduce_test {
 namespace {
@@ -66,6 +71,70 @@ TEST_CASE("all-reduce: as many rings as cards, and each leaves a node over a car
   CHECK(all_reduce(narrow, devices_of(narrow), Bytes(1)).phases[0].flows.size() == 12);
   const Platform single = cluster(3, 4, {.algorithm = Algorithm::Ring, .rings = 1});
   CHECK(departures(single, all_reduce(single, devices_of(single), Bytes(1))).size() == 3);
+}
+
+/// How often the flows of an all-reduce cross each link.
+std::map<std::string, int> crossings(const Platform& platform, const AllReduce& all_reduce) {
+  std::map<std::string, int> counts;
+  Route route;
+  for (const AllReducePhase& phase : all_reduce.phases) {
+    for (const AllReduceFlow& flow : phase.flows) {
+      if (!find_route(platform, platform.place(flow.from), platform.place(flow.to), route)) continue;
+      for (LinkId link : route.links) ++counts[platform.links[link].name];
+    }
+  }
+  return counts;
+}
+
+Platform with_shared_nics(std::uint32_t nodes, std::uint32_t devices, std::uint32_t shared_by,
+                          CollectiveSpec collectives) {
+  PlatformSpec spec = cluster(nodes, devices, std::move(collectives)).spec;
+  std::get<NodeForm>(spec.form).node_kinds[NodeKindId(0)].nic->shared_by = shared_by;
+  return build_platform(std::move(spec));
+}
+
+TEST_CASE("all-reduce: as many rings as NICs where devices share them, and each NIC carries one ring each way") {
+  // 16 members on 2 nodes of 8 with four NICs of 1 GB/s: 2 * 15/16 of 8 GB over four of them.
+  const Platform platform = with_shared_nics(2, 8, 2, {.algorithm = Algorithm::Ring});
+  const std::vector<DeviceId> all = devices_of(platform);
+  CHECK(rings_of(platform, all) == 4);
+  const auto crossed = crossings(platform, all_reduce(platform, all, Bytes(1)));
+  int cards = 0;
+  for (const auto& [name, count] : crossed) {
+    if (name.find(".nic") == std::string::npos) continue;
+    ++cards;
+    CHECK(count == 1);
+  }
+  CHECK(cards == 2 * 4 * 2);
+  CHECK(iteration(platform, 8'000'000'000) == doctest::Approx(2 * 15.0 / 16 * 8 / 4).epsilon(1e-9));
+  // gpu0, gpu1, gpu2 of each node use two NICs, gpu0 and gpu1 only one.
+  const auto some = [](std::uint32_t in_node) {
+    std::vector<DeviceId> members;
+    for (std::uint32_t node = 0; node < 2; ++node) {
+      for (std::uint32_t i = 0; i < in_node; ++i) members.emplace_back(8 * node + i);
+    }
+    return members;
+  };
+  CHECK(rings_of(platform, some(3)) == 2);
+  for (const auto& [name, count] : crossings(platform, all_reduce(platform, some(3), Bytes(1)))) {
+    if (name.find(".nic") != std::string::npos) CHECK(count == 1);
+  }
+  CHECK(rings_of(platform, some(2)) == 1);
+  // One NIC for all eight is one ring, as with a NIC of the node.
+  const Platform one = with_shared_nics(2, 8, 8, {});
+  CHECK(rings_of(one, all) == 1);
+  CHECK(all_reduce(one, all, Bytes(1)).phases.size() == 1);
+}
+
+// 2 nodes of 4 with two NICs of 1 GB/s, 8 GB: hierarchical 2 * 3/4 of 8 GB at 8 GB/s and half of 8 GB over two NICs, 3.5 s;
+// in rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four it stays one ring.
+TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
+  const auto phases = [](std::uint32_t shared_by) {
+    const Platform platform = with_shared_nics(2, 4, shared_by, {});
+    return all_reduce(platform, devices_of(platform), Bytes(8'000'000'000)).phases.size();
+  };
+  CHECK(phases(2) == 3);
+  CHECK(phases(4) == 1);
 }
 
 TEST_CASE("all-reduce: rings with cards of their own take the bandwidth of all cards") {
