@@ -25,7 +25,6 @@ WayToNic way_to_nic(const NodeKind& kind) {
   const NicSpec& nic = *kind.nic;
   if (nic.per_device && nic.shared_by == 1) return WayToNic::None;
   if (std::holds_alternative<SwitchedNode>(kind.interconnect->shape)) {
-    if (kind.device_count == 1) return WayToNic::None;
     return nic.link.bandwidth > kind.interconnect->link.bandwidth ? WayToNic::OwnLink : WayToNic::None;
   }
   const auto* tree = std::get_if<PcieNode>(&kind.interconnect->shape);

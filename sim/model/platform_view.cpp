@@ -139,9 +139,10 @@ std::vector<Level> levels(const Platform& platform) {
     if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), to_host(kind)});
   }
   if (platform.nodes.size() > 1) {
-    const BytesPerSecond card = kind.nic->link.bandwidth;
+    const BytesPerSecond nic = kind.nic->link.bandwidth;
+    const BytesPerSecond card = kind.device_count > 1 ? nic : smallest_on_the_way_out(kind);
     result.push_back({static_cast<std::uint32_t>(platform.nodes.size()), card});
-    if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), card, to_host(kind)});
+    if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), nic, to_host(kind)});
   }
   return result;
 }

@@ -69,6 +69,10 @@ TEST_CASE("topology: one device has no more of the node's NIC than its own link 
   const Platform wide = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150)));
   CHECK(way(wide, 0, 3) == "gpu0.up node0.nic.up node1.nic.down gpu3.down 2002");
   CHECK(smallest_pair_bandwidth(wide)->value() == 100);
+  const Platform single = built(nodes_of(2, 1, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150)));
+  CHECK(way(single, 0, 1) == "gpu0.up node0.nic.up node1.nic.down gpu1.down 2002");  // alone in its node, too
+  CHECK(smallest_pair_bandwidth(single)->value() == 100);
+  CHECK(levels(single) == std::vector<Level>{{2, BytesPerSecond(100)}});
   const Platform narrow = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(100)));
   CHECK(way(narrow, 0, 3) == "node0.nic.up node1.nic.down 2000");
   const Platform own = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150, true)));
