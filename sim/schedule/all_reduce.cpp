@@ -18,7 +18,7 @@ using Members = std::vector<DeviceId>;
 /// The members of each node, in the order of the ring.
 struct ByNode {
   std::vector<Members> nodes;  ///< in the order in which the ring comes to them; none if nothing is known of nodes
-  bool enters_once = true;     ///< whether the ring enters no node twice
+  bool enters_once = true;     ///< whether the ring is in each node without a break, wherever it begins
 };
 
 ByNode members_by_node(const Platform& platform, const Members& members) {
@@ -29,12 +29,18 @@ ByNode members_by_node(const Platform& platform, const Members& members) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     const NodeId node = node_of(members[i]);
     if (node.is_none()) return {};
-    if (i == 0 || node != node_of(members[i - 1])) ++entered;
+    if (node != node_of(members[i == 0 ? members.size() - 1 : i - 1])) ++entered;
     const auto [position, is_new] = positions.emplace(node, result.nodes.size());
     if (is_new) result.nodes.emplace_back();
     result.nodes[position->second].push_back(members[i]);
   }
   result.enters_once = entered <= result.nodes.size();
+  if (!result.enters_once || result.nodes.size() < 2) return result;
+  // The ring may begin inside a node: its part before the others follows its part after them.
+  Members& first = result.nodes.front();
+  auto begin = members.size();
+  while (node_of(members[begin - 1]) == node_of(members.front())) --begin;
+  std::rotate(first.begin(), first.end() - static_cast<std::ptrdiff_t>(members.size() - begin), first.end());
   return result;
 }
 
@@ -175,8 +181,7 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   AllReduce ring = rings(platform, members, by_node);
   if (algorithm == Algorithm::Ring) return ring;
   if (algorithm == Algorithm::Auto && !has_nics_of_devices(platform)) return ring;
-  std::optional<AllReduce> other;
-  if (by_node.enters_once) other = hierarchical(by_node.nodes);
+  std::optional<AllReduce> other = hierarchical(by_node.nodes);
   if (!other) return ring;
   if (algorithm == Algorithm::Hierarchical) return *std::move(other);
   const bool is_faster = time_when_sharing(platform, *other, bytes) < time_when_sharing(platform, ring, bytes);

@@ -41,7 +41,8 @@ struct AllReduce {
 
 /// The all-reduce of `bytes` among the members, whose order is that of the ring, with the platform's `collectives`.
 /// Automatic: the faster one, where the flows of a phase share their links. A ring that enters a node twice stays one
-/// ring, and only nodes with equally many members, at least two, are reduced hierarchically.
+/// ring. Only nodes with equally many members, at least two, are reduced hierarchically, in whatever order the ring has
+/// them.
 /// **Requires** at least two members whose neighbours are connected.
 [[nodiscard]] AllReduce all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -165,7 +166,7 @@ TEST_CASE("all-reduce: hierarchical takes its three phases, and automatic the fa
 }
 
 TEST_CASE("all-reduce: a ring that enters a node twice, and nodes of other sizes, stay one ring") {
-  const Platform platform = cluster(2, 2);
+  const Platform platform = cluster(2, 2, {.algorithm = Algorithm::Ring});
   const std::vector<DeviceId> zigzag = {DeviceId(0), DeviceId(2), DeviceId(1), DeviceId(3)};
   const AllReduce twice = all_reduce(platform, zigzag, Bytes(1));
   REQUIRE(twice.phases.size() == 1);
@@ -173,6 +174,38 @@ TEST_CASE("all-reduce: a ring that enters a node twice, and nodes of other sizes
   const AllReduce uneven = all_reduce(platform, {DeviceId(0), DeviceId(1), DeviceId(2)}, Bytes(1));
   REQUIRE(uneven.phases.size() == 1);
   CHECK(uneven.phases[0].flows.size() == 3);
+}
+
+// Two nodes of 2: reduce-scatter of half of V at 8 GB/s, rings of half of V at 1 GB/s, all-gather. In two rings 2 * 3/4
+// of V / 2 at 1 GB/s, in one ring twice that.
+TEST_CASE("all-reduce: the members of each node decide, in whatever order the ring has them") {
+  const auto members = [](const std::vector<std::uint32_t>& order) {
+    std::vector<DeviceId> devices;
+    for (std::uint32_t device : order) devices.emplace_back(device);
+    return devices;
+  };
+  const auto time = [&](Algorithm algorithm, const std::vector<std::uint32_t>& order) {
+    return all_reduce_time(cluster(2, 2, {.algorithm = algorithm}), members(order), Bytes(8'000'000'000));
+  };
+  for (const std::vector<std::uint32_t>& order :
+       {std::vector{0U, 1U, 2U, 3U}, std::vector{1U, 2U, 3U, 0U}, std::vector{0U, 2U, 1U, 3U}}) {
+    CAPTURE(order[0]);
+    CAPTURE(order[1]);
+    for (const Algorithm algorithm : {Algorithm::Auto, Algorithm::Hierarchical}) {
+      CHECK(time(algorithm, order).value() == doctest::Approx(2 * 0.5 + 4).epsilon(1e-9));
+    }
+  }
+  CHECK(time(Algorithm::Ring, {1, 2, 3, 0}).value() == doctest::Approx(6).epsilon(1e-9));
+  CHECK(rings_of(cluster(2, 2), members({1, 2, 3, 0})) == 2);
+  // Entered inside the second of three nodes, the ring is the same: the flows of all rings are.
+  const Platform larger = cluster(3, 4, {.algorithm = Algorithm::Ring});
+  std::vector<DeviceId> wrapped = devices_of(larger);
+  const auto straight = crossings(larger, all_reduce(larger, wrapped, Bytes(1)));
+  std::ranges::rotate(wrapped, wrapped.begin() + 6);
+  CHECK(crossings(larger, all_reduce(larger, wrapped, Bytes(1))) == straight);
+  // Unequally many members of nodes between which it weaves: one ring.
+  const Platform uneven = cluster(2, 4);
+  CHECK(all_reduce(uneven, members({0, 4, 1, 5, 2}), Bytes(1)).phases.size() == 1);
 }
 
 TEST_CASE("all-reduce: efficiency takes its part of the bandwidth, and a table gives the whole time") {
