@@ -233,6 +233,20 @@ LinkSpec read_whole_link(const YamlNode& node) {
   return read_link(node);
 }
 
+HostSpec read_host(const YamlNode& node, bool has_tree) {
+  node.allow_keys({"memory", "link"});
+  HostSpec host;
+  host.memory = read_bytes(node.at("memory"));
+  const auto link = has_tree ? node.find("link") : node.at("link");
+  if (!link) return host;
+  link->allow_keys({"bandwidth", "latency", "duplex", "sharing", "shared_by"});
+  host.link = read_link(*link);
+  if (const auto shared = link->find("shared_by")) {
+    host.shared_by = static_cast<std::uint32_t>(read_count(*shared, 1, kMostDevices));
+  }
+  return host;
+}
+
 Interconnect read_interconnect(const YamlNode& node, std::uint32_t device_count) {
   const TypeFormat<Shape>& format = find_format(node, "an interconnect", interconnect_formats());
   const LinkSpec link = read_link(node);
