@@ -151,6 +151,20 @@ Route route_of(const Platform& platform, const AllReduceFlow& flow) {
   return route;
 }
 
+/// Whether the link is a NIC that one end of the flow shares with other devices.
+bool is_shared_nic(const Platform& platform, const AllReduceFlow& flow, LinkId link) {
+  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
+  if (form == nullptr) return false;
+  for (DeviceId device : {flow.from, flow.to}) {
+    const Node& node = platform.nodes[platform.devices[device].node];
+    const NodeKind& kind = form->node_kinds[node.kind];
+    if (!kind.nic || kind.nic->shared_by == 1) continue;
+    const std::uint32_t nic = nic_of_member(platform, device);
+    if (link == node.nics.forward(nic) || link == node.nics.backward(nic)) return true;
+  }
+  return false;
+}
+
 /// The time of all phases, with latencies, where flows of a phase divide the links that they share.
 Seconds time_when_sharing(const Platform& platform, const AllReduce& all_reduce, Bytes bytes) {
   Seconds sum;
@@ -223,9 +237,11 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
   Seconds sum;
   for (const AllReducePhase& phase : all_reduce(platform, members, bytes).phases) {
     Seconds longest;
+    std::map<LinkId, double> on_shared_nics;
     for (const AllReduceFlow& flow : phase.flows) {
       for (LinkId link : route_of(platform, flow).links) {
-        const double part = static_cast<double>(flow.part) / static_cast<double>(flow.of);
+        double part = static_cast<double>(flow.part) / static_cast<double>(flow.of);
+        if (is_shared_nic(platform, flow, link)) part = on_shared_nics[link] += part;
         const double effective = platform.links[link].bandwidth.value() * platform.spec.collectives.efficiency;
         longest = std::max(longest, bytes / BytesPerSecond(effective) * part);
       }

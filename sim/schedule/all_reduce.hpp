@@ -60,7 +60,7 @@ struct AllReduce {
 /// bandwidth is interpolated, outside the table it is that of the nearest size.
 [[nodiscard]] std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_t members, Bytes bytes);
 
-/// The time of the all-reduce if every flow were alone on its links, without latencies.
+/// The time of the all-reduce if every flow were alone on its links but NICs that devices share, without latencies.
 [[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
 /// The time of the all-reduce of [begin, end) of the gradients as it is lowered on the platform's network, if every

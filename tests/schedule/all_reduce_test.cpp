@@ -127,13 +127,16 @@ TEST_CASE("all-reduce: as many rings as NICs where devices share them, and each 
   CHECK(all_reduce(one, all, Bytes(1)).phases.size() == 1);
 }
 
-// 2 nodes of 4 with two NICs of 1 GB/s, 8 GB: hierarchical 2 * 3/4 of 8 GB at 8 GB/s and half of 8 GB over two NICs, 3.5 s;
-// in rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four it stays one ring.
+// 2 nodes of 4 with two NICs of 1 GB/s, 8 GB. Hierarchical: 2 * 3/4 of 8 GB at 8 GB/s, and four rings of 2 * 1/2 of 2 GB,
+// two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four it stays one ring.
 TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
   const auto phases = [](std::uint32_t shared_by) {
     const Platform platform = with_shared_nics(2, 4, shared_by, {});
     return all_reduce(platform, devices_of(platform), Bytes(8'000'000'000)).phases.size();
   };
+  const Platform shared = with_shared_nics(2, 4, 2, {});
+  CHECK(all_reduce_time(shared, devices_of(shared), Bytes(8'000'000'000)).value() ==
+        doctest::Approx(5.5).epsilon(1e-9));
   CHECK(phases(2) == 3);
   CHECK(phases(4) == 1);
 }
