@@ -280,8 +280,12 @@ std::string collectives_text(const Platform& platform) {
 std::string head_text(const Platform& platform) {
   const std::size_t nodes = platform.nodes.size();
   const std::size_t devices = platform.devices.size();
+  const auto* form = std::get_if<ExplicitForm>(&platform.spec.form);
+  const std::size_t switches = form == nullptr ? 0 : form->switches.size();
   return "platform " + platform.spec.name + ": " + counted(devices, "device") +
-         (nodes == 0 ? "" : " on " + counted(nodes, "node")) + ", " + counted(platform.links.size(), "link") + "\n";
+         (nodes == 0 ? "" : " on " + counted(nodes, "node")) +
+         (switches == 0 ? "" : ", " + counted(switches, "switch")) + ", " + counted(platform.links.size(), "link") +
+         "\n";
 }
 
 }  // namespace

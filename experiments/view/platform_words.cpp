@@ -109,8 +109,9 @@ std::string node_kind_words(const PlatformSpec& spec, const NodeKind& kind) {
   }
   if (kind.host) text += "\n  " + host_words(*kind.host);
   if (kind.nic) {
-    text +=
-        "\n  a NIC of " + link_words(kind.nic->link) + (kind.nic->per_device ? " for each device" : " for the node");
+    std::string users = kind.nic->per_device ? "each device" : "the node";
+    if (kind.nic->shared_by > 1) users = "every " + std::to_string(kind.nic->shared_by) + " devices";
+    text += "\n  a NIC of " + link_words(kind.nic->link) + " for " + users;
   }
   return text;
 }

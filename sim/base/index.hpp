@@ -120,6 +120,7 @@ using NodeKindId = Index<struct NodeKindTag>;
 using NodeId = Index<struct NodeTag>;
 using DeviceId = Index<struct DeviceTag>;
 using HostId = Index<struct HostTag>;
+using SwitchId = Index<struct SwitchTag>;
 /// A device or a host: where memory lies and where transfers start and end (`Platform::place`).
 using PlaceId = Index<struct PlaceTag>;
 using LinkId = Index<struct LinkTag>;

@@ -1,37 +1,24 @@
 #include "sim/io/platform_file.hpp"
 
 #include "sim/base/counted.hpp"
+#include "sim/io/ids_by_name.hpp"
+#include "sim/io/platform_explicit_form.hpp"
 #include "sim/io/platform_names.hpp"
 #include "sim/io/platform_topology.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 
-#include <map>
-#include <set>
+#include <utility>
+#include <variant>
 
 namespace stagecraft {
 namespace {
 
 constexpr double kLeastSpeed = 1e-6;
 constexpr double kMostSpeed = 1e6;
-constexpr std::uint64_t kMostLinks = 400'000;    ///< with these and all devices, a description takes about 1 GB
-constexpr std::size_t kMostDefaultLinked = 512;  ///< 2 links for each pair
+constexpr std::uint64_t kMostLinks = 400'000;  ///< with these and all devices, a description takes about 1 GB
 constexpr double kLeastEfficiency = 1e-3;
 constexpr std::int64_t kMostRings = 64;
-constexpr const char* kPart = "describe a part of the cluster";
-
-template <class Id>
-using IdsByName = std::map<std::string, Id>;
-
-template <class Id>
-Id find_id(const YamlNode& node, std::string_view what, const IdsByName<Id>& by_name) {
-  const std::string name = read_name(node);
-  const auto found = by_name.find(name);
-  if (found != by_name.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [known_name, id] : by_name) known.push_back(known_name);
-  node.fail("unknown " + std::string(what) + " " + quote(name), suggest_name(name, known));
-}
 
 double read_speed(const YamlNode& node) {
   const double speed = read_number(node);
@@ -82,25 +69,21 @@ IdsByName<DeviceKindId> read_device_kinds(const YamlNode& node, PlatformSpec& sp
   return by_name;
 }
 
-/// With a PCIe tree above the devices, they need no link of their own to the host.
-HostSpec read_host(const YamlNode& node, bool has_tree) {
-  node.allow_keys({"memory", "link"});
-  HostSpec host;
-  host.memory = read_bytes(node.at("memory"));
-  const auto link = has_tree ? node.find("link") : node.at("link");
-  if (!link) return host;
-  link->allow_keys({"bandwidth", "latency", "duplex", "sharing", "shared_by"});
-  host.link = read_link(*link);
-  if (const auto shared = link->find("shared_by")) {
-    host.shared_by = static_cast<std::uint32_t>(read_count(*shared, 1, kMostDevices));
-  }
-  return host;
-}
-
-NicSpec read_nic(const YamlNode& node) {
-  node.allow_keys({"bandwidth", "latency", "duplex", "sharing", "per"});
+NicSpec read_nic(const YamlNode& node, std::uint32_t device_count) {
+  node.allow_keys({"bandwidth", "latency", "duplex", "sharing", "per", "shared_by"});
   const auto per = node.find("per");
-  return {read_link(node), per && read_choice<bool>(*per, {{"node", false}, {"device", true}})};
+  const auto shared = node.find("shared_by");
+  if (per && shared) {
+    per->fail("expected either 'per' or 'shared_by', found both",
+              "'per: device' is 'shared_by: 1', and 'per: node' is one NIC for all devices");
+  }
+  const LinkSpec link = read_link(node);
+  if (!shared) return {link, per && read_choice<bool>(*per, {{"node", false}, {"device", true}})};
+  const auto sharers = static_cast<std::uint32_t>(read_count(*shared, 1, kMostDevices));
+  if (device_count % sharers != 0) {
+    shared->fail_expected("a divisor of the node's " + counted(device_count, "device"));
+  }
+  return {link, true, sharers};
 }
 
 NodeKind read_node_kind(const std::string& name, const YamlNode& node, const IdsByName<DeviceKindId>& device_kinds) {
@@ -116,7 +99,7 @@ NodeKind read_node_kind(const std::string& name, const YamlNode& node, const Ids
   }
   const bool has_tree = kind.interconnect && std::holds_alternative<PcieNode>(kind.interconnect->shape);
   if (const auto host = node.find("host")) kind.host = read_host(*host, has_tree);
-  if (const auto nic = node.find("nic")) kind.nic = read_nic(*nic);
+  if (const auto nic = node.find("nic")) kind.nic = read_nic(*nic, kind.device_count);
   return kind;
 }
 
@@ -158,97 +141,6 @@ NodeForm read_node_form(const YamlNode& root, const IdsByName<DeviceKindId>& dev
   if (links > kMostLinks) {
     nodes.fail("expected at most 400000 links in all, found " + std::to_string(links),
                "describe a part of the cluster, or join it by fewer links than one for each pair");
-  }
-  return form;
-}
-
-IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKindId>& kinds, ExplicitForm& form) {
-  IdsByName<DeviceId> by_name;
-  const std::vector<YamlNode> items = node.items();
-  if (std::ssize(items) > kMostDevices) node.fail("expected at most 100000 devices in all, found more", kPart);
-  for (const YamlNode& item : items) {
-    item.allow_keys({"name", "kind", "host"});
-    ExplicitDevice device;
-    device.name = read_name(item.at("name"));
-    device.kind = find_id(item.at("kind"), "device kind", kinds);
-    if (const auto host = item.find("host")) device.host = read_host(*host, false);
-    if (by_name.contains(device.name)) {
-      item.at("name").fail("the device " + quote(device.name) + " is given twice");
-    }
-    const std::string name = device.name;
-    by_name.emplace(name, form.devices.push_back(std::move(device)));
-  }
-  if (by_name.empty()) node.fail("expected at least one device, found none");
-  return by_name;
-}
-
-/// The two devices of a link or route, and the pairs seen so far, in either order.
-struct Pairs {
-  const IdsByName<DeviceId>* devices;
-  std::set<std::pair<DeviceId, DeviceId>> seen;
-};
-
-std::pair<DeviceId, DeviceId> read_pair(const YamlNode& node, Pairs& pairs) {
-  const std::vector<YamlNode> ends = node.items();
-  if (ends.size() != 2) node.fail("expected two devices, found " + std::to_string(ends.size()));
-  const DeviceId from = find_id(ends[0], "device", *pairs.devices);
-  const DeviceId to = find_id(ends[1], "device", *pairs.devices);
-  if (from == to) node.fail("expected two different devices, found " + quote(ends[0].text()) + " twice");
-  if (!pairs.seen.emplace(std::min(from, to), std::max(from, to)).second) {
-    node.fail("the devices " + quote(ends[0].text()) + " and " + quote(ends[1].text()) + " are connected twice");
-  }
-  return {from, to};
-}
-
-IdsByName<std::size_t> read_links(const YamlNode& node, Pairs& pairs, ExplicitForm& form) {
-  IdsByName<std::size_t> by_name;
-  for (const YamlNode& item : node.items()) {
-    item.allow_keys({"name", "between", "bandwidth", "latency", "duplex", "sharing"});
-    ExplicitLink link;
-    link.link = read_link(item);
-    if (const auto between = item.find("between")) link.between = read_pair(*between, pairs);
-    if (const auto name = item.find("name")) {
-      link.name = read_name(*name);
-      if (!by_name.emplace(link.name, form.links.size()).second) {
-        name->fail("the link " + quote(link.name) + " is given twice");
-      }
-    } else if (!link.between) {
-      item.fail("expected a link with the key 'name' or 'between', found neither");
-    }
-    form.links.push_back(std::move(link));
-  }
-  return by_name;
-}
-
-ExplicitRoute read_route(const YamlNode& node, const IdsByName<std::size_t>& links, Pairs& pairs) {
-  node.allow_keys({"between", "links"});
-  const auto [from, to] = read_pair(node.at("between"), pairs);
-  ExplicitRoute route{from, to, {}};
-  const YamlNode list = node.at("links");
-  std::set<std::size_t> seen;
-  for (const YamlNode& item : list.items()) {
-    route.links.push_back(find_id(item, "link", links));
-    if (!seen.insert(route.links.back()).second) item.fail("the link " + quote(item.text()) + " is crossed twice");
-  }
-  if (route.links.empty()) list.fail("expected at least one link, found none");
-  return route;
-}
-
-ExplicitForm read_explicit_form(const YamlNode& root, const IdsByName<DeviceKindId>& device_kinds) {
-  ExplicitForm form;
-  const IdsByName<DeviceId> devices = read_devices(root.at("devices"), device_kinds, form);
-  Pairs pairs{&devices, {}};
-  IdsByName<std::size_t> links;
-  if (const auto node = root.find("links")) links = read_links(*node, pairs, form);
-  if (const auto node = root.find("routes")) {
-    for (const YamlNode& item : node->items()) form.routes.push_back(read_route(item, links, pairs));
-  }
-  if (const auto node = root.find("default_link")) {
-    form.default_link = read_whole_link(*node);
-    if (form.devices.size() > kMostDefaultLinked) {
-      node->fail("expected at most 512 devices with a default_link, found " + std::to_string(form.devices.size()),
-                 "describe the cluster by node_kinds, nodes and network");
-    }
   }
   return form;
 }
@@ -326,8 +218,8 @@ PlatformSpec parse_platform(std::string_view text, const std::string& file_name)
   check_schema(root, "stagecraft/platform/1");
   const bool is_explicit = root.find("devices").has_value();
   if (is_explicit) {
-    root.allow_keys({"schema", "platform", "origin", "transport", "device_kinds", "devices", "links", "routes",
-                     "default_link", "collectives"});
+    root.allow_keys({"schema", "platform", "origin", "transport", "device_kinds", "devices", "switches", "links",
+                     "routes", "default_link", "collectives"});
   } else {
     root.allow_keys({"schema", "platform", "origin", "transport", "device_kinds", "node_kinds", "nodes", "network",
                      "devices", "collectives"});

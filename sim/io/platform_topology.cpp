@@ -3,6 +3,7 @@
 #include "sim/io/platform_names.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/interconnect.hpp"
+#include "sim/model/nics.hpp"
 
 #include <algorithm>
 #include <array>
@@ -199,11 +200,6 @@ const std::vector<TypeFormat<Network>>& network_formats() {
   return kFormats;
 }
 
-BytesPerSecond nics_of(const NodeKind& kind) {
-  if (!kind.nic) return BytesPerSecond(0);
-  return (kind.nic->per_device ? kind.device_count : 1) * kind.nic->link.bandwidth;
-}
-
 /// Refuses a fat tree whose uplinks are too narrow. Their bandwidth follows from the links below them.
 void check_uplinks(const YamlNode& node, const FatTreeNetwork& tree, BytesPerSecond child) {
   for (std::size_t i = 0; i < tree.levels.size(); ++i) {
@@ -237,6 +233,20 @@ LinkSpec read_whole_link(const YamlNode& node) {
   return read_link(node);
 }
 
+HostSpec read_host(const YamlNode& node, bool has_tree) {
+  node.allow_keys({"memory", "link"});
+  HostSpec host;
+  host.memory = read_bytes(node.at("memory"));
+  const auto link = has_tree ? node.find("link") : node.at("link");
+  if (!link) return host;
+  link->allow_keys({"bandwidth", "latency", "duplex", "sharing", "shared_by"});
+  host.link = read_link(*link);
+  if (const auto shared = link->find("shared_by")) {
+    host.shared_by = static_cast<std::uint32_t>(read_count(*shared, 1, kMostDevices));
+  }
+  return host;
+}
+
 Interconnect read_interconnect(const YamlNode& node, std::uint32_t device_count) {
   const TypeFormat<Shape>& format = find_format(node, "an interconnect", interconnect_formats());
   const LinkSpec link = read_link(node);
@@ -250,7 +260,7 @@ Network read_network(const YamlNode& node, std::uint32_t node_count) {
 void check_network(const YamlNode& node, const NodeForm& form) {
   if (form.network == Network(SwitchedNetwork{})) return;
   BytesPerSecond widest(0);
-  for (const NodeGroup& group : form.groups) widest = std::max(widest, nics_of(form.node_kinds[group.kind]));
+  for (const NodeGroup& group : form.groups) widest = std::max(widest, nics_bandwidth(form.node_kinds[group.kind]));
   if (widest == BytesPerSecond(0)) {
     node.fail("the network cannot connect the nodes, because their kinds have no nic", "give the node kinds a nic");
   }

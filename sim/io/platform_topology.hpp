@@ -10,6 +10,7 @@ namespace stagecraft {
 // The parts of a platform file that describe the links between devices and between nodes; for `parse_platform`.
 
 inline constexpr std::int64_t kMostDevices = 100'000;
+inline constexpr const char* kPart = "describe a part of the cluster";  ///< the hint for more
 
 /// A bandwidth from 1 Bps to 1e18 Bps, so that times can be computed with it.
 [[nodiscard]] BytesPerSecond read_usable_bandwidth(const YamlNode& node);
@@ -19,6 +20,9 @@ inline constexpr std::int64_t kMostDevices = 100'000;
 
 /// A link without further keys.
 [[nodiscard]] LinkSpec read_whole_link(const YamlNode& node);
+
+/// With a PCIe tree above the devices, they need no link of their own to the host.
+[[nodiscard]] HostSpec read_host(const YamlNode& node, bool has_tree);
 
 /// **Throws** InputError for keys that the type does not have, and for a type that cannot join so many devices.
 [[nodiscard]] Interconnect read_interconnect(const YamlNode& node, std::uint32_t device_count);

@@ -132,7 +132,11 @@ Detail node_kind_record(const NodeKind& kind, const PlatformSpec& spec) {
   if (kind.nic) {
     Detail::Record link;
     add_link(link, kind.nic->link);
-    link.emplace_back("per", kind.nic->per_device ? "device" : "node");
+    if (kind.nic->shared_by > 1) {
+      link.emplace_back("shared_by", std::int64_t{kind.nic->shared_by});
+    } else {
+      link.emplace_back("per", kind.nic->per_device ? "device" : "node");
+    }
     record.emplace_back("nic", std::move(link));
   }
   return record;
@@ -150,8 +154,13 @@ void add_node_form(Detail::Record& root, const NodeForm& form, const PlatformSpe
   root.emplace_back("network", network_record(form.network));
 }
 
-Detail pair_list(const ExplicitForm& form, DeviceId from, DeviceId to) {
-  return Detail::List{form.devices[from].name, form.devices[to].name};
+Detail pair_list(const ExplicitForm& form, const ExplicitEnd& from, const ExplicitEnd& to) {
+  Detail::List names;
+  for (const ExplicitEnd& end : {from, to}) {
+    const auto* device = std::get_if<DeviceId>(&end);
+    names.emplace_back(device != nullptr ? form.devices[*device].name : form.switches[std::get<SwitchId>(end)]);
+  }
+  return names;
 }
 
 Detail link_record(const ExplicitForm& form, const ExplicitLink& link) {
@@ -176,6 +185,11 @@ void add_explicit_form(Detail::Record& root, const ExplicitForm& form, const Pla
     devices.push_back(std::move(record));
   }
   root.emplace_back("devices", std::move(devices));
+  if (!form.switches.empty()) {
+    Detail::List switches;
+    for (const std::string& name : form.switches) switches.emplace_back(name);
+    root.emplace_back("switches", std::move(switches));
+  }
   Detail::List links;
   for (const ExplicitLink& link : form.links) links.push_back(link_record(form, link));
   root.emplace_back("links", std::move(links));

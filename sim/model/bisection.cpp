@@ -3,6 +3,7 @@
 #include "sim/model/dragonfly.hpp"
 #include "sim/model/interconnect.hpp"
 #include "sim/model/link_row.hpp"
+#include "sim/model/nics.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -54,14 +55,11 @@ Halves climbed(const Halves& below, std::uint32_t children, const Uplinks& uplin
 
 BytesPerSecond narrower(const Halves& halves) { return std::min(sum_of(halves.first), sum_of(halves.second)); }
 
-/// The bandwidth of each node: that of its NICs, bounded by its port if there is one.
+/// The bandwidth of each node: what its devices can send over its NICs, bounded by its port if there is one.
 Widths node_widths(const Platform& platform, const NodeForm& form) {
   Widths widths;
   for (std::uint32_t i = 0; i < platform.nodes.size(); ++i) {
-    const Node& node = platform.nodes[NodeId(i)];
-    const NodeKind& kind = form.node_kinds[node.kind];
-    BytesPerSecond width(0);
-    if (kind.nic) width = (kind.nic->per_device ? kind.device_count : 1) * kind.nic->link.bandwidth;
+    const BytesPerSecond width = reach_of_nics(form.node_kinds[platform.nodes[NodeId(i)].kind]);
     const auto* switched = std::get_if<SwitchedNetwork>(&form.network);
     const auto* tree = std::get_if<FatTreeNetwork>(&form.network);
     const bool has_port = (switched != nullptr && switched->port) || (tree != nullptr && tree->port);

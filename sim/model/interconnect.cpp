@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/link_row.hpp"
+#include "sim/model/nics.hpp"
 
 #include <algorithm>
 
@@ -40,10 +41,6 @@ bool is_doubled(const CubeMeshNode& mesh, const DevicePair& pair) {
   return std::ranges::any_of(mesh.doubled, [&](const DevicePair& doubled) {
     return doubled == pair || DevicePair{doubled.second, doubled.first} == pair;
   });
-}
-
-std::uint32_t devices_under(const PcieNode& tree, std::uint32_t device_count, std::uint32_t pcie_switch) {
-  return std::min(tree.devices_per_switch, device_count - pcie_switch * tree.devices_per_switch);
 }
 
 std::uint32_t socket_of(const PcieNode& tree, std::uint32_t pcie_switch) {
@@ -148,6 +145,10 @@ std::uint32_t switch_count(const PcieNode& tree, std::uint32_t device_count) {
   return divide_up(device_count, tree.devices_per_switch);
 }
 
+std::uint32_t devices_under(const PcieNode& tree, std::uint32_t device_count, std::uint32_t pcie_switch) {
+  return std::min(tree.devices_per_switch, device_count - pcie_switch * tree.devices_per_switch);
+}
+
 std::uint32_t socket_count(const PcieNode& tree, std::uint32_t device_count) {
   return socket_of(tree, switch_count(tree, device_count) - 1) + 1;
 }
@@ -200,24 +201,31 @@ std::uint32_t attachment(const Interconnect& interconnect, std::uint32_t device)
   return std::holds_alternative<CubeMeshNode>(interconnect.shape) ? device : 0;
 }
 
-bool has_wider_card(const NodeKind& kind) {
-  if (!kind.interconnect || !kind.nic || kind.nic->per_device || kind.device_count == 1) return false;
-  return std::holds_alternative<SwitchedNode>(kind.interconnect->shape) &&
-         kind.nic->link.bandwidth > kind.interconnect->link.bandwidth;
-}
-
-void climb(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into) {
-  const PcieNode* tree = tree_of(kind);
-  if (tree == nullptr && !has_wider_card(kind)) return;
+void climb_to_host(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device,
+                   Route& into) {
+  const auto& tree = std::get<PcieNode>(kind.interconnect->shape);
   cross(platform, node.interconnect.forward(device), into);
-  if (tree != nullptr) cross(platform, node.uplinks.forward(device / tree->devices_per_switch), into);
+  cross(platform, node.uplinks.forward(device / tree.devices_per_switch), into);
 }
 
-void descend(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into) {
-  const PcieNode* tree = tree_of(kind);
-  if (tree == nullptr && !has_wider_card(kind)) return;
-  if (tree != nullptr) cross(platform, node.uplinks.backward(device / tree->devices_per_switch), into);
+void descend_from_host(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device,
+                       Route& into) {
+  const auto& tree = std::get<PcieNode>(kind.interconnect->shape);
+  cross(platform, node.uplinks.backward(device / tree.devices_per_switch), into);
   cross(platform, node.interconnect.backward(device), into);
+}
+
+void climb_to_nic(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into) {
+  const WayToNic way = way_to_nic(kind);
+  if (way == WayToNic::OwnLink) cross(platform, node.interconnect.forward(device), into);
+  if (way == WayToNic::Tree) climb_to_host(platform, kind, node, device, into);
+}
+
+void descend_from_nic(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device,
+                      Route& into) {
+  const WayToNic way = way_to_nic(kind);
+  if (way == WayToNic::OwnLink) cross(platform, node.interconnect.backward(device), into);
+  if (way == WayToNic::Tree) descend_from_host(platform, kind, node, device, into);
 }
 
 BytesPerSecond smallest_bandwidth_inside(const Interconnect& interconnect, std::uint32_t device_count) {

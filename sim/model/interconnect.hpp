@@ -13,8 +13,9 @@ namespace stagecraft {
 [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> linked_pairs(const Interconnect& interconnect,
                                                                                 std::uint32_t device_count);
 
-/// Number of PCIe switches under `device_count` devices, and of sockets above these.
+/// Number of PCIe switches above `device_count` devices, of devices under one of these, and of sockets above them.
 [[nodiscard]] std::uint32_t switch_count(const PcieNode& tree, std::uint32_t device_count);
+[[nodiscard]] std::uint32_t devices_under(const PcieNode& tree, std::uint32_t device_count, std::uint32_t pcie_switch);
 [[nodiscard]] std::uint32_t socket_count(const PcieNode& tree, std::uint32_t device_count);
 
 /// Links inside one node, both directions of a full-duplex one counted.
@@ -31,14 +32,15 @@ void cross_interconnect(const Platform& platform, const NodeKind& kind, const No
 /// two different devices of a node depends on nothing else than these.
 [[nodiscard]] std::uint32_t attachment(const Interconnect& interconnect, std::uint32_t device);
 
-/// Whether the node's only NIC is wider than the link of a device to the switch. One device cannot use all of such a
-/// NIC, so its transfers to other nodes cross its own link too.
-[[nodiscard]] bool has_wider_card(const NodeKind& kind);
+/// Append the route between a device and the top of the PCIe tree, where host memory is attached. **Require** a tree.
+void climb_to_host(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
+void descend_from_host(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device,
+                       Route& into);
 
-/// Append the route between a device and the top of the PCIe tree, where host memory and the node's NIC are attached,
-/// or its link to the switch if the NIC is wider. Otherwise they append nothing.
-void climb(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
-void descend(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
+/// Append the links inside the node between a device and its NIC (`way_to_nic`).
+void climb_to_nic(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device, Route& into);
+void descend_from_nic(const Platform& platform, const NodeKind& kind, const Node& node, std::uint32_t device,
+                      Route& into);
 
 /// The smallest bandwidth of a pair of the node's devices. **Requires** at least two devices.
 [[nodiscard]] BytesPerSecond smallest_bandwidth_inside(const Interconnect& interconnect, std::uint32_t device_count);

@@ -3,6 +3,7 @@
 #include "sim/base/error.hpp"
 #include "sim/model/dragonfly.hpp"
 #include "sim/model/link_row.hpp"
+#include "sim/model/nics.hpp"
 
 #include <algorithm>
 
@@ -24,10 +25,7 @@ using Widths = std::vector<BytesPerSecond>;
 Widths nic_widths(const Platform& platform, const NodeForm& form) {
   Widths widths;
   for (const Node& node : platform.nodes) {
-    const NodeKind& kind = form.node_kinds[node.kind];
-    BytesPerSecond width(0);
-    if (kind.nic) width = (kind.nic->per_device ? kind.device_count : 1) * kind.nic->link.bandwidth;
-    widths.push_back(width);
+    widths.push_back(nics_bandwidth(form.node_kinds[node.kind]));
   }
   return widths;
 }

@@ -4,6 +4,7 @@
 #include "sim/model/interconnect.hpp"
 #include "sim/model/link_row.hpp"
 #include "sim/model/network.hpp"
+#include "sim/model/nics.hpp"
 #include "sim/model/platform_explicit.hpp"
 
 #include <algorithm>
@@ -22,10 +23,13 @@ void add_devices(Platform& platform, const NodeKind& kind, const Node& node) {
 void add_nics(Platform& platform, const NodeKind& kind, Node& node) {
   if (!kind.nic) return;
   node.nics = begin_row(platform, kind.nic->link);
-  for (std::uint32_t i = 0; i < (kind.nic->per_device ? kind.device_count : 1); ++i) {
-    const std::string name = (kind.nic->per_device ? platform.devices[DeviceId(node.first_device.value() + i)].name
-                                                   : "node" + std::to_string(platform.nodes.size())) +
-                             ".nic";
+  const std::string node_nic = "node" + std::to_string(platform.nodes.size()) + ".nic";
+  for (std::uint32_t i = 0; i < nic_count(kind); ++i) {
+    std::string name = node_nic;
+    if (kind.nic->per_device) {
+      name = kind.nic->shared_by == 1 ? platform.devices[DeviceId(node.first_device.value() + i)].name + ".nic"
+                                      : node_nic + std::to_string(i);
+    }
     add_link(platform, kind.nic->link, up_and_down(name, name));
   }
 }
@@ -76,7 +80,7 @@ std::uint64_t links_of_node(const NodeKind& kind) {
   const auto directions = [](const LinkSpec& link) { return link.duplex == Duplex::Half ? 1U : 2U; };
   std::uint64_t count = 0;
   if (kind.interconnect) count += count_links(*kind.interconnect, kind.device_count);
-  if (kind.nic) count += std::uint64_t{directions(kind.nic->link)} * (kind.nic->per_device ? kind.device_count : 1);
+  if (kind.nic) count += std::uint64_t{directions(kind.nic->link)} * nic_count(kind);
   if (kind.host && kind.host->link) {
     count += std::uint64_t{directions(*kind.host->link)} * divide_up(kind.device_count, kind.host->shared_by);
   }

@@ -3,6 +3,11 @@
 #include "sim/base/error.hpp"
 #include "sim/model/link_row.hpp"
 
+#include <cstddef>
+#include <map>
+#include <variant>
+#include <vector>
+
 namespace stagecraft {
 namespace {
 
@@ -36,26 +41,49 @@ void add_way(Platform& platform, DeviceId a, DeviceId b, const std::vector<LinkI
   platform.routes[{b, a}] = reverse;
 }
 
-void add_pair_link(Platform& platform, DeviceId a, DeviceId b, const std::string& name, const LinkSpec& link) {
-  const std::string& from = platform.devices[a].name;
-  const std::string& to = platform.devices[b].name;
-  const LinkRow row = add_one(platform, link, name.empty() ? between(from, to) : named(name));
+void add_pair_link(Platform& platform, DeviceId a, DeviceId b, const LinkRow& row) {
   add_way(platform, a, b, {row.forward(0)}, {row.backward(0)});
 }
 
-/// A link between two devices is crossed in the direction in which the route passes them; a link that is only named, in
-/// its forward direction.
+const std::string& name_of(const ExplicitForm& form, const ExplicitEnd& end) {
+  const auto* device = std::get_if<DeviceId>(&end);
+  return device != nullptr ? form.devices[*device].name : form.switches[std::get<SwitchId>(end)];
+}
+
+/// The rows of all links, in their order. Links between two devices connect these.
+std::vector<LinkRow> build_explicit_links(Platform& platform, const ExplicitForm& form) {
+  std::vector<LinkRow> rows;
+  for (const ExplicitLink& link : form.links) {
+    LinkNames names = named(link.name);
+    if (link.name.empty()) names = between(name_of(form, link.between->first), name_of(form, link.between->second));
+    rows.push_back(add_one(platform, link.link, names));
+    if (!link.between) continue;
+    const auto* a = std::get_if<DeviceId>(&link.between->first);
+    const auto* b = std::get_if<DeviceId>(&link.between->second);
+    if (a != nullptr && b != nullptr) add_pair_link(platform, *a, *b, rows.back());
+  }
+  return rows;
+}
+
+/// A link with two ends is crossed in the direction in which the route passes them; a link that is only named, in its
+/// forward direction.
 void add_route(Platform& platform, const ExplicitForm& form, const ExplicitRoute& route,
                const std::vector<LinkRow>& rows) {
   std::vector<LinkId> forward;
   std::vector<LinkId> reverse;
-  DeviceId at = route.from;  // none after a link that is only named
+  const ExplicitEnd unknown = DeviceId::none();  // after a link that is only named
+  ExplicitEnd at = route.from;
   for (std::size_t position : route.links) {
     const ExplicitLink& link = form.links[position];
     const bool is_last = position == route.links.back();
-    const bool backwards =
-        link.between && (link.between->second == at || (at.is_none() && is_last && link.between->first == route.to));
-    at = link.between ? (backwards ? link.between->first : link.between->second) : DeviceId::none();
+    bool backwards = false;
+    ExplicitEnd next = unknown;
+    if (link.between) {
+      const auto& [first, second] = *link.between;
+      backwards = second == at || (at == unknown && is_last && first == ExplicitEnd(route.to));
+      next = backwards ? first : second;
+    }
+    at = next;
     const LinkId along = rows[position].forward(0);
     const LinkId against = rows[position].backward(0);
     forward.push_back(backwards ? against : along);
@@ -64,24 +92,84 @@ void add_route(Platform& platform, const ExplicitForm& form, const ExplicitRoute
   add_way(platform, route.from, route.to, forward, reverse);
 }
 
+/// The links at each switch, and those between a device and a switch at the device, in the order of the file.
+using LinksAt = std::map<ExplicitEnd, std::vector<std::size_t>>;
+
+LinksAt links_to_switches(const ExplicitForm& form) {
+  LinksAt links;
+  for (std::size_t i = 0; i < form.links.size(); ++i) {
+    const auto& ends = form.links[i].between;
+    if (!ends) continue;
+    const auto is_switch = [](const ExplicitEnd& end) { return std::holds_alternative<SwitchId>(end); };
+    if (!is_switch(ends->first) && !is_switch(ends->second)) continue;
+    links[ends->first].push_back(i);
+    links[ends->second].push_back(i);
+  }
+  return links;
+}
+
+/// How the shortest ways from a device over switches reach each end: from which end, over which link.
+struct Step {
+  ExplicitEnd from;
+  std::size_t link = 0;
+};
+
+std::map<ExplicitEnd, Step> steps_from(const ExplicitForm& form, const LinksAt& links, DeviceId source) {
+  std::map<ExplicitEnd, Step> steps;
+  std::vector<ExplicitEnd> reached = {source};
+  for (std::size_t next = 0; next < reached.size(); ++next) {
+    const ExplicitEnd at = reached[next];
+    const auto here = links.find(at);
+    const bool passes_on = next == 0 || std::holds_alternative<SwitchId>(at);
+    if (here == links.end() || !passes_on) continue;
+    for (std::size_t link : here->second) {
+      const auto& [first, second] = *form.links[link].between;
+      const ExplicitEnd& to = first == at ? second : first;
+      if (to != ExplicitEnd(source) && steps.emplace(to, Step{at, link}).second) reached.push_back(to);
+    }
+  }
+  return steps;
+}
+
+/// Connects the pairs with neither link nor route by the way over switches with the fewest links. Of several the one
+/// whose links come first in the file, seen from the pair's first device.
+void add_ways_over_switches(Platform& platform, const ExplicitForm& form, const std::vector<LinkRow>& rows) {
+  const LinksAt links = links_to_switches(form);
+  for (DeviceId a : indices(form.devices)) {
+    if (!links.contains(a)) continue;
+    const std::map<ExplicitEnd, Step> steps = steps_from(form, links, a);
+    for (const auto& [end, _] : steps) {
+      const auto* b = std::get_if<DeviceId>(&end);
+      if (b == nullptr || *b < a || platform.routes.contains({a, *b})) continue;
+      std::vector<LinkId> forward;
+      std::vector<LinkId> reverse;
+      for (ExplicitEnd at = end; at != ExplicitEnd(a);) {
+        const Step& step = steps.at(at);
+        const bool backwards = form.links[step.link].between->first == at;
+        const LinkId along = rows[step.link].forward(0);
+        const LinkId against = rows[step.link].backward(0);
+        forward.insert(forward.begin(), backwards ? against : along);
+        reverse.push_back(backwards ? along : against);
+        at = step.from;
+      }
+      add_way(platform, a, *b, forward, reverse);
+    }
+  }
+}
+
 }  // namespace
 
 void build_explicit(Platform& platform, const ExplicitForm& form) {
   build_explicit_devices(platform, form);
-  std::vector<LinkRow> rows;
-  for (const ExplicitLink& link : form.links) {
-    rows.push_back(begin_row(platform, link.link));
-    if (link.between) {
-      add_pair_link(platform, link.between->first, link.between->second, link.name, link.link);
-    } else {
-      add_link(platform, link.link, named(link.name));
-    }
-  }
+  const std::vector<LinkRow> rows = build_explicit_links(platform, form);
   for (const ExplicitRoute& route : form.routes) add_route(platform, form, route, rows);
+  if (!form.switches.empty()) add_ways_over_switches(platform, form, rows);
   if (!form.default_link) return;
   for (DeviceId a : indices(form.devices)) {
     for (DeviceId b(a.value() + 1); b.value() < form.devices.size(); ++b) {
-      if (!platform.routes.contains({a, b})) add_pair_link(platform, a, b, "", *form.default_link);
+      if (platform.routes.contains({a, b})) continue;
+      const LinkNames names = between(form.devices[a].name, form.devices[b].name);
+      add_pair_link(platform, a, b, add_one(platform, *form.default_link, names));
     }
   }
 }

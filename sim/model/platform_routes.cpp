@@ -2,6 +2,7 @@
 #include "sim/model/interconnect.hpp"
 #include "sim/model/link_row.hpp"
 #include "sim/model/network.hpp"
+#include "sim/model/nics.hpp"
 #include "sim/model/platform.hpp"
 
 namespace stagecraft {
@@ -23,23 +24,19 @@ Location locate(const Platform& platform, const NodeForm& form, DeviceId device)
 bool route_between_cards(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into) {
   const Location source = locate(platform, form, from);
   const Location target = locate(platform, form, to);
-  const std::optional<NicSpec>& out = source.kind.nic;
-  const std::optional<NicSpec>& in = target.kind.nic;
-  if (!out || !in) return false;
-  cross(platform, source.node.nics.forward(out->per_device ? source.device : 0), into);
+  if (!source.kind.nic || !target.kind.nic) return false;
+  cross(platform, source.node.nics.forward(nic_of(source.kind, source.device)), into);
   cross_network(platform, form, from, to, into);
-  cross(platform, target.node.nics.backward(in->per_device ? target.device : 0), into);
+  cross(platform, target.node.nics.backward(nic_of(target.kind, target.device)), into);
   return true;
 }
-
-bool has_card_per_device(const Location& at) { return at.kind.nic && at.kind.nic->per_device; }
 
 bool route_between_nodes(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into) {
   const Location source = locate(platform, form, from);
   const Location target = locate(platform, form, to);
-  if (!has_card_per_device(source)) climb(platform, source.kind, source.node, source.device, into);
+  climb_to_nic(platform, source.kind, source.node, source.device, into);
   if (!route_between_cards(platform, form, from, to, into)) return false;
-  if (!has_card_per_device(target)) descend(platform, target.kind, target.node, target.device, into);
+  descend_from_nic(platform, target.kind, target.node, target.device, into);
   return true;
 }
 
@@ -73,9 +70,9 @@ void route_to_own_host(const Platform& platform, DeviceId id, bool towards_host,
   }
   const Location at = locate(platform, std::get<NodeForm>(platform.spec.form), id);
   if (towards_host) {
-    climb(platform, at.kind, at.node, at.device, into);
+    climb_to_host(platform, at.kind, at.node, at.device, into);
   } else {
-    descend(platform, at.kind, at.node, at.device, into);
+    descend_from_host(platform, at.kind, at.node, at.device, into);
   }
 }
 

@@ -94,7 +94,8 @@ struct Interconnect {
 
 struct NicSpec {
   LinkSpec link;
-  bool per_device = false;  ///< one NIC for each device instead of one for the node
+  bool per_device = false;      ///< NICs of the devices instead of one for the node
+  std::uint32_t shared_by = 1;  ///< `per_device`: neighbouring devices that share one NIC; divides the node's devices
   friend bool operator==(const NicSpec&, const NicSpec&) = default;
 };
 
@@ -181,10 +182,13 @@ struct ExplicitDevice {
   friend bool operator==(const ExplicitDevice&, const ExplicitDevice&) = default;
 };
 
-/// A link between two devices, or a named one that routes refer to.
+/// Where a link of the explicit form ends.
+using ExplicitEnd = std::variant<DeviceId, SwitchId>;
+
+/// A link between two devices or switches, or a named one that routes refer to.
 struct ExplicitLink {
-  std::string name;  ///< empty: named after its devices
-  std::optional<std::pair<DeviceId, DeviceId>> between;
+  std::string name;  ///< empty: named after its ends
+  std::optional<std::pair<ExplicitEnd, ExplicitEnd>> between;
   LinkSpec link;
   friend bool operator==(const ExplicitLink&, const ExplicitLink&) = default;
 };
@@ -196,12 +200,14 @@ struct ExplicitRoute {
   friend bool operator==(const ExplicitRoute&, const ExplicitRoute&) = default;
 };
 
-/// Arbitrary connectivity. Only the listed links and routes exist; no routes over several links are derived from them.
+/// Arbitrary connectivity. Two devices are connected by the link between them, or by their route, or by the shortest way
+/// over switches, or by the default. No routes over other devices are derived.
 struct ExplicitForm {
   IndexVector<DeviceId, ExplicitDevice> devices;
   std::vector<ExplicitLink> links;
   std::vector<ExplicitRoute> routes;
-  std::optional<LinkSpec> default_link;  ///< for every pair with neither link nor route, each a link of its own
+  std::optional<LinkSpec> default_link;  ///< for every pair that is not connected otherwise, each a link of its own
+  IndexVector<SwitchId, std::string> switches = {};  ///< names; never the bottleneck themselves
   friend bool operator==(const ExplicitForm&, const ExplicitForm&) = default;
 };
 

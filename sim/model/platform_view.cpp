@@ -2,6 +2,7 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/interconnect.hpp"
 #include "sim/model/network.hpp"
+#include "sim/model/nics.hpp"
 #include "sim/model/platform.hpp"
 
 #include <algorithm>
@@ -35,11 +36,11 @@ std::set<NodeKindId> kinds_present(const NodeForm& form) {
 /// The smallest bandwidth of the route between a device and the network.
 BytesPerSecond smallest_on_the_way_out(const NodeKind& kind) {
   BytesPerSecond smallest = kind.nic->link.bandwidth;
-  if (!kind.interconnect || kind.nic->per_device) return smallest;
-  if (has_wider_card(kind)) return kind.interconnect->link.bandwidth;
-  const auto* tree = std::get_if<PcieNode>(&kind.interconnect->shape);
-  if (tree == nullptr) return smallest;
-  return std::min({smallest, kind.interconnect->link.bandwidth, tree->uplink.bandwidth});
+  const WayToNic way = way_to_nic(kind);
+  if (way != WayToNic::None) smallest = std::min(smallest, kind.interconnect->link.bandwidth);
+  if (way == WayToNic::Tree)
+    smallest = std::min(smallest, std::get<PcieNode>(kind.interconnect->shape).uplink.bandwidth);
+  return smallest;
 }
 
 /// The bandwidth between a device and its host, the same in both directions.
@@ -138,9 +139,10 @@ std::vector<Level> levels(const Platform& platform) {
     if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), to_host(kind)});
   }
   if (platform.nodes.size() > 1) {
-    const BytesPerSecond card = kind.nic->link.bandwidth;
+    const BytesPerSecond nic = kind.nic->link.bandwidth;
+    const BytesPerSecond card = kind.device_count > 1 ? nic : smallest_on_the_way_out(kind);
     result.push_back({static_cast<std::uint32_t>(platform.nodes.size()), card});
-    if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), card, to_host(kind)});
+    if (over_hosts) result.back().boundary = in_sequence(std::array{to_host(kind), nic, to_host(kind)});
   }
   return result;
 }

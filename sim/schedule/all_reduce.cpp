@@ -2,49 +2,104 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/model/nics.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
+#include <variant>
 
 namespace stagecraft {
 namespace {
 
 using Members = std::vector<DeviceId>;
 
-/// The members node by node, in the order of the ring; none if the ring enters a node twice or nothing is known of
-/// nodes.
-std::vector<Members> members_by_node(const Platform& platform, const Members& members) {
-  std::vector<Members> nodes;
-  std::set<NodeId> seen;
-  for (DeviceId member : members) {
-    const NodeId node = platform.devices[member].node;
+/// The members of each node, in the order of the ring.
+struct ByNode {
+  std::vector<Members> nodes;  ///< in the order in which the ring comes to them; none if nothing is known of nodes
+  bool enters_once = true;     ///< whether the ring is in each node without a break, wherever it begins
+};
+
+ByNode members_by_node(const Platform& platform, const Members& members) {
+  ByNode result;
+  const auto node_of = [&](DeviceId member) { return platform.devices[member].node; };
+  std::map<NodeId, std::size_t> positions;
+  std::size_t entered = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const NodeId node = node_of(members[i]);
     if (node.is_none()) return {};
-    const bool goes_on = !nodes.empty() && platform.devices[nodes.back().back()].node == node;
-    if (!goes_on && !seen.insert(node).second) return {};
-    if (!goes_on) nodes.emplace_back();
-    nodes.back().push_back(member);
+    if (node != node_of(members[i == 0 ? members.size() - 1 : i - 1])) ++entered;
+    const auto [position, is_new] = positions.emplace(node, result.nodes.size());
+    if (is_new) result.nodes.emplace_back();
+    result.nodes[position->second].push_back(members[i]);
   }
-  return nodes;
+  result.enters_once = entered <= result.nodes.size();
+  if (!result.enters_once || result.nodes.size() < 2) return result;
+  // The ring may begin inside a node: its part before the others follows its part after them.
+  Members& first = result.nodes.front();
+  auto begin = members.size();
+  while (node_of(members[begin - 1]) == node_of(members.front())) --begin;
+  std::rotate(first.begin(), first.end() - static_cast<std::ptrdiff_t>(members.size() - begin), first.end());
+  return result;
 }
 
-/// Whether all nodes of the platform have a card for each device.
-bool has_a_card_each(const Platform& platform) {
+/// The number of the NIC that a member of a node uses in that node.
+std::uint32_t nic_of_member(const Platform& platform, DeviceId member) {
+  const Node& node = platform.nodes[platform.devices[member].node];
+  const NodeKind& kind = std::get<NodeForm>(platform.spec.form).node_kinds[node.kind];
+  return kind.nic ? nic_of(kind, member.value() - node.first_device.value()) : 0;
+}
+
+/// Whether all nodes of the platform have NICs of their devices: one for each, or for fewer than all.
+bool has_nics_of_devices(const Platform& platform) {
   const auto* form = std::get_if<NodeForm>(&platform.spec.form);
   if (form == nullptr) return false;
   return std::ranges::all_of(form->groups, [&](const NodeGroup& group) {
     const NodeKind& kind = form->node_kinds[group.kind];
-    return kind.nic && kind.nic->per_device;
+    return kind.nic && kind.nic->per_device && (kind.nic->shared_by == 1 || nic_count(kind) > 1);
   });
 }
 
-std::int64_t rings_over(const Platform& platform, const std::vector<Members>& nodes) {
-  if (nodes.size() < 2) return 1;
-  const auto smaller = [](const Members& a, const Members& b) { return a.size() < b.size(); };
-  const auto least = static_cast<std::int64_t>(std::ranges::min_element(nodes, smaller)->size());
-  const std::int64_t cards = has_a_card_each(platform) ? least : 1;
-  return std::min(platform.spec.collectives.rings.value_or(cards), least);
+/// A node's members NIC by NIC, in the order in which the ring comes to these.
+std::vector<Members> members_by_nic(const Platform& platform, const Members& node) {
+  std::vector<Members> cards;
+  std::map<std::uint32_t, std::size_t> positions;
+  for (DeviceId member : node) {
+    const auto [position, is_new] = positions.emplace(nic_of_member(platform, member), cards.size());
+    if (is_new) cards.emplace_back();
+    cards[position->second].push_back(member);
+  }
+  return cards;
+}
+
+std::int64_t rings_over(const Platform& platform, const ByNode& by_node) {
+  if (by_node.nodes.size() < 2 || !by_node.enters_once) return 1;
+  std::size_t members = by_node.nodes.front().size();
+  std::size_t cards = members;
+  for (const Members& node : by_node.nodes) {
+    members = std::min(members, node.size());
+    cards = std::min(cards, members_by_nic(platform, node).size());
+  }
+  if (!has_nics_of_devices(platform)) cards = 1;
+  const auto wanted = platform.spec.collectives.rings.value_or(static_cast<std::int64_t>(cards));
+  return std::min(wanted, static_cast<std::int64_t>(members));
+}
+
+/// The order in which one of `count` rings takes the members of a node: it begins at a NIC of its own and ends at
+/// another one, if there are enough.
+Members order_in_ring(const Platform& platform, const Members& node, std::int64_t ring, std::int64_t count) {
+  const std::vector<Members> cards = members_by_nic(platform, node);
+  Members order;
+  std::ptrdiff_t begin = 0;
+  const auto first_card = static_cast<std::size_t>(std::ssize(cards) * ring / count);
+  for (std::size_t card = 0; card < cards.size(); ++card) {
+    if (card == first_card) begin = std::ssize(order);
+    order.insert(order.end(), cards[card].begin(), cards[card].end());
+  }
+  if (count > std::ssize(cards)) begin = std::ssize(node) * ring / count;
+  std::rotate(order.begin(), order.begin() + begin, order.end());
+  return order;
 }
 
 /// Appends the flows of a ring in which each connection carries `part` of `of`.
@@ -52,16 +107,18 @@ void append_ring(const Members& ring, std::int64_t part, std::int64_t of, std::v
   for (std::size_t i = 0; i < ring.size(); ++i) flows.push_back({ring[i], ring[(i + 1) % ring.size()], part, of});
 }
 
-AllReduce rings(const Members& members, const std::vector<Members>& nodes, std::int64_t count) {
+AllReduce rings(const Platform& platform, const Members& members, const ByNode& by_node) {
   const auto n = static_cast<std::int64_t>(members.size());
+  const std::int64_t count = rings_over(platform, by_node);
   AllReducePhase phase{2 * (n - 1), {}};
   for (std::int64_t ring = 0; ring < count; ++ring) {
     Members order = members;
-    auto at = order.begin();
-    for (const Members& node : nodes) {
-      const auto end = at + static_cast<std::ptrdiff_t>(node.size());
-      std::rotate(at, at + static_cast<std::ptrdiff_t>(node.size()) * ring / count, end);
-      at = end;
+    if (count > 1) {
+      order.clear();
+      for (const Members& node : by_node.nodes) {
+        const Members part = order_in_ring(platform, node, ring, count);
+        order.insert(order.end(), part.begin(), part.end());
+      }
     }
     append_ring(order, 2 * (n - 1), n * count, phase.flows);
   }
@@ -94,6 +151,20 @@ Route route_of(const Platform& platform, const AllReduceFlow& flow) {
   return route;
 }
 
+/// Whether the link is a NIC that one end of the flow shares with other devices.
+bool is_shared_nic(const Platform& platform, const AllReduceFlow& flow, LinkId link) {
+  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
+  if (form == nullptr) return false;
+  for (DeviceId device : {flow.from, flow.to}) {
+    const Node& node = platform.nodes[platform.devices[device].node];
+    const NodeKind& kind = form->node_kinds[node.kind];
+    if (!kind.nic || kind.nic->shared_by == 1) continue;
+    const std::uint32_t nic = nic_of_member(platform, device);
+    if (link == node.nics.forward(nic) || link == node.nics.backward(nic)) return true;
+  }
+  return false;
+}
+
 /// The time of all phases, with latencies, where flows of a phase divide the links that they share.
 Seconds time_when_sharing(const Platform& platform, const AllReduce& all_reduce, Bytes bytes) {
   Seconds sum;
@@ -120,11 +191,11 @@ Seconds time_when_sharing(const Platform& platform, const AllReduce& all_reduce,
 AllReduce all_reduce(const Platform& platform, const Members& members, Bytes bytes) {
   using Algorithm = CollectiveSpec::Algorithm;
   const Algorithm algorithm = platform.spec.collectives.algorithm;
-  const std::vector<Members> nodes = members_by_node(platform, members);
-  AllReduce ring = rings(members, nodes, rings_over(platform, nodes));
+  const ByNode by_node = members_by_node(platform, members);
+  AllReduce ring = rings(platform, members, by_node);
   if (algorithm == Algorithm::Ring) return ring;
-  if (algorithm == Algorithm::Auto && !has_a_card_each(platform)) return ring;
-  std::optional<AllReduce> other = hierarchical(nodes);
+  if (algorithm == Algorithm::Auto && !has_nics_of_devices(platform)) return ring;
+  std::optional<AllReduce> other = hierarchical(by_node.nodes);
   if (!other) return ring;
   if (algorithm == Algorithm::Hierarchical) return *std::move(other);
   const bool is_faster = time_when_sharing(platform, *other, bytes) < time_when_sharing(platform, ring, bytes);
@@ -166,9 +237,11 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
   Seconds sum;
   for (const AllReducePhase& phase : all_reduce(platform, members, bytes).phases) {
     Seconds longest;
+    std::map<LinkId, double> on_shared_nics;
     for (const AllReduceFlow& flow : phase.flows) {
       for (LinkId link : route_of(platform, flow).links) {
-        const double part = static_cast<double>(flow.part) / static_cast<double>(flow.of);
+        double part = static_cast<double>(flow.part) / static_cast<double>(flow.of);
+        if (is_shared_nic(platform, flow, link)) part = on_shared_nics[link] += part;
         const double effective = platform.links[link].bandwidth.value() * platform.spec.collectives.efficiency;
         longest = std::max(longest, bytes / BytesPerSecond(effective) * part);
       }

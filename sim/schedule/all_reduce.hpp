@@ -27,8 +27,8 @@ struct AllReducePhase {
 /// How an all-reduce runs.
 ///
 /// In a *ring* of n members there are 2 (n - 1) steps, in which 2 (n - 1) / n of the bytes cross each connection
-/// between neighbours. Members on several nodes with a card for each device form several rings, each with its share of
-/// the bytes: the order inside each node is rotated, so that every ring enters and leaves the node over cards of its
+/// between neighbours. Members on several nodes with NICs of the devices form several rings, each with its share of
+/// the bytes: the order inside each node is rotated, so that every ring enters and leaves the node over NICs of its
 /// own.
 ///
 /// *Hierarchical*: the members of each node first divide the sum among themselves (reduce-scatter), then those with the
@@ -41,7 +41,8 @@ struct AllReduce {
 
 /// The all-reduce of `bytes` among the members, whose order is that of the ring, with the platform's `collectives`.
 /// Automatic: the faster one, where the flows of a phase share their links. A ring that enters a node twice stays one
-/// ring, and only nodes with equally many members, at least two, are reduced hierarchically.
+/// ring. Only nodes with equally many members, at least two, are reduced hierarchically, in whatever order the ring has
+/// them.
 /// **Requires** at least two members whose neighbours are connected.
 [[nodiscard]] AllReduce all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
@@ -59,7 +60,7 @@ struct AllReduce {
 /// bandwidth is interpolated, outside the table it is that of the nearest size.
 [[nodiscard]] std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_t members, Bytes bytes);
 
-/// The time of the all-reduce if every flow were alone on its links, without latencies.
+/// The time of the all-reduce if every flow were alone on its links but NICs that devices share, without latencies.
 [[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
 /// The time of the all-reduce of [begin, end) of the gradients as it is lowered on the platform's network, if every

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <variant>
 
 using namespace stagecraft;
 
@@ -48,6 +50,23 @@ default_link: {bandwidth: 1 GBps, latency: 5 us, duplex: half}
 )";
 
 }  // namespace
+
+TEST_CASE("platform file: devices that share a NIC") {
+  const auto nic = [](const std::string& users) {
+    const PlatformSpec spec = parse_platform(
+        "{schema: stagecraft/platform/1, platform: p, device_kinds: {A: {memory: 1 GiB}}, node_kinds: {n: {devices: "
+        "{kind: A, count: 8}, nic: {bandwidth: 1 GBps, latency: 0 s" +
+            users + "}}}, nodes: {kind: n, count: 2}}",
+        "p.yaml");
+    CHECK(parse_platform(write_platform(spec), "written") == spec);
+    const NicSpec read = *std::get<NodeForm>(spec.form).node_kinds[NodeKindId(0)].nic;
+    return std::pair(read.per_device, read.shared_by);
+  };
+  CHECK(nic("") == std::pair(false, 1U));
+  CHECK(nic(", shared_by: 1") == nic(", per: device"));
+  CHECK(nic(", shared_by: 2") == std::pair(true, 2U));
+  CHECK(nic(", shared_by: 8") == std::pair(true, 8U));
+}
 
 TEST_CASE("platform file: the node form") {
   const PlatformSpec spec = parse_platform(kNodes, "p.yaml");
@@ -157,7 +176,9 @@ TEST_CASE("platform file: the explicit form") {
   REQUIRE(form.devices.size() == 4);
   CHECK(form.devices[DeviceId(0)].host->memory == Bytes(68719476736));
   REQUIRE(form.links.size() == 3);
-  CHECK(form.links[0].between == std::pair(DeviceId(0), DeviceId(1)));
+  REQUIRE(form.links[0].between);
+  CHECK(form.links[0].between->first == ExplicitEnd(DeviceId(0)));
+  CHECK(form.links[0].between->second == ExplicitEnd(DeviceId(1)));
   CHECK(form.links[1].name == "pcie0");
   REQUIRE(form.routes.size() == 2);
   CHECK(form.routes[1].links == std::vector<std::size_t>{1, 2});
@@ -165,6 +186,21 @@ TEST_CASE("platform file: the explicit form") {
   const Platform platform = build_platform(spec);
   CHECK(pair_bandwidth(platform, DeviceId(1), DeviceId(2)) == BytesPerSecond(6e9));
   CHECK(pair_bandwidth(platform, DeviceId(3), DeviceId(2)) == BytesPerSecond(1e9));
+}
+
+TEST_CASE("platform file: links that end at switches") {
+  const PlatformSpec spec = parse_platform(
+      "{schema: stagecraft/platform/1, platform: p, device_kinds: {A: {memory: 1 GiB}}, devices: [{name: a, kind: A}, "
+      "{name: b, kind: A}], switches: [s, t], links: [{between: [a, s], bandwidth: 2 GBps, latency: 1 s}, {name: up, "
+      "between: [t, s], bandwidth: 3 GBps, latency: 1 s}, {between: [b, t], bandwidth: 4 GBps, latency: 1 s}]}",
+      "p.yaml");
+  CHECK(parse_platform(write_platform(spec), "written") == spec);
+  const ExplicitForm& form = std::get<ExplicitForm>(spec.form);
+  CHECK(form.devices.size() == 2);
+  REQUIRE(form.switches.size() == 2);
+  CHECK(form.switches[SwitchId(1)] == "t");
+  CHECK(form.links[1].between->first == ExplicitEnd(SwitchId(1)));
+  CHECK(pair_bandwidth(build_platform(spec), DeviceId(1), DeviceId(0)) == BytesPerSecond(2e9));
 }
 
 TEST_CASE("platform file: collectives") {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 using namespace stagecraft;
@@ -63,6 +65,23 @@ TEST_CASE("bisection: of nodes") {
   CHECK(of_network(12, DragonflyNetwork{2, 1, link_of(1, 0), link_of(2, 0)}, 10) == about(18));
   // one group of four routers of two nodes: each of two with each of two
   CHECK(of_network(8, DragonflyNetwork{4, 2, link_of(1, 0), link_of(2, 0)}, 10) == about(4));
+}
+
+// Two nodes of 8 devices whose NICs have 10: eight, four or one of them.
+TEST_CASE("bisection: of nodes whose devices share NICs, and whose links bring these less than they carry") {
+  const auto two_nodes = [](std::optional<Interconnect> inside, const NicSpec& nic) {
+    return bisection(built(nodes_of(2, 8, std::move(inside), SwitchedNetwork{}, nic)))->bandwidth.value();
+  };
+  const auto switched = [](double bandwidth) { return Interconnect{SwitchedNode{}, link_of(bandwidth)}; };
+  CHECK(two_nodes(switched(20), {link_of(10), true}) == about(80));
+  CHECK(two_nodes(switched(20), {link_of(10), true, 2}) == about(40));
+  CHECK(two_nodes(switched(20), {link_of(10), true, 8}) == about(10));
+  CHECK(two_nodes(switched(3), {link_of(10), true, 2}) == about(24));  // two devices bring a NIC 6
+  CHECK(two_nodes(switched(1), {link_of(10), false}) == about(8));
+  // 4 devices under a switch: the NICs on it get the devices' links, those above it the uplinks of 5.
+  const Interconnect tree{PcieNode{4, link_of(5), 0, {}}, link_of(3)};
+  CHECK(two_nodes(tree, {link_of(10), true, 2}) == about(24));
+  CHECK(two_nodes(tree, {link_of(30), true, 8}) == about(10));
 }
 
 // The two clusters of whole gigabytes per second in which a router serves nodes of both halves.

@@ -152,6 +152,43 @@ TEST_CASE("platform: a route crosses each link in the direction in which it pass
   CHECK(way(explicit_platform(form), 0, 2) == "a->b hub.reverse 5");
 }
 
+// a and b on switch s, c on switch t; s and t are linked. Links 0 to 2 are those of the devices.
+TEST_CASE("platform: the shortest way over switches connects devices") {
+  ExplicitForm form = three_devices();
+  form.switches = {"s", "t"};
+  const SwitchId s(0);
+  const SwitchId t(1);
+  form.links.push_back({"", std::pair<ExplicitEnd, ExplicitEnd>{DeviceId(0), s}, link(4, 1)});
+  form.links.push_back({"", std::pair<ExplicitEnd, ExplicitEnd>{s, DeviceId(1)}, link(5, 10)});
+  form.links.push_back({"c-t", std::pair<ExplicitEnd, ExplicitEnd>{DeviceId(2), t}, link(6, 100)});
+  CHECK(way(explicit_platform(form), 0, 1) == "a->s s->b 11");
+  CHECK(way(explicit_platform(form), 1, 0) == "b->s s->a 11");
+  CHECK(way(explicit_platform(form), 0, 2) == "-");
+  form.links.push_back({"up", std::pair<ExplicitEnd, ExplicitEnd>{t, s}, link(3, 1000, Duplex::Half)});
+  CHECK(way(explicit_platform(form), 0, 2) == "a->s up c-t.reverse 1101");
+  CHECK(way(explicit_platform(form), 2, 1) == "c-t.forward up s->b 1110");
+  CHECK(explicit_platform(form).links.size() == 7);
+  CHECK(pair_bandwidth(explicit_platform(form), DeviceId(2), DeviceId(1)) == BytesPerSecond(3));
+  // A second switch between s and t is a longer way; c reached from s directly is a shorter one.
+  form.switches.push_back("u");
+  const SwitchId u(2);
+  form.links.push_back({"", std::pair<ExplicitEnd, ExplicitEnd>{s, u}, link(9)});
+  form.links.push_back({"", std::pair<ExplicitEnd, ExplicitEnd>{u, t}, link(9)});
+  CHECK(way(explicit_platform(form), 0, 2) == "a->s up c-t.reverse 1101");
+  // From s over u to c is as long as over t: the link listed first decides.
+  form.links.push_back({"", std::pair<ExplicitEnd, ExplicitEnd>{u, DeviceId(2)}, link(9)});
+  CHECK(way(explicit_platform(form), 0, 2) == "a->s up c-t.reverse 1101");
+  // Given routes and links come first; no way leads over a device.
+  form.routes.push_back({DeviceId(0), DeviceId(2), {0, 4, 5, 2}});
+  CHECK(way(explicit_platform(form), 0, 2) == "a->s s->u u->t c-t.reverse 101");
+  CHECK(way(explicit_platform(form), 2, 0) == "c-t.forward t->u u->s s->a 101");
+  form.links[1].between = std::pair(DeviceId(0), DeviceId(1));
+  CHECK(way(explicit_platform(form), 0, 1) == "a->b 10");
+  CHECK(way(explicit_platform(form), 1, 2) == "-");
+  form.default_link = link(1, 7);
+  CHECK(way(explicit_platform(form), 1, 2) == "b->c 7");
+}
+
 TEST_CASE("platform: hosts of explicit devices are their own") {
   ExplicitForm form = three_devices();
   form.devices[DeviceId(1)].host = {Bytes(50), link(2, 7), 1};

@@ -69,6 +69,8 @@ class RandomClusters {
       const bool is_mesh = std::holds_alternative<CubeMeshNode>(kind.interconnect->shape);
       kind.device_count = is_mesh ? 8 : count(1, 7);
       kind.nic = {link(), count(0, 1) == 1};
+      const std::uint32_t sharers = count(1, 4);
+      if (kind.nic->per_device && kind.device_count % sharers == 0) kind.nic->shared_by = sharers;
       form.node_kinds.push_back(kind);
       form.groups.push_back({NodeKindId(i), count(1, 5)});
       nodes += form.groups.back().count;

@@ -69,10 +69,41 @@ TEST_CASE("topology: one device has no more of the node's NIC than its own link 
   const Platform wide = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150)));
   CHECK(way(wide, 0, 3) == "gpu0.up node0.nic.up node1.nic.down gpu3.down 2002");
   CHECK(smallest_pair_bandwidth(wide)->value() == 100);
+  const Platform single = built(nodes_of(2, 1, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150)));
+  CHECK(way(single, 0, 1) == "gpu0.up node0.nic.up node1.nic.down gpu1.down 2002");  // alone in its node, too
+  CHECK(smallest_pair_bandwidth(single)->value() == 100);
+  CHECK(levels(single) == std::vector<Level>{{2, BytesPerSecond(100)}});
   const Platform narrow = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(100)));
   CHECK(way(narrow, 0, 3) == "node0.nic.up node1.nic.down 2000");
   const Platform own = built(nodes_of(2, 2, inside(SwitchedNode{}), SwitchedNetwork{}, nic(150, true)));
   CHECK(way(own, 0, 3) == "gpu0.nic.up gpu3.nic.down 2000");
+}
+
+TEST_CASE("topology: neighbouring devices that share a NIC leave the node over it") {
+  NodeForm form =
+      nodes_of(2, 4, inside(SwitchedNode{}), SwitchedNetwork{link_of(25, 7)}, NicSpec{link_of(10), true, 2});
+  const Platform narrow = built(form);
+  CHECK(narrow.links.size() == 2 * (8 + 4 + 2));
+  CHECK(count_links(form) == narrow.links.size());
+  CHECK(way(narrow, 0, 7) == "node0.nic0.up node0.port.up node1.port.down node1.nic1.down 14");
+  CHECK(way(narrow, 6, 1) == "node1.nic1.up node1.port.up node0.port.down node0.nic0.down 14");
+  CHECK(limit_of(narrow, "node0.port.up") == 20);  // two NICs, not four
+  // A NIC of 150 is wider than a device's link of 100: one device uses no more of it than that.
+  form = nodes_of(2, 4, inside(SwitchedNode{}), SwitchedNetwork{}, NicSpec{link_of(150), true, 2});
+  CHECK(way(built(form), 0, 7) == "gpu0.up node0.nic0.up node1.nic1.down gpu7.down 2");
+  CHECK(smallest_pair_bandwidth(built(form))->value() == 100);
+}
+
+TEST_CASE("topology: a NIC of several devices hangs on their PCIe switch, or on the sockets if it spans two") {
+  const auto first_to_last = [&](std::uint32_t on_switch, std::uint32_t sharers) {
+    return way(built(nodes_of(2, 6, pcie(on_switch, 0), {}, NicSpec{link_of(10), true, sharers})), 0, 11);
+  };
+  CHECK(first_to_last(2, 2) == "gpu0.up node0.nic0.up node1.nic2.down gpu11.down 2");
+  CHECK(first_to_last(6, 3) == "gpu0.up node0.nic0.up node1.nic1.down gpu11.down 2");
+  const std::string over_uplinks =
+      "gpu0.up node0.switch0.up node0.nic0.up node1.nic1.down node1.switch1.down gpu11.down 22";
+  CHECK(first_to_last(4, 3) == over_uplinks);  // gpu3 to gpu5 are on two switches
+  CHECK(first_to_last(3, 3) == "gpu0.up node0.nic0.up node1.nic1.down gpu11.down 2");
 }
 
 TEST_CASE("topology: ring interconnect, the shorter way round") {

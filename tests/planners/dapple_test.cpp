@@ -182,7 +182,7 @@ TEST_CASE("dapple: a straight pipeline is found though its layers would synchron
     layer.parameters = Bytes(parameters[l]);
     if (l < 3) graph.edges[l].bytes = Bytes(output[l]);
   }
-  const Platform platform = cluster(4, 1, 8e9, 10e9, Bytes(1'000'000'000'000));
+  const Platform platform = cluster(4, 1, 10e9, 10e9, Bytes(1'000'000'000'000));
   const Plan plan = plan_of(planner().plan(request_of(graph, platform, 2)));
   CHECK(plan.stages.size() == 4);
   // The second stage is the pivot: its second round takes 60 ms. Before it the forwards of two stages and the channel

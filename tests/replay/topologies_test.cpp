@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -173,6 +174,54 @@ TEST_CASE("topology: a switch between nodes and its ports") {
       nodes_of(2, 2, Interconnect{SwitchedNode{}, giga(8)}, SwitchedNetwork{giga(1.5, 0.5)}, NicSpec{giga(1), true}));
   CHECK(end(ports, 0, 2) == near(2));
   CHECK(together(ports, {{0, 2}, {1, 3}}) == near(2 / (1 + 2 / 1.5)));  // two port latencies
+}
+
+// Two nodes of 8 devices with a NIC of 0.5 for every two. A gigabyte alone takes 2; two neighbours share a NIC: 4.
+TEST_CASE("topology: neighbouring devices that share a NIC") {
+  const Platform shared =
+      built(nodes_of(2, 8, Interconnect{SwitchedNode{}, giga(8)}, SwitchedNetwork{}, NicSpec{giga(0.5), true, 2}));
+  const auto pipelines = [&](std::uint32_t count) {
+    Transfers transfers;
+    for (std::uint32_t i = 0; i < count; ++i) transfers.emplace_back(i, 8 + i);
+    return transfers;
+  };
+  CHECK(all_end(shared, pipelines(1), 2));
+  CHECK(all_end(shared, pipelines(2), 4));
+  CHECK(all_end(shared, pipelines(8), 4));
+  CHECK(all_end(shared, {{0, 8}, {2, 10}, {9, 1}}, 2));  // over NICs, or directions, of their own
+  CHECK(all_end(shared, {{0, 8}, {2, 9}}, 4));           // into one NIC
+  CHECK(all_end(shared, {{0, 1}, {1, 2}}, 0.125));       // not between devices of a node
+  // An all-reduce of 8: in rings a quarter of 2 * 15/16 of 8 crosses each NIC. Hierarchical: 2 * 7/8 of 8 inside at 8,
+  // then eight rings of 2 * 1/2 of an eighth of 8, two of them over each NIC.
+  PlatformSpec spec = shared.spec;
+  spec.collectives.algorithm = CollectiveSpec::Algorithm::Ring;
+  CHECK(all_reduce(build_platform(spec), in_order(16), 8 * kGigabyte) == near(2 * 15.0 / 16 * 8 / 4 / 0.5));
+  spec.collectives.algorithm = CollectiveSpec::Algorithm::Hierarchical;
+  CHECK(all_reduce(build_platform(spec), in_order(16), 8 * kGigabyte) == near(2 * 7.0 / 8 * 8 / 8 + 8.0 / 4 / 0.5));
+}
+
+// Sockets with 3, 1, 3 and 1 devices; a link of 1 to each device, of 2 between each two sockets. In the ring of all
+// eight each link of a device carries one flow each way.
+TEST_CASE("topology: a tree of switches that no node has") {
+  ExplicitForm form;
+  for (std::uint32_t i = 0; i < 8; ++i) form.devices.push_back({"gpu" + std::to_string(i), DeviceKindId(0), {}});
+  const std::vector<std::uint32_t> sockets = {0, 0, 0, 1, 2, 2, 2, 3};
+  for (std::uint32_t s = 0; s < 4; ++s) form.switches.push_back("socket" + std::to_string(s));
+  const auto join = [&](ExplicitEnd a, ExplicitEnd b, double bandwidth) {
+    form.links.push_back({"", std::pair(a, b), giga(bandwidth)});
+  };
+  for (std::uint32_t i = 0; i < 8; ++i) join(DeviceId(i), SwitchId(sockets[i]), 1);
+  for (std::uint32_t a = 0; a < 4; ++a) {
+    for (std::uint32_t b = a + 1; b < 4; ++b) join(SwitchId(a), SwitchId(b), 2);
+  }
+  PlatformSpec spec = node(1, SwitchedNode{}).spec;
+  spec.form = std::move(form);
+  const Platform platform = build_platform(std::move(spec));
+  CHECK(platform.devices.size() == 8);
+  CHECK(all_reduce(platform, in_order(8), 8 * kGigabyte) == near(closed_form(8, 1, 0, 8)));
+  CHECK(all_end(platform, {{0, 1}, {2, 1}}, 2));                  // into one device
+  CHECK(all_end(platform, {{0, 1}, {1, 0}, {2, 4}, {5, 3}}, 1));  // each over links of its own, or another way
+  CHECK(all_end(platform, {{0, 4}, {1, 5}, {2, 6}}, 1.5));        // three between two sockets
 }
 
 TEST_CASE("topology: a link for each pair of nodes") {

@@ -6,8 +6,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace stagecraft::all_reduce_test {
 namespace {
@@ -68,6 +74,73 @@ TEST_CASE("all-reduce: as many rings as cards, and each leaves a node over a car
   CHECK(departures(single, all_reduce(single, devices_of(single), Bytes(1))).size() == 3);
 }
 
+/// How often the flows of an all-reduce cross each link.
+std::map<std::string, int> crossings(const Platform& platform, const AllReduce& all_reduce) {
+  std::map<std::string, int> counts;
+  Route route;
+  for (const AllReducePhase& phase : all_reduce.phases) {
+    for (const AllReduceFlow& flow : phase.flows) {
+      if (!find_route(platform, platform.place(flow.from), platform.place(flow.to), route)) continue;
+      for (LinkId link : route.links) ++counts[platform.links[link].name];
+    }
+  }
+  return counts;
+}
+
+Platform with_shared_nics(std::uint32_t nodes, std::uint32_t devices, std::uint32_t shared_by,
+                          CollectiveSpec collectives) {
+  PlatformSpec spec = cluster(nodes, devices, std::move(collectives)).spec;
+  std::get<NodeForm>(spec.form).node_kinds[NodeKindId(0)].nic->shared_by = shared_by;
+  return build_platform(std::move(spec));
+}
+
+TEST_CASE("all-reduce: as many rings as NICs where devices share them, and each NIC carries one ring each way") {
+  // 16 members on 2 nodes of 8 with four NICs of 1 GB/s: 2 * 15/16 of 8 GB over four of them.
+  const Platform platform = with_shared_nics(2, 8, 2, {.algorithm = Algorithm::Ring});
+  const std::vector<DeviceId> all = devices_of(platform);
+  CHECK(rings_of(platform, all) == 4);
+  const auto crossed = crossings(platform, all_reduce(platform, all, Bytes(1)));
+  int cards = 0;
+  for (const auto& [name, count] : crossed) {
+    if (name.find(".nic") == std::string::npos) continue;
+    ++cards;
+    CHECK(count == 1);
+  }
+  CHECK(cards == 2 * 4 * 2);
+  CHECK(iteration(platform, 8'000'000'000) == doctest::Approx(2 * 15.0 / 16 * 8 / 4).epsilon(1e-9));
+  // gpu0, gpu1, gpu2 of each node use two NICs, gpu0 and gpu1 only one.
+  const auto some = [](std::uint32_t in_node) {
+    std::vector<DeviceId> members;
+    for (std::uint32_t node = 0; node < 2; ++node) {
+      for (std::uint32_t i = 0; i < in_node; ++i) members.emplace_back(8 * node + i);
+    }
+    return members;
+  };
+  CHECK(rings_of(platform, some(3)) == 2);
+  for (const auto& [name, count] : crossings(platform, all_reduce(platform, some(3), Bytes(1)))) {
+    if (name.find(".nic") != std::string::npos) CHECK(count == 1);
+  }
+  CHECK(rings_of(platform, some(2)) == 1);
+  // One NIC for all eight is one ring, as with a NIC of the node.
+  const Platform one = with_shared_nics(2, 8, 8, {});
+  CHECK(rings_of(one, all) == 1);
+  CHECK(all_reduce(one, all, Bytes(1)).phases.size() == 1);
+}
+
+// 2 nodes of 4 with two NICs of 1 GB/s, 8 GB. Hierarchical: 2 * 3/4 of 8 GB at 8 GB/s, and four rings of 2 * 1/2 of 2 GB,
+// two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four it stays one ring.
+TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
+  const auto phases = [](std::uint32_t shared_by) {
+    const Platform platform = with_shared_nics(2, 4, shared_by, {});
+    return all_reduce(platform, devices_of(platform), Bytes(8'000'000'000)).phases.size();
+  };
+  const Platform shared = with_shared_nics(2, 4, 2, {});
+  CHECK(all_reduce_time(shared, devices_of(shared), Bytes(8'000'000'000)).value() ==
+        doctest::Approx(5.5).epsilon(1e-9));
+  CHECK(phases(2) == 3);
+  CHECK(phases(4) == 1);
+}
+
 TEST_CASE("all-reduce: rings with cards of their own take the bandwidth of all cards") {
   // 16 members on 4 nodes of 4: 2 * 15/16 of 8 GB over four cards of 1 GB/s, after 29 steps and with the 30th.
   const Platform platform = cluster(4, 4, {.algorithm = Algorithm::Ring}, true, 1e-3);
@@ -96,7 +169,7 @@ TEST_CASE("all-reduce: hierarchical takes its three phases, and automatic the fa
 }
 
 TEST_CASE("all-reduce: a ring that enters a node twice, and nodes of other sizes, stay one ring") {
-  const Platform platform = cluster(2, 2);
+  const Platform platform = cluster(2, 2, {.algorithm = Algorithm::Ring});
   const std::vector<DeviceId> zigzag = {DeviceId(0), DeviceId(2), DeviceId(1), DeviceId(3)};
   const AllReduce twice = all_reduce(platform, zigzag, Bytes(1));
   REQUIRE(twice.phases.size() == 1);
@@ -104,6 +177,38 @@ TEST_CASE("all-reduce: a ring that enters a node twice, and nodes of other sizes
   const AllReduce uneven = all_reduce(platform, {DeviceId(0), DeviceId(1), DeviceId(2)}, Bytes(1));
   REQUIRE(uneven.phases.size() == 1);
   CHECK(uneven.phases[0].flows.size() == 3);
+}
+
+// Two nodes of 2: reduce-scatter of half of V at 8 GB/s, rings of half of V at 1 GB/s, all-gather. In two rings 2 * 3/4
+// of V / 2 at 1 GB/s, in one ring twice that.
+TEST_CASE("all-reduce: the members of each node decide, in whatever order the ring has them") {
+  const auto members = [](const std::vector<std::uint32_t>& order) {
+    std::vector<DeviceId> devices;
+    for (std::uint32_t device : order) devices.emplace_back(device);
+    return devices;
+  };
+  const auto time = [&](Algorithm algorithm, const std::vector<std::uint32_t>& order) {
+    return all_reduce_time(cluster(2, 2, {.algorithm = algorithm}), members(order), Bytes(8'000'000'000));
+  };
+  for (const std::vector<std::uint32_t>& order :
+       {std::vector{0U, 1U, 2U, 3U}, std::vector{1U, 2U, 3U, 0U}, std::vector{0U, 2U, 1U, 3U}}) {
+    CAPTURE(order[0]);
+    CAPTURE(order[1]);
+    for (const Algorithm algorithm : {Algorithm::Auto, Algorithm::Hierarchical}) {
+      CHECK(time(algorithm, order).value() == doctest::Approx(2 * 0.5 + 4).epsilon(1e-9));
+    }
+  }
+  CHECK(time(Algorithm::Ring, {1, 2, 3, 0}).value() == doctest::Approx(6).epsilon(1e-9));
+  CHECK(rings_of(cluster(2, 2), members({1, 2, 3, 0})) == 2);
+  // Entered inside the second of three nodes, the ring is the same: the flows of all rings are.
+  const Platform larger = cluster(3, 4, {.algorithm = Algorithm::Ring});
+  std::vector<DeviceId> wrapped = devices_of(larger);
+  const auto straight = crossings(larger, all_reduce(larger, wrapped, Bytes(1)));
+  std::ranges::rotate(wrapped, wrapped.begin() + 6);
+  CHECK(crossings(larger, all_reduce(larger, wrapped, Bytes(1))) == straight);
+  // Unequally many members of nodes between which it weaves: one ring.
+  const Platform uneven = cluster(2, 4);
+  CHECK(all_reduce(uneven, members({0, 4, 1, 5, 2}), Bytes(1)).phases.size() == 1);
 }
 
 TEST_CASE("all-reduce: efficiency takes its part of the bandwidth, and a table gives the whole time") {

@@ -55,7 +55,7 @@ TEST_CASE("--output -: the plan is all that standard output gets") {
 TEST_CASE("--output -: without a plan standard output stays empty") {
   const Toy toy;
   const Ran none = planned(toy, "-", {"--microbatch-size", "1000000", "--memory", "keep"});
-  CHECK(none.code == 1);
+  CHECK(none.code == 3);
   CHECK(none.out.empty());
   CHECK(none.err.find("no plan") != std::string::npos);
 }
