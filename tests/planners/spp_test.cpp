@@ -134,7 +134,7 @@ TEST_CASE("spp: with less memory fewer microbatches are in flight, until none fi
   REQUIRE(lacking.smallest_memory.has_value());
   const Bytes least = *lacking.smallest_memory;
   CHECK(least < largest);
-  CHECK(lacking.reason.starts_with("no number of stages fits; with "));
+  CHECK(lacking.reason.starts_with("of the fastest cuts for each number of stages none fits; with "));
 
   Seconds before{0};
   for (Bytes memory = largest; memory >= least; memory -= Bytes(1)) {

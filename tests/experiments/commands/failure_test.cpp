@@ -86,8 +86,9 @@ TEST_CASE("simulate --replan: where state is lost or no other plan fits, the run
   CHECK(reason_of_failure(refused).find("b failed; no plan:") == 0);
   CHECK_FALSE(refused.contains("replans"));
   pipeline.write("four.yaml",
-                 "schema: stagecraft/platform/1\nplatform: four\ndevice_kinds: {A: {memory: 209 MB}}\n"
-                 "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: A}, {name: d, kind: A}]\n"
+                 "schema: stagecraft/platform/1\nplatform: four\n"
+                 "device_kinds: {A: {memory: 209 MB, speed: 1}, B: {memory: 130 MB, speed: 1}}\n"
+                 "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: B}, {name: d, kind: B}]\n"
                  "default_link: {bandwidth: 10 GBps, latency: 0}\n");
   const Json small = with_failure(pipeline, "plan.yaml", event, "uniform,checkpoint=1,memory=keep");
   CHECK_FALSE(small.contains("replans"));
