@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace stagecraft {
@@ -28,7 +29,7 @@ std::vector<double> ranks(const std::vector<double>& values) {
 /// What a contender's plans were in the groups that it ran in.
 struct Record {
   std::vector<double> errors;
-  std::vector<double> predicted;  ///< over the group's best simulated time
+  std::vector<double> predicted;  ///< over the group's best simulated time of a sample
   std::vector<double> simulated;  ///< likewise
   std::vector<double> regrets;
   std::vector<double> over_bounds;
@@ -40,8 +41,11 @@ bool is_complete(const StudyLine& line) {
 
 void add(const StudyGroup& group, std::vector<Record>& records) {
   double best = 0.0;
+  double fastest = std::numeric_limits<double>::infinity();  // time per sample
   for (const StudyLine& line : group.lines) {
-    if (is_complete(line)) best = std::max(best, *line.throughput);
+    if (!is_complete(line)) continue;
+    best = std::max(best, *line.throughput);
+    if (line.time_per_sample_s) fastest = std::min(fastest, *line.time_per_sample_s);
   }
   const bool is_compared = std::ranges::count_if(group.lines, is_complete) > 1;
   for (const StudyLine& line : group.lines) {
@@ -52,8 +56,9 @@ void add(const StudyGroup& group, std::vector<Record>& records) {
     if (line.over_bound) record.over_bounds.push_back(*line.over_bound);
     if (!line.prediction_error) continue;
     record.errors.push_back(*line.prediction_error);
-    record.simulated.push_back(regret);
-    record.predicted.push_back(regret * (1.0 + *line.prediction_error));
+    if (!line.predicted_time_per_sample_s) continue;
+    record.simulated.push_back(*line.time_per_sample_s / fastest);
+    record.predicted.push_back(*line.predicted_time_per_sample_s / fastest);
   }
 }
 

@@ -122,6 +122,30 @@ Basis mean_basis_of(const std::vector<const Row*>& rows) {
   return mean_basis(runs);
 }
 
+/// The mean of a time of a sample over the rows that have one.
+template <class Time>
+std::optional<double> mean_time(const std::vector<const Row*>& rows, const Time& time_of) {
+  double sum = 0.0;
+  double count = 0.0;
+  for (const Row* row : rows) {
+    const std::optional<double> time = time_of(row);
+    sum += time.value_or(0.0);
+    count += time ? 1.0 : 0.0;
+  }
+  return count > 0.0 ? std::optional(sum / count) : std::nullopt;
+}
+
+std::optional<double> time_per_sample(const Row* row) {
+  const auto samples_per_s = throughput(row);
+  return samples_per_s ? std::optional(1.0 / *samples_per_s) : std::nullopt;
+}
+
+std::optional<double> predicted_time_per_sample(const Row* row) {
+  const auto time = time_per_sample(row);
+  const auto error = time ? number_of(*row, name_of(FigureId::PredictionError)) : std::nullopt;
+  return error ? std::optional(*time * (1.0 + *error)) : std::nullopt;
+}
+
 /// The value of one of the study's further columns.
 Detail extra_value(const StudyLine& line, const std::vector<const Row*>& rows, const std::string& column) {
   if (column != kRestsOn) return extra_figure(rows, column);
@@ -145,6 +169,8 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   line.period_s = mean(rows, name_of(FigureId::Period));
   line.bubble_ratio = mean(rows, name_of(FigureId::BubbleRatio));
   line.prediction_error = mean(rows, name_of(FigureId::PredictionError));
+  line.time_per_sample_s = mean_time(rows, time_per_sample);
+  line.predicted_time_per_sample_s = mean_time(rows, predicted_time_per_sample);
   line.over_bound = mean(rows, name_of(FigureId::OverBound));
   line.peak_memory_bytes = extreme(rows, name_of(FigureId::PeakMemory), std::greater<>());
   line.smallest_memory_bytes = extreme(rows, name_of(FigureId::SmallestMemory), std::greater<>());

@@ -134,6 +134,13 @@ class EvenPipelines {
     return other;
   }
 
+  void append_others(const Plan& plan) {
+    for (const EqualCut wish : {EqualCut::Fastest, EqualCut::Smallest}) {
+      std::optional<Plan> other = equal(plan, wish);
+      if (other) append(*std::move(other), true);
+    }
+  }
+
   /// A cut with the same largest stage that fits as well, if its claim is as good and it is faster in an evaluation.
   [[nodiscard]] Planned faster(Planned best) const {
     const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
@@ -174,10 +181,7 @@ class EvenPipelines {
     }
     keep_least(std::get<Infeasible>(std::move(result)));
     if (cut.is_other) return false;
-    for (const EqualCut wish : {EqualCut::Fastest, EqualCut::Smallest}) {
-      std::optional<Plan> other = equal(cut.planned.plan, wish);
-      if (other) append(*std::move(other), true);
-    }
+    if (!request_.only_shape) append_others(cut.planned.plan);
     if (request_.memory == MemoryPolicy::Keep || recompute_ != "none") return false;
     const std::optional<Figures> saved = estimated_savings(request_, cut.planned);
     if (!saved) return false;

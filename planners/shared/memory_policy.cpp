@@ -97,13 +97,15 @@ bool has_hosts(const PlanRequest& request) {
 }
 
 /// The plan of a planner that chooses actions while it cuts. A plan with actions is compared with those for recomputation and
-/// for swaps alone: these have other cuts, and all of a host link for fewer devices.
+/// for swaps alone: these have other cuts, and all of a host link for fewer devices. While training runs it is not: a cut
+/// found once more stays closer to the plan that runs.
 PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& request) {
   PlanResult best = planner.plan(request);
   const auto* planned = std::get_if<Planned>(&best);
   const bool is_settled = planned != nullptr && !has_actions(planned->plan);
   const bool is_quick = request.graph.layers.size() * request.platform.devices.size() <= kMostUnitsToRepeat;
-  if (request.memory == MemoryPolicy::Cheapest && has_hosts(request) && !is_settled && is_quick) {
+  if (request.memory == MemoryPolicy::Cheapest && has_hosts(request) && !is_settled && is_quick &&
+      request.running == nullptr) {
     for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap}) {
       PlanResult other = planner.plan(with_policy(request, policy));
       if (claimed_time(other) < claimed_time(best)) best = std::move(other);

@@ -259,7 +259,7 @@ class SavedCut {
   [[nodiscard]] std::optional<SavedPlan> find() const {
     SavedPlan saved{planned_, {}, {}};
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      std::optional<SavingPlan> saving = cheapest(stages_[s], room(s), request_.fills_memory);
+      std::optional<SavingPlan> saving = cheapest(stages_[s], room(s), !request_.only_shape);
       if (!saving) return std::nullopt;
       Stage& stage = saved.planned.plan.stages[s];
       stage.memory = actions_of_plan(stage, *saving, places_[s].in_flight);

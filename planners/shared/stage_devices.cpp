@@ -48,7 +48,7 @@ EvenShape best_shape(const PlannerInfo& planner, const PlanRequest& request, std
   std::vector<EvenShape> shapes = even_shapes(planner, request);
   std::erase_if(shapes, [&](const EvenShape& shape) { return shape.length > units; });
   PlanRequest asked = request;
-  asked.fills_memory = false;
+  asked.only_shape = true;
   if (may_recompute(request.memory)) asked.memory = MemoryPolicy::Recompute;
   const PlanResult result = best_even_pipeline(planner, asked, shapes, "none");
   const auto* planned = std::get_if<Planned>(&result);

@@ -17,6 +17,8 @@ StudyLine line(std::size_t contender, double throughput, std::optional<double> e
   made.contender = contender;
   made.throughput = throughput;
   made.prediction_error = error;
+  made.time_per_sample_s = 1.0 / throughput;
+  if (error) made.predicted_time_per_sample_s = (1.0 + *error) / throughput;
   return made;
 }
 
@@ -52,6 +54,25 @@ TEST_CASE("claims: the mean over the lower bound is geometric, over the groups t
   const std::vector<Claims> claims = summarise_claims(groups, 2);
   CHECK(claims[0].over_bound.value() == doctest::Approx(2));  // √(1 · 4)
   CHECK_FALSE(claims[1].over_bound);
+}
+
+// Over two seeds the mean time is 1/2 (1/100 + 1/25) = 25 ms and the mean prediction 1/2 (0.5/100 + 1/25) = 22.5 ms:
+// not 1 / (mean of 62.5 samples/s) and not that times 1 + (mean error of -0.25).
+TEST_CASE("claims: ranks compare mean predicted with mean simulated times") {
+  const auto meant = [](double simulated_ms, double predicted_ms) {
+    StudyLine made = line(0, 1000.0 / simulated_ms, 0.0);
+    made.time_per_sample_s = simulated_ms * 1e-3;
+    made.predicted_time_per_sample_s = predicted_ms * 1e-3;
+    return made;
+  };
+  std::vector<StudyGroup> groups(3);
+  const std::vector<double> predicted = {22.5, 20.0, 30.0};
+  const std::vector<double> simulated = {25.0, 24.0, 23.0};
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].lines = {meant(simulated[i], predicted[i]), line(1, 100)};
+    groups[i].lines[0].prediction_error = 0.1 * static_cast<double>(i);  // does not decide the ranks
+  }
+  CHECK(*summarise_claims(groups, 2)[0].rank_correlation == doctest::Approx(-0.5));
 }
 
 TEST_CASE("claims: errors, ranks and regret of two planners in four groups") {
