@@ -100,7 +100,7 @@ struct PlannerInfo {
   /// Options that are not in the table are passed on: `true`, `false` and numbers as such, all others as words.
   bool takes_any_option = false;
   bool saves_memory = false;    ///< it chooses memory actions itself, of those that `PlanRequest::memory` allows
-  bool cuts_by_memory = false;  ///< where a cut does not fit, it looks for others that do
+  bool cuts_by_memory = false;  ///< it searches for cuts that fit
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
   /// `with_ordered_turns` chooses it.
   bool orders_turns = false;

@@ -45,7 +45,7 @@ void add(const StudyGroup& group, std::vector<Record>& records) {
   for (const StudyLine& line : group.lines) {
     if (!is_complete(line)) continue;
     best = std::max(best, *line.throughput);
-    if (line.time_per_sample_s) fastest = std::min(fastest, *line.time_per_sample_s);
+    if (line.sample.simulated_s) fastest = std::min(fastest, *line.sample.simulated_s);
   }
   const bool is_compared = std::ranges::count_if(group.lines, is_complete) > 1;
   for (const StudyLine& line : group.lines) {
@@ -54,11 +54,11 @@ void add(const StudyGroup& group, std::vector<Record>& records) {
     const double regret = best / *line.throughput;
     if (is_compared) record.regrets.push_back(regret);
     if (line.over_bound) record.over_bounds.push_back(*line.over_bound);
-    if (!line.prediction_error) continue;
-    record.errors.push_back(*line.prediction_error);
-    if (!line.predicted_time_per_sample_s) continue;
-    record.simulated.push_back(*line.time_per_sample_s / fastest);
-    record.predicted.push_back(*line.predicted_time_per_sample_s / fastest);
+    if (!line.sample.prediction_error) continue;
+    record.errors.push_back(*line.sample.prediction_error);
+    if (!line.sample.predicted_s) continue;
+    record.simulated.push_back(*line.sample.simulated_s / fastest);
+    record.predicted.push_back(*line.sample.predicted_s / fastest);
   }
 }
 

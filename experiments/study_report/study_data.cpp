@@ -56,7 +56,7 @@ Detail::Record line_record(const StudySummary& summary, const StudyLine& line) {
   put(FigureId::SamplesPerUpdate, or_null(line.samples_per_update));
   put(FigureId::GradientBucket, or_null(line.gradient_bucket_bytes));
   put(FigureId::BubbleRatio, or_null(line.bubble_ratio));
-  put(FigureId::PredictionError, or_null(line.prediction_error));
+  put(FigureId::PredictionError, or_null(line.sample.prediction_error));
   put(FigureId::PeakMemory, or_null(line.peak_memory_bytes));
   put(FigureId::Overflow, or_null(line.overflow_bytes));
   put(FigureId::SmallestMemory, or_null(line.smallest_memory_bytes));

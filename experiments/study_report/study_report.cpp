@@ -74,7 +74,7 @@ Columns find_columns(const StudySummary& summary) {
     columns.updates = columns.updates || updates_differ(group);
     for (const StudyLine& line : group.lines) {
       columns.interval = columns.interval || (line.speed_up && line.speed_up->interval);
-      columns.prediction = columns.prediction || line.prediction_error;
+      columns.prediction = columns.prediction || line.sample.prediction_error;
     }
   }
   return columns;
@@ -92,7 +92,8 @@ std::vector<std::string> figure_cells(const StudyLine& line, const Columns& colu
   if (columns.speed_up) cells.push_back(ratio_or_dash(line.speed_up));
   if (columns.interval) cells.push_back(interval_text(line.speed_up));
   cells.push_back(time_text(line));
-  if (columns.prediction) cells.push_back(line.prediction_error ? signed_percent(*line.prediction_error) : "-");
+  if (columns.prediction)
+    cells.push_back(line.sample.prediction_error ? signed_percent(*line.sample.prediction_error) : "-");
   cells.push_back(line.bubble_ratio ? percent(*line.bubble_ratio) : "-");
   cells.push_back(line.peak_memory_bytes ? bytes_text(*line.peak_memory_bytes) : "-");
   cells.push_back(outcome_text(line));

@@ -168,9 +168,9 @@ StudyLine make_line(std::size_t contender, const CellIndices& cells, const RowsB
   line.iteration_time_s = mean(rows, name_of(FigureId::IterationTime));
   line.period_s = mean(rows, name_of(FigureId::Period));
   line.bubble_ratio = mean(rows, name_of(FigureId::BubbleRatio));
-  line.prediction_error = mean(rows, name_of(FigureId::PredictionError));
-  line.time_per_sample_s = mean_time(rows, time_per_sample);
-  line.predicted_time_per_sample_s = mean_time(rows, predicted_time_per_sample);
+  line.sample = {.simulated_s = mean_time(rows, time_per_sample),
+                 .predicted_s = mean_time(rows, predicted_time_per_sample),
+                 .prediction_error = mean(rows, name_of(FigureId::PredictionError))};
   line.over_bound = mean(rows, name_of(FigureId::OverBound));
   line.peak_memory_bytes = extreme(rows, name_of(FigureId::PeakMemory), std::greater<>());
   line.smallest_memory_bytes = extreme(rows, name_of(FigureId::SmallestMemory), std::greater<>());

@@ -16,6 +16,13 @@
 
 namespace stagecraft {
 
+/// What a sample takes, as arithmetic means over the seeds.
+struct SampleTimes {
+  std::optional<double> simulated_s;
+  std::optional<double> predicted_s;
+  std::optional<double> prediction_error;
+};
+
 /// A contender in one group, over all seeds. Unless noted otherwise, figures are taken from cells that are `ok`.
 struct StudyLine {
   std::size_t contender = 0;
@@ -23,13 +30,11 @@ struct StudyLine {
   bool is_best = false;  ///< all its cells are `ok`, and no other such line of the group has a higher throughput
 
   std::optional<MeanRatio> speed_up;  ///< ratio of throughputs to the baseline with the same seed
-  std::optional<double> throughput;   ///< this and the next seven: arithmetic means over the seeds
+  std::optional<double> throughput;   ///< this and the next five: arithmetic means over the seeds
   std::optional<double> iteration_time_s;
   std::optional<double> period_s;
   std::optional<double> bubble_ratio;
-  std::optional<double> prediction_error;
-  std::optional<double> time_per_sample_s;
-  std::optional<double> predicted_time_per_sample_s;
+  SampleTimes sample;
   std::optional<double> over_bound;
   std::optional<std::int64_t>
       peak_memory_bytes;  ///< this and the next three: largest over the seeds, whatever the status

@@ -158,7 +158,7 @@ std::string remedy_text(const Planning& planning) {
   return text.empty() ? "" : "would fit with " + text + "\n";
 }
 
-/// Which planners look for cuts that fit, if memory is lacking and this one does not.
+/// Which planners search for cuts that fit, if memory is lacking and this one does not.
 std::string other_planners(const Planning& planning) {
   const PlannerInfo& planner = *planning.planner;
   const auto& none = std::get<Infeasible>(planning.result);
@@ -168,7 +168,7 @@ std::string other_planners(const Planning& planning) {
   for (const PlannerInfo* other : all_planners()) {
     if (other->cuts_by_memory) names += (names.empty() ? "" : ", ") + other->name;
   }
-  return "the cuts of " + planner.name + " do not depend on memory; those of other planners do: " + names + "\n";
+  return "other planners search for cuts that fit: " + names + "\n";
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ StudyLine line(std::size_t contender, double throughput, std::optional<double> e
   StudyLine made;
   made.contender = contender;
   made.throughput = throughput;
-  made.prediction_error = error;
-  made.time_per_sample_s = 1.0 / throughput;
-  if (error) made.predicted_time_per_sample_s = (1.0 + *error) / throughput;
+  made.sample.prediction_error = error;
+  made.sample.simulated_s = 1.0 / throughput;
+  if (error) made.sample.predicted_s = (1.0 + *error) / throughput;
   return made;
 }
 
@@ -61,8 +61,8 @@ TEST_CASE("claims: the mean over the lower bound is geometric, over the groups t
 TEST_CASE("claims: ranks compare mean predicted with mean simulated times") {
   const auto meant = [](double simulated_ms, double predicted_ms) {
     StudyLine made = line(0, 1000.0 / simulated_ms, 0.0);
-    made.time_per_sample_s = simulated_ms * 1e-3;
-    made.predicted_time_per_sample_s = predicted_ms * 1e-3;
+    made.sample.simulated_s = simulated_ms * 1e-3;
+    made.sample.predicted_s = predicted_ms * 1e-3;
     return made;
   };
   std::vector<StudyGroup> groups(3);
@@ -70,7 +70,7 @@ TEST_CASE("claims: ranks compare mean predicted with mean simulated times") {
   const std::vector<double> simulated = {25.0, 24.0, 23.0};
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].lines = {meant(simulated[i], predicted[i]), line(1, 100)};
-    groups[i].lines[0].prediction_error = 0.1 * static_cast<double>(i);  // does not decide the ranks
+    groups[i].lines[0].sample.prediction_error = 0.1 * static_cast<double>(i);  // does not decide the ranks
   }
   CHECK(*summarise_claims(groups, 2)[0].rank_correlation == doctest::Approx(-0.5));
 }
