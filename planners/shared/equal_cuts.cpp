@@ -33,7 +33,8 @@ class EqualCuts {
         parameters_(order_.size() + 1),
         stash_(request.graph, order_) {
     const auto replicas = static_cast<std::int64_t>(plan.stages.front().replicas.size());
-    microbatches_ = static_cast<double>((plan.microbatches + replicas - 1) / replicas);
+    const std::int64_t turns = (plan.microbatches + replicas - 1) / replicas;
+    microbatches_ = static_cast<double>(turns);
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const Layer& layer = request.graph.layers[order_[i]];
       forward_[i + 1] = forward_[i] + layer.forward.value();

@@ -96,9 +96,9 @@ bool has_hosts(const PlanRequest& request) {
   return std::ranges::any_of(request.platform.devices, [](const Device& device) { return !device.host.is_none(); });
 }
 
-/// The plan of a planner that chooses actions while it cuts. A plan with actions is compared with those for recomputation and
-/// for swaps alone: these have other cuts, and all of a host link for fewer devices. While training runs it is not: a cut
-/// found once more stays closer to the plan that runs.
+/// The plan of a planner that chooses actions while it cuts. A plan with actions is compared with those for
+/// recomputation and for swaps alone: these have other cuts, and all of a host link for fewer devices. While training
+/// runs it is not: a cut found once more stays closer to the plan that runs.
 PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& request) {
   PlanResult best = planner.plan(request);
   const auto* planned = std::get_if<Planned>(&best);
