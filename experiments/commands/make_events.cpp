@@ -135,8 +135,9 @@ std::string model_name(const std::filesystem::path& output, std::int64_t step) {
 
 /// Writes the models beside the events file.
 std::vector<NamedEvent> make_search(const MakeEventsOptions& options, const Settings& settings) {
-  if (!names_file(options.output))
+  if (!names_file(options.output)) {
     throw InputError("--output is required for search: the models are written beside the events");
+  }
   const Model model = load_model(*options.model);
   const auto size = read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
   const auto say = [&](const std::string& warning) { settings.say("warning: " + warning); };

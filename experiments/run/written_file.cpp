@@ -92,8 +92,7 @@ void refuse_overwriting(const std::optional<std::string>& output, OutputKind kin
     throw InputError("cannot be written: the command reads it", {*output, 0, 0, ""}, "name another file");
   }
   if (!std::filesystem::is_regular_file(*output, problem)) return;
-  const std::string start = start_of(*output);
-  if (start.empty() || is_of_kind(start, kind)) return;
+  if (std::filesystem::file_size(*output, problem) == 0 || is_of_kind(start_of(*output), kind)) return;
   throw InputError("cannot be written: it exists and is no " + name_of(kind), {*output, 0, 0, ""},
                    "name another file, or remove this one");
 }

@@ -196,7 +196,7 @@ const PlannerInfo dawnpiper_planner{
          {"resident",
           std::int64_t{0},
           "microbatches whose swapped stash is on the device at the same time, as the planner counts; 0: the most that "
-          "there may be, three, or four where more than six are in flight",
+          "there may be, three or four",
           {},
           0,
           1e6},

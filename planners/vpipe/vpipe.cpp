@@ -252,9 +252,7 @@ const PlannerInfo vpipe_planner{
          {"swap", true, "whether anything may be swapped; vPipe's repository swaps nothing"},
          {"resident",
           std::int64_t{0},
-          "microbatches that have a swapped unit on the device; 0: the most that there may be, three, or four where "
-          "more "
-          "than six are in flight",
+          "microbatches that have a swapped unit on the device; 0: the most that there may be, three or four",
           {},
           0},
          {"plan_counts_boundary_traffic", false,
