@@ -77,6 +77,7 @@ class Search {
   Search(const LayerGraph& first, std::uint64_t seed)
       : draws_(seed), least_layers_((first.layers.size() + 1) / 2), graph_(first) {
     graph_.tensors.clear();
+    graph_.tied.clear();
     graph_.own_times = nullptr;
     for (Layer& layer : graph_.layers) {
       layer.reads.clear();

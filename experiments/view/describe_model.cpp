@@ -3,7 +3,7 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <algorithm>
 #include <cstddef>

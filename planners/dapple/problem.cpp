@@ -21,24 +21,20 @@ constexpr Bytes kGigabyte{1'000'000'000};
 
 void add_layers(const LayerGraph& graph, Problem& problem) {
   const std::vector<LayerId> order = canonical_order(graph);
-  problem.forward = problem.backward = problem.parameters = {0.0};
+  problem.forward = problem.backward = {0.0};
   for (LayerId id : order) {
     const Layer& layer = graph.layers[id];
     problem.forward.push_back(problem.forward.back() + layer.forward.value());
     problem.backward.push_back(problem.backward.back() + layer.backward.value());
-    problem.parameters.push_back(problem.parameters.back() + static_cast<double>(layer.parameters.value()));
   }
+  problem.parameters = parameter_sums(graph, order);
   for (Bytes bytes : crossing_bytes(graph, order)) problem.crossing.push_back(static_cast<double>(bytes.value()));
 }
 
 void add_exchange(const PlanRequest& request, Problem& problem) {
   if (request.training.bucket() == Bytes(0)) return;
-  std::vector<Bytes> parameters(1);
-  for (LayerId id : canonical_order(request.graph)) {
-    parameters.push_back(parameters.back() + request.graph.layers[id].parameters);
-  }
   for (const DividedTimes::Sums& sums : problem.divided.all_sums()) {
-    problem.exchanges.emplace_back(parameters, sums.backward, request.training.bucket());
+    problem.exchanges.emplace_back(problem.parameters, sums.backward, request.training.bucket());
   }
 }
 

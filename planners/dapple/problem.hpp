@@ -6,6 +6,7 @@
 #include "planners/shared/bucket_exchange.hpp"
 #include "planners/shared/divided_times.hpp"
 #include "planners/shared/pair_bandwidths.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,11 +36,11 @@ struct PairTable {
 
 /// Everything on which the latency of a plan depends. Layers are positions in the canonical order.
 struct Problem {
-  // Sums over the layers before each position, in seconds on the profile's device and in bytes. **Shape** layers + 1
+  // Sums over the layers before each position, in seconds on the profile's device. **Shape** layers + 1
   std::vector<double> forward;
   std::vector<double> backward;
-  std::vector<double> parameters;
 
+  RunSums parameters;
   std::vector<double> crossing;             ///< bytes over the cut before each position, one way. **Shape** layers + 1
   std::vector<double> factors;              ///< by device: time factor relative to the profile
   std::vector<double> update;               ///< by device: seconds of the optimizer's step for each byte of parameters
@@ -63,7 +64,7 @@ struct Problem {
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
   /// A stage with the layers [begin, end) that divides each microbatch among its devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
-    const double bytes = parameters[end] - parameters[begin];
+    const auto bytes = static_cast<double>(parameters(begin, end).value());
     const std::size_t count = on.devices.size();
     const DividedTimes::Sums& sums = divided.of(count);
     const double share = on.factor / divided.divisor(count);

@@ -49,8 +49,8 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, UnitGrain cuts, bool
   for (std::size_t cut = 0; cut <= pipeline.units(); ++cut) {
     problem.compute.push_back(pipeline.compute(cut));
     problem.stash.push_back(pipeline.stash(cut));
-    problem.parameters.push_back(pipeline.parameters(cut));
   }
+  problem.parameters = [&pipeline](std::size_t begin, std::size_t end) { return pipeline.parameters(begin, end); };
   problem.divisions = pipeline.divisions();
   problem.ends_with_whole = pipeline.request().options.word("segments") == "best" && problem.divisions > 1;
   problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) {

@@ -200,7 +200,7 @@ double PartitionSearch::even_memory(const Part& part) const {
   const auto in_flight = static_cast<double>(range(in_flight_, part.first, part.last + 1));
   const auto copies = static_cast<double>(range(copies_, part.first, part.last + 1));
   const auto stash = static_cast<double>(range(problem_.stash, part.begin, part.end).value());
-  const auto parameters = static_cast<double>(range(problem_.parameters, part.begin, part.end).value());
+  const auto parameters = static_cast<double>(problem_.parameters(part.begin, part.end).value());
   return (in_flight * stash + copies * parameters) / (stages * stages);
 }
 
@@ -271,7 +271,7 @@ std::size_t PartitionSearch::reach(std::size_t stage, std::size_t begin) {
 /// Whether the stage fits with its parameters, and with its units saved as well as possible. Buffers do not count, for
 /// they may shrink when a stage grows.
 bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t end) {
-  const Bytes parameters = range(problem_.parameters, begin, end) * problem_.places[stage].copies;
+  const Bytes parameters = problem_.parameters(begin, end) * problem_.places[stage].copies;
   for (std::size_t division = 0; division < problem_.divisions; ++division) {
     const SavingStage held = problem_.stage(stage, begin, end, division);
     counts_.work += static_cast<double>(held.units.size());

@@ -27,7 +27,7 @@ struct PartitionProblem {
   std::vector<PartitionPlace> places;  ///< of all stages
   std::vector<Seconds> compute;        ///< of the units before each cut: forwards and backwards, without factors
   std::vector<Bytes> stash;
-  std::vector<Bytes> parameters;
+  std::function<Bytes(std::size_t begin, std::size_t end)> parameters;  ///< of the units [begin, end)
   /// The stage, divided into units in one of so many ways.
   std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end, std::size_t division)> stage;
   std::size_t divisions = 1;

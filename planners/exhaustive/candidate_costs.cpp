@@ -9,14 +9,11 @@ namespace stagecraft::exhaustive {
 
 LeastCosts::LeastCosts(const PlanRequest& request)
     : times_(request.graph, request.platform.devices.size()),
-      stash_(request.graph, canonical_order(request.graph)),
+      parameters_(parameter_sums(request.graph, canonical_order(request.graph))),
+      stash_(stash_sums(request.graph, canonical_order(request.graph))),
       microbatches_(request.microbatches),
       samples_(request.graph.microbatch_size) {
   copies_ = 1 + request.training.gradient_copies + request.training.optimizer_copies;
-  parameters_.emplace_back();
-  for (LayerId id : canonical_order(request.graph)) {
-    parameters_.push_back(parameters_.back() + request.graph.layers[id].parameters);
-  }
   for (DeviceId device : indices(request.platform.devices)) {
     factors_.push_back(slowest_factor(request.graph, request.platform, {device}));
     memory_.push_back(request.platform.memory(device));
@@ -48,7 +45,7 @@ Bytes LeastCosts::memory_needed(const Piece& piece, std::size_t first_device) co
   const std::int64_t smallest = samples_ / replicas;  // the smallest share
   const double part = static_cast<double>(smallest) / static_cast<double>(samples_);
   const Bytes own = piece.split ? Bytes(static_cast<std::int64_t>(static_cast<double>(stash.value()) * part)) : stash;
-  const Bytes held = (parameters_[piece.end] - parameters_[piece.begin]) * copies_ + own;
+  const Bytes held = parameters_(piece.begin, piece.end) * copies_ + own;
   Bytes needed{0};
   for (std::size_t device = first_device; device < first_device + piece.replicas; ++device) {
     const Bytes with_reserved = held + reserved_[device];

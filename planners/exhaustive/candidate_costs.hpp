@@ -5,7 +5,7 @@
 #include "planners/shared/divided_times.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/plan.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -25,8 +25,8 @@ class LeastCosts {
 
  private:
   DividedTimes times_;
-  std::vector<Bytes> parameters_;
-  StashSums stash_;
+  RunSums parameters_;
+  RunSums stash_;
   std::vector<double> factors_;  ///< by device
   std::vector<Bytes> memory_;    ///< by device
   std::vector<Bytes> reserved_;

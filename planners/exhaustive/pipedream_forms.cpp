@@ -3,6 +3,7 @@
 #include "planners/exhaustive/search.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/boundaries.hpp"
 
 #include <algorithm>
@@ -19,13 +20,12 @@ struct StageCosts {
 
 StageCosts costs_of(const PlanRequest& request, const Stage& stage, double factor, BytesPerSecond bandwidth) {
   StageCosts costs;
-  Bytes parameters;
   for (const LayerId layer : stage.layers) {
     costs.compute += (request.graph.layers[layer].forward + request.graph.layers[layer].backward) * factor;
-    parameters += request.graph.layers[layer].parameters;
   }
   costs.replicas = static_cast<double>(stage.replicas.size());
-  costs.synchronisation = parameters / bandwidth * (4.0 * (costs.replicas - 1.0) / costs.replicas);
+  costs.synchronisation =
+      parameters_of(request.graph, stage.layers) / bandwidth * (4.0 * (costs.replicas - 1.0) / costs.replicas);
   return costs;
 }
 

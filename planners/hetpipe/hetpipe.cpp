@@ -3,11 +3,13 @@
 #include "planners/planner.hpp"
 #include "planners/shared/chain.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/exchange_times.hpp"
 #include "planners/shared/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/stage_program.hpp"
 
@@ -71,10 +73,12 @@ std::vector<Stage> stages_of(const std::vector<LayerId>& order, const std::vecto
 /// The longest time of all-reduce and optimizer's step of a stage.
 Seconds synchronisation(const PlanRequest& request, const Plan& plan) {
   Seconds longest{0};
-  for (const Stage& stage : plan.stages) {
-    const Bytes parameters = stage_program(request.graph, stage).parameters;
-    longest = std::max(longest, ring_beyond_backward(request.graph, request.platform, request.training, stage) +
-                                    slowest_update(request.platform, request.training, devices_of(stage), parameters));
+  const std::vector<Seconds> exchanges = exchange_times(request.graph, request.platform, plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const Bytes parameters = parameters_of(request.graph, stage.layers);
+    const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
+    longest = std::max(longest, exchanges[s] + update);
   }
   return longest;
 }

@@ -39,6 +39,8 @@ bool passes_on_only(const Crossings& crossings) {
 
 StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     : parts_(chain.size() + 1),
+      parameters_(chain.parameters()),
+      copies_(chain.copies_of_parameters()),
       stash_(chain.stashes()),
       each_buffer_(chain.buffers(Bytes(1)).value()),
       normal_devices_(chain.device_count() - 1),
@@ -58,7 +60,6 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
     if (chain.transfer(i) >= kLongestTransfer) part.cut = kUnlimited;  // the chain is never cut here
     if (i == chain.size()) break;
     part.load = chain.load(i, i + 1);
-    part.copies = chain.copies(i, i + 1).value();
     part.workspace = chain.workspace(i, i + 1).value();
     least_bottleneck_ = std::max(least_bottleneck_, part.load);
   }
@@ -70,7 +71,7 @@ StageCosts::StageCosts(const Chain& chain, const AllocationSettings& settings)
 StageInHand StageCosts::before(std::uint32_t end) const {
   StageInHand stage;
   stage.begin = stage.end = end;
-  stage.kept = parts_[end].buffers;
+  stage.sent = parts_[end].buffers;
   return stage;
 }
 
@@ -78,7 +79,7 @@ void StageCosts::prepend(StageInHand& stage) const {
   const Part& part = parts_[--stage.begin];
   stage.load += part.load;
   stage.cut = part.cut;
-  stage.kept += part.copies;
+  stage.copies = parameters_(stage.begin, stage.end).value() * copies_;
   stage.stash = stash_(stage.begin, stage.end).value();
   stage.workspace = std::max(stage.workspace, part.workspace);
   if (graph_) {
@@ -93,7 +94,7 @@ void StageCosts::exchange(StageInHand& stage) const {
     return largest_use(*graph_, producer, begin, end).value() * each_buffer_;
   };
   const std::size_t first = stage.begin;
-  stage.kept += buffers(first, stage.end, layers());
+  stage.sent += buffers(first, stage.end, layers());
   stage.received -= buffers(first, first + 1, stage.end);
   for (const Crossings::Use& need : graph_->needs_of(first)) {
     const std::int64_t before = buffers(need.at, first + 1, stage.end);
@@ -114,7 +115,7 @@ void StageCosts::schedule(StageInHand& stage, Ticks delay, std::int64_t periods,
     stage.is_delayed = true;
     stage.delay = periods * target + stage.cut;
   }
-  const std::int64_t fixed = stage.kept + stage.workspace;
+  const std::int64_t fixed = stage.copies + stage.sent + stage.workspace;
   stage.memory_behind = fixed + stash_of(stage.stash, stage.in_flight);
   stage.memory = stage.memory_behind + stage.received;
   stage.charged = fixed + stage.received + stash_of(stage.stash, stage.in_flight - uncharged_);

@@ -4,7 +4,7 @@
 #include "planners/shared/chain.hpp"
 #include "planners/shared/crossings.hpp"
 #include "sim/base/ticks.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,8 @@ struct StageInHand {
   Ticks load = 0;
   Ticks cut = 0;  ///< load of the cut before it; `kUnlimited` if the chain cannot be cut there
   // Bytes, maintained by `prepend`.
-  std::int64_t kept = 0;      ///< weights and their copies, and the buffers for what the stage sends
+  std::int64_t copies = 0;    ///< weights, gradients and optimizer state
+  std::int64_t sent = 0;      ///< the buffers for what it sends
   std::int64_t received = 0;  ///< the buffers for what it receives
   std::int64_t stash = 0;
   std::int64_t workspace = 0;
@@ -67,7 +68,6 @@ class StageCosts {
     Ticks load_before = 0;  // of all layers before
     Ticks load = 0;
     Ticks cut = 0;
-    std::int64_t copies = 0;
     std::int64_t workspace = 0;
     std::int64_t buffers = 0;  // of the tensor that crosses the cut before the layer; only of a chain
   };
@@ -76,7 +76,9 @@ class StageCosts {
   void exchange(StageInHand& stage) const;
 
   std::vector<Part> parts_;  // one more than layers
-  StashSums stash_;
+  RunSums parameters_;
+  std::int64_t copies_;  // of the parameters
+  RunSums stash_;
   std::shared_ptr<const Crossings> graph_;  // null for a chain
   std::int64_t each_buffer_;                // bytes of buffers for a byte exchanged
   std::uint32_t normal_devices_;

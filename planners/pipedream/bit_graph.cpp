@@ -58,13 +58,27 @@ IndexVector<LayerId, Bytes> stashes_by_producer(const LayerGraph& graph, const s
   return stashes;
 }
 
+/// The parameters of each layer, where those that several layers have in common belong to the first of them. So they
+/// are reduced once, and the stage of another one gets them for nothing.
+IndexVector<LayerId, Bytes> parameters_by_first(const LayerGraph& graph, const std::vector<LayerId>& order) {
+  IndexVector<LayerId, Bytes> parameters(graph.layers.size());
+  for (const LayerId id : order) parameters[id] = graph.layers[id].parameters;
+  for (const TiedParameters& tied : graph.tied) {
+    const auto first = std::ranges::find_if(
+        order, [&](LayerId id) { return std::ranges::find(tied.layers, id) != tied.layers.end(); });
+    for (const LayerId id : tied.layers) parameters[id] -= id == *first ? Bytes(0) : tied.bytes;
+  }
+  return parameters;
+}
+
 void fill_costs(const LayerGraph& graph, BitGraph& bits) {
   const IndexVector<LayerId, Bytes> stashes = stashes_by_producer(graph, bits.order);
+  const IndexVector<LayerId, Bytes> parameters = parameters_by_first(graph, bits.order);
   for (LayerId id : bits.order) {
     const Layer& layer = graph.layers[id];
     bits.compute.push_back((layer.forward + layer.backward).value());
     bits.stash.push_back(static_cast<double>(stashes[id].value()));
-    bits.parameters.push_back(static_cast<double>(layer.parameters.value()));
+    bits.parameters.push_back(static_cast<double>(parameters[id].value()));
     bits.output.push_back(static_cast<double>(layer.output.value()));
   }
 }

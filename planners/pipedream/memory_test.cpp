@@ -1,7 +1,7 @@
 #include "planners/pipedream/memory_test.hpp"
 
 #include "planners/shared/cost_model.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/periodic.hpp"
@@ -67,9 +67,9 @@ StageProgram stage_work(const LayerGraph& graph, const DownSets& states, std::si
   StageProgram work;
   for (LayerId id : stage.layers) {
     const Layer& layer = graph.layers[id];
-    work.parameters += layer.parameters;
     work.workspace = std::max(work.workspace, layer.workspace);
   }
+  work.parameters = parameters_of(graph, stage.layers);
   if (!graph.tensors.empty()) work.kept = stash_of(graph, stage.layers);
   return work;
 }

@@ -4,10 +4,10 @@
 
 namespace stagecraft {
 
-BucketExchange::BucketExchange(std::vector<Bytes> parameters, std::vector<double> backward, Bytes size)
+BucketExchange::BucketExchange(RunSums parameters, std::vector<double> backward, Bytes size)
     : parameters_(std::move(parameters)), backward_(std::move(backward)) {
-  const std::size_t layers = parameters_.size() - 1;
-  const auto bytes_of = [&](std::size_t layer) { return parameters_[layer + 1] - parameters_[layer]; };
+  const std::size_t layers = parameters_.size();
+  const auto bytes_of = [&](std::size_t layer) { return parameters_(layer, layer + 1); };
   first_.assign(layers + 1, layers);
   for (std::size_t layer = layers; layer-- > 0;) first_[layer] = bytes_of(layer) > Bytes(0) ? layer : first_[layer + 1];
   completed_by_.assign(layers + 1, 0);

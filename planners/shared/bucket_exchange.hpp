@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/quantity.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,9 +15,9 @@ class BucketExchange {
  public:
   /// Without stages, to be assigned later.
   BucketExchange() = default;
-  /// `parameters`: sums over the layers before each position. `backward`: the same of seconds.
+  /// `backward`: sums over the layers before each position.
   /// **Requires** a size above 0. **Cost** O(layers · layers of a bucket).
-  BucketExchange(std::vector<Bytes> parameters, std::vector<double> backward, Bytes size);
+  BucketExchange(RunSums parameters, std::vector<double> backward, Bytes size);
 
   /// The time from the start of the last backward of a stage with the layers [begin, end) to the end of it and of the
   /// exchange. The backward takes `share` times the profile's time; `seconds(before, all)` is the time of what is
@@ -25,18 +26,18 @@ class BucketExchange {
   template <class Exchange>
   [[nodiscard]] double last_backward(std::size_t begin, std::size_t end, double share, const Exchange& seconds) const {
     double longest = (backward_[end] - backward_[begin]) * share;
-    const Bytes all = parameters_[end] - parameters_[begin];
+    const Bytes all = parameters_(begin, end);
     for (std::size_t at = end; first_[begin] < at;) {
       const std::size_t last_layer = std::max(completed_by_[at], first_[begin]);
       const double complete = (backward_[end] - backward_[last_layer]) * share;
-      longest = std::max(longest, complete + seconds(parameters_[end] - parameters_[at], all));
+      longest = std::max(longest, complete + seconds(all - parameters_(begin, at), all));
       at = last_layer;
     }
     return longest;
   }
 
  private:
-  std::vector<Bytes> parameters_;
+  RunSums parameters_;  ///< what several layers of a stage have in common is complete with the first of them
   std::vector<double> backward_;
   std::vector<std::size_t> completed_by_;  ///< by position: the layer that completes a bucket filled from there back
   std::vector<std::size_t> first_;  ///< by position: the first layer from there on that has parameters, else the end

@@ -68,8 +68,9 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
       capacity_(smallest_capacity(request.platform)),
       forward_(order_.size() + 1),
       backward_(order_.size() + 1),
-      copies_(order_.size() + 1),
-      stash_(request.graph, order_),
+      parameters_(parameter_sums(request.graph, order_)),
+      copies_(weight_versions + request.training.gradient_copies + request.training.optimizer_copies),
+      stash_(stash_sums(request.graph, order_)),
       transfer_(order_.size() + 1),
       crossings_(request.graph, order_),
       boundary_buffers_(device_count_ > 1 ? request.training.boundary_buffers : 0) {
@@ -78,14 +79,12 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
   const LayerTotals sums = totals(request.graph);
   require_countable(request.graph,
                     (sums.forward + sums.backward) * factor + update_time(updater, request.training, sums.parameters));
-  const std::int64_t copies = weight_versions + request.training.gradient_copies + request.training.optimizer_copies;
   std::vector<Bytes> workspace;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Layer& layer = request.graph.layers[order_[i]];
     forward_[i + 1] = forward_[i] + ticks_up(layer.forward * factor);
     const Seconds update = update_time(updater, request.training, layer.parameters);
     backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor) + ticks_up(update);
-    copies_[i + 1] = copies_[i] + layer.parameters * copies;
     workspace.push_back(layer.workspace);
   }
   workspace_ = range_maxima(std::move(workspace));

@@ -5,7 +5,7 @@
 #include "planners/shared/limits.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/ticks.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/periodic.hpp"
 
 #include <cstddef>
@@ -44,11 +44,13 @@ class Chain {
     return forward(begin, end) + backward(begin, end);
   }
   [[nodiscard]] Bytes stash(std::size_t begin, std::size_t end) const { return stash_(begin, end); }
-  [[nodiscard]] const StashSums& stashes() const { return stash_; }
+  [[nodiscard]] const RunSums& stashes() const { return stash_; }
+  [[nodiscard]] const RunSums& parameters() const { return parameters_; }
+  [[nodiscard]] std::int64_t copies_of_parameters() const { return copies_; }
   /// The largest workspace of one of the layers.
   [[nodiscard]] Bytes workspace(std::size_t begin, std::size_t end) const;
   /// Weights, gradients and optimizer state.
-  [[nodiscard]] Bytes copies(std::size_t begin, std::size_t end) const { return copies_[end] - copies_[begin]; }
+  [[nodiscard]] Bytes copies(std::size_t begin, std::size_t end) const { return parameters_(begin, end) * copies_; }
   /// The memory of a stage, as the memory ledger counts it.
   [[nodiscard]] Bytes memory(std::size_t begin, std::size_t end, std::int64_t in_flight, Bytes buffers) const {
     return copies(begin, end) + buffers + stash(begin, end) * in_flight + workspace(begin, end);
@@ -70,8 +72,9 @@ class Chain {
   Bytes capacity_;
   std::vector<Ticks> forward_;   // sums over the layers before
   std::vector<Ticks> backward_;  // likewise
-  std::vector<Bytes> copies_;
-  StashSums stash_;
+  RunSums parameters_;
+  std::int64_t copies_;  // of the parameters
+  RunSums stash_;
   std::vector<std::vector<Bytes>> workspace_;  // [i][l]: the largest workspace of 2^i layers from l on
   std::vector<Ticks> transfer_;
   Crossings crossings_;

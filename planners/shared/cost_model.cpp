@@ -13,6 +13,7 @@
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/tied_stages.hpp"
 #include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
@@ -61,14 +62,16 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
                                                      const Plan& plan, const ScheduleProgram& program) {
   const std::vector<Boundary> all = boundaries(graph, plan);
   const Replicas replicas(plan);
+  const TiedStages tied(graph, plan);
   std::map<DeviceId, Bytes> peaks;
   for (StageId id : indices<StageId>(plan.stages.size())) {
     ReplicaTurns programs(graph, platform, plan.stages[id.value()]);
     for (ReplicaId at : replicas.of(id)) {
       const Replica& replica = replicas[at];
+      TurnPrograms work = programs.memory_of(replica.device, replica.share);
+      work.drop_parameters(tied.held_before(replicas, at));
       peaks[replica.device] +=
-          replica_peak(plan, all, programs.memory_of(replica.device, replica.share),
-                       program.weight_versions[id.value()], replica, program.in_flight[id.value()]);
+          replica_peak(plan, all, work, program.weight_versions[id.value()], replica, program.in_flight[id.value()]);
     }
   }
   return {peaks.begin(), peaks.end()};
@@ -144,9 +147,10 @@ Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& r
 }
 
 Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
-                             const Stage& stage) {
+                             const Stage& stage, const std::vector<std::size_t>& elsewhere) {
   const std::vector<DeviceId> devices = devices_of(stage);
-  const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, training.bucket());
+  const std::vector<GradientBucket> buckets =
+      gradient_buckets(exchanged_parameters(graph, stage.layers, elsewhere), stage.layers, training.bucket());
   std::vector<Seconds> all_reduces;
   for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
   return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, all_reduces);

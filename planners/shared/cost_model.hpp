@@ -46,10 +46,11 @@ struct StageTime {
 [[nodiscard]] Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes);
 
 /// The part of the stage's ring all-reduces that lasts beyond its backward: all of one all-reduce, less with buckets of
-/// gradients, which are exchanged while the backward runs on the slowest device. **Throws** InputError as
-/// `ring_all_reduce`, and if a device's speed is not known.
+/// gradients, which are exchanged while the backward runs on the slowest device. Without the tied parameters
+/// `elsewhere`, which other rings exchange. **Throws** InputError as `ring_all_reduce`, and if a device's speed is not
+/// known.
 [[nodiscard]] Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
-                                           const Stage& stage);
+                                           const Stage& stage, const std::vector<std::size_t>& elsewhere = {});
 
 /// The time of the optimizer's step for `parameters` on the slowest of `devices`; 0 if the platform gives no speed for
 /// it.

@@ -3,7 +3,7 @@
 #include "planners/shared/bottleneck_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -30,8 +30,8 @@ class EqualCuts {
         order_(canonical_order(request.graph)),
         forward_(order_.size() + 1),
         time_(order_.size() + 1),
-        parameters_(order_.size() + 1),
-        stash_(request.graph, order_) {
+        parameters_(parameter_sums(request.graph, order_)),
+        stash_(stash_sums(request.graph, order_)) {
     const auto replicas = static_cast<std::int64_t>(plan.stages.front().replicas.size());
     const std::int64_t turns = (plan.microbatches + replicas - 1) / replicas;
     microbatches_ = static_cast<double>(turns);
@@ -39,7 +39,6 @@ class EqualCuts {
       const Layer& layer = request.graph.layers[order_[i]];
       forward_[i + 1] = forward_[i] + layer.forward.value();
       time_[i + 1] = time_[i] + (layer.forward + layer.backward).value();
-      parameters_[i + 1] = parameters_[i] + layer.parameters;
     }
     std::size_t begin = 0;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -89,7 +88,7 @@ class EqualCuts {
   /// As a part of the device's memory.
   [[nodiscard]] double memory(std::size_t stage, std::size_t begin, std::size_t end) const {
     const EqualPlace& place = places_[stage];
-    const auto parameters = static_cast<double>((parameters_[end] - parameters_[begin]).value());
+    const auto parameters = static_cast<double>(parameters_(begin, end).value());
     const auto stash = static_cast<double>(stash_(begin, end).value());
     return (place.copies * parameters + place.in_flight * stash) / place.capacity;
   }
@@ -111,8 +110,8 @@ class EqualCuts {
   std::vector<LayerId> order_;
   std::vector<double> forward_;  // of the layers before, on the profile's device
   std::vector<double> time_;
-  std::vector<Bytes> parameters_;
-  StashSums stash_;
+  RunSums parameters_;
+  RunSums stash_;
   std::vector<EqualPlace> places_;
   double microbatches_ = 1.0;  // on a replica
   double longest_ = 0.0;       // time of a stage that is allowed

@@ -1,8 +1,10 @@
 #include "planners/shared/pipeline_claim.hpp"
 
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/exchange_times.hpp"
 #include "planners/shared/replica_bandwidths.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/boundaries.hpp"
 
 #include <algorithm>
@@ -31,12 +33,6 @@ Seconds largest_transfer(const LayerGraph& graph, const Platform& platform, cons
   return largest;
 }
 
-Bytes parameters_of(const LayerGraph& graph, const Stage& stage) {
-  Bytes sum;
-  for (LayerId layer : stage.layers) sum += graph.layers[layer].parameters;
-  return sum;
-}
-
 /// The largest figures of a stage.
 struct LargestStage {
   Seconds period;       ///< of a microbatch, if the stage never flushes
@@ -48,10 +44,13 @@ struct LargestStage {
 LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   LargestStage largest;
   const auto rounds = static_cast<double>(plan.rounds_per_update);
-  for (const Stage& stage : plan.stages) {
+  const std::vector<Seconds> exchanges = exchange_times(graph, platform, plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
     const StageTime time = stage_time(graph, platform, stage);
-    const Seconds all_reduce = ring_beyond_backward(graph, platform, plan.training, stage);
-    const Seconds update = slowest_update(platform, plan.training, devices_of(stage), parameters_of(graph, stage));
+    const Seconds all_reduce = exchanges[s];
+    const Seconds update =
+        slowest_update(platform, plan.training, devices_of(stage), parameters_of(graph, stage.layers));
     const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     const double share = 1.0 / static_cast<double>(replicas);
     const bool split = stage.replication == Replication::Split;

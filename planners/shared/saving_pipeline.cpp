@@ -73,9 +73,9 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       bounds_(unit_bounds(request.graph, order_, settings.cuts)),
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
-      parameters_(order_.size() + 1),
+      parameters_(parameter_sums(request.graph, order_)),
       crossing_(crossing_bytes(request.graph, order_)),
-      stash_(request.graph, order_),
+      stash_(stash_sums(request.graph, order_)),
       crossings_(request.graph, order_),
       keepers_(request.graph.tensors.size()),
       boundary_buffers_(request.training.boundary_buffers) {
@@ -89,7 +89,6 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
     const Layer& layer = request.graph.layers[order_[at]];
     position_[order_[at].value()] = at;
     compute_[at + 1] = compute_[at] + Seconds(std::round((layer.forward + layer.backward).value() / grid) * grid);
-    parameters_[at + 1] = parameters_[at] + layer.parameters;
     for (const std::uint32_t tensor : layer.keeps) keepers_[tensor].push_back(at);
   }
   for (const auto& bounds : divisions_of(request.graph, order_, settings.divisions)) {
@@ -149,7 +148,7 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
   StageRoom& room = result.room;
   room.in_flight = place.in_flight;
   room.resident = place.resident;
-  room.held = (parameters_[layers.end] - parameters_[layers.begin]) * copies + exchanged(layers) * boundary_buffers_;
+  room.held = parameters_(layers.begin, layers.end) * copies + exchanged(layers) * boundary_buffers_;
   room.capacity = place.capacity;
   room.bandwidth = place.host_bandwidth;
   room.half_duplex = place.half_duplex;

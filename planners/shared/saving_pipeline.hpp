@@ -4,7 +4,7 @@
 #include "planners/shared/crossings.hpp"
 #include "planners/shared/layer_units.hpp"
 #include "planners/shared/saving.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstddef>
@@ -105,7 +105,10 @@ class SavingPipeline {
 
   // Figures of all units before a cut, on the profile's device, and of the cut itself.
   [[nodiscard]] Seconds compute(std::size_t cut) const { return compute_[bounds_[cut]]; }  ///< forward and backward
-  [[nodiscard]] Bytes parameters(std::size_t cut) const { return parameters_[bounds_[cut]]; }
+  /// Of the units [begin, end).
+  [[nodiscard]] Bytes parameters(std::size_t begin, std::size_t end) const {
+    return parameters_(bounds_[begin], bounds_[end]);
+  }
   [[nodiscard]] Bytes stash(std::size_t cut) const { return stash_(0, bounds_[cut]); }
   /// Of the tensors that are made before the cut and used behind it.
   [[nodiscard]] Bytes crossing(std::size_t cut) const { return crossing_[bounds_[cut]]; }
@@ -161,9 +164,9 @@ class SavingPipeline {
   std::vector<std::vector<WholeGroup>> divisions_;
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
-  std::vector<Bytes> parameters_;
+  RunSums parameters_;
   std::vector<Bytes> crossing_;
-  StashSums stash_;
+  RunSums stash_;
   Crossings crossings_;
   std::vector<std::vector<std::size_t>> keepers_;  // by tensor: positions, ascending
   std::int64_t boundary_buffers_ = 0;

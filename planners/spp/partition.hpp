@@ -5,6 +5,7 @@
 #include "planners/shared/pair_bandwidths.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +29,8 @@ struct UsedBandwidths {
 /// The input of the partition: the layers of a chain and the devices in a fixed order, both given by position.
 struct PartitionProblem {
   // Sums over the layers before each position. **Shape** layers + 1; the first entry is 0, and entries never decrease.
-  std::vector<Seconds> compute;   ///< forward and backward of one microbatch on the profile's device
-  std::vector<Bytes> parameters;  ///< that replicas of a stage reduce
+  std::vector<Seconds> compute;  ///< forward and backward of one microbatch on the profile's device
+  RunSums parameters;            ///< that replicas of a stage reduce
 
   // The same where replicas exchange gradients in buckets while the last backward runs; else empty.
   std::vector<Seconds> forward;

@@ -26,7 +26,7 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem)
       microbatches_(static_cast<double>(problem.microbatches)),
       ways_(problem.full_duplex ? microbatches_ : 2.0 * microbatches_) {
   STAGECRAFT_CHECK(problem.compute.size() == problem.crossing.size() &&
-                       problem.parameters.size() == problem.crossing.size() && problem.layers() > 0,
+                       problem.parameters.size() + 1 == problem.crossing.size() && problem.layers() > 0,
                    "prefix sums over the same layers");
   STAGECRAFT_CHECK(devices_ > 0 && problem.bandwidths.rings.size() == devices_ &&
                        problem.bandwidths.channels.size() == devices_ && problem.update_bandwidth.size() == devices_,
@@ -37,8 +37,6 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem)
       exchanges_.emplace_back(problem.parameters, sums.backward, problem.bucket);
     }
   }
-  for (Bytes bytes : problem.parameters)
-    updated_.push_back(static_cast<double>(bytes.value()) * static_cast<double>(problem.update_copies));
   for (Bytes bytes : problem.crossing) crossing_.push_back(static_cast<double>(bytes.value()));
   fill_ranges();
   fill_crossings();
@@ -94,12 +92,12 @@ double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t 
   return (sums.forward[end] - sums.forward[begin]) * share * microbatches_ +
          (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
          exchanges_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
-         (updated_[end] - updated_[begin]) / range.update_bandwidth;
+         updated(begin, end) / range.update_bandwidth;
 }
 
 double PartitionCosts::ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const {
   if (replicas == 1) return 0.0;
-  const Bytes parameters = problem_->parameters[end] - problem_->parameters[begin];
+  const Bytes parameters = problem_->parameters(begin, end);
   return static_cast<double>(stagecraft::ring_bytes(parameters, static_cast<std::int64_t>(replicas)).value());
 }
 

@@ -42,8 +42,7 @@ class PartitionCosts {
     if (!exchanges_.empty()) return bucketed(begin, end, last - first, range);
     const std::vector<double>& compute = times_.of(last - first).total;
     const double each = (compute[end] - compute[begin]) * range.factor / times_.divisor(last - first);
-    const double updated = updated_[end] - updated_[begin];
-    return each * microbatches_ + (ring_bytes / range.bandwidth + updated / range.update_bandwidth);
+    return each * microbatches_ + (ring_bytes / range.bandwidth + updated(begin, end) / range.update_bandwidth);
   }
   /// The load of the channel between a stage on [middle - before, middle) and one on [middle, middle + behind).
   [[nodiscard]] double channel(std::size_t cut, std::size_t middle, std::size_t before, std::size_t behind) const {
@@ -59,6 +58,10 @@ class PartitionCosts {
   };
   /// The load of a stage that exchanges gradients while its last backward runs. Sums what never grows with `begin`.
   [[nodiscard]] double bucketed(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const;
+  /// The bytes that the optimizer's step of a stage processes.
+  [[nodiscard]] double updated(std::size_t begin, std::size_t end) const {
+    return static_cast<double>((problem_->parameters(begin, end) * problem_->update_copies).value());
+  }
   void fill_ranges();
   void fill_crossings();
 
@@ -68,7 +71,6 @@ class PartitionCosts {
   double ways_;  // transfers that a channel carries one after the other: microbatches, twice if half duplex
   DividedTimes times_;
   std::vector<BucketExchange> exchanges_;  // only with buckets of gradients: for each of the times' sums
-  std::vector<double> updated_;
   std::vector<double> crossing_;
   std::vector<Range> ranges_;                   // [first * (devices + 1) + last]
   std::vector<std::vector<double>> crossings_;  // [middle][(before - 1) * (devices - middle) + behind - 1]: bytes/s

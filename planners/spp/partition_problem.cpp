@@ -1,6 +1,7 @@
 #include "planners/shared/chain.hpp"
 #include "planners/spp/partition.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <utility>
 
@@ -20,11 +21,9 @@ PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwid
   const LayerTotals sums = totals(request.graph);
   require_countable(request.graph, sums.forward + sums.backward);
   const std::vector<LayerId> layers = canonical_order(request.graph);
-  std::vector<Bytes> parameters(1);
-  for (LayerId id : layers) parameters.push_back(parameters.back() + request.graph.layers[id].parameters);
   DividedTimes divided(request.graph, order.size());
   PartitionProblem problem{.compute = in_seconds(divided.of(1).total),
-                           .parameters = std::move(parameters),
+                           .parameters = parameter_sums(request.graph, layers),
                            .forward = {},
                            .backward = {},
                            .divided = {},

@@ -143,7 +143,7 @@ std::optional<RunningPlan> running_plan(const SavingPipeline& pipeline) {
   if (!cuts) return std::nullopt;
   RunningPlan running{*std::move(cuts), {}};
   for (std::size_t unit = 0; unit < pipeline.units(); ++unit) {
-    const Bytes parameters = pipeline.parameters(unit + 1) - pipeline.parameters(unit);
+    const Bytes parameters = pipeline.parameters(unit, unit + 1);
     running.bytes.push_back(parameters * (1 + request.training.optimizer_copies));
   }
   return running;

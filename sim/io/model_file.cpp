@@ -3,6 +3,7 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/model_tensors.hpp"
+#include "sim/io/model_tied.hpp"
 #include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 #include "sim/model/graph_order.hpp"
@@ -137,21 +138,28 @@ LayerGraph read_header(const YamlNode& root) {
   return graph;
 }
 
-/// `node` holds the size, the layers and the input; the edges may be shared by all profiles.
-LayerGraph read_profile(const YamlNode& node, LayerGraph graph, const std::optional<YamlNode>& edges) {
+/// Parts of a profile that may be given once for all.
+struct SharedParts {
+  std::optional<YamlNode> edges;
+  std::optional<YamlNode> tied;
+};
+
+/// `node` holds the size, the layers and the input.
+LayerGraph read_profile(const YamlNode& node, LayerGraph graph, const SharedParts& shared) {
   graph.microbatch_size = read_count(node.at("microbatch_size"), 1, kMostSamples);
   graph.input = bytes_or(node, "input", Bytes(0));
   const YamlNode layers = node.at("layers");
   const LayersByName by_name = read_layers(layers, graph);
-  if (edges) {
-    read_edges(*edges, by_name, graph);
-    check_graph(graph, edges->place());
+  if (shared.edges) {
+    read_edges(*shared.edges, by_name, graph);
+    check_graph(graph, shared.edges->place());
   } else {
     make_chain(graph);
     check_graph(graph, layers.place());
   }
   finish_memory(layers, graph);
   if (const auto tensors = node.find("tensors")) read_tensors(*tensors, by_name, graph);
+  if (shared.tied) read_tied(*shared.tied, by_name, graph);
   return graph;
 }
 
@@ -226,12 +234,12 @@ void sort_profiles(Model& model) {
 }
 
 Model read_profiles(const YamlNode& root) {
-  root.allow_keys({"schema", "model", "device", "precision", "source", "origin", "profiles", "edges"});
-  const std::optional<YamlNode> shared = root.find("edges");
+  root.allow_keys({"schema", "model", "device", "precision", "source", "origin", "profiles", "edges", "tied"});
+  const SharedParts shared{root.find("edges"), root.find("tied")};
   Model model;
   const YamlNode profiles = root.at("profiles");
   for (const YamlNode& node : profiles.items()) {
-    if (shared) {
+    if (shared.edges) {
       node.allow_keys({"device", "precision", "origin", "microbatch_size", "input", "layers", "tensors"});
     } else {
       node.allow_keys({"device", "precision", "origin", "microbatch_size", "input", "layers", "edges", "tensors"});
@@ -240,7 +248,8 @@ Model read_profiles(const YamlNode& root) {
     if (const auto device = node.find("device")) header.device_kind = read_name(*device);
     if (const auto precision = node.find("precision")) header.precision = read_precision(*precision);
     if (const auto origin = node.find("origin")) header.origin = read_choice(*origin, stated_origins());
-    model.profiles.push_back(read_profile(node, std::move(header), shared ? shared : node.find("edges")));
+    const SharedParts parts{shared.edges ? shared.edges : node.find("edges"), shared.tied};
+    model.profiles.push_back(read_profile(node, std::move(header), parts));
     check_new_profile(node, model);
   }
   if (model.profiles.empty()) profiles.fail("expected at least one profile, found none");
@@ -268,6 +277,7 @@ std::string difference(const LayerGraph& found, const LayerGraph& computed) {
   if (found.layers.size() != computed.layers.size()) return "the number of layers";
   if (found.edges != computed.edges) return "the list of edges";
   if (found.tensors != computed.tensors) return "the list of tensors";
+  if (found.tied != computed.tied) return "the list of tied parameters";
   return found.input == computed.input ? "" : "the input";
 }
 
@@ -323,6 +333,7 @@ Model computed_as_given(const YamlNode& root, LayerGraph given) {
   const Recipe recipe = read_recipe(node);
   Model model = model_of(root, recipe, given);
   check_stated_precision(given, model.profiles.front(), root.find("precision"));
+  if (!root.find("tied")) given.tied = model.profiles.front().tied;
   const std::string differs = difference(given, model.profiles.front());
   if (!differs.empty()) {
     node.fail("the figures are not those that the cost model gives for this network: " + differs + " differs",
@@ -370,14 +381,14 @@ Model parse_model(std::string_view text, const std::string& file_name) {
   check_schema(root, "stagecraft/model/1");
   if (root.find("profiles")) return read_profiles(root);
   root.allow_keys({"schema", "model", "device", "precision", "microbatch_size", "source", "origin", "computed", "input",
-                   "layers", "edges", "tensors", "profiles"});
+                   "layers", "edges", "tensors", "tied", "profiles"});
   LayerGraph header = read_header(root);
   const auto computed = root.find("computed");
   if (computed && root.find("origin") && header.origin != Origin::Computed) {
     root.at("origin").fail_expected("computed, which is what the key 'computed' says");
   }
   if (computed && !root.find("layers")) return computed_alone(root, std::move(header));
-  LayerGraph graph = read_profile(root, std::move(header), root.find("edges"));
+  LayerGraph graph = read_profile(root, std::move(header), {root.find("edges"), root.find("tied")});
   if (computed) return computed_as_given(root, std::move(graph));
   return {{std::move(graph)}, {}, {}};
 }

@@ -11,17 +11,6 @@
 namespace stagecraft {
 namespace {
 
-/// The layers named in a list, each once.
-std::vector<LayerId> read_layer_list(const YamlNode& node, const LayersByName& by_name, const LayerGraph& graph) {
-  std::vector<LayerId> layers;
-  for (const YamlNode& item : node.items()) {
-    const LayerId id = find_layer(item, by_name, graph);
-    if (std::ranges::find(layers, id) != layers.end()) item.fail("the layer " + quote(item.text()) + " is named twice");
-    layers.push_back(id);
-  }
-  return layers;
-}
-
 /// The layers that each layer feeds, and those that no layer feeds.
 struct Readers {
   IndexVector<LayerId, std::vector<LayerId>> of_layer;
@@ -91,6 +80,16 @@ LayerId find_layer(const YamlNode& node, const LayersByName& by_name, const Laye
   std::vector<std::string> known;
   for (const Layer& layer : graph.layers) known.push_back(layer.name);
   node.fail("unknown layer " + quote(name), suggest_name(name, known));
+}
+
+std::vector<LayerId> read_layer_list(const YamlNode& node, const LayersByName& by_name, const LayerGraph& graph) {
+  std::vector<LayerId> layers;
+  for (const YamlNode& item : node.items()) {
+    const LayerId id = find_layer(item, by_name, graph);
+    if (std::ranges::find(layers, id) != layers.end()) item.fail("the layer " + quote(item.text()) + " is named twice");
+    layers.push_back(id);
+  }
+  return layers;
 }
 
 void read_tensors(const YamlNode& node, const LayersByName& by_name, LayerGraph& graph) {

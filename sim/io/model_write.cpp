@@ -61,6 +61,14 @@ Detail::List tensor_list(const LayerGraph& graph) {
   return list;
 }
 
+Detail::List tied_list(const LayerGraph& graph) {
+  Detail::List list;
+  for (const TiedParameters& tied : graph.tied) {
+    list.emplace_back(Detail::Record{{"layers", names_of(graph, tied.layers)}, {"bytes", format_bytes(tied.bytes)}});
+  }
+  return list;
+}
+
 /// The part of a graph that depends on its microbatch size.
 Detail::Record profile_record(const LayerGraph& graph) {
   Detail::List layers;
@@ -108,6 +116,7 @@ Detail::Record model_record(const Model& model, bool only_recipe) {
     }
     root.emplace_back("profiles", std::move(profiles));
   }
+  if (!only_recipe && !first.tied.empty()) root.emplace_back("tied", tied_list(first));
   return root;
 }
 

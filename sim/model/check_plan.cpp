@@ -205,7 +205,8 @@ class Judge {
            *named.rbegin() < stage.replicas.size();
   }
 
-  /// One ring for all layers that the same stages hold, one stage of each pipeline: it joins all replicas of these.
+  /// One ring for all layers that the same stages hold, one stage of each pipeline: it joins all replicas of these. The
+  /// same for tied parameters.
   [[nodiscard]] std::vector<std::vector<Member>> rings() const {
     IndexVector<LayerId, std::vector<std::size_t>> holders(graph_.layers.size());
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
@@ -213,6 +214,11 @@ class Judge {
     }
     std::set<std::vector<std::size_t>> held_together;
     for (const std::vector<std::size_t>& stages : holders) held_together.insert(stages);
+    for (const TiedParameters& tied : graph_.tied) {
+      std::set<std::size_t> stages;
+      for (LayerId layer : tied.layers) stages.insert(holders[layer].begin(), holders[layer].end());
+      held_together.emplace(stages.begin(), stages.end());
+    }
     std::vector<std::vector<Member>> result;
     for (const std::vector<std::size_t>& stages : held_together) {
       std::vector<Member>& ring = result.emplace_back();
@@ -225,7 +231,8 @@ class Judge {
     const Stage& stage = plan_.stages[s];
     const bool by_turns = stage.ring.empty() || !has_sound_ring(stage);
     for (std::size_t i = 0; i < stage.replicas.size(); ++i) {
-      ring.emplace_back(s, stage.replicas[by_turns ? i : stage.ring[i]].lead());
+      const DeviceId device = stage.replicas[by_turns ? i : stage.ring[i]].lead();
+      if (std::ranges::find(ring, device, &Member::second) == ring.end()) ring.emplace_back(s, device);
     }
   }
 

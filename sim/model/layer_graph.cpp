@@ -81,6 +81,7 @@ LayerTotals totals(const LayerGraph& graph) {
     sum.parameters += layer.parameters;
     sum.stash += layer.stash;
   }
+  for (const TiedParameters& tied : graph.tied) sum.parameters -= tied.bytes * (std::ssize(tied.layers) - 1);
   return sum;
 }
 

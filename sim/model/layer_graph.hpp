@@ -23,8 +23,8 @@ struct Layer {
   Seconds forward;
   Seconds backward;         ///< input gradient and weight gradient together
   Seconds backward_weight;  ///< the part of `backward` for the weight gradient
-  Bytes parameters;
-  Bytes output;      ///< one tensor; every edge carries all of it unless the edge says otherwise
+  Bytes parameters;         ///< with those that it has in common with others (`LayerGraph::tied`)
+  Bytes output;             ///< one tensor; every edge carries all of it unless the edge says otherwise
   Bytes stash;       ///< kept from the forward to the end of the backward, if no other layer of the stage keeps it
   Bytes checkpoint;  ///< the part of the stash kept by the first layer of a recompute segment; at most `stash`
   Bytes workspace;   ///< needed while the layer runs
@@ -48,6 +48,14 @@ struct SharedTensor {
   friend bool operator==(const SharedTensor&, const SharedTensor&) = default;
 };
 
+/// Parameters that several layers have in common, such as a table of words that the last layer uses again. A device holds
+/// them once, whichever of the layers it has; stages that each have one exchange their gradients.
+struct TiedParameters {
+  std::vector<LayerId> layers;  ///< at least two, increasing
+  Bytes bytes;                  ///< part of the parameters of each
+  friend bool operator==(const TiedParameters&, const TiedParameters&) = default;
+};
+
 /// A profile of a model at one microbatch size: a directed acyclic graph of layers in file order.
 struct LayerGraph {
   std::string name;
@@ -60,6 +68,7 @@ struct LayerGraph {
   std::vector<LayerEdge> edges;  ///< in file order
   /// Tensors that are known one by one; none: what layers keep is theirs alone.
   std::vector<SharedTensor> tensors;
+  std::vector<TiedParameters> tied;
   /// Its layers on other kinds of device and for parts of its microbatch: their times and what they keep. None: both
   /// are in proportion to samples, and times to the speeds of kinds.
   std::shared_ptr<const ProfileSource> own_times;
@@ -101,12 +110,12 @@ void apply_memory_defaults(LayerGraph& graph);
 /// **Requires** the graph of a model file.
 [[nodiscard]] LayerGraph with_stash(LayerGraph graph, StashConvention convention);
 
-/// Sums over a set of layers.
+/// Sums over all layers.
 struct LayerTotals {
   Seconds forward;
   Seconds backward;
-  Bytes parameters;
-  Bytes stash;  ///< as if each layer were a stage of its own
+  Bytes parameters;  ///< tied ones once
+  Bytes stash;       ///< as if each layer were a stage of its own
 };
 [[nodiscard]] LayerTotals totals(const LayerGraph& graph);
 

@@ -75,6 +75,12 @@ std::string why_stage_cannot_give(const LayerGraph& graph, const Plan& plan, con
       return fmt::format("stage {} has several replicas", stage.value());
     }
   }
+  for (const TiedParameters& tied : graph.tied) {
+    for (LayerId layer : tied.layers) {
+      if (!is_among(move.layers, layer)) continue;
+      return fmt::format("layer '{}' has parameters in common with others", graph.layers[layer].name);
+    }
+  }
   return held_by_action(graph, plan.stages[move.from.value()], move.layers);
 }
 

@@ -1,6 +1,7 @@
 #include "sim/schedule/device_loads.hpp"
 
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/tied_stages.hpp"
 #include "sim/schedule/turn_programs.hpp"
 
 namespace stagecraft {
@@ -20,13 +21,15 @@ Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms
 std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, const Platform& platform,
                                                        const ScheduleProgram& program) {
   const KeptPlan& kept = *program.kept;
+  const TiedStages tied(graph, kept.plan);
   std::vector<std::pair<DeviceId, Seconds>> loads;
   for (DeviceId device : kept.replicas.devices()) {
     Seconds load;
     for (ReplicaId id : kept.replicas.on(device)) {
       const Replica& replica = kept.replicas[id];
       ReplicaTurns programs(graph, platform, kept.plan.stages[replica.stage.value()]);
-      const TurnPrograms work = programs.of(device, replica.share);
+      TurnPrograms work = programs.of(device, replica.share);
+      work.drop_parameters(tied.held_before(kept.replicas, id));
       load += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, work.parameters()));
     }
     loads.emplace_back(device, load);

@@ -8,6 +8,7 @@
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/tied_stages.hpp"
 #include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
@@ -77,6 +78,7 @@ class Ledger {
   Ledger(const LayerGraph& graph, const Platform& platform, const Plan& plan, const ScheduleProgram& program)
       : plan_(plan), program_(program), replicas_(program.kept->replicas) {
     const std::vector<Boundary> all = boundaries(graph, plan);
+    const TiedStages tied(graph, plan);
     for (StageId stage : indices<StageId>(plan.stages.size())) {
       ReplicaTurns programs(graph, platform, plan.stages[stage.value()]);
       for (ReplicaId id : replicas_.of(stage)) {
@@ -85,6 +87,7 @@ class Ledger {
         const std::int64_t versions = program.weight_versions[stage.value()];
         moves_versions_ = moves_versions_ || moves_versions(plan.stages[stage.value()], versions);
         work_.push_back(programs.memory_of(replica.device, replica.share));
+        work_[id].drop_parameters(tied.held_before(replicas_, id));
         kept_[replica.device] +=
             static_memory(plan.training, work_[id].first(), versions, crossing, replica.share).total();
       }

@@ -6,10 +6,11 @@
 
 namespace stagecraft {
 
-std::vector<GradientBucket> gradient_buckets(const LayerGraph& graph, const std::vector<LayerId>& layers, Bytes size) {
+std::vector<GradientBucket> gradient_buckets(const std::vector<Bytes>& exchanged, const std::vector<LayerId>& layers,
+                                             Bytes size) {
   std::vector<GradientBucket> buckets;
   for (std::size_t i = layers.size(); i-- > 0;) {
-    const Bytes bytes = graph.layers[layers[i]].parameters;
+    const Bytes bytes = exchanged[i];
     if (bytes == Bytes(0)) continue;
     const bool fits = !buckets.empty() && (size == Bytes(0) || buckets.back().bytes + bytes <= size);
     if (!fits) buckets.emplace_back();
@@ -31,10 +32,11 @@ std::vector<Bytes> ring_bytes(const std::vector<GradientBucket>& buckets, std::i
 }
 
 Seconds exposed_all_reduce(const std::vector<BackwardStep>& steps, const std::vector<Seconds>& all_reduces) {
-  Seconds left;  // of the all-reduces so far, when a step ends; negative: they have ended before
+  std::size_t next = 0;  // bucket to be completed
+  Seconds left;          // of the all-reduces so far, when a step ends; negative: they have ended before
   for (const BackwardStep& step : steps) {
     left = left - (step.recompute + step.backward);
-    if (step.completes) left = std::max(left, Seconds(0)) + all_reduces[*step.completes];
+    for (std::size_t i = 0; i < step.completes; ++i) left = std::max(left, Seconds(0)) + all_reduces[next++];
   }
   return std::max(left, Seconds(0));
 }

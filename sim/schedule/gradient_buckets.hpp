@@ -18,9 +18,10 @@ struct GradientBucket {
 
 /// Fills buckets from the last layer to the first. A bucket is closed before the layer that would make it larger than
 /// `size`; so a layer that is larger is a bucket of its own, which is not divided. With size 0 there is one bucket,
-/// which the whole backward completes. None if the layers have no parameters.
-[[nodiscard]] std::vector<GradientBucket> gradient_buckets(const LayerGraph& graph, const std::vector<LayerId>& layers,
-                                                           Bytes size);
+/// which the whole backward completes. None if nothing is exchanged.
+/// **Shape** `exchanged`: the bytes of each layer.
+[[nodiscard]] std::vector<GradientBucket> gradient_buckets(const std::vector<Bytes>& exchanged,
+                                                           const std::vector<LayerId>& layers, Bytes size);
 
 /// The bytes that a ring all-reduce of `replicas` sends between each pair of neighbours.
 [[nodiscard]] inline Bytes ring_bytes(Bytes parameters, std::int64_t replicas) {

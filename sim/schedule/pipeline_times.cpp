@@ -7,6 +7,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
+#include "sim/schedule/tied_stages.hpp"
 #include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
@@ -60,9 +61,12 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
   return paces;
 }
 
-/// The all-reduce of a stage and its update after the last backward of its slowest replica.
-Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage) {
-  const std::vector<GradientBucket> buckets = gradient_buckets(graph, stage.layers, plan.training.bucket());
+/// The all-reduce of a stage and its update after the last backward of its slowest replica, without the tied parameters
+/// that other rings exchange.
+Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
+                         const std::vector<std::size_t>& elsewhere) {
+  const std::vector<GradientBucket> buckets =
+      gradient_buckets(exchanged_parameters(graph, stage.layers, elsewhere), stage.layers, plan.training.bucket());
   const StageProgram work = stage_work(graph, platform, stage, buckets).slowest->first();
   Seconds update;
   for (DeviceId device : devices_of(stage)) {
@@ -97,6 +101,7 @@ Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int6
 
 PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const std::vector<Boundary> channels = chain_boundaries(graph, plan);
+  const std::vector<std::size_t> elsewhere = groups_of(tied_rings(graph, plan, Replicas(plan)));
   PipelineTimes times;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
@@ -108,7 +113,7 @@ PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, 
     times.resources.push_back({work.slowest->forward(), work.slowest->mean_backward()});
     times.alternating.push_back(alternating_replicas(stage));
     times.pace.push_back(paces(stage, work.totals));
-    times.synchronise.push_back(synchronise_time(graph, platform, plan, stage));
+    times.synchronise.push_back(synchronise_time(graph, platform, plan, stage, elsewhere));
   }
   return times;
 }

@@ -1,35 +1,74 @@
 #include "sim/schedule/ring_buckets.hpp"
 
 #include "sim/model/plan.hpp"
+#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
 #include <functional>
 
 namespace stagecraft {
+namespace {
+
+/// The first of the stage's layers that have a part of the ring's parameters; with buckets of no size, of all.
+LayerId completion(const LayerGraph& graph, const Plan& plan, const Stage& stage, const TiedRing& ring) {
+  if (plan.training.bucket() == Bytes(0)) return stage.layers.front();
+  const auto has_a_part = [&](LayerId id) {
+    return std::ranges::any_of(
+        ring.groups, [&](std::size_t group) { return std::ranges::binary_search(graph.tied[group].layers, id); });
+  };
+  return *std::ranges::find_if(stage.layers, has_a_part);
+}
+
+void add_tied(const LayerGraph& graph, const Plan& plan, const TiedRing& ring, RingBuckets& buckets) {
+  const bool is_alone = ring.members.size() == 1;
+  for (const StageId stage : ring.stages) {
+    buckets.rings_of[stage.value()].push_back(buckets.rings.size());
+    const LayerId completed_by = completion(graph, plan, plan.stages[stage.value()], ring);
+    if (!is_alone) buckets.by_stage[stage.value()].push_back({buckets.rings.size(), 0, completed_by});
+  }
+  RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}});
+  if (!is_alone) added.buckets.push_back({ring.bytes, LayerId::none()});
+}
+
+/// Orders the buckets of a stage's rings by the layers that complete them, the last layer first.
+void sort_by_completion(const Stage& stage, std::vector<RingBucket>& buckets) {
+  std::ranges::stable_sort(buckets, std::greater<>(),
+                           [&](const RingBucket& each) { return std::ranges::find(stage.layers, each.completed_by); });
+}
+
+}  // namespace
 
 std::vector<GradientBucket> RingBuckets::of(StageId stage) const {
   std::vector<GradientBucket> buckets;
-  for (const auto& [ring, bucket] : by_stage[stage.value()]) buckets.push_back(by_ring[ring][bucket]);
+  for (const auto& [ring, bucket, completed_by] : by_stage[stage.value()]) {
+    buckets.push_back({rings[ring].buckets[bucket].bytes, completed_by});
+  }
   return buckets;
 }
 
 RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replicas& replicas) {
+  const std::vector<TiedRing> tied = tied_rings(graph, plan, replicas);
+  const std::vector<std::size_t> elsewhere = groups_of(tied);
   RingBuckets buckets;
   for (const GradientRing& ring : replicas.rings()) {
-    const bool is_alone = ring.members.size() == 1;
-    buckets.by_ring.push_back(is_alone ? std::vector<GradientBucket>{}
-                                       : gradient_buckets(graph, ring.layers, plan.training.bucket()));
+    RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}});
+    if (ring.members.size() == 1) continue;
+    added.buckets =
+        gradient_buckets(exchanged_parameters(graph, ring.layers, elsewhere), ring.layers, plan.training.bucket());
   }
+  buckets.untied = buckets.rings.size();
   for (StageId stage : indices<StageId>(plan.stages.size())) {
+    buckets.rings_of.push_back(replicas.rings_of(stage));
     std::vector<RingBucket>& completed = buckets.by_stage.emplace_back();
     for (std::size_t ring : replicas.rings_of(stage)) {
-      for (std::size_t k = 0; k < buckets.by_ring[ring].size(); ++k) completed.push_back({ring, k});
+      const std::vector<GradientBucket>& own = buckets.rings[ring].buckets;
+      for (std::size_t k = 0; k < own.size(); ++k) completed.push_back({ring, k, own[k].completed_by});
     }
-    if (replicas.rings_of(stage).size() == 1) continue;
-    const std::vector<LayerId>& layers = plan.stages[stage.value()].layers;
-    std::ranges::sort(completed, std::greater<>(), [&](const RingBucket& each) {
-      return std::ranges::find(layers, buckets.by_ring[each.ring][each.bucket].completed_by);
-    });
+  }
+  for (const TiedRing& ring : tied) add_tied(graph, plan, ring, buckets);
+  for (StageId stage : indices<StageId>(plan.stages.size())) {
+    if (buckets.rings_of[stage.value()].size() == 1) continue;
+    sort_by_completion(plan.stages[stage.value()], buckets.by_stage[stage.value()]);
   }
   return buckets;
 }

@@ -13,13 +13,21 @@ struct Plan;
 
 /// A bucket of a ring's gradients.
 struct RingBucket {
-  std::size_t ring = 0;    ///< position in `Replicas::rings`
+  std::size_t ring = 0;    ///< position in `RingBuckets::rings`
   std::size_t bucket = 0;  ///< position among the ring's buckets
+  LayerId completed_by;    ///< the last of the stage's layers with a part of it to run its backward
 };
 
-/// The buckets in which the rings of a plan exchange gradients.
+/// The rings of a plan that exchange gradients, and the buckets in which they do.
 struct RingBuckets {
-  std::vector<std::vector<GradientBucket>> by_ring;  ///< none for a replica alone
+  struct Ring {
+    std::vector<ReplicaId> members;       ///< on different devices, in the order of the all-reduce
+    std::vector<GradientBucket> buckets;  ///< none for a replica alone
+  };
+
+  std::vector<Ring> rings;                         ///< those of `Replicas::rings`, then those of tied parameters
+  std::size_t untied = 0;                          ///< the number of the former
+  std::vector<std::vector<std::size_t>> rings_of;  ///< by stage, increasing
   /// By stage: the buckets of all its rings, in the order in which its backward completes them.
   std::vector<std::vector<RingBucket>> by_stage;
 

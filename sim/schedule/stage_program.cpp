@@ -1,6 +1,7 @@
 #include "sim/schedule/stage_program.hpp"
 
 #include "sim/model/plan.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -105,7 +106,7 @@ class BackwardWalk {
     const std::size_t segment = find_or_none(actions_.segment, id);
     const std::size_t swap = find_or_none(actions_.swap, id);
     const bool is_needed_first = swap != kNone && item_of_[swap] == kNone;
-    const bool is_new = program_.backward.empty() || program_.backward.back().completes || is_needed_first;
+    const bool is_new = program_.backward.empty() || program_.backward.back().completes > 0 || is_needed_first;
     if (is_new || segment != open_segment_) program_.backward.emplace_back();
     BackwardStep& step = program_.backward.back();
     step.backward += layer.backward;
@@ -121,7 +122,8 @@ class BackwardWalk {
     } else {
       (swap == kNone ? program_.kept : program_.swapped[item_of_[swap]].bytes) += stash_.take(id);
     }
-    if (next_bucket_ < buckets_.size() && buckets_[next_bucket_].completed_by == id) step.completes = next_bucket_++;
+    for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].completed_by == id; ++next_bucket_)
+      ++step.completes;
   }
 
   void end() { close_segment(); }
@@ -198,11 +200,11 @@ StageProgram stage_program(const LayerGraph& graph, const Stage& stage, const st
     const LayerId id = stage.layers[at];
     const Layer& layer = graph.layers[id];
     program.forward += layer.forward;
-    program.parameters += layer.parameters;
     program.workspace = std::max(program.workspace, layer.workspace);
     walk.take(id, layer);
   }
   walk.end();
+  program.parameters = parameters_of(graph, stage.layers);
   return program;
 }
 

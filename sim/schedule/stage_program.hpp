@@ -25,7 +25,7 @@ struct BackwardStep {
   std::optional<std::size_t> needs;  ///< the part of `StageProgram::swapped` that has to be back before it starts
   Bytes released;  ///< recomputed stash that is freed at its end: what it restored, or what an earlier step of its
                    ///< segment did
-  std::optional<std::size_t> completes;  ///< the bucket of gradients that is complete at its end
+  std::size_t completes = 0;  ///< how many buckets of gradients are complete at its end, besides earlier ones
   friend bool operator==(const BackwardStep&, const BackwardStep&) = default;
 
   [[nodiscard]] Seconds input() const { return backward - weight; }

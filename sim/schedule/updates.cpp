@@ -1,6 +1,7 @@
 #include "sim/schedule/updates.hpp"
 
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
 
@@ -15,6 +16,16 @@ bool have_weights(const LayerGraph& graph) {
   return std::ranges::any_of(graph.layers, [](const Layer& layer) { return layer.parameters > Bytes(0); });
 }
 
+/// Whether updates of the stage wait for an all-reduce of an asynchronous run.
+bool reduces(const LayerGraph& graph, const Plan& plan, const Replicas& replicas, StageId stage) {
+  const bool has_copies = std::ranges::any_of(replicas.rings_of(stage), [&](std::size_t ring) {
+    return replicas.rings()[ring].members.size() > 1 && have_weights(graph, replicas.rings()[ring].layers);
+  });
+  return has_copies || std::ranges::any_of(tied_rings(graph, plan, replicas), [&](const TiedRing& ring) {
+           return ring.members.size() > 1 && ring.stages.front() == stage;
+         });
+}
+
 StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram& program, StageId stage) {
   const Plan& plan = program.kept->plan;
   const Replicas& replicas = program.kept->replicas;
@@ -22,12 +33,9 @@ StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram
   const std::int64_t apart = plan.rounds_per_update;
   const std::int64_t samples = plan.microbatch_size * in_round * apart;
   if (!have_weights(graph, plan.stages[stage.value()].layers)) return {have_weights(graph) ? 0 : samples, 0};
-  const bool reduces = std::ranges::any_of(replicas.rings_of(stage), [&](std::size_t ring) {
-    return replicas.rings()[ring].members.size() > 1 && have_weights(graph, replicas.rings()[ring].layers);
-  });
   // Of the microbatches in flight at a forward, all but its own have their backwards between it and its own backward,
   // and so has the round whose all-reduce is under way.
-  const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (reduces ? 1 : 0);
+  const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (reduces(graph, plan, replicas, stage) ? 1 : 0);
   return {samples, (rounds + apart - 1) / apart};
 }
 

@@ -18,7 +18,8 @@ struct StageUpdates {
 /// By stage. A flushed schedule updates every stage once an iteration, so nothing is stale. An asynchronous one updates
 /// a stage after each round of its replicas' turns, or after `Plan::rounds_per_update` of them. A forward does not wait
 /// for an all-reduce that is under way, so the update after it counts as later than the forward. A stage without
-/// parameters has no weights to update, and nothing there is stale.
+/// parameters has no weights to update, and nothing there is stale. Tied parameters count where the first stage with
+/// them is; later stages get their gradients of the first one's backwards.
 [[nodiscard]] std::vector<StageUpdates> stage_updates(const LayerGraph& graph, const ScheduleProgram& program);
 
 /// The samples of an update, and the staleness, of the stage where each is largest.

@@ -47,7 +47,8 @@ struct Operator {
   std::int64_t output_values = 0;    ///< of its one output tensor
   std::int64_t macs = 0;             ///< of the forward
   std::int64_t parameters = 0;       ///< its own
-  std::int64_t tied_parameters = 0;  ///< further parameters that are a copy of another operator's
+  std::int64_t tied_parameters = 0;  ///< further parameters, which are those of `tied_to`
+  OperatorId tied_to;                ///< an earlier operator, all of whose parameters it shares; none: no other's
   Recurrence recurrence;             ///< of a recurrent operator
   bool constant_input = false;       ///< the gradient of its inputs is not needed
   bool ends_residual = false;        ///< an addition that ends a layer at `Granularity::Residual`

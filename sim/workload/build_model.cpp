@@ -129,12 +129,39 @@ Bytes operator_workspace(const Build& build, OperatorId id, Bytes scratch) {
 /// are rounded one by one, so that the same operators take the same time as one layer and as several.
 Seconds rounded(Seconds time) { return Seconds(std::round(time.value() * 1e9) / 1e9); }
 
+/// The parameters of operators on one device: those of an operator and of the ones that share them count once.
+Bytes parameters_of(const Build& build, const std::vector<OperatorId>& operators) {
+  const std::set<OperatorId> here(operators.begin(), operators.end());
+  std::set<OperatorId> shared;
+  std::int64_t parameters = 0;
+  for (const OperatorId id : operators) {
+    const Operator& op = build.net.operators[id];
+    parameters += op.parameters;
+    if (op.tied_to.is_none() || here.contains(op.tied_to)) continue;
+    if (shared.insert(op.tied_to).second) parameters += op.tied_parameters;
+  }
+  return Bytes(kParameterBytes * parameters);
+}
+
+/// The parameters that operators of several layers share.
+void add_tied(const Build& build, LayerGraph& graph) {
+  std::map<OperatorId, std::set<LayerId>> layers;  // by owner
+  for (const OperatorId id : indices(build.net.operators)) {
+    const OperatorId owner = build.net.operators[id].tied_to;
+    if (!owner.is_none()) layers[owner].insert({build.layer_of[owner], build.layer_of[id]});
+  }
+  for (const auto& [owner, of] : layers) {
+    if (of.size() < 2) continue;
+    graph.tied.push_back({{of.begin(), of.end()}, Bytes(kParameterBytes * build.net.operators[owner].parameters)});
+  }
+}
+
 void add_operators(const Build& build, LayerId id, Layer& layer) {
+  layer.parameters = parameters_of(build, build.members[id]);
   layer.stash = sum_of(build, kept(build, id));
   for (const OperatorId member : build.members[id]) {
     const Operator& op = build.net.operators[member];
     const OperatorCost cost = operator_cost(op, build.device, build.device.precision, build.samples);
-    layer.parameters += Bytes(kParameterBytes * (op.parameters + op.tied_parameters));
     layer.stash += Bytes((op.saved_bytes + op.saved_values * value_bytes(build.device.precision)) * build.samples);
     layer.workspace = std::max(layer.workspace, operator_workspace(build, member, cost.scratch));
   }
@@ -229,6 +256,7 @@ Model build_model(const Architecture& architecture, const DeviceDescription& dev
   for (const LayerId id : indices(graph.layers)) add_operators(build, id, graph.layers[id]);
   add_edges(build, graph);
   add_tensors(build, graph);
+  add_tied(build, graph);
   return {{std::move(graph)}, {}, {}};
 }
 

@@ -1,5 +1,8 @@
 #include "sim/workload/draft.hpp"
 
+#include "sim/base/error.hpp"
+
+#include <algorithm>
 #include <utility>
 
 namespace stagecraft {
@@ -29,10 +32,21 @@ OperatorId add_operator(Draft& draft, const std::string& name, Operator op) {
 
 DraftLabel single_label(const std::string& name) { return {name, "", name, ""}; }
 
-OperatorId add_table(Draft& draft, const std::string& name, std::int64_t entries, Rows rows, Owner owner) {
+OperatorId operator_named(const Draft& draft, std::string_view name) {
+  const auto found = std::ranges::find(draft.net.operators, name, &Operator::name);
+  STAGECRAFT_CHECK(found != draft.net.operators.end(), "an operator that has been added");
+  return OperatorId(found - draft.net.operators.begin());
+}
+
+void set_parameters(Operator& op, std::int64_t parameters, OperatorId owner) {
+  (owner.is_none() ? op.parameters : op.tied_parameters) = parameters;
+  op.tied_to = owner;
+}
+
+OperatorId add_table(Draft& draft, const std::string& name, std::int64_t entries, Rows rows, OperatorId owner) {
   Operator op = pointwise(OperatorId::none(), rows.values());
   op.kind = OperatorKind::Embedding;
-  (owner == Owner::Own ? op.parameters : op.tied_parameters) = entries * rows.width;
+  set_parameters(op, entries * rows.width, owner);
   op.saves_input = true;
   return add_operator(draft, name, op);
 }
@@ -136,14 +150,15 @@ OperatorId add_attention(Draft& draft, OperatorId queries, OperatorId keys, Oper
   return add_context(draft, add_mask(draft, add_scores(draft, queries, keys, shape), shape), values, shape);
 }
 
-OperatorId add_tied_decoder(Draft& draft, OperatorId input, Rows rows, std::int64_t vocabulary, Bias bias) {
+OperatorId add_tied_decoder(Draft& draft, std::string_view words, OperatorId input, Rows rows, std::int64_t vocabulary,
+                            Bias bias) {
   Operator op;
   op.kind = OperatorKind::Linear;
   op.inputs = {input};
   op.input_values = rows.values();
   op.output_values = rows.count * vocabulary;
   op.macs = rows.values() * vocabulary;
-  op.tied_parameters = vocabulary * rows.width;
+  set_parameters(op, vocabulary * rows.width, operator_named(draft, words));
   op.parameters = bias == Bias::With ? vocabulary : 0;
   op.saves_input = true;
   return add_operator(draft, "decoder", op);

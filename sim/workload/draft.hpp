@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stagecraft {
@@ -39,13 +40,16 @@ struct Rows {
 };
 
 enum class Bias { With, Without };
-enum class Owner {
-  Own,   ///< the operator's own parameters
-  Tied,  ///< a copy of another operator's
-};
 
-/// Looks `rows` vectors up in a table of `entries`.
-OperatorId add_table(Draft& draft, const std::string& name, std::int64_t entries, Rows rows, Owner owner = Owner::Own);
+/// The operator of that name, which begins with its layer's. **Requires** one.
+[[nodiscard]] OperatorId operator_named(const Draft& draft, std::string_view name);
+
+/// Gives an operator its parameters: its own, or those of `owner`.
+void set_parameters(Operator& op, std::int64_t parameters, OperatorId owner);
+
+/// Looks `rows` vectors up in a table of `entries`: its own, or that of `owner`.
+OperatorId add_table(Draft& draft, const std::string& name, std::int64_t entries, Rows rows,
+                     OperatorId owner = OperatorId::none());
 
 OperatorId add_sum(Draft& draft, const std::string& name, std::vector<OperatorId> terms, std::int64_t values);
 
@@ -94,8 +98,9 @@ OperatorId add_context(Draft& draft, OperatorId masked, OperatorId values, const
 OperatorId add_attention(Draft& draft, OperatorId queries, OperatorId keys, OperatorId values,
                          const AttentionShape& shape);
 
-/// `decoder`: the product with the transposed word table, a copy of which lies here.
-OperatorId add_tied_decoder(Draft& draft, OperatorId input, Rows rows, std::int64_t vocabulary, Bias bias);
+/// `decoder`: the product with the transposed word table of the operator `words`.
+OperatorId add_tied_decoder(Draft& draft, std::string_view words, OperatorId input, Rows rows, std::int64_t vocabulary,
+                            Bias bias);
 
 /// `log_softmax` and `loss`: cross-entropy over the vocabulary. PyTorch keeps the logarithms of all probabilities.
 OperatorId add_loss(Draft& draft, OperatorId logits, std::int64_t tokens, std::int64_t vocabulary);

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace stagecraft {
@@ -71,14 +72,14 @@ OperatorId add_plain_attention(Pair& pair, const Side& queries, const Side& keys
 }
 
 /// T5's self-attention: the bias of relative positions, with the mask in it, is read and added to the scores.
-OperatorId add_biased_attention(Pair& pair, const Side& stream, Owner owner) {
+OperatorId add_biased_attention(Pair& pair, const Side& stream, OperatorId owner) {
   const AttentionShape shape = pair.attention(stream.rows, stream.rows);
   const Projected projected = add_projected_scores(pair, stream, stream);
   Operator bias;
   bias.inputs = {projected.scores};
   bias.input_values = 2 * shape.scores();
   bias.output_values = shape.scores();
-  (owner == Owner::Own ? bias.parameters : bias.tied_parameters) = kRelativeBuckets * shape.heads;
+  set_parameters(bias, kRelativeBuckets * shape.heads, owner);
   const OperatorId biased = add_operator(pair.draft, "relative_bias", bias);
   return add_output(pair, add_context(pair.draft, biased, projected.values, shape), stream.rows);
 }
@@ -133,9 +134,11 @@ OperatorId add_pre_norm_block(Pair& pair, const PreNormForm& form, const std::st
                               Side stream, const Side* memory) {
   pair.draft.label = part_label(side, block, "attention");
   const Side normal{form.add_norm(pair.draft, "norm", stream.tensor, stream.rows), stream.rows};
-  const Owner owner = block == 0 ? Owner::Own : Owner::Tied;
-  const OperatorId attended =
-      form.relative_positions ? add_biased_attention(pair, normal, owner) : add_plain_attention(pair, normal, normal);
+  const auto add_biased = [&] {
+    const std::string first = part_label(side, 0, "attention").layer + ".relative_bias";
+    return add_biased_attention(pair, normal, block == 0 ? OperatorId::none() : operator_named(pair.draft, first));
+  };
+  const OperatorId attended = form.relative_positions ? add_biased() : add_plain_attention(pair, normal, normal);
   stream.tensor = add_residual(pair, attended, stream);
   if (memory != nullptr) {
     pair.draft.label = part_label(side, block, "cross_attention");
@@ -188,17 +191,20 @@ Pair begin(const std::string& name, const std::string& family, const EncoderDeco
   return pair;
 }
 
-/// The words of one side; the decoder's table is a copy of the encoder's.
+constexpr std::string_view kWords = "encoder.embedding.words";
+
+/// The words of one side; the decoder's table is the encoder's.
 OperatorId add_embedding(Pair& pair, const std::string& side, Rows rows, bool with_positions) {
   pair.draft.label = single_label(side + ".embedding");
-  const Owner owner = side == "encoder" ? Owner::Own : Owner::Tied;
+  const OperatorId owner = side == "encoder" ? OperatorId::none() : operator_named(pair.draft, kWords);
   OperatorId stream = add_table(pair.draft, "words", pair.size.vocabulary, rows, owner);
   if (with_positions) stream = add_stream_sum(pair.draft, "positions", {stream}, rows.values());
   return add_dropout(pair.draft, "dropout", stream, rows.values());
 }
 
 void add_head(Pair& pair, OperatorId input) {
-  const OperatorId logits = add_tied_decoder(pair.draft, input, pair.target(), pair.size.vocabulary, Bias::Without);
+  const OperatorId logits =
+      add_tied_decoder(pair.draft, kWords, input, pair.target(), pair.size.vocabulary, Bias::Without);
   add_loss(pair.draft, logits, pair.size.target_sequence, pair.size.vocabulary);
 }
 

@@ -154,7 +154,7 @@ Architecture gnmt(const std::string& name, const GnmtSize& size) {
   const OperatorId words = add_table(draft, "words", whole.vocabulary, source);
   const OperatorId memory = add_encoder(draft, words, source, whole.layers);
   draft.label = single_label("decoder.embedding");
-  const Owner owner = whole.shared_embedding ? Owner::Tied : Owner::Own;
+  const OperatorId owner = whole.shared_embedding ? words : OperatorId::none();
   const OperatorId before = add_table(draft, "words", whole.vocabulary, target, owner);
   const OperatorId stream = add_decoder(draft, before, memory, whole);
   draft.label = single_label("head");

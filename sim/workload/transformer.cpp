@@ -82,7 +82,7 @@ OperatorId add_masked_language_logits(Stack& stack, OperatorId input) {
   const OperatorId dense = add_linear(draft, "dense", input, stack.rows(), stack.size.hidden);
   const OperatorId active = add_gelu(draft, "gelu", dense, stack.activations());
   const OperatorId normal = add_norm(draft, "norm", active, stack.rows());
-  return add_tied_decoder(draft, normal, stack.rows(), stack.size.vocabulary, Bias::With);
+  return add_tied_decoder(draft, "embedding.words", normal, stack.rows(), stack.size.vocabulary, Bias::With);
 }
 
 void add_masked_language_head(Stack& stack, OperatorId input) {
@@ -174,7 +174,8 @@ Architecture gpt(const std::string& name, const TransformerSize& size) {
   for (std::int64_t block = 0; block < size.layers; ++block) stream = add_gpt_block(stack, block, stream);
   draft.label = single_label("head");
   const OperatorId normal = add_norm(draft, "norm", stream, stack.rows());
-  const OperatorId logits = add_tied_decoder(draft, normal, stack.rows(), size.vocabulary, Bias::Without);
+  const OperatorId logits =
+      add_tied_decoder(draft, "embedding.words", normal, stack.rows(), size.vocabulary, Bias::Without);
   add_loss(draft, logits, size.sequence, size.vocabulary);
   return std::move(draft.net);
 }

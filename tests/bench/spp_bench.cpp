@@ -74,7 +74,7 @@ PartitionProblem problem(std::size_t layers, std::size_t devices, std::int64_t h
     return static_cast<std::int64_t>(least + random() % (most - least + 1));
   };
   PartitionProblem problem{.compute = {Seconds(0)},
-                           .parameters = {Bytes(0)},
+                           .parameters = {},
                            .forward = {},
                            .backward = {},
                            .divided = {},
@@ -85,13 +85,14 @@ PartitionProblem problem(std::size_t layers, std::size_t devices, std::int64_t h
                            .update_bandwidth = std::vector<BytesPerSecond>(devices, BytesPerSecond(900e9)),
                            .update_copies = 4,
                            .microbatches = 4 * static_cast<std::int64_t>(devices)};
+  std::vector<Bytes> parameters(1);
   for (std::size_t l = 1; l <= layers; ++l) {
     problem.compute.push_back(problem.compute.back() +
                               Seconds(1e-5 * static_cast<double>(between(100, 1000) * (l == layers ? heavy : 1))));
-    problem.parameters.push_back(problem.parameters.back() +
-                                 Bytes(static_cast<std::int64_t>(l) * between(10'000, 1'000'000)));
+    parameters.push_back(parameters.back() + Bytes(static_cast<std::int64_t>(l) * between(10'000, 1'000'000)));
     problem.crossing.push_back(Bytes(static_cast<std::int64_t>(layers - l) * between(50'000, 500'000)));
   }
+  problem.parameters = parameters;
   return problem;
 }
 

@@ -2,7 +2,7 @@
 #include "planners/shared/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/plan.hpp"
-#include "sim/model/stash.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"

@@ -55,12 +55,15 @@ struct UnitPipeline {
     for (std::size_t s = 0; s < stages; ++s) problem.places.push_back({1.0, in_flight(s), copies(s)});
     problem.compute.resize(units.size() + 1);
     problem.stash.resize(units.size() + 1);
-    problem.parameters.resize(units.size() + 1);
     for (std::size_t i = 0; i < units.size(); ++i) {
       problem.compute[i + 1] = problem.compute[i] + Seconds(units[i].forward + units[i].backward);
       problem.stash[i + 1] = problem.stash[i] + Bytes(units[i].stash);
-      problem.parameters[i + 1] = problem.parameters[i] + Bytes(units[i].parameters);
     }
+    problem.parameters = [pipeline = *this](std::size_t begin, std::size_t end) {
+      Bytes sum;
+      for (std::size_t i = begin; i < end; ++i) sum += Bytes(pipeline.units[i].parameters);
+      return sum;
+    };
     problem.stage = [pipeline = *this](std::size_t at, std::size_t begin, std::size_t end, std::size_t) {
       return pipeline.stage(at, begin, end);
     };

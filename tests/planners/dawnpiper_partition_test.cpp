@@ -266,7 +266,7 @@ TEST_CASE("dawnpiper: of several divisions of a stage the fastest is taken, and 
   problem.places = {{1.0, 2, 4}};
   problem.compute = {Seconds(0), Seconds(3), Seconds(6)};
   problem.stash = {Bytes(0), Bytes(20), Bytes(40)};
-  problem.parameters = {Bytes(0), Bytes(0), Bytes(0)};
+  problem.parameters = [](std::size_t, std::size_t) { return Bytes(0); };
   problem.divisions = 2;
   Bytes capacity;
   problem.stage = [&](std::size_t, std::size_t begin, std::size_t end, std::size_t division) {

@@ -34,7 +34,7 @@ inline double exposed_exchange(const PartitionProblem& problem, const PartitionS
   double now = 0.0;
   for (std::size_t l = stage.end; l-- > stage.begin;) {
     now += (problem.backward[l + 1] - problem.backward[l]).value() * share;
-    const std::int64_t bytes = (problem.parameters[l + 1] - problem.parameters[l]).value();
+    const std::int64_t bytes = problem.parameters(l, l + 1).value();
     if (bytes == 0) continue;
     if (buckets.empty() || buckets.back().first + bytes > problem.bucket.value()) buckets.emplace_back(0, 0.0);
     buckets.back() = {buckets.back().first + bytes, now};
@@ -61,7 +61,7 @@ inline double stage_load(const PartitionProblem& problem, const PartitionStage& 
     }
   }
   const double compute = (problem.compute[stage.end] - problem.compute[stage.begin]).value();
-  const std::int64_t bytes = (problem.parameters[stage.end] - problem.parameters[stage.begin]).value();
+  const std::int64_t bytes = problem.parameters(stage.begin, stage.end).value();
   const auto r = static_cast<std::int64_t>(stage.replicas);
   const double share = factor / static_cast<double>(r);
   const double reduce = problem.bucket > Bytes(0) ? exposed_exchange(problem, stage, share, bandwidth)
@@ -259,7 +259,7 @@ inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_
   const std::size_t layers = 1 + random() % most_layers;
   const std::size_t devices = 1 + random() % most_devices;
   PartitionProblem problem{.compute = {Seconds(0)},
-                           .parameters = {Bytes(0)},
+                           .parameters = {},
                            .crossing = {Bytes(0)},
                            .bandwidths = {PairBandwidths(devices), PairBandwidths(devices)},
                            .factors = {},
@@ -270,11 +270,13 @@ inline PartitionProblem whole_problem(std::mt19937_64& random, std::size_t most_
                            .full_duplex = below(2) == 0,
                            .allow_fewer = below(2) == 0};
   const auto largest = static_cast<std::uint64_t>(1 + below(6));
+  std::vector<Bytes> parameters(1);
   for (std::size_t l = 1; l <= layers; ++l) {
     problem.compute.push_back(problem.compute.back() + Seconds(static_cast<double>(12 * below(largest))));
-    problem.parameters.push_back(problem.parameters.back() + Bytes(96 * below(largest)));
+    parameters.push_back(parameters.back() + Bytes(96 * below(largest)));
     problem.crossing.push_back(Bytes(l < layers ? 96 * below(largest) : 0));
   }
+  problem.parameters = parameters;
   const bool equal_speeds = below(2) == 0;
   const bool updates = below(2) == 0;
   for (std::size_t u = 0; u < devices; ++u) {

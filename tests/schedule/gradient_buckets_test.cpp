@@ -1,6 +1,7 @@
 #include "sim/schedule/gradient_buckets.hpp"
 
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/tied_stages.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/chains.hpp"
 #include "tests/schedule/random_plans.hpp"
@@ -44,13 +45,14 @@ TEST_CASE("gradient buckets: are filled from the last layer, and a larger layer 
   const std::vector<LayerId> layers = all_layers(graph);
   using Buckets = std::vector<GradientBucket>;
   // From the end: 60 + 40 = 100 fit, the layer of 100 is as large as a bucket, then 30.
-  CHECK(gradient_buckets(graph, layers, Bytes(100)) ==
+  CHECK(gradient_buckets(exchanged_parameters(graph, layers), layers, Bytes(100)) ==
         Buckets{{Bytes(100), LayerId(4)}, {Bytes(100), LayerId(3)}, {Bytes(30), LayerId(1)}});
-  CHECK(gradient_buckets(graph, layers, Bytes(50)) ==
+  CHECK(gradient_buckets(exchanged_parameters(graph, layers), layers, Bytes(50)) ==
         Buckets{{Bytes(60), LayerId(6)}, {Bytes(40), LayerId(4)}, {Bytes(100), LayerId(3)}, {Bytes(30), LayerId(1)}});
-  CHECK(gradient_buckets(graph, layers, Bytes(1000)) == Buckets{{Bytes(230), LayerId(1)}});
-  CHECK(gradient_buckets(graph, layers, Bytes(0)) == Buckets{{Bytes(230), LayerId(0)}});
-  CHECK(gradient_buckets(with_parameters({0, 0}), {LayerId(0), LayerId(1)}, Bytes(10)).empty());
+  CHECK(gradient_buckets(exchanged_parameters(graph, layers), layers, Bytes(1000)) ==
+        Buckets{{Bytes(230), LayerId(1)}});
+  CHECK(gradient_buckets(exchanged_parameters(graph, layers), layers, Bytes(0)) == Buckets{{Bytes(230), LayerId(0)}});
+  CHECK(gradient_buckets({Bytes(0), Bytes(0)}, {LayerId(0), LayerId(1)}, Bytes(10)).empty());
 }
 
 TEST_CASE("gradient buckets: their rings run one after the other under the backward, by the closed form") {

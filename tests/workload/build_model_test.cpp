@@ -111,10 +111,34 @@ TEST_CASE("build_model: GPT and BERT blocks of one size keep the same and hold t
   }
 }
 
-TEST_CASE("build_model: a tied head holds a copy of the word table") {
-  const LayerGraph graph = built("gpt2-small", "A100-SXM4-40GB", 1);
-  CHECK(layer(graph, "head").parameters == Bytes(std::int64_t{4} * (50257 + 2) * 768));
-  CHECK(totals(graph).parameters == Bytes(std::int64_t{4} * 124'439'808 + std::int64_t{4} * 50257 * 768));
+TEST_CASE("build_model: a tied head has the word table, which counts once") {
+  const Bytes table(std::int64_t{4} * 50257 * 768);
+  for (const Granularity granularity : {Granularity::Operator, Granularity::Layer, Granularity::Block}) {
+    const LayerGraph graph = built("gpt2-small", "A100-SXM4-40GB", 1, granularity);
+    const bool by_operator = granularity == Granularity::Operator;
+    REQUIRE(graph.tied.size() == 1);
+    CHECK(graph.tied[0].bytes == table);
+    REQUIRE(graph.tied[0].layers.size() == 2);
+    CHECK(graph.layers[graph.tied[0].layers[0]].name == (by_operator ? "embedding.words" : "embedding"));
+    CHECK(graph.layers[graph.tied[0].layers[1]].name == (by_operator ? "head.decoder" : "head"));
+    CHECK(totals(graph).parameters == Bytes(std::int64_t{4} * 124'439'808));
+  }
+  CHECK(layer(built("gpt2-small", "A100-SXM4-40GB", 1), "head").parameters == table + Bytes(std::int64_t{4} * 2 * 768));
+  CHECK(built("bert-large", "A100-SXM4-40GB", 1).tied.empty());
+}
+
+// The word table is in three layers; those of relative positions are in all blocks of the encoder and of the decoder.
+TEST_CASE("build_model: T5 has three groups of tied parameters, and counts each once") {
+  const LayerGraph graph = built("t5-large", "A100-SXM4-40GB", 1, Granularity::Block);
+  REQUIRE(graph.tied.size() == 3);
+  CHECK(graph.tied[0].layers.size() == 3);
+  CHECK(graph.tied[0].bytes == Bytes(std::int64_t{4} * 32'128 * 1024));
+  for (const std::size_t side : {1, 2}) {
+    CHECK(graph.tied[side].layers.size() == 24);
+    CHECK(graph.tied[side].bytes == Bytes(std::int64_t{4} * 32 * 16));
+  }
+  const std::optional<Architecture> net = find_architecture("t5-large");
+  CHECK(totals(graph).parameters == Bytes(4 * parameter_count(*net)));
 }
 
 TEST_CASE("build_model: VGG, BERT and GPT are chains of layers and of blocks") {

@@ -4,6 +4,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/tied_stages.hpp"
 #include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
@@ -52,47 +53,51 @@ std::vector<Boundary> all_boundaries(const PlanContext& context) {
 }
 
 /// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
-std::vector<Seconds> all_reduces_of(const PlanContext& context, const GradientRing& ring,
-                                    const std::vector<GradientBucket>& buckets) {
+std::vector<Seconds> all_reduces_of(const PlanContext& context, const RingBuckets::Ring& ring) {
   std::vector<DeviceId> members;
   for (ReplicaId member : ring.members) members.push_back(context.replicas[member].device);
   std::vector<Seconds> times;
-  if (buckets.empty() || smallest_bandwidth_around(context.platform, members).apart) return times;
+  if (ring.buckets.empty() || smallest_bandwidth_around(context.platform, members).apart) return times;
   Bytes begin;
-  for (const GradientBucket& bucket : buckets) {
+  for (const GradientBucket& bucket : ring.buckets) {
     times.push_back(lowered_all_reduce_time(context.platform, members, begin, begin + bucket.bytes));
     begin += bucket.bytes;
   }
   return times;
 }
 
-/// The buckets by the steps that complete them. Without steps all are complete at the backward's end.
-std::vector<CompletedBucket> completed_buckets(const std::vector<RingBucket>& buckets,
+/// The buckets of the stage by the steps that complete them, without those for which no update waits. Without steps all
+/// are complete at the backward's end.
+std::vector<CompletedBucket> completed_buckets(const RingBuckets& buckets, StageId stage,
                                                const std::vector<BackwardStep>& steps) {
   std::vector<CompletedBucket> completed;
-  for (const RingBucket& bucket : buckets) completed.push_back({bucket, {}});
+  for (const RingBucket& bucket : buckets.by_stage[stage.value()]) completed.push_back({bucket, {}});
+  std::size_t next = completed.size();
   Seconds left;
   for (std::size_t at = steps.size(); at-- > 0;) {
-    if (steps[at].completes) completed[*steps[at].completes].before_end = left;
+    for (std::size_t i = 0; i < steps[at].completes; ++i) completed[--next].before_end = left;
     left += steps[at].recompute + steps[at].backward;
   }
+  std::erase_if(completed, [&](const CompletedBucket& each) { return each.bucket.ring >= buckets.untied; });
   return completed;
 }
 
 void add_updates(const PlanContext& context, PipelineWork& work) {
   const Training& training = context.plan.training;
+  const TiedStages tied(context.graph, context.plan);
   const RingBuckets buckets = ring_buckets(context.graph, context.plan, context.replicas);
-  for (std::size_t ring = 0; ring < buckets.by_ring.size(); ++ring) {
-    work.all_reduces.push_back(all_reduces_of(context, context.replicas.rings()[ring], buckets.by_ring[ring]));
+  for (std::size_t ring = 0; ring < buckets.untied; ++ring) {
+    work.all_reduces.push_back(all_reduces_of(context, buckets.rings[ring]));
   }
   for (StageId stage : indices<StageId>(context.plan.stages.size())) {
     ReplicaTurns programs(context.graph, context.platform, context.plan.stages[stage.value()], buckets.of(stage));
     for (ReplicaId id : context.replicas.of(stage)) {
       const Replica& replica = context.replicas[id];
-      const TurnPrograms own = programs.of(replica.device, replica.share);
+      TurnPrograms own = programs.of(replica.device, replica.share);
+      own.drop_parameters(tied.held_before(context.replicas, id));
       std::vector<BackwardStep> steps;
       if (training.bucket() > Bytes(0)) steps = own.first().backward;
-      work.updates.push_back({completed_buckets(buckets.by_stage[stage.value()], steps),
+      work.updates.push_back({completed_buckets(buckets, stage, steps),
                               update_time(context.platform.kind(replica.device), training, own.parameters())});
     }
   }

@@ -10,6 +10,7 @@
 #include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/tied_stages.hpp"
 
 #include <fmt/core.h>
 
@@ -104,9 +105,12 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
 /// The work of each stage on its own device.
 std::vector<StageProgram> works_of(const PlanContext& context) {
   std::vector<StageProgram> works;
-  for (const Stage& stage : context.plan.stages) {
+  const TiedStages tied(context.graph, context.plan);
+  for (const StageId id : indices<StageId>(context.plan.stages.size())) {
+    const Stage& stage = context.plan.stages[id.value()];
     ReplicaPrograms programs(context.graph, context.platform, stage);
     works.push_back(programs.of(stage.replicas.front().lead(), Share{}));
+    works.back().parameters -= tied.held_before(context.replicas, context.replicas.of(id).front());
   }
   return works;
 }

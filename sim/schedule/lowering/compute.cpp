@@ -182,7 +182,7 @@ OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
     append_one(backward, step.workspace);
     depend_on_copy_back(task, step);
     if (whole) state_.writer.free(place, MemoryCategory::Workspace, step.released);
-    if (step.completes) completes.push_back(before);
+    completes.insert(completes.end(), step.completes, before);
   }
   return before;
 }
@@ -240,7 +240,7 @@ bool Compute::lower_backward_weight(const Task& task) {
     restored += step.restored;
     workspace = std::max(workspace, step.workspace);
     op.closes = &step == &steps.back();
-    if (!step.completes && !op.closes) continue;
+    if (step.completes == 0 && !op.closes) continue;
     if (task.action.duration >= Seconds(0)) {
       op.seconds = all > Seconds(0) ? task.action.duration * (op.seconds / all)
                                     : (op.closes ? task.action.duration : Seconds(0));
@@ -249,7 +249,7 @@ bool Compute::lower_backward_weight(const Task& task) {
     before = append_next(task, op, before);
     if (is_first) state_.writer.depend_on(input);
     state_.writer.hold_while_it_runs(op.from, workspace);
-    if (step.completes) completes.push_back(before);
+    completes.insert(completes.end(), step.completes, before);
     op.seconds = Seconds(0);
     workspace = Bytes(0);
   }

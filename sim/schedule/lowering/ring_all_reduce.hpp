@@ -11,7 +11,7 @@ namespace stagecraft {
 
 /// The replicas that sum up their gradients, in the order of the ring.
 struct AllReduceRing {
-  std::vector<ReplicaId> members;
+  std::vector<ReplicaId> members;  ///< on different devices
   std::vector<GradientBucket> buckets;
   std::uint16_t number = 0;  ///< among the plan's rings
 };
@@ -28,7 +28,6 @@ class RingAllReduce {
   /// `state` must outlive it.
   RingAllReduce(LoweringState& state, AllReduceRing ring);
 
-  [[nodiscard]] const std::vector<ReplicaId>& members() const { return ring_.members; }
   /// 0 if there is nothing to exchange: for a replica alone, and without parameters.
   [[nodiscard]] std::size_t buckets() const { return exchanges_.size(); }
   /// Appends the all-reduce of a bucket, which begins after the operations `after`. Returns the mark at its end.

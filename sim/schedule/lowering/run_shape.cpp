@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
+#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -19,7 +20,8 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
       network_(network),
       boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)),
       buckets_(ring_buckets(graph, plan_, replicas_)) {
-  for (StageId stage : indices<StageId>(plan_.stages.size())) make_workers(stage);
+  const TiedStages tied(graph, plan_);
+  for (StageId stage : indices<StageId>(plan_.stages.size())) make_workers(stage, tied);
   for (DeviceId device : replicas_.devices()) {
     const std::span<const ReplicaId> on = replicas_.on(device);
     on_device_.emplace_back(on.begin(), on.end());
@@ -32,7 +34,7 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
   if (!is_analytic()) check_connected();
 }
 
-void RunShape::make_workers(StageId stage) {
+void RunShape::make_workers(StageId stage, const TiedStages& tied) {
   const Stage& planned = plan_.stages[stage.value()];
   ReplicaTurns programs(graph_, platform_, planned);
   std::optional<ReplicaTurns> in_buckets;
@@ -42,6 +44,7 @@ void RunShape::make_workers(StageId stage) {
   for (ReplicaId id : replicas_.of(stage)) {
     const Replica& replica = replicas_[id];
     WorkerShape worker{platform_.place(replica.device), programs.of(replica.device, replica.share)};
+    worker.programs.drop_parameters(tied.held_before(replicas_, id));
     if (in_buckets) {
       const TurnPrograms completing = in_buckets->of(replica.device, replica.share);
       for (const StageProgram& program : completing.different()) worker.in_buckets.push_back(program.backward);

@@ -19,6 +19,8 @@
 
 namespace stagecraft {
 
+class TiedStages;
+
 /// One destination of a replica's result over one boundary: a given replica, or whichever replica runs the microbatch.
 struct Target {
   std::size_t boundary = 0;
@@ -60,8 +62,8 @@ class RunShape {
   [[nodiscard]] const Replicas& replicas() const { return replicas_; }
   [[nodiscard]] bool is_analytic() const { return network_ == NetworkModel::Analytic; }
   [[nodiscard]] const std::vector<Boundary>& boundaries() const { return boundaries_; }
-  /// The buckets in which a ring, by its position in `Replicas::rings`, exchanges gradients.
-  [[nodiscard]] const std::vector<GradientBucket>& buckets(std::size_t ring) const { return buckets_.by_ring[ring]; }
+  /// The rings that exchange gradients.
+  [[nodiscard]] const RingBuckets& rings() const { return buckets_; }
   /// The buckets of all rings of the stage, in the order in which its backward completes them.
   [[nodiscard]] const std::vector<RingBucket>& buckets(StageId stage) const { return buckets_.by_stage[stage.value()]; }
   [[nodiscard]] const WorkerShape& operator[](ReplicaId replica) const { return workers_[replica]; }
@@ -82,7 +84,7 @@ class RunShape {
   }
 
  private:
-  void make_workers(StageId stage);
+  void make_workers(StageId stage, const TiedStages& tied);
   void connect(std::size_t boundary, bool gradient);
   void count_inputs();
   void check_connected() const;

@@ -1,6 +1,7 @@
 #include "sim/schedule/lowering/synchronise.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace stagecraft {
@@ -19,10 +20,25 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping
       synchronous_(synchronous),
       rounds_per_update_(state.shape.plan().rounds_per_update) {
   workers_.resize(state.replicas().size());
-  for (const GradientRing& ring : state.replicas().rings()) {
-    const std::size_t number = rings_.size();
-    const AllReduceRing reduced{ring.members, state.shape.buckets(number), static_cast<std::uint16_t>(number)};
-    rings_.push_back({.all_reduce = RingAllReduce(state, reduced), .rounds = {}});
+  for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
+    const AllReduceRing reduced{ring.members, ring.buckets, static_cast<std::uint16_t>(rings_.size())};
+    rings_.push_back({.all_reduce = RingAllReduce(state, reduced), .members = {}, .rounds = {}});
+  }
+  for (ReplicaId id : state.replicas().all()) add_member(id);
+}
+
+/// Adds the replica to its rings. Those of the same pipeline come in the order of its stages.
+void Synchronise::add_member(ReplicaId replica) {
+  const auto pipeline_of = [&](ReplicaId id) { return state_.shape.plan().stages[stage_of(id).value()].pipeline; };
+  for (std::size_t number : rings_of(replica)) {
+    Ring& ring = rings_[number];
+    const auto is_earlier = [&](ReplicaId other) {
+      return stage_of(other) < stage_of(replica) && pipeline_of(other) == pipeline_of(replica);
+    };
+    const bool is_awaited = synchronous_ || std::ranges::none_of(ring.members, is_earlier);
+    if (is_awaited && ring.all_reduce.buckets() > 0) workers_[replica].awaited.push_back(number);
+    ring.members.push_back(replica);
+    ring.apart = std::lcm(ring.apart, state_.replicas()[replica].turns * rounds_per_update_);
   }
 }
 
@@ -38,10 +54,9 @@ void Synchronise::take(const Schedule& schedule) {
 
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
   if (synchronous_) return true;
-  const std::int64_t before = index / rounds_per_update_ * rounds_per_update_;
-  return std::ranges::all_of(rings_of(replica), [&](std::size_t ring) {
-    return rings_[ring].all_reduce.buckets() == 0 || rings_[ring].synchronised_rounds >= before;
-  });
+  const std::int64_t before = index * state_.replicas()[replica].turns;  // microbatches
+  return std::ranges::all_of(workers_[replica].awaited,
+                             [&](std::size_t ring) { return rings_[ring].all_reduces >= before / rings_[ring].apart; });
 }
 
 const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
@@ -76,21 +91,25 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
   note_last(ended);
   ++worker.backwards;
   if (!synchronous_) {
-    if (!updates_after(worker.backwards)) return;
-    if (!exchanges(ended.replica)) {
-      change_weights(ended.replica, {});
-      return;
-    }
-    const std::int64_t round = state_.replicas().local(ended.replica, ended.microbatch);
-    for (std::size_t ring : rings_of(ended.replica)) {
-      if (rings_[ring].all_reduce.buckets() > 0) note_round(ring, round, ended);
-    }
+    if (updates_after(worker.backwards)) note_rounds(ended);
     return;
   }
   if (worker.backwards < worker.due || !is_last_segment) return;
   for (std::size_t ring : rings_of(ended.replica)) {
-    if (++rings_[ring].arrived == rings_[ring].all_reduce.members().size()) reduce_iteration(ring);
+    if (++rings_[ring].arrived == rings_[ring].members.size()) reduce_iteration(ring);
   }
+}
+
+/// Asynchronous: the backward is the last one of a round before an update, and perhaps of all rounds of a ring.
+void Synchronise::note_rounds(const EndedBackward& ended) {
+  const Worker& worker = workers_[ended.replica];
+  const std::int64_t microbatches = worker.backwards * state_.replicas()[ended.replica].turns;
+  for (std::size_t number : rings_of(ended.replica)) {
+    const Ring& ring = rings_[number];
+    const bool is_due = microbatches % ring.apart == 0;
+    if (is_due && ring.all_reduce.buckets() > 0) note_round(number, microbatches / ring.apart, ended);
+  }
+  if (worker.awaited.empty()) change_weights(ended.replica, {});
 }
 
 void Synchronise::note_last(const EndedBackward& ended) {
@@ -109,7 +128,7 @@ void Synchronise::note_last(const EndedBackward& ended) {
 void Synchronise::reduce_iteration(std::size_t number) {
   Ring& ring = rings_[number];
   ByBucket completed(ring.all_reduce.buckets());
-  for (ReplicaId member : ring.all_reduce.members()) {
+  for (ReplicaId member : ring.members) {
     const ByBucket& own = workers_[member].completed;
     const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(member));
     for (std::size_t k = 0; k < own.size(); ++k) {
@@ -118,7 +137,7 @@ void Synchronise::reduce_iteration(std::size_t number) {
       ops.insert(ops.end(), own[k].begin(), own[k].end());
     }
   }
-  ring.arrived = ring.all_reduce.members().size();
+  ring.arrived = ring.members.size();
   all_reduce(ring, std::move(completed), state_.number(0));
 }
 
@@ -132,12 +151,12 @@ void Synchronise::note_round(std::size_t of_ring, std::int64_t number, const End
   for (std::size_t k = 0; k < buckets.size(); ++k) {
     if (buckets[k].ring == of_ring) round.completed[buckets[k].bucket].push_back(completion(ended, k));
   }
-  const std::vector<ReplicaId>& members = ring.all_reduce.members();
-  if (++round.arrived < members.size()) return;
+  if (++round.arrived < ring.members.size()) return;
   ByBucket completed = std::move(round.completed);
   ring.rounds.erase(number);
-  ring.synchronised_rounds += rounds_per_update_;
-  all_reduce(ring, std::move(completed), state_.number(number * state_.replicas()[members.front()].turns));
+  ++ring.all_reduces;
+  const std::int64_t in_round = state_.replicas()[ring.members.front()].turns;  // microbatches
+  all_reduce(ring, std::move(completed), state_.number(number * ring.apart - in_round));
 }
 
 /// Appends the all-reduces of all buckets, one after the other.
@@ -147,11 +166,11 @@ void Synchronise::all_reduce(Ring& ring, ByBucket completed, std::uint32_t first
     if (k > 0) completed[k].push_back(ring.end);
     ring.end = ring.all_reduce.append(k, completed[k], first_microbatch);
   }
-  for (ReplicaId member : ring.all_reduce.members()) {
-    std::vector<OpId>& ends = workers_[member].synchronised;
-    ends.clear();
-    for (std::size_t each : rings_of(member)) {
-      if (!rings_[each].end.is_none()) ends.push_back(rings_[each].end);
+  for (ReplicaId member : ring.members) {
+    Worker& worker = workers_[member];
+    worker.synchronised.clear();
+    for (std::size_t awaited : worker.awaited) {
+      if (!rings_[awaited].end.is_none()) worker.synchronised.push_back(rings_[awaited].end);
     }
   }
 }
@@ -169,7 +188,7 @@ void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& afte
 void Synchronise::end_iteration() {
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
     // A replica without a microbatch has had no backward, so it has not arrived.
-    if (rings_[ring].arrived < rings_[ring].all_reduce.members().size()) reduce_iteration(ring);
+    if (rings_[ring].arrived < rings_[ring].members.size()) reduce_iteration(ring);
   }
   for (ReplicaId id : state_.replicas().all()) {
     if (update_time(id) > Seconds(0)) append_update(id, workers_[id].synchronised);
@@ -210,7 +229,7 @@ void Synchronise::append_barrier() {
 /// the end of the iteration.)
 bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
   const bool is_reduced = !synchronous_ || std::ranges::all_of(rings_of(replica), [&](std::size_t ring) {
-    return rings_[ring].arrived == rings_[ring].all_reduce.members().size();
+    return rings_[ring].arrived == rings_[ring].members.size();
   });
   return update_time(replica) == Seconds(0) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
 }

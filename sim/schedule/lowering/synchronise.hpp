@@ -24,9 +24,13 @@ struct EndedBackward {
 /// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch,
 /// or after as many rounds as the plan says (`Plan::rounds_per_update`).
 ///
-/// A *ring* is the replicas that hold the same layers (`Replicas::rings`); they sum up their gradients. A ring with
-/// nothing to exchange has no all-reduce. A replica may be in several rings, each for some of its layers; the rings of
-/// a replica do not wait for one another.
+/// A *ring* is the replicas that hold the same layers (`Replicas::rings`) or the same tied parameters (`TiedRing`); they
+/// sum up their gradients. A ring with nothing to exchange has no all-reduce. A replica may be in several rings, each for
+/// some of its parameters; the rings of a replica do not wait for one another.
+///
+/// An asynchronous schedule has the all-reduce of tied parameters after the least number of microbatches with which
+/// rounds of all its stages end. The first of these stages in a pipeline runs the last backward before it, and waits for
+/// it as for its own; the others go on.
 class Synchronise {
  public:
   /// `versions` learns of the updates of an asynchronous schedule. Both must outlive it.
@@ -65,9 +69,10 @@ class Synchronise {
     /// What ends no earlier than any backward appended so far: the last one, and all of an iteration on a ready lane,
     /// which may run them in another order.
     std::vector<OpId> last_backwards;
-    ByBucket completed;              ///< of all its rings; synchronous: by the backwards of `last_backwards`
-    std::vector<OpId> synchronised;  ///< the ends of the last all-reduces, one of each ring that has had any
-    std::uint32_t updates = 0;       ///< optimizer steps so far
+    ByBucket completed;                ///< of all its rings; synchronous: by the backwards of `last_backwards`
+    std::vector<std::size_t> awaited;  ///< rings for whose all-reduces its updates wait
+    std::vector<OpId> synchronised;    ///< the ends of their last all-reduces, one of each ring that has had any
+    std::uint32_t updates = 0;         ///< optimizer steps so far
   };
   struct Round {
     std::size_t arrived = 0;  ///< members whose backward has been appended
@@ -75,9 +80,11 @@ class Synchronise {
   };
   struct Ring {
     RingAllReduce all_reduce;
+    std::vector<ReplicaId> members;        ///< also those on the device of another
+    std::int64_t apart = 1;                ///< asynchronous: the microbatches between two all-reduces
     std::size_t arrived = 0;               ///< members whose iteration's backwards have all been appended
-    std::map<std::int64_t, Round> rounds;  ///< asynchronous: those that some members have had
-    std::int64_t synchronised_rounds = 0;  ///< asynchronous: rounds whose gradients are in an appended all-reduce
+    std::map<std::int64_t, Round> rounds;  ///< asynchronous, by all-reduce: those that some members have had
+    std::int64_t all_reduces = 0;          ///< asynchronous: those that have been appended
     OpId end = OpId::none();               ///< of the last all-reduce
   };
 
@@ -90,13 +97,14 @@ class Synchronise {
     return state_.worker(replica, last_microbatch(replica), true).update;
   }
   [[nodiscard]] const std::vector<std::size_t>& rings_of(ReplicaId replica) const {
-    return state_.replicas().rings_of(stage_of(replica));
+    return state_.shape.rings().rings_of[stage_of(replica).value()];
   }
   /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
   [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
-  [[nodiscard]] bool exchanges(ReplicaId replica) const { return !state_.shape.buckets(stage_of(replica)).empty(); }
+  void add_member(ReplicaId replica);
   void note_last(const EndedBackward& ended);
+  void note_rounds(const EndedBackward& ended);
   void note_round(std::size_t of_ring, std::int64_t number, const EndedBackward& ended);
   void reduce_iteration(std::size_t number);
   void all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch);
