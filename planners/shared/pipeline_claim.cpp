@@ -45,12 +45,12 @@ struct LargestStage {
   Seconds synchronise;  ///< all-reduce and update after the last backward
 };
 
-LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, const Plan& plan, bool exchanges) {
   LargestStage largest;
   const auto rounds = static_cast<double>(plan.rounds_per_update);
   for (const Stage& stage : plan.stages) {
     const StageTime time = stage_time(graph, platform, stage);
-    const Seconds all_reduce = ring_beyond_backward(graph, platform, plan.training, stage);
+    const Seconds all_reduce = exchanges ? ring_beyond_backward(graph, platform, plan.training, stage) : Seconds(0);
     const Seconds update = slowest_update(platform, plan.training, devices_of(stage), parameters_of(graph, stage));
     const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
     const double share = 1.0 / static_cast<double>(replicas);
@@ -67,11 +67,7 @@ LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, co
   return largest;
 }
 
-}  // namespace
-
-Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const LargestStage stage = largest_stage(graph, platform, plan);
-  const Seconds transfer = largest_transfer(graph, platform, plan);
+Figures claim_from(const Plan& plan, const LargestStage& stage, Seconds transfer) {
   Figures figures;
   if (is_asynchronous(plan.schedule)) {
     figures.period = std::max(stage.period, transfer);
@@ -80,6 +76,16 @@ Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const 
                              stage.once * static_cast<double>(plan.stages.size() - 1) + stage.synchronise;
   }
   return figures;
+}
+
+}  // namespace
+
+Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return claim_from(plan, largest_stage(graph, platform, plan, true), largest_transfer(graph, platform, plan));
+}
+
+Figures pipeline_claim_without_exchange(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return claim_from(plan, largest_stage(graph, platform, plan, false), Seconds(0));
 }
 
 }  // namespace stagecraft
