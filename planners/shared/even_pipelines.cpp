@@ -15,7 +15,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <queue>
 #include <string>
 #include <utility>
@@ -62,10 +65,12 @@ std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std:
   return length_of(placement);
 }
 
-/// A cut of a shape, and how well its time is known: by its claim if it fits as it is, then by the figures of its stages
-/// with the actions that they need, then as a plan that fits. Each is at least the one before.
+/// A cut of a shape, and how well its time is known: by its stages' times alone, by its claim if it fits as it is, then by
+/// the figures of its stages with the actions that they need, then as a plan that fits. Each is at least the one before.
 struct EvenCut {
-  enum class Known : std::uint8_t { AtLeast, Estimated, Exactly };
+  enum class Known : std::uint8_t { Stages, AtLeast, Estimated, Exactly };
+  EvenShape shape = {};  ///< while only the stages' times are known; from then on the plan
+  bool recomputes = false;
   Planned planned;
   Seconds time;
   std::size_t rank = 0;  ///< of equal times the first one wins
@@ -84,7 +89,11 @@ class EvenPipelines {
  public:
   EvenPipelines(const PlannerInfo& planner, const PlanRequest& request, const std::vector<EvenShape>& shapes,
                 const std::string& recompute)
-      : planner_(planner), request_(request), recompute_(recompute) {
+      : planner_(planner),
+        request_(request),
+        recompute_(recompute),
+        usual_(stage_cuts(request.graph, false)),
+        recomputing_(stage_cuts(request.graph, true)) {
     for (const EvenShape& shape : shapes) add(shape);
   }
 
@@ -103,18 +112,35 @@ class EvenPipelines {
  private:
   void add(const EvenShape& shape) {
     try {
-      const Plan plan = cut(shape, recompute_ != "none");
-      append(plan);
-      if (recompute_ != "none" || !may_recompute(request_.memory)) return;
-      if (Plan other = cut(shape, true); other.stages != plan.stages) append(std::move(other));
+      const bool recomputes = recompute_ != "none";
+      const Plan plan = cut(shape, recomputes);
+      append(shape, recomputes, plan);
+      if (recomputes || !may_recompute(request_.memory)) return;
+      if (const Plan other = cut(shape, true); other.stages != plan.stages) append(shape, true, other);
     } catch (const InputError& error) {
-      if (!refusal_) refusal_ = error;
+      refuse(error, rank_);
     }
   }
 
-  void append(Plan plan, bool is_other = false) {
+  void append(const EvenShape& shape, bool recomputes, const Plan& plan) {
+    cuts_.push({.shape = shape,
+                .recomputes = recomputes,
+                .planned = {},
+                .time = claimed_time(claim_without_exchange(shape, plan)),
+                .rank = rank_++,
+                .known = EvenCut::Known::Stages});
+  }
+
+  void append_other(Plan plan) {
     const Seconds claim = claimed_time(plan);
-    cuts_.push({.planned = {std::move(plan), {}}, .time = claim, .rank = rank_++, .is_other = is_other});
+    cuts_.push({.planned = {std::move(plan), {}}, .time = claim, .rank = rank_++, .is_other = true});
+  }
+
+  /// Keeps the first refusal of a cut without a claim, or else the first one that came.
+  void refuse(const InputError& error, std::size_t rank) {
+    if (refusal_ && refused_ <= rank) return;
+    refusal_ = error;
+    refused_ = rank;
   }
 
   /// Another cut of the plan's shape with the same largest stage (`equal_cut`), where there is one. What makes one cut
@@ -137,7 +163,7 @@ class EvenPipelines {
   void append_others(const Plan& plan) {
     for (const EqualCut wish : {EqualCut::Fastest, EqualCut::Smallest}) {
       std::optional<Plan> other = equal(plan, wish);
-      if (other) append(*std::move(other), true);
+      if (other) append_other(*std::move(other));
     }
   }
 
@@ -165,11 +191,33 @@ class EvenPipelines {
   /// False if the cut does not fit, or if the schedule refuses it.
   bool look_closer(EvenCut& cut) {
     try {
+      if (cut.known == EvenCut::Known::Stages) return claim(cut);
       return cut.known == EvenCut::Known::AtLeast ? estimate(cut) : settle(cut);
     } catch (const InputError& error) {
-      if (!refusal_) refusal_ = error;
+      refuse(error, cut.known == EvenCut::Known::Stages ? cut.rank : kClaimed);
       return false;
     }
+  }
+
+  bool claim(EvenCut& cut) {
+    Plan& plan = cut.planned.plan;
+    plan = this->cut(cut.shape, cut.recomputes);
+    plan.predicted = is_straight(cut.shape, plan) ? pipeline_claim(request_.graph, request_.platform, plan)
+                                                  : claim_without_exchange(cut.shape, plan);
+    cut.time = claimed_time(plan);
+    cut.known = EvenCut::Known::AtLeast;
+    return true;
+  }
+
+  static constexpr std::size_t kClaimed = std::numeric_limits<std::size_t>::max();
+
+  static bool is_straight(const EvenShape& shape, const Plan& plan) { return plan.stages.size() == shape.length; }
+
+  /// The claim, or for a straight pipeline a lower bound of it that takes no look at links.
+  [[nodiscard]] Figures claim_without_exchange(const EvenShape& shape, const Plan& plan) const {
+    if (is_straight(shape, plan)) return pipeline_claim_without_exchange(request_.graph, request_.platform, plan);
+    return claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
+                           static_cast<std::int64_t>(shape.replicas));
   }
 
   bool estimate(EvenCut& cut) {
@@ -204,16 +252,14 @@ class EvenPipelines {
     if (!least_ || none.smallest_memory < least_->smallest_memory) least_ = std::move(none);
   }
 
-  [[nodiscard]] Plan cut(const EvenShape& shape, bool recomputes) const {
+  /// Without a claim.
+  [[nodiscard]] Plan cut(const EvenShape& shape, bool recomputes) {
     const Placement placement = largest_placement(request_.schedule, shape.length, request_.graph.layers.size());
     const auto runs = device_runs(shape.length, shape.replicas);
     Plan plan = empty_plan(planner_, request_);
-    plan.stages = placed_stages(request_.graph, request_.platform, placement, runs, recomputes);
+    BalancedCuts& table = recomputes ? recomputing_ : usual_;
+    plan.stages = placed_stages(request_.graph, request_.platform, placement, runs, table);
     if (recompute_ != "none") recompute(plan.stages);
-    const bool is_straight = plan.stages.size() == shape.length;
-    plan.predicted = is_straight ? pipeline_claim(request_.graph, request_.platform, plan)
-                                 : claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
-                                                   static_cast<std::int64_t>(shape.replicas));
     return plan;
   }
 
@@ -245,10 +291,13 @@ class EvenPipelines {
   const PlannerInfo& planner_;
   const PlanRequest& request_;
   const std::string& recompute_;
+  BalancedCuts usual_;
+  BalancedCuts recomputing_;
   std::priority_queue<EvenCut, std::vector<EvenCut>, IsLater> cuts_;
   std::size_t rank_ = 0;
-  std::optional<Infeasible> least_;    ///< of the cut that needs the least memory without actions
-  std::optional<InputError> refusal_;  ///< of the first shape that was refused
+  std::optional<Infeasible> least_;  ///< of the cut that needs the least memory without actions
+  std::optional<InputError> refusal_;
+  std::size_t refused_ = 0;  ///< its rank
 };
 
 }  // namespace

@@ -33,8 +33,8 @@ struct EvenShape {
 /// that of the largest device and stage times (`claimed_figures`). Details: `stage_time_s`, the time of the slowest stage, and
 /// `imbalance`, that time over the mean of all stages.
 /// **Requires** at least one shape. **Throws** InputError if the schedule refuses every shape.
-/// **Cost** for each shape `balanced_cuts` and the claim; `estimated_savings` and `judged_with_savings` for those that may
-/// be the best.
+/// **Cost** `BalancedCuts` for the longest shape, and again for each whose devices are not equally fast; the claim,
+/// `estimated_savings` and `judged_with_savings` for the shapes that may be the best.
 [[nodiscard]] PlanResult best_even_pipeline(const PlannerInfo& planner, const PlanRequest& request,
                                             const std::vector<EvenShape>& shapes, const std::string& recompute);
 

@@ -41,10 +41,11 @@ struct LargestStage {
   Seconds synchronise;  ///< all-reduce and update after the last backward
 };
 
-LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+/// `exchanges`: of each stage.
+LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                           const std::vector<Seconds>& exchanges) {
   LargestStage largest;
   const auto rounds = static_cast<double>(plan.rounds_per_update);
-  const std::vector<Seconds> exchanges = exchange_times(graph, platform, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const StageTime time = stage_time(graph, platform, stage);
@@ -66,11 +67,7 @@ LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, co
   return largest;
 }
 
-}  // namespace
-
-Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const LargestStage stage = largest_stage(graph, platform, plan);
-  const Seconds transfer = largest_transfer(graph, platform, plan);
+Figures claim_from(const Plan& plan, const LargestStage& stage, Seconds transfer) {
   Figures figures;
   if (is_asynchronous(plan.schedule)) {
     figures.period = std::max(stage.period, transfer);
@@ -79,6 +76,18 @@ Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const 
                              stage.once * static_cast<double>(plan.stages.size() - 1) + stage.synchronise;
   }
   return figures;
+}
+
+}  // namespace
+
+Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const LargestStage stage = largest_stage(graph, platform, plan, exchange_times(graph, platform, plan));
+  return claim_from(plan, stage, largest_transfer(graph, platform, plan));
+}
+
+Figures pipeline_claim_without_exchange(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const std::vector<Seconds> nothing(plan.stages.size());
+  return claim_from(plan, largest_stage(graph, platform, plan, nothing), Seconds(0));
 }
 
 }  // namespace stagecraft

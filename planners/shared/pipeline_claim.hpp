@@ -18,4 +18,9 @@ namespace stagecraft {
 /// **Requires** a plan that breaks no rule. **Throws** InputError as `exchange_times`.
 [[nodiscard]] Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
+/// The claim if nothing had to be exchanged, A = c = 0: at most `pipeline_claim`, also as rounded, and found without a
+/// look at links.
+[[nodiscard]] Figures pipeline_claim_without_exchange(const LayerGraph& graph, const Platform& platform,
+                                                      const Plan& plan);
+
 }  // namespace stagecraft

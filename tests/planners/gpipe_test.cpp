@@ -79,6 +79,21 @@ TEST_CASE("gpipe: the cut equals the best of all cuts on 400 random chains, zero
   }
 }
 
+TEST_CASE("gpipe: a table that has answered for other numbers of pieces answers as a new one") {
+  std::mt19937 random(11);
+  for (int round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    std::vector<double> prefix = {0.0};
+    for (int i = 0; i < 12; ++i) prefix.push_back(prefix.back() + static_cast<double>(random() % 6));
+    BalancedCuts table(prefix);
+    for (int question = 0; question < 12; ++question) {
+      std::vector<double> factors(1 + random() % 12, 1.0);  // mostly the beginning of the others, or longer
+      if (random() % 4 == 0) factors[random() % factors.size()] = 2.0;
+      CHECK(table.cuts(factors) == balanced_cuts(prefix, factors));
+    }
+  }
+}
+
 TEST_CASE("gpipe: of equal cuts the last piece is the smallest") {
   // 2 and 2 either way for [1 1] [0 2] and [1 1 0] [2]: the later cut.
   CHECK(balanced_cuts({0, 1, 2, 2, 4}, {1, 1}) == std::vector<std::size_t>{0, 3});

@@ -2,6 +2,7 @@
 
 #include "sim/model/measured_profiles.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
 #include "sim/workload/computed_profiles.hpp"
@@ -188,6 +189,37 @@ TEST_CASE("replica programs: bytes are those of the file's own sizes and kinds, 
   ReplicaPrograms part(graph, platform, stage);
   CHECK(part.of(DeviceId(0), three).stash() == Bytes(750));
   CHECK(part.of(DeviceId(0), three).forward == Seconds(3));
+}
+
+// Parts of 4 samples on 3 replicas end at ⌊4 / 3⌋ = 1 and ⌊8 / 3⌋ = 2: 1, 1 and 2 samples. By the file 1 sample takes
+// 1.5 s and 400 B, 2 take 2 s and 600 B, 4 take 3 s and 1000 B. The proportion, 4/3 of a sample, would be 1 s.
+TEST_CASE("replica programs: 4 samples on 3 replicas are 1, 1 and 2, and the fullest one decides") {
+  LayerGraph graph = one_layer("A", 4, 3.0, 1000);
+  graph.own_times = std::make_shared<MeasuredProfiles>(
+      std::vector<LayerGraph>{one_layer("A", 1, 1.5, 400), one_layer("A", 2, 2.0, 600), graph});
+  const Platform platform = platform_of({"A", "A", "A"});
+  Plan plan;
+  plan.microbatch_size = 4;
+  Stage& stage = plan.stages.emplace_back();
+  stage.layers = {LayerId(0)};
+  stage.replication = Replication::Split;
+  for (const int device : {0, 1, 2}) stage.replicas.emplace_back(DeviceId(device));
+  ReplicaPrograms programs(graph, platform, stage);
+  const Replicas replicas(plan);
+  std::vector<std::int64_t> samples;
+  std::vector<Seconds> forwards;
+  std::vector<Bytes> stashes;
+  for (const ReplicaId id : replicas.all()) {
+    const Replica& replica = replicas[id];
+    samples.push_back(samples_of(replica.share, 4));
+    forwards.push_back(programs.of(replica.device, replica.share).forward);
+    stashes.push_back(programs.of(replica.device, replica.share).stash());
+  }
+  CHECK(samples == std::vector<std::int64_t>{1, 1, 2});
+  CHECK(forwards == std::vector<Seconds>{Seconds(1.5), Seconds(1.5), Seconds(2)});
+  CHECK(stashes == std::vector<Bytes>{Bytes(400), Bytes(400), Bytes(600)});
+  CHECK(samples_of(largest_share(stage, 4), 4) == 2);
+  CHECK(programs.of(DeviceId(0), largest_share(stage, 4)).forward == Seconds(2));
 }
 
 TEST_CASE("replica programs: the convention of inputs holds for every size and kind") {

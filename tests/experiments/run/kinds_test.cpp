@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -130,6 +131,67 @@ TEST_CASE("kinds: on a mixed server it does not matter for which kind a computed
     CHECK(from_v100.simulation.report == from_a100.simulation.report);
     CHECK(from_v100.simulation.basis == from_a100.simulation.basis);
   }
+}
+
+TEST_CASE("kinds: a plan takes the same time on a mixed cluster under every name of its model") {
+  for (const char* name : {"mixed-v100-a100", "cluster-v100-a100"}) {
+    CAPTURE(name);
+    const Inputs of_v100 = load_inputs("bert-large", name, {});
+    const Inputs of_a100 = load_inputs("bert-large-a100", name, {});
+    PlanningChoices choices;
+    choices.microbatches = 16;
+    const auto ignore = [](const std::string&) {};
+    const Planning planning = make_plan(find_planner("uniform"), of_v100, choices, ignore);
+    REQUIRE(planning.planned() != nullptr);
+    const Plan& plan = planning.planned()->plan;
+    const auto run = [&](const Inputs& inputs) {
+      const LayerGraph graph = profile_at(inputs.model, plan.microbatch_size, StashConvention::Autograd, ignore);
+      const ScheduleProgram program = require_schedule(graph, inputs.platform, plan);
+      return simulate_program(graph, inputs.platform, program, {}, Settings()).report;
+    };
+    const Report by_v100 = run(of_v100);
+    CHECK(by_v100.iterations.back() > Seconds(0));
+    CHECK(by_v100 == run(of_a100));
+  }
+}
+
+// The kinds of a platform are those of the catalogue, so a computed model has a profile of each. A stage of all layers
+// on one device then takes that profile's time, whatever other kinds there are.
+TEST_CASE("kinds: every shipped model runs on every shipped platform, on each kind with the times of its own profile") {
+  std::vector<Platform> platforms;
+  for (const ShippedFile& file : shipped_files("platforms")) {
+    platforms.push_back(build_platform(load_platform_spec(file.name)));
+  }
+  std::size_t pairs = 0;
+  for (const ShippedFile& file : shipped_files("traces")) {
+    const Model shipped = load_model(file.name);
+    for (const Platform& platform : platforms) {
+      CAPTURE(file.name);
+      CAPTURE(platform.spec.name);
+      Inputs inputs{shipped, platform, "", ""};
+      fit_to_platform(inputs.model, inputs.platform);
+      PlanningChoices choices;
+      choices.microbatches = 16;
+      CHECK_NOTHROW(check_choices(find_planner("uniform"), inputs, choices));
+      const LayerGraph& chosen = inputs.model.profiles.front();
+      std::set<DeviceKindId> seen;
+      for (const DeviceId device : indices(inputs.platform.devices)) {
+        if (!seen.insert(inputs.platform.devices[device].kind).second) continue;
+        const std::string& kind = inputs.platform.kind(device).name;
+        CAPTURE(kind);
+        REQUIRE(shipped.computed->has(kind));
+        const LayerTotals own = totals(shipped.computed->profile(kind, chosen.microbatch_size));
+        const LayerTotals unit = totals(chosen);
+        const std::optional<double> factor = time_factor(inputs.platform, chosen.device_kind, device);
+        REQUIRE(factor.has_value());
+        CHECK((unit.forward + unit.backward).value() * *factor ==
+              doctest::Approx((own.forward + own.backward).value()).epsilon(1e-9));
+      }
+      ++pairs;
+    }
+  }
+  CHECK(platforms.size() >= 24);
+  CHECK(pairs >= 39 * platforms.size());
 }
 
 TEST_CASE("kinds: each device of a mixed server computes with the times of its own kind") {
