@@ -3,6 +3,7 @@
 #include "planners/shared/balanced_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/equal_cuts.hpp"
+#include "planners/shared/evaluated_claim.hpp"
 #include "planners/shared/memory_policy.hpp"
 #include "planners/shared/pipeline_claim.hpp"
 #include "planners/shared/saved_cut.hpp"
@@ -211,9 +212,14 @@ class EvenPipelines {
     plan.stages = placed_stages(request_.graph, request_.platform, placement, runs, recomputes);
     if (recompute_ != "none") recompute(plan.stages);
     const bool is_straight = plan.stages.size() == shape.length;
-    plan.predicted = is_straight ? pipeline_claim(request_.graph, request_.platform, plan)
-                                 : claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
-                                                   static_cast<std::int64_t>(shape.replicas));
+    if (is_straight) {
+      plan.predicted = pipeline_claim(request_.graph, request_.platform, plan);
+    } else if (is_claim_evaluated(plan)) {
+      plan.predicted = evaluated_claim(request_, plan);
+    } else {
+      plan.predicted = claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
+                                       static_cast<std::int64_t>(shape.replicas));
+    }
     return plan;
   }
 
