@@ -3,6 +3,7 @@
 #include "planners/shared/balanced_cuts.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/equal_cuts.hpp"
+#include "planners/shared/evaluated_claim.hpp"
 #include "planners/shared/memory_policy.hpp"
 #include "planners/shared/pipeline_claim.hpp"
 #include "planners/shared/saved_cut.hpp"
@@ -202,8 +203,7 @@ class EvenPipelines {
   bool claim(EvenCut& cut) {
     Plan& plan = cut.planned.plan;
     plan = this->cut(cut.shape, cut.recomputes);
-    plan.predicted = is_straight(cut.shape, plan) ? pipeline_claim(request_.graph, request_.platform, plan)
-                                                  : claim_without_exchange(cut.shape, plan);
+    plan.predicted = claim_of(cut.shape, plan);
     cut.time = claimed_time(plan);
     cut.known = EvenCut::Known::AtLeast;
     return true;
@@ -213,11 +213,21 @@ class EvenPipelines {
 
   static bool is_straight(const EvenShape& shape, const Plan& plan) { return plan.stages.size() == shape.length; }
 
-  /// The claim, or for a straight pipeline a lower bound of it that takes no look at links.
+  [[nodiscard]] Figures claim_of(const EvenShape& shape, const Plan& plan) const {
+    if (is_straight(shape, plan)) return pipeline_claim(request_.graph, request_.platform, plan);
+    if (is_claim_evaluated(plan)) return evaluated_claim(request_, plan);
+    return claim_without_exchange(shape, plan);
+  }
+
+  /// The claim, or a lower bound of it that takes no look at links.
   [[nodiscard]] Figures claim_without_exchange(const EvenShape& shape, const Plan& plan) const {
     if (is_straight(shape, plan)) return pipeline_claim_without_exchange(request_.graph, request_.platform, plan);
-    return claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
-                           static_cast<std::int64_t>(shape.replicas));
+    const LargestTimes largest = largest_times(request_.graph, request_.platform, plan);
+    if (!is_claim_evaluated(plan)) return claimed_figures(plan, largest, static_cast<std::int64_t>(shape.replicas));
+    Figures busiest;
+    busiest.iteration_time =
+        largest.device * static_cast<double>(plan.microbatches) / static_cast<double>(shape.replicas);
+    return busiest;
   }
 
   bool estimate(EvenCut& cut) {

@@ -30,7 +30,8 @@ struct EvenShape {
 /// With `recompute` `layer` or `stage` in place of `none`, stages recompute just that.
 ///
 /// The claim is that of the shared cost model (`pipeline_claim`), or if the schedule puts several stages on a device,
-/// that of the largest device and stage times (`claimed_figures`). Details: `stage_time_s`, the time of the slowest stage, and
+/// the evaluated time (`evaluated_claim`), or without flushes that of the largest device and stage times
+/// (`claimed_figures`). Details: `stage_time_s`, the time of the slowest stage, and
 /// `imbalance`, that time over the mean of all stages.
 /// **Requires** at least one shape. **Throws** InputError if the schedule refuses every shape.
 /// **Cost** `BalancedCuts` for the longest shape, and again for each whose devices are not equally fast; the claim,

@@ -1,6 +1,7 @@
 #include "planners/shared/saved_cut.hpp"
 
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/evaluated_claim.hpp"
 #include "planners/shared/exact_savings.hpp"
 #include "planners/shared/pipeline_claim.hpp"
 #include "planners/shared/saving_pipeline.hpp"
@@ -271,9 +272,10 @@ class SavedCut {
     return saved;
   }
 
-  /// Of the shared cost model; where stages share devices, by the largest time of a device.
+  /// Of the shared cost model; where stages share devices, the evaluated time, or by the largest time of a device.
   [[nodiscard]] Figures claim(const SavedPlan& saved) const {
     const Plan& plan = saved.planned.plan;
+    if (is_claim_evaluated(plan)) return evaluated_claim(request_, plan);
     std::set<DeviceId> devices;
     std::size_t places = 0;
     std::size_t fewest = plan.stages.front().replicas.size();

@@ -3,6 +3,7 @@
 #include "sim/schedule/capped/choose_order.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/rounds.hpp"
+#include "sim/schedule/shared/fastest_list.hpp"
 
 #include <algorithm>
 #include <map>
@@ -75,7 +76,7 @@ class Segments {
 
 /// Orders the work of a plan with caps from its times. **Requires** that no stages share a device.
 void order_capped(const PlanContext& context, std::int64_t eagerness, ScheduleProgram& program) {
-  const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, program.synchronous));
+  const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, !program.synchronous));
   const auto caps_up_to = [&](std::int64_t most) { return caps_of(context.plan, eagerness, most); };
   const CappedOrder order = choose_order(context.kept, work, program.synchronous, program.steady_in_flight, caps_up_to);
   for (std::size_t s = 0; s < order.caps.size(); ++s) {
@@ -125,10 +126,12 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
   }
   program.weight_versions.assign(context.plan.stages.size(), 1);
   const auto kept = context.kept;
-  if (program.at_once) {
-    program.orders = [kept, synchronous, in_flight = program.in_flight](Segment segment) {
+  if (program.at_once && synchronous) {
+    program.orders = SharedOrders(kept, pipeline_work(context, true), program.in_flight);
+  } else if (program.at_once) {
+    program.orders = [kept, in_flight = program.in_flight](Segment segment) {
       if (segment.begin > 0) return Schedule{};
-      return order_by_rounds(*kept, in_flight, synchronous);
+      return order_by_rounds(*kept, in_flight, false);
     };
   } else if (is_capped(context.plan)) {
     order_capped(context, eagerness, program);

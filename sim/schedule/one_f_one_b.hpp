@@ -20,7 +20,8 @@ struct Plan;
 
 /// The program of the families in which every replica runs its warm-up forwards, then forwards and backwards in turn,
 /// then the remaining backwards. A replica has min(warm-up + 1, its microbatches) in flight and keeps one weight
-/// version. Where stages share a device, orders are made by rounds. Otherwise the order of a plan with caps is the
+/// version. Where stages share a device, the orders of a synchronous plan are the fastest ones from its times
+/// (`fastest_list`), and those of an asynchronous one come from rounds. Otherwise the order of a plan with caps is the
 /// fastest one within them (`choose_order`), since devices that run in turn would wait for each other. The families
 /// differ in the warm-up and in whether an iteration ends with a flush.
 [[nodiscard]] ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness);

@@ -152,7 +152,8 @@ TEST_CASE("uniform: no pair of stages and replicas has a better claim, with much
 
 TEST_CASE("uniform: a schedule of several chunks gets as many stages on each device, and the claim fills by stages") {
   // Eight layers of 3 s on two devices, four stages: 4 microbatches of 12 s on a device, and (2 - 1) stages of 6 s.
-  const LayerGraph graph = testing::chain({1, 1, 1, 1, 1, 1, 1, 1});
+  LayerGraph graph = testing::chain({1, 1, 1, 1, 1, 1, 1, 1});
+  for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);
   const Platform platform = testing::flat_platform(2, 1000.0);
   const ScheduleChoice schedule{"interleaved-1f1b", {{"chunks", 2}}};
   const PlanResult result = uniform().plan({graph, platform, schedule, 4, {}, parse_options(uniform(), {})});
@@ -189,6 +190,34 @@ TEST_CASE(
     REQUIRE(plan.stages.size() == devices * chunks);
     const Report report = evaluate_plan(graph, platform, plan);
     CHECK(plan.predicted.iteration_time->value() == doctest::Approx(report.iterations.back().value()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("uniform: under interleaved-1f1b the claim counts transfers and updates, 100 random chains, short and long") {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::size_t devices = 2 + random() % 4;
+    const std::size_t chunks = 2 + random() % 3;
+    LayerGraph graph = chain(std::vector<double>(devices * chunks + random() % 8, 1.0));
+    for (Layer& layer : graph.layers) {
+      layer.forward = Seconds(0.1 * static_cast<double>(1 + random() % 9));
+      layer.backward = Seconds(0.1 * static_cast<double>(1 + random() % 19));
+      layer.parameters = Bytes(static_cast<std::int64_t>(random() % 1000));
+    }
+    for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(static_cast<std::int64_t>(random() % 500));
+    PlatformSpec spec = flat_platform(devices, 1000.0).spec;
+    spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(2000.0);
+    const Platform platform = build_platform(std::move(spec));
+    const ScheduleChoice schedule{"interleaved-1f1b", {{"chunks", static_cast<std::int64_t>(chunks)}}};
+    const std::int64_t groups = seed % 4 == 0 ? 300 + static_cast<std::int64_t>(random() % 200) : 1 + random() % 6;
+    const PlanRequest request{graph,    platform,
+                              schedule, groups * static_cast<std::int64_t>(devices),
+                              {},       parse_options(uniform(), {{"replicas", "1"}})};
+    const Plan plan = plan_of(uniform().plan(request));
+    const double evaluated = evaluate_plan(graph, platform, plan).iterations.back().value();
+    const double exact = groups < 100 ? 1e-9 : 0.02;
+    CHECK(plan.predicted.iteration_time->value() == doctest::Approx(evaluated).epsilon(exact));
   }
 }
 

@@ -172,7 +172,7 @@ TEST_CASE("capped runs: microbatches end as in an evaluation of the same order, 
     ScheduleProgram program = require_schedule(made.graph, made.platform, made.plan);
     const auto& kept = program.kept;
     const PlanContext context{made.graph, made.platform, kept->plan, kept->replicas, kept};
-    const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, false));
+    const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, true));
     CappedOrder order{static_cast<CappedRule>(seed % 3), warmups(kept->plan, 1 + seed % 2)};
     for (std::int64_t& cap : order.caps) ++cap;
     const auto run = std::make_shared<CappedRun>(kept, work, order, false, made.plan.microbatches);

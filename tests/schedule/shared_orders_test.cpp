@@ -1,10 +1,15 @@
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/model/replicas.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
 #include "tests/schedule/orders_text.hpp"
+#include "tests/schedule/shared_plans.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <numeric>
 #include <random>
 #include <span>
@@ -33,7 +38,66 @@ LayerGraph layers_of(const std::vector<double>& times) {
   return graph;
 }
 
+/// The last stage of the pipeline that runs the microbatch.
+StageId last_stage(const Replicas& replicas, const Plan& plan, std::uint32_t microbatch) {
+  StageId last;
+  for (StageId id : indices<StageId>(plan.stages.size())) {
+    if (!replicas.runners(id, microbatch).empty()) last = id;
+  }
+  return last;
+}
+
+/// By replica of a last stage: when the forwards of all its microbatches have ended, and when the first backward of one of
+/// them starts, on whatever device.
+struct Barrier {
+  Seconds last_forward;
+  Seconds first_backward = kNever;
+};
+
+std::map<ReplicaId, Barrier> barriers_of(const RandomCase& made, const Replicas& replicas) {
+  std::map<ReplicaId, Barrier> barriers;
+  const SpanSink watch = [&](const Span& span, const Op& op, std::span<const MemoryDelta>) {
+    if (op.kind != OpKind::Forward && op.kind != OpKind::Backward) return;
+    const StageId last = last_stage(replicas, made.plan, op.microbatch);
+    if (made.plan.stages[last.value()].replication == Replication::Split) return;  // each part has its own loss
+    Barrier& barrier = barriers[replicas.runners(last, op.microbatch).front()];
+    if (op.kind == OpKind::Forward) barrier.last_forward = std::max(barrier.last_forward, span.end);
+    if (op.kind == OpKind::Backward) barrier.first_backward = std::min(barrier.first_backward, span.start);
+  };
+  static_cast<void>(evaluate_plan(made.graph, made.platform, made.plan, {}, {}, watch));
+  return barriers;
+}
+
 }  // namespace
+
+TEST_CASE(
+    "shared orders: gpipe has a barrier for each replica of a last stage, 200 plans with replicas and pipelines") {
+  std::size_t several = 0;
+  for (std::uint32_t seed = 1; seed <= random_cases(200U); ++seed) {
+    CAPTURE(seed);
+    const RandomCase made = shared_plan(seed, "gpipe");
+    const auto barriers = barriers_of(made, Replicas(made.plan));
+    for (const auto& [replica, barrier] : barriers) CHECK(barrier.first_backward >= barrier.last_forward);
+    several += barriers.size() > 1 ? 1 : 0;
+  }
+  CHECK(several > random_cases(200U) / 8);
+}
+
+TEST_CASE("shared orders: losses of gpipe do not wait for one another") {
+  // Two replicas of a last stage on devices 1 and 2 take the microbatches of stage 0 in turn. Forwards take 1 s on stage 0
+  // and 2 s on stage 1. F0.0 to F0.3 end at 1 to 4 s; F1.0 and F1.2 end at 3 and 5 s on device 1, F1.1 and F1.3 at 4 and
+  // 6 s on device 2. So B1.0 starts at 5 s, while F1.3 still runs for the other loss.
+  RandomCase made{chain(2, 1, 2), pairwise(3), straight(2, 4, "gpipe")};
+  made.graph.layers[LayerId(1)].forward = Seconds(2);
+  made.plan.stages[1].replicas = {DeviceId(1), DeviceId(2)};
+  std::map<std::uint32_t, double> backwards;
+  const SpanSink watch = [&](const Span& span, const Op& op, std::span<const MemoryDelta>) {
+    if (op.kind == OpKind::Backward && op.stage == StageId(1)) backwards[op.microbatch] = span.start.value();
+  };
+  static_cast<void>(evaluate_plan(made.graph, made.platform, made.plan, {}, {}, watch));
+  CHECK(backwards.at(0) == doctest::Approx(5.0));
+  CHECK(backwards.at(1) == doctest::Approx(6.0));
+}
 
 TEST_CASE("shared orders: gpipe runs the forwards of all stages of a device first, in an order from their times") {
   // Stages 0 and 2 are on device 0. Stage 1 takes 3 s and ends its forwards at 4, 7 and 10 s; till then device 0 has

@@ -19,7 +19,8 @@ CappedRun::CappedRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const
   std::vector<Inputs> untouched(stages, Inputs{0, 1, {}, {}});  // a backward waits for its own forward
   const auto senders = [&](StageId stage) { return static_cast<std::uint32_t>(replicas.runners_of_each(stage)); };
   for (std::size_t i = 0; i < work_->crossings.size(); ++i) {
-    const auto& [from, to, times] = work_->crossings[i];
+    const StageId from = work_->crossings[i].from;
+    const StageId to = work_->crossings[i].to;
     crossings_from_[from.value()].push_back(i);
     crossings_to_[to.value()].push_back(i);
     untouched[to.value()].missing_forward += senders(from);

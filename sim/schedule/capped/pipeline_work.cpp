@@ -22,9 +22,9 @@ Seconds transfer_time(const Platform& platform, DeviceId from, DeviceId to, Byte
 }
 
 /// The times between the replicas of the two stages; without bytes nothing is sent.
-Crossing crossing_of(const PlanContext& context, const Boundary& boundary) {
+Crossing crossing_of(const PlanContext& context, const Boundary& boundary, bool has_tensors) {
   const Replicas& replicas = context.replicas;
-  Crossing crossing{boundary.from, boundary.to, {}};
+  Crossing crossing{boundary.from, boundary.to, has_tensors, {}};
   for (ReplicaId a : replicas.of(boundary.from)) {
     for (ReplicaId b : replicas.of(boundary.to)) {
       BlockTimes& times = crossing.times.emplace_back();
@@ -38,18 +38,18 @@ Crossing crossing_of(const PlanContext& context, const Boundary& boundary) {
   return crossing;
 }
 
-/// The boundaries, with one of no bytes between consecutive stages of a pipeline that have none.
-std::vector<Boundary> all_boundaries(const PlanContext& context) {
-  std::vector<Boundary> all = boundaries(context.graph, context.plan);
+/// The consecutive stages of a pipeline that have no boundary among `all`, as boundaries of no bytes.
+std::vector<Boundary> empty_boundaries(const Plan& plan, const std::vector<Boundary>& all) {
+  std::vector<Boundary> empty;
   std::map<std::uint32_t, StageId> last;  // by pipeline
-  for (StageId id : indices<StageId>(context.plan.stages.size())) {
-    const auto [before, is_first] = last.try_emplace(context.plan.stages[id.value()].pipeline, id);
+  for (StageId id : indices<StageId>(plan.stages.size())) {
+    const auto [before, is_first] = last.try_emplace(plan.stages[id.value()].pipeline, id);
     if (is_first) continue;
     const StageId from = std::exchange(before->second, id);
     const auto joins = [&](const Boundary& boundary) { return boundary.from == from && boundary.to == id; };
-    if (std::ranges::none_of(all, joins)) all.push_back({from, id, Bytes(0)});
+    if (std::ranges::none_of(all, joins)) empty.push_back({from, id, Bytes(0)});
   }
-  return all;
+  return empty;
 }
 
 /// None if there is nothing to exchange, or no way (such a plan is refused elsewhere).
@@ -105,7 +105,7 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
 
 }  // namespace
 
-PipelineWork pipeline_work(const PlanContext& context, bool synchronous) {
+PipelineWork pipeline_work(const PlanContext& context, bool with_updates) {
   PipelineWork work;
   for (StageId stage : indices<StageId>(context.plan.stages.size())) {
     ReplicaTurns programs(context.graph, context.platform, context.plan.stages[stage.value()]);
@@ -114,8 +114,12 @@ PipelineWork pipeline_work(const PlanContext& context, bool synchronous) {
       work.computations.push_back({own.forward(), own.mean_backward()});
     }
   }
-  for (const Boundary& boundary : all_boundaries(context)) work.crossings.push_back(crossing_of(context, boundary));
-  if (!synchronous) add_updates(context, work);
+  const std::vector<Boundary> all = boundaries(context.graph, context.plan);
+  for (const Boundary& boundary : all) work.crossings.push_back(crossing_of(context, boundary, true));
+  for (const Boundary& boundary : empty_boundaries(context.plan, all)) {
+    work.crossings.push_back(crossing_of(context, boundary, false));
+  }
+  if (with_updates) add_updates(context, work);
   return work;
 }
 

@@ -15,6 +15,7 @@ namespace stagecraft {
 struct Crossing {
   StageId from;
   StageId to;
+  bool has_tensors = true;  ///< false if they exchange nothing, so that in a run neither waits for the other
   /// For each replica of `from`, for each replica of `to`: the time from the end of the one to the arrival at the
   /// other.
   std::vector<BlockTimes> times;
@@ -37,14 +38,15 @@ struct PipelineWork {
   IndexVector<ReplicaId, BlockTimes> computations;  ///< of one microbatch
   /// The boundaries of the plan, and those between consecutive stages that exchange nothing.
   std::vector<Crossing> crossings;
-  IndexVector<ReplicaId, UpdateWork> updates;  ///< asynchronous only
-  /// Asynchronous only: by ring of `Replicas::rings`, the time of each bucket's all-reduce; none if nothing is
+  IndexVector<ReplicaId, UpdateWork> updates;  ///< with updates only
+  /// With updates only: by ring of `Replicas::rings`, the time of each bucket's all-reduce; none if nothing is
   /// exchanged.
   std::vector<std::vector<Seconds>> all_reduces;
 };
 
+/// With or without the updates of the plan and the exchanges before them.
 /// **Throws** InputError for a device of unknown speed. **Cost** O(layers + edges + pairs of replicas that exchange
 /// tensors + flows of the all-reduces).
-[[nodiscard]] PipelineWork pipeline_work(const PlanContext& context, bool synchronous);
+[[nodiscard]] PipelineWork pipeline_work(const PlanContext& context, bool with_updates);
 
 }  // namespace stagecraft

@@ -1,7 +1,7 @@
 #include "sim/schedule/capped/pipeline_work.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
-#include "sim/schedule/shared_orders.hpp"
+#include "sim/schedule/shared/phase_orders.hpp"
 
 #include <algorithm>
 
@@ -48,7 +48,7 @@ Compilation compile_gpipe(const PlanContext& context, const Options& /*parameter
   program.weight_versions.assign(context.plan.stages.size(), 1);
   const auto kept = context.kept;
   if (program.at_once) {
-    const PipelineWork work = pipeline_work(context, program.synchronous);
+    const PipelineWork work = pipeline_work(context, false);
     program.orders = [kept, work](Segment segment) {
       return segment.begin > 0 ? Schedule{} : order_by_phases(*kept, work);
     };

@@ -46,7 +46,7 @@ TEST_CASE("1f1b: replicas take microbatches in turn, and a plan's own weight ver
   CHECK(order_text(program.orders({0, 5}).devices[1]) == "F0.1 F0.3 B0.1 B0.3");
 }
 
-TEST_CASE("1f1b: stages that share a device have their order from rounds, all at once") {
+TEST_CASE("1f1b: stages that share a device have their orders all at once") {
   Plan plan = straight(2, 2, "1f1b");
   plan.stages[1].replicas = {DeviceId(0)};
   const ScheduleProgram program = compiled(plan);
