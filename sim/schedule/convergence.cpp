@@ -10,7 +10,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kLeastWindow = 64;          // microbatches
 constexpr std::int64_t kMostOperations = 500'000;  // of a run that is extended
 
 /// About as many operations as a microbatch has: a forward and a backward on each replica that runs it, and a transfer
@@ -26,7 +25,7 @@ RunLength first_length(const ScheduleProgram& program) {
   if (program.synchronous) return {plan.microbatches, 0};
   const std::int64_t discarded = discarded_at_an_end(program);
   const std::int64_t stride = whole_round(plan, program.kept->replicas);
-  const std::int64_t window = (std::max(discarded, kLeastWindow) + stride - 1) / stride * stride;
+  const std::int64_t window = (std::max(discarded, program.least_window) + stride - 1) / stride * stride;
   return {std::max(plan.microbatches, 2 * discarded + 2 * window + 1), 0};
 }
 

@@ -74,6 +74,8 @@ class Segments {
   CappedRun now_;
 };
 
+constexpr std::int64_t kCappedWindow = 256;  ///< microbatches
+
 /// Orders the work of a plan with caps from its times. **Requires** that no stages share a device.
 void order_capped(const PlanContext& context, std::int64_t eagerness, ScheduleProgram& program) {
   const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, !program.synchronous));
@@ -83,6 +85,7 @@ void order_capped(const PlanContext& context, std::int64_t eagerness, SchedulePr
     program.in_flight[s] = std::min(program.in_flight[s], order.caps[s]);
   }
   program.reaches_in_flight = order.rule == CappedRule::InTurn;
+  program.least_window = kCappedWindow;
   program.orders = Segments({context.kept, work, order, program.synchronous, context.plan.microbatches});
 }
 

@@ -50,6 +50,9 @@ struct ScheduleProgram {
   /// Asynchronous: the most microbatches in flight on any replica, however long the run.
   std::int64_t steady_in_flight = 1;
   std::optional<Pattern> pattern;  ///< the pattern that it repeats every period, if it is periodic
+  /// Asynchronous: the least microbatches of a window of a run that is measured. More where the order may change its
+  /// rhythm after it has repeated for a while.
+  std::int64_t least_window = 64;
   /// Returns the orders of all devices for a segment of one iteration, or of an asynchronous run. It owns everything
   /// that it needs, so it may outlive the context.
   std::function<Schedule(Segment segment)> orders;

@@ -50,6 +50,12 @@ Schedule CappedRun::take(std::int64_t end) {
   return schedule;
 }
 
+void CappedRun::skip(std::int64_t end) {
+  keeps_orders_ = false;
+  run_until(end);
+  taken_ = end;
+}
+
 /// Cuts off the replica's actions after its last backward before `end`.
 std::vector<Action> CappedRun::take_actions(ReplicaId id, std::int64_t end) {
   std::vector<Action>& actions = workers_[id].actions;
@@ -135,20 +141,22 @@ CappedRun::Inputs& CappedRun::inputs(Worker& worker, std::int64_t local) {
 void CappedRun::start(ReplicaId id, bool backward, Seconds now) {
   Worker& worker = workers_[id];
   const std::int64_t local = backward ? worker.backwards : worker.forwards;
-  Action action;
-  action.kind = backward ? ActionKind::Backward : ActionKind::Forward;
-  action.stage = worker.stage;
-  action.microbatch = kept_->replicas.microbatch(id, local);
-  worker.actions.push_back(action);
+  const std::uint32_t microbatch = kept_->replicas.microbatch(id, local);
+  if (keeps_orders_) {
+    Action& action = worker.actions.emplace_back();
+    action.kind = backward ? ActionKind::Backward : ActionKind::Forward;
+    action.stage = worker.stage;
+    action.microbatch = microbatch;
+  }
   const Seconds end = backward ? begin_of_backward(id, now) + worker.times.backward : now + worker.times.forward;
   worker.free = end;
   if (backward) {
     end_backward(id, end);
   } else {
     ++worker.forwards;
-    arrive(id, action.microbatch, true, end);
+    arrive(id, microbatch, true, end);
   }
-  send(id, action.microbatch, backward, end);
+  send(id, microbatch, backward, end);
   wake(id, worker.free);
 }
 

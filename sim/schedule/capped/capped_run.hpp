@@ -42,6 +42,8 @@ class CappedRun {
   /// The next segment of the orders: up to the backwards of the microbatches before `end`.
   /// **Cost** O(operations × log(replicas)) over the run.
   [[nodiscard]] Schedule take(std::int64_t end);
+  /// The same without its orders, which are lost.
+  void skip(std::int64_t end);
   /// The end of the last segment taken.
   [[nodiscard]] std::int64_t taken() const { return taken_; }
   /// By microbatch: the end of its last backward, of those taken.
@@ -102,6 +104,7 @@ class CappedRun {
   std::vector<Wake> wakes_;          ///< a heap, the earliest first
   std::vector<Seconds> ends_;
   std::int64_t taken_ = 0;
+  bool keeps_orders_ = true;
 };
 
 }  // namespace stagecraft

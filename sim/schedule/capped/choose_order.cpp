@@ -14,9 +14,18 @@ constexpr std::int64_t kJudged = 512;       ///< microbatches by which a long ru
 constexpr std::int64_t kJudgedRounds = 16;  ///< or as many rounds of turns
 constexpr std::int64_t kMostJudged = 4096;  ///< microbatches, at most
 constexpr double kFaster = 1.0 - 1e-9;      ///< an order is faster only by more than rounding
+constexpr std::int64_t kAllLimits = 32;     ///< up to which every smaller limit is tried
 
 std::int64_t judged_microbatches(std::int64_t stride) {
   return std::clamp(kJudgedRounds * stride, kJudged, kMostJudged);
+}
+
+/// The largest limit below `limit` to try: any number up to `kAllLimits`, then each an eighth more than the one before.
+std::int64_t smaller_limit(std::int64_t limit) {
+  if (limit <= kAllLimits) return limit - 1;
+  std::int64_t smaller = kAllLimits;
+  while (smaller + smaller / 8 < limit) smaller += smaller / 8;
+  return smaller;
 }
 
 /// By stage: the least time for which a microbatch is in flight there, transfers apart.
@@ -59,7 +68,7 @@ class Choice {
   /// The time of an iteration, or of a microbatch in an asynchronous run.
   [[nodiscard]] Seconds time(const CappedOrder& order) const {
     CappedRun run(kept_, work_, order, synchronous_, judged_);
-    static_cast<void>(run.take(judged_));
+    run.skip(judged_);
     const std::vector<Seconds>& ends = run.ends();
     if (!synchronous_) return repeated_period(ends, stride_).value_or(middle_period(ends));
     const Seconds whole = std::ranges::max(ends);
@@ -92,7 +101,7 @@ CappedOrder choose_order(const std::shared_ptr<const KeptPlan>& kept, const std:
   CappedOrder best;
   Seconds least = kNever;
   std::vector<std::int64_t> last;
-  for (std::int64_t limit = most; limit > 0; --limit) {
+  for (std::int64_t limit = most; limit > 0; limit = smaller_limit(limit)) {
     std::vector<std::int64_t> caps = caps_up_to(limit);
     if (caps == last) continue;
     last = caps;
