@@ -4,10 +4,12 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace stagecraft {
@@ -64,10 +66,18 @@ class Fetching {
     const DeviceId device = lead(after_.stages[stage]);
     const std::size_t own = stage_on(before_, device);
     std::map<std::size_t, Bytes> from;
+    std::set<std::size_t> fetched;  // groups of tied parameters
+    const auto is_held = [&](LayerId layer) {
+      const std::optional<std::size_t> holder = stage_with(before_, layer);
+      return holder && std::ranges::count(devices_of(before_.stages[*holder]), device) > 0;
+    };
+    const auto is_there = [&](std::size_t group) {
+      return std::ranges::any_of(graph_.tied[group].layers, is_held) || !fetched.insert(group).second;
+    };
     for (LayerId layer : after_.stages[stage].layers) {
       const std::optional<std::size_t> holder = stage_with(before_, layer);
-      if (!holder || std::ranges::count(devices_of(before_.stages[*holder]), device) > 0) continue;
-      from[*holder] += graph_.layers[layer].parameters * (1 + after_.training.optimizer_copies);
+      if (!holder || is_held(layer)) continue;
+      from[*holder] += parameters_without(graph_, layer, is_there) * (1 + after_.training.optimizer_copies);
     }
     Seconds arrived = -drained_[std::min(own, before_.stages.size())];
     for (const auto& [holder, bytes] : from) {

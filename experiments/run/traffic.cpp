@@ -51,7 +51,8 @@ TrafficCause TrafficFold::cause_of(const Op& op) const {
     const ReplicaId receiver = replicas_.on(platform_.device(op.to))[op.chunk];
     return {op.kind, op.stage, replicas_[receiver].stage};
   }
-  return {op.kind, op.stage, op.stage};
+  const bool is_tied = op.kind == OpKind::AllReduce && op.chunk >= replicas_.rings().size();
+  return {op.kind, op.stage, is_tied ? StageId::none() : op.stage};
 }
 
 Traffic TrafficFold::finish() const {

@@ -62,6 +62,10 @@ void write_file_atomically(const std::string& path, std::string_view content) {
     write_text_file(path, content);
     return;
   }
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::exists(folder, problem) && !problem) {
+    throw InputError("cannot be written: there is no folder '" + folder.string() + "'", place, "make the folder first");
+  }
   fs::path target = path;
   if (fs::is_symlink(path, problem)) {
     target = fs::weakly_canonical(path, problem);

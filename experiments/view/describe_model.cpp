@@ -87,10 +87,13 @@ struct Ranking {
   std::string text;
   Detail::List list;
 };
-Ranking heaviest(const LayerGraph& graph, const std::vector<LayerId>& order, double (*quantity)(const Layer&)) {
+/// `whole`: what the shares are of, if not the sum.
+Ranking heaviest(const LayerGraph& graph, const std::vector<LayerId>& order, double (*quantity)(const Layer&),
+                 const std::optional<Bytes>& whole = {}) {
   std::vector<double> values;
   double sum = 0.0;
   for (LayerId layer : order) sum += values.emplace_back(quantity(graph.layers[layer]));
+  if (whole) sum = static_cast<double>(whole->value());
   Ranking ranking;
   for (std::size_t position : extremes(values, false)) {
     if (values[position] <= 0.0) break;
@@ -120,7 +123,7 @@ std::vector<std::pair<std::string, Ranking>> rankings(const LayerGraph& graph, c
   const auto parameters = [](const Layer& layer) { return static_cast<double>(layer.parameters.value()); };
   const auto stash = [](const Layer& layer) { return static_cast<double>(layer.stash.value()); };
   return {{"most time", heaviest(graph, order, time)},
-          {"most parameters", heaviest(graph, order, parameters)},
+          {"most parameters", heaviest(graph, order, parameters, totals(graph).parameters)},
           {"most stash", heaviest(graph, order, stash)},
           {"smallest cuts", smallest_cuts(graph, order, cuts)}};
 }

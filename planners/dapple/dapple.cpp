@@ -2,11 +2,13 @@
 #include "planners/dapple/search.hpp"
 #include "planners/planner.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "planners/shared/exchange_times.hpp"
 #include "planners/shared/limits.hpp"
 #include "planners/shared/pair_bandwidths.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/run_sums.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -58,8 +60,23 @@ Plan plan_of(const PlanRequest& request, const Answer& answer) {
     stage.replicas = groups_of_one(placed.devices);
     stage.replication = Replication::Split;
   }
-  plan.predicted.iteration_time = Seconds(answer.latency.total());
   return plan;
+}
+
+/// The latency of the plan. The search prices tied parameters as if each stage had them alone; here stages that have
+/// some in common exchange them with each other.
+Latency latency_of(const PlanRequest& request, const Answer& answer, std::vector<Block> blocks, const Plan& plan) {
+  if (request.graph.tied.empty()) return answer.latency;
+  Plan flushed = plan;
+  flushed.schedule.name = "1f1b";
+  const std::vector<ExchangeTimes> exchanges = exchange_times(request.graph, request.platform, flushed);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    const Seconds update = slowest_update(request.platform, request.training, devices_of(stage),
+                                          parameters_of(request.graph, stage.layers));
+    if (exchanges[s].tied > Seconds(0)) blocks[2 * s].synchronise = (exchanges[s].longest() + update).value();
+  }
+  return pipeline_latency(blocks, request.microbatches);
 }
 
 /// The plan with warm-up policy B if communication is not small and memory allows it, otherwise with policy A.
@@ -80,11 +97,14 @@ PlanResult scheduled(const PlanRequest& request, const Problem& problem, const A
   const double ratio = communication_ratio(blocks);
   Seconds round_trip;
   for (const Block& block : blocks) round_trip += Seconds(block.both());
-  const auto pivot = static_cast<std::int64_t>(answer.latency.pivot);
-  Planned planned{plan_of(request, answer),
-                  {{"warmup_s", answer.latency.warmup},
-                   {"steady_s", answer.latency.steady},
-                   {"ending_s", answer.latency.ending},
+  Plan plan = plan_of(request, answer);
+  const Latency latency = latency_of(request, answer, blocks, plan);
+  plan.predicted.iteration_time = Seconds(latency.total());
+  const auto pivot = static_cast<std::int64_t>(latency.pivot);
+  Planned planned{std::move(plan),
+                  {{"warmup_s", latency.warmup},
+                   {"steady_s", latency.steady},
+                   {"ending_s", latency.ending},
                    {"pivot", (pivot % 2 == 0 ? "stage " : "channel ") + std::to_string(pivot / 2)},
                    {"communication_ratio", ratio},
                    {"cuts", static_cast<std::int64_t>(answer.cuts)},

@@ -73,12 +73,12 @@ std::vector<Stage> stages_of(const std::vector<LayerId>& order, const std::vecto
 /// The longest time of all-reduce and optimizer's step of a stage.
 Seconds synchronisation(const PlanRequest& request, const Plan& plan) {
   Seconds longest{0};
-  const std::vector<Seconds> exchanges = exchange_times(request.graph, request.platform, plan);
+  const std::vector<ExchangeTimes> exchanges = exchange_times(request.graph, request.platform, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const Bytes parameters = parameters_of(request.graph, stage.layers);
     const Seconds update = slowest_update(request.platform, request.training, devices_of(stage), parameters);
-    longest = std::max(longest, exchanges[s] + update);
+    longest = std::max(longest, exchanges[s].longest() + update);
   }
   return longest;
 }

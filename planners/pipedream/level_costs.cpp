@@ -19,8 +19,10 @@ bool fits(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t
   if (costs.copies.empty()) return true;
   const MemoryTest& test = *costs.settings->memory;
   const Copies& copies = costs.copies[costs.place(q, d)];
-  const double parameters = costs.states->parameters[j] - below_start(costs.states->parameters, start);
   const std::size_t at = j * (j + 1) / 2 + (start + 1);
+  const double parameters = test.parameters.empty()
+                                ? costs.states->parameters[j] - below_start(costs.states->parameters, start)
+                                : test.parameters[at];
   const double stash =
       test.stash.empty() ? costs.states->stash[j] - below_start(costs.states->stash, start) : test.stash[at];
   const double fixed = test.fixed.empty() ? 0.0 : test.fixed[at];
@@ -64,8 +66,8 @@ void drop_what_does_not_fit(const LevelCosts& costs, std::size_t j, const Copies
   const double* fixed = &test.fixed[first];
   if (!test.stash.empty()) {
     for (std::size_t k = 0; k < j; ++k) {
-      const double held =
-          fixed[k] + copies.weights * (parameters[j] - parameters[k]) + copies.stashes * test.stash[first + k];
+      const double own = test.parameters.empty() ? parameters[j] - parameters[k] : test.parameters[first + k];
+      const double held = fixed[k] + copies.weights * own + copies.stashes * test.stash[first + k];
       row[k] = held > test.capacity ? kInfinity : row[k];
     }
     return;

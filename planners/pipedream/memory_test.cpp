@@ -70,7 +70,7 @@ StageProgram stage_work(const LayerGraph& graph, const DownSets& states, std::si
     work.workspace = std::max(work.workspace, layer.workspace);
   }
   work.parameters = parameters_of(graph, stage.layers);
-  if (!graph.tensors.empty()) work.kept = stash_of(graph, stage.layers);
+  if (!graph.tensors.empty() || !graph.tied.empty()) work.kept = stash_of(graph, stage.layers);
   return work;
 }
 
@@ -136,7 +136,9 @@ MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states
       const Bytes boundary = crossing_bytes(states, edges, k - 1, end, consumers);
       const StaticMemory held = static_memory(request.training, work, 0, boundary, {});
       test.fixed.push_back(static_cast<double>(peak_memory(held, work, 0).value()));
-      if (choices.recompute || !request.graph.tensors.empty())
+      const bool has_tied = !request.graph.tied.empty();
+      if (has_tied) test.parameters.push_back(static_cast<double>(work.parameters.value()));
+      if (choices.recompute || !request.graph.tensors.empty() || has_tied)
         test.stash.push_back(static_cast<double>(work.stash().value()));
     }
   }

@@ -30,6 +30,8 @@ struct MemoryTest {
   std::vector<double> fixed;
   /// What a microbatch keeps. **Shape** as `fixed`; empty: the difference of Act of both states.
   std::vector<double> stash;
+  /// The parameters. **Shape** as `fixed`; empty: the difference of Par of both states. **Requires** `stash` with it.
+  std::vector<double> parameters = {};
   /// Whether devices are counted over the whole pipeline, through all levels. Otherwise they are counted within one
   /// level, and each level is tested with its own segments, as in the original program.
   bool whole_pipeline = false;

@@ -62,14 +62,13 @@ std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, co
                                                      const Plan& plan, const ScheduleProgram& program) {
   const std::vector<Boundary> all = boundaries(graph, plan);
   const Replicas replicas(plan);
-  const TiedStages tied(graph, plan);
   std::map<DeviceId, Bytes> peaks;
   for (StageId id : indices<StageId>(plan.stages.size())) {
     ReplicaTurns programs(graph, platform, plan.stages[id.value()]);
     for (ReplicaId at : replicas.of(id)) {
       const Replica& replica = replicas[at];
       TurnPrograms work = programs.memory_of(replica.device, replica.share);
-      work.drop_parameters(tied.held_before(replicas, at));
+      work.drop_parameters(held_elsewhere(graph, *program.kept, program.weight_versions, at));
       peaks[replica.device] +=
           replica_peak(plan, all, work, program.weight_versions[id.value()], replica, program.in_flight[id.value()]);
     }

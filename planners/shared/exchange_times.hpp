@@ -5,13 +5,25 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace stagecraft {
 
-/// By stage: how long its updates wait for all-reduces after its backward. These are its own (`ring_beyond_backward`),
-/// and those of tied parameters that it has in common with other stages, which begin when the last backward of the first
-/// of them ends; in an asynchronous run only that one waits. **Throws** InputError as `ring_beyond_backward`.
-[[nodiscard]] std::vector<Seconds> exchange_times(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+/// How long the updates of a stage wait for all-reduces after its backward.
+struct ExchangeTimes {
+  Seconds own = {};   ///< `ring_beyond_backward`
+  Seconds tied = {};  ///< of parameters in common with other stages, after the backward of the first of these
+  /// Asynchronous: the updates from one all-reduce of tied parameters to the next. Only the first stage waits for it.
+  std::int64_t updates_apart = 1;
+  Bytes tied_bytes = {};  ///< asynchronous: the parameters that only the updates of those all-reduces change
+
+  [[nodiscard]] Seconds longest() const { return std::max(own, tied); }
+};
+
+/// By stage. **Throws** InputError as `ring_beyond_backward`.
+[[nodiscard]] std::vector<ExchangeTimes> exchange_times(const LayerGraph& graph, const Platform& platform,
+                                                        const Plan& plan);
 
 }  // namespace stagecraft

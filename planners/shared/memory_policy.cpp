@@ -3,6 +3,7 @@
 #include "planners/shared/cost_model.hpp"
 #include "planners/shared/least_memory.hpp"
 #include "planners/shared/limits.hpp"
+#include "planners/shared/pipeline_claim.hpp"
 #include "planners/shared/saved_cut.hpp"
 #include "planners/shared/settling.hpp"
 #include "sim/base/counted.hpp"
@@ -167,7 +168,9 @@ Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request
   return none;
 }
 
-PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
+namespace {
+
+PlanResult plan_that_fits(const PlannerInfo& planner, const PlanRequest& request) {
   if (planner.saves_memory && planner.cuts_by_memory) return plan_that_saves(planner, request);
   PlanResult kept = planner.plan(request);
   if (request.memory == MemoryPolicy::Keep || planner.saves_memory) return kept;
@@ -183,6 +186,18 @@ PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& req
   if (fits != nullptr && (!best || claimed_time(fits->plan) <= claimed_time(best->plan))) return kept;
   if (best) return *std::move(best);
   return saving_refusal(planner, request, std::get<Infeasible>(std::move(kept)));
+}
+
+}  // namespace
+
+PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
+  PlanResult result = plan_that_fits(planner, request);
+  auto* planned = std::get_if<Planned>(&result);
+  if (planned != nullptr && planned->plan.predicted.period) {  // no search of a period knows of tied parameters
+    Seconds& period = *planned->plan.predicted.period;
+    period = std::max(period, tied_period(request.graph, request.platform, planned->plan));
+  }
+  return result;
 }
 
 }  // namespace stagecraft

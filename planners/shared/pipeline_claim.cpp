@@ -41,28 +41,46 @@ struct LargestStage {
   Seconds synchronise;  ///< all-reduce and update after the last backward
 };
 
+/// The update of the stage's parameters, less some of them.
+Seconds update_of(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
+                  Bytes less = {}) {
+  const Bytes parameters = parameters_of(graph, stage.layers) - less;
+  return slowest_update(platform, plan.training, devices_of(stage), parameters);
+}
+
+/// The time of a microbatch on a stage that never flushes: the mean of the rounds from one all-reduce of tied parameters
+/// to the next.
+Seconds stage_period(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
+                     const ExchangeTimes& exchange) {
+  const StageTime time = stage_time(graph, platform, stage);
+  const bool split = stage.replication == Replication::Split;
+  const double share = split ? 1.0 : 1.0 / static_cast<double>(stage.replicas.size());
+  const auto rounds = static_cast<double>(plan.rounds_per_update);
+  const auto round = [&](Seconds all_reduce, Bytes less) {
+    return (time.backward + std::max(time.forward, all_reduce) + update_of(graph, platform, plan, stage, less)) * share;
+  };
+  const auto updates = static_cast<double>(exchange.updates_apart);
+  const Seconds with_update =
+      (round(exchange.own, exchange.tied_bytes) * (updates - 1.0) + round(exchange.longest(), Bytes(0))) / updates;
+  return (time.total() * share * (rounds - 1.0) + with_update) / rounds;
+}
+
 /// `exchanges`: of each stage.
 LargestStage largest_stage(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                           const std::vector<Seconds>& exchanges) {
+                           const std::vector<ExchangeTimes>& exchanges) {
   LargestStage largest;
-  const auto rounds = static_cast<double>(plan.rounds_per_update);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const StageTime time = stage_time(graph, platform, stage);
-    const Seconds all_reduce = exchanges[s];
-    const Seconds update =
-        slowest_update(platform, plan.training, devices_of(stage), parameters_of(graph, stage.layers));
     const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
-    const double share = 1.0 / static_cast<double>(replicas);
     const bool split = stage.replication == Replication::Split;
     const Seconds once = time.total();
     const std::int64_t turns = split ? plan.microbatches : (plan.microbatches + replicas - 1) / replicas;
-    const Seconds round = (time.backward + std::max(time.forward, all_reduce) + update) * (split ? 1.0 : share);
-    const Seconds other_round = split ? once : once * share;
-    largest.period = std::max(largest.period, (other_round * (rounds - 1.0) + round) / rounds);
+    largest.period = std::max(largest.period, stage_period(graph, platform, plan, stage, exchanges[s]));
     largest.work = std::max(largest.work, once * static_cast<double>(turns));
     largest.once = std::max(largest.once, once);
-    largest.synchronise = std::max(largest.synchronise, all_reduce + update);
+    largest.synchronise =
+        std::max(largest.synchronise, exchanges[s].longest() + update_of(graph, platform, plan, stage));
   }
   return largest;
 }
@@ -86,8 +104,19 @@ Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const 
 }
 
 Figures pipeline_claim_without_exchange(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const std::vector<Seconds> nothing(plan.stages.size());
+  const std::vector<ExchangeTimes> nothing(plan.stages.size());
   return claim_from(plan, largest_stage(graph, platform, plan, nothing), Seconds(0));
+}
+
+Seconds tied_period(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  Seconds period;
+  const std::vector<ExchangeTimes> exchanges = exchange_times(graph, platform, plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (exchanges[s].tied == Seconds(0)) continue;
+    const Stage& stage = plan.stages[s];
+    period = std::max(period, stage_period(graph, platform, plan, stage, exchanges[s]));
+  }
+  return period;
 }
 
 }  // namespace stagecraft

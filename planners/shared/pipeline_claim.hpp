@@ -12,11 +12,16 @@ namespace stagecraft {
 /// its bytes over the narrowest pair of the two stages' devices, divided by the smaller number of replicas; of stages
 /// with as many replicas, over what each has if all send at once (`replica_bandwidth`). With p
 /// stages, m microbatches and R rounds for each update,
-/// an asynchronous schedule has a period of max(max ((R - 1) T + B + max(F, A) + U) / (R r), max c);
+/// an asynchronous schedule has a period of max(max ((R - 1) T + B + max(F, A) + U) / (R r), max c), the mean where only
+/// some rounds have an all-reduce of tied parameters;
 /// a synchronous one has an iteration of max(max ⌈m / r⌉ T, m · max c) + (p - 1) max T + max (A + U).
 /// With `split` replicas each microbatch takes F / r and B / r instead, and a round has one microbatch.
 /// **Requires** a plan that breaks no rule. **Throws** InputError as `exchange_times`.
 [[nodiscard]] Figures pipeline_claim(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+
+/// Of an asynchronous plan: the least period that all-reduces of tied parameters leave to the first stages that have
+/// them; 0 if no stages have any in common. **Throws** InputError as `exchange_times`.
+[[nodiscard]] Seconds tied_period(const LayerGraph& graph, const Platform& platform, const Plan& plan);
 
 /// The claim if nothing had to be exchanged, A = c = 0: at most `pipeline_claim`, also as rounded, and found without a
 /// look at links.

@@ -92,8 +92,10 @@ using SeenPairs = std::set<std::pair<ExplicitEnd, ExplicitEnd>>;
 std::pair<ExplicitEnd, ExplicitEnd> read_pair(const YamlNode& node, const Ends& known, SeenPairs& seen) {
   const std::vector<YamlNode> ends = node.items();
   if (ends.size() != 2) node.fail("expected two " + known.several + ", found " + std::to_string(ends.size()));
-  const ExplicitEnd from = find_id(ends[0], known.one, known.by_name);
-  const ExplicitEnd to = find_id(ends[1], known.one, known.by_name);
+  const std::string otherwise =
+      known.one == "device" ? "; a place without a device stands in the list 'switches' of the platform" : "";
+  const ExplicitEnd from = find_id(ends[0], known.one, known.by_name, otherwise);
+  const ExplicitEnd to = find_id(ends[1], known.one, known.by_name, otherwise);
   if (from == to) node.fail("expected two different " + known.several + ", found " + quote(ends[0].text()) + " twice");
   if (!seen.emplace(std::min(from, to), std::max(from, to)).second) {
     node.fail("the " + known.several + " " + quote(ends[0].text()) + " and " + quote(ends[1].text()) +

@@ -78,7 +78,6 @@ class Ledger {
   Ledger(const LayerGraph& graph, const Platform& platform, const Plan& plan, const ScheduleProgram& program)
       : plan_(plan), program_(program), replicas_(program.kept->replicas) {
     const std::vector<Boundary> all = boundaries(graph, plan);
-    const TiedStages tied(graph, plan);
     for (StageId stage : indices<StageId>(plan.stages.size())) {
       ReplicaTurns programs(graph, platform, plan.stages[stage.value()]);
       for (ReplicaId id : replicas_.of(stage)) {
@@ -87,7 +86,7 @@ class Ledger {
         const std::int64_t versions = program.weight_versions[stage.value()];
         moves_versions_ = moves_versions_ || moves_versions(plan.stages[stage.value()], versions);
         work_.push_back(programs.memory_of(replica.device, replica.share));
-        work_[id].drop_parameters(tied.held_before(replicas_, id));
+        work_[id].drop_parameters(held_elsewhere(graph, *program.kept, program.weight_versions, id));
         kept_[replica.device] +=
             static_memory(plan.training, work_[id].first(), versions, crossing, replica.share).total();
       }

@@ -45,13 +45,13 @@ std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, c
   const std::vector<Boundary> all = boundaries(graph, plan);
   const std::vector<PatternOperation> operations = in_start_order(*program.pattern);
   std::map<DeviceId, std::map<std::uint32_t, StageLoad>> stages_on;
-  const TiedStages tied(graph, plan);
   std::map<DeviceId, Bytes> peaks;
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const Stage& stage = plan.stages[id.value()];
     const DeviceId device = stage.replicas.front().lead();
     StageProgram work = ReplicaPrograms(graph, platform, stage).memory_of(device, Share{});
-    work.parameters -= tied.held_before(program.kept->replicas, program.kept->replicas.of(id).front());
+    work.parameters -=
+        held_elsewhere(graph, *program.kept, program.weight_versions, program.kept->replicas.of(id).front());
     const Bytes boundary = boundary_bytes(plan, all, id, device);
     peaks[device] += static_memory(plan.training, work, program.weight_versions[id.value()], boundary, {}).total();
     stages_on[device][id.value()] = {work, 0};

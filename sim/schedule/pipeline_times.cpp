@@ -5,9 +5,10 @@
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/run_sums.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
-#include "sim/schedule/tied_stages.hpp"
+#include "sim/schedule/ring_buckets.hpp"
 #include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
@@ -61,25 +62,43 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
   return paces;
 }
 
-/// The all-reduce of a stage and its update after the last backward of its slowest replica, without the tied parameters
-/// that other rings exchange.
-Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
-                         const std::vector<std::size_t>& elsewhere) {
-  const std::vector<GradientBucket> buckets =
-      gradient_buckets(exchanged_parameters(graph, stage.layers, elsewhere), stage.layers, plan.training.bucket());
-  const StageProgram work = stage_work(graph, platform, stage, buckets).slowest->first();
+/// The time of each bucket's all-reduce.
+std::vector<Seconds> all_reduce_times(const Platform& platform, const Replicas& replicas,
+                                      const RingBuckets::Ring& ring) {
+  std::vector<DeviceId> devices;
+  for (const ReplicaId member : ring.members) devices.push_back(replicas[member].device);
+  const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices);
+  std::vector<Seconds> times;
+  if (!slowest) return times;
+  const std::vector<Bytes> flows = ring_bytes(ring.buckets, std::ssize(devices));
+  for (std::size_t k = 0; k < ring.buckets.size(); ++k) {
+    times.push_back(analytic_all_reduce(platform, devices, ring.buckets[k].bytes, flows[k], *slowest));
+  }
+  return times;
+}
+
+/// The all-reduces of a stage and its update after the last backward of its slowest replica. One of tied parameters
+/// counts as if all its stages ended their backwards together.
+Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, StageId id,
+                         const RingBuckets& buckets, const Replicas& replicas) {
+  const Stage& stage = plan.stages[id.value()];
+  Seconds exposed;
+  for (const std::size_t ring : buckets.rings_of[id.value()]) {
+    std::vector<GradientBucket> own;
+    for (const RingBucket& bucket : buckets.by_stage[id.value()]) {
+      if (bucket.ring == ring) own.push_back({buckets.rings[ring].buckets[bucket.bucket].bytes, bucket.completed_by});
+    }
+    if (own.empty()) continue;
+    const StageProgram work = stage_work(graph, platform, stage, own).slowest->first();
+    const std::vector<Seconds> times = all_reduce_times(platform, replicas, buckets.rings[ring]);
+    exposed = std::max(exposed, exposed_all_reduce(work.backward, times));
+  }
   Seconds update;
   for (DeviceId device : devices_of(stage)) {
-    update = std::max(update, update_time(platform.kind(device), plan.training, work.parameters));
+    const Bytes parameters = parameters_of(graph, stage.layers);
+    update = std::max(update, update_time(platform.kind(device), plan.training, parameters));
   }
-  const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices_of(stage));
-  if (!slowest) return update;
-  std::vector<Seconds> all_reduces;
-  const std::vector<Bytes> flows = ring_bytes(buckets, static_cast<std::int64_t>(stage.replicas.size()));
-  for (std::size_t k = 0; k < buckets.size(); ++k) {
-    all_reduces.push_back(analytic_all_reduce(platform, devices_of(stage), buckets[k].bytes, flows[k], *slowest));
-  }
-  return exposed_all_reduce(work.backward, all_reduces) + update;
+  return exposed + update;
 }
 
 /// The longest time that an alternating replica of the stage computes in an iteration.
@@ -101,7 +120,8 @@ Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int6
 
 PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const std::vector<Boundary> channels = chain_boundaries(graph, plan);
-  const std::vector<std::size_t> elsewhere = groups_of(tied_rings(graph, plan, Replicas(plan)));
+  const Replicas replicas(plan);
+  const RingBuckets buckets = ring_buckets(graph, plan, replicas);
   PipelineTimes times;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
@@ -113,7 +133,7 @@ PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, 
     times.resources.push_back({work.slowest->forward(), work.slowest->mean_backward()});
     times.alternating.push_back(alternating_replicas(stage));
     times.pace.push_back(paces(stage, work.totals));
-    times.synchronise.push_back(synchronise_time(graph, platform, plan, stage, elsewhere));
+    times.synchronise.push_back(synchronise_time(graph, platform, plan, StageId(s), buckets, replicas));
   }
   return times;
 }

@@ -26,7 +26,7 @@ void add_tied(const LayerGraph& graph, const Plan& plan, const TiedRing& ring, R
     const LayerId completed_by = completion(graph, plan, plan.stages[stage.value()], ring);
     if (!is_alone) buckets.by_stage[stage.value()].push_back({buckets.rings.size(), 0, completed_by});
   }
-  RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}});
+  RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}, ring.apart});
   if (!is_alone) added.buckets.push_back({ring.bytes, LayerId::none()});
 }
 
@@ -51,8 +51,10 @@ RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replic
   const std::vector<std::size_t> elsewhere = groups_of(tied);
   RingBuckets buckets;
   for (const GradientRing& ring : replicas.rings()) {
-    RingBuckets::Ring& added = buckets.rings.emplace_back(RingBuckets::Ring{ring.members, {}});
-    if (ring.members.size() == 1) continue;
+    const std::int64_t apart = replicas[ring.members.front()].turns * plan.rounds_per_update;
+    RingBuckets::Ring& added =
+        buckets.rings.emplace_back(RingBuckets::Ring{one_on_each_device(replicas, ring.members), {}, apart});
+    if (added.members.size() == 1) continue;
     added.buckets =
         gradient_buckets(exchanged_parameters(graph, ring.layers, elsewhere), ring.layers, plan.training.bucket());
   }

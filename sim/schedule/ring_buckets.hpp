@@ -5,6 +5,7 @@
 #include "sim/schedule/gradient_buckets.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace stagecraft {
@@ -22,7 +23,8 @@ struct RingBucket {
 struct RingBuckets {
   struct Ring {
     std::vector<ReplicaId> members;       ///< on different devices, in the order of the all-reduce
-    std::vector<GradientBucket> buckets;  ///< none for a replica alone
+    std::vector<GradientBucket> buckets;  ///< none for a device alone
+    std::int64_t apart = 1;               ///< asynchronous: the microbatches between two all-reduces
   };
 
   std::vector<Ring> rings;                         ///< those of `Replicas::rings`, then those of tied parameters

@@ -4,30 +4,22 @@
 #include "sim/base/quantity.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace stagecraft {
 
 class Replicas;
+struct KeptPlan;
 struct LayerGraph;
 struct Plan;
 
-/// The stages of a plan that have tied parameters (`LayerGraph::tied`).
-class TiedStages {
- public:
-  /// **Cost** O(layers + layers of tied groups).
-  TiedStages(const LayerGraph& graph, const Plan& plan);
-
-  /// By position in `LayerGraph::tied`: the stages with at least one of its layers, increasing.
-  [[nodiscard]] const std::vector<std::vector<StageId>>& holders() const { return holders_; }
-
-  /// The parameters of the replica's stage that an earlier replica on its device holds already.
-  [[nodiscard]] Bytes held_before(const Replicas& replicas, ReplicaId id) const;
-
- private:
-  const LayerGraph& graph_;
-  std::vector<std::vector<StageId>> holders_;
-};
+/// The parameters of the replica's stage that other replicas on its device hold already: tied ones, and those of layers
+/// that another pipeline has there too. The stage with the most weight versions holds them, of equal ones the first.
+/// `versions`: by stage. **Cost** O(layers) where several stages share the device.
+[[nodiscard]] Bytes held_elsewhere(const LayerGraph& graph, const KeptPlan& kept,
+                                   const std::vector<std::int64_t>& versions, ReplicaId id);
 
 /// The gradients that each of `layers` adds to the exchange of one ring: tied parameters belong to the first of them
 /// that has these, whose backward is the last. Those of the groups `elsewhere` are exchanged in other rings.
@@ -41,7 +33,17 @@ struct TiedRing {
   std::vector<ReplicaId> members;   ///< one on each device, stage by stage in the order of each one's ring
   std::vector<std::size_t> groups;  ///< positions in `LayerGraph::tied`
   Bytes bytes;
+  /// Asynchronous: the microbatches between two all-reduces, after which rounds of all stages end, with their updates.
+  std::int64_t apart = 1;
 };
+
+/// Those of the replicas that are the first on their devices.
+[[nodiscard]] std::vector<ReplicaId> one_on_each_device(const Replicas& replicas,
+                                                        const std::vector<ReplicaId>& members);
+
+/// The parameters of a layer without the groups for which `is_there` is true.
+[[nodiscard]] Bytes parameters_without(const LayerGraph& graph, LayerId layer,
+                                       const std::function<bool(std::size_t group)>& is_there);
 
 /// The groups of all the rings.
 [[nodiscard]] std::vector<std::size_t> groups_of(const std::vector<TiedRing>& rings);

@@ -51,8 +51,8 @@ Extended extended(const RandomCase& of) {
 /// Stage 1 takes 3.03 s for a microbatch and stage 0 only 3 s, but stage 0 has up to 20 microbatches in flight.
 RandomCase slow_behind_a_queue() {
   RandomCase random{chain(2, 1, 2), pairwise(2), straight(2, 40, "pipedream")};
-  random.graph.layers[LayerId(1)].forward = Seconds(1.01);
-  random.graph.layers[LayerId(1)].backward = Seconds(2.02);
+  random.graph.layers[LayerId(1)].forward = Seconds(1.0025);
+  random.graph.layers[LayerId(1)].backward = Seconds(2.005);
   random.plan.schedule.parameters = {{"depth", std::int64_t{20}}};
   random.plan.stages[0].in_flight = 20;
   random.plan.stages[1].in_flight = 1;
@@ -131,13 +131,13 @@ TEST_CASE("convergence: a longer run begins to measure where the one before it e
 }
 
 // Stage 0 runs 20 forwards of 1 s, then in turn a backward (2 s) and a forward (1 s). Stage 1 ends its backward of
-// microbatch k, from 0, at 1 + 3.03 (k + 1). So stage 0 ends its own at 20 + 3 k + 2 as long as that is there in time,
-// that is up to k = 15.97 / 0.03, or 532; from then on it follows stage 1.
+// microbatch k, from 0, at 1 + 3.0075 (k + 1). So stage 0 ends its own at 20 + 3 k + 2 as long as that is there in time,
+// that is up to k = 15.9925 / 0.0075, or 2132; from then on it follows stage 1. Plans with caps have windows of 256.
 TEST_CASE("convergence: two equal windows do not end a run that is faster than its slowest stage") {
   const RandomCase random = slow_behind_a_queue();
   const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
   const RunLength first = first_length(program);
-  CHECK(first == RunLength{40 + 2 * 64 + 1 + 40, 0});
+  CHECK(first == RunLength{40 + 2 * 256 + 1 + 40, 0});
   const ScheduleProgram longer = with_length(random.graph, random.platform, program, first);
   Report early = evaluate_program(random.graph, random.platform, longer);
   CHECK(early.period->value() == doctest::Approx(3.0).epsilon(1e-12));
@@ -145,14 +145,14 @@ TEST_CASE("convergence: two equal windows do not end a run that is faster than i
   CHECK(early.converged());
   early.bound = evaluated_period_bound(random.graph, random.platform, longer);
   REQUIRE(early.bound);
-  CHECK(early.bound->value() == doctest::Approx(3.03).epsilon(1e-12));
+  CHECK(early.bound->value() == doctest::Approx(3.0075).epsilon(1e-12));
   CHECK(early.is_below_bound());
   CHECK(!early.converged());
 
-  // The windows go from 40 to 168, to 424, to 936, and to 1960: the last is the first one behind microbatch 532.
+  // The windows go from 40 to 552, to 1576, to 3624, and to 7720: the last is the first one behind microbatch 2132.
   const Extended run = extended(random);
-  CHECK(run.length == RunLength{936 + 1024 + 1 + 40, 936});
-  CHECK(run.report.period->value() == doctest::Approx(3.03).epsilon(1e-12));
+  CHECK(run.length == RunLength{3624 + 4096 + 1 + 40, 3624});
+  CHECK(run.report.period->value() == doctest::Approx(3.0075).epsilon(1e-12));
   CHECK(run.report.converged());
   const Report evaluated = evaluate_until_converged(random.graph, random.platform, program);
   CHECK(evaluated.period == run.report.period);

@@ -134,10 +134,27 @@ TEST_CASE("tied: a device with both stages holds the parameters once and exchang
   CHECK(tied.iterations.back() == apart.iterations.back());
   CHECK(weights_on(tied, 0) == Bytes(140));
   CHECK(weights_on(apart, 0) == Bytes(200));
-  const LayerGraph graph = first_and_last();
-  const TiedStages stages(graph, plan);
-  CHECK(stages.held_before(Replicas(plan), ReplicaId(0)) == Bytes(0));
-  CHECK(stages.held_before(Replicas(plan), ReplicaId(2)) == Bytes(60));
+}
+
+// Both pipelines have layer 0 on gpu0, which holds its 100 bytes once and exchanges them with gpu1 alone.
+TEST_CASE("tied: a device with a layer of two pipelines holds it once, and is in its ring once") {
+  Plan plan = staged({{0}, {1}, {0}, {1}}, {{0, 1}, {2}, {0}, {2}}, 4);
+  plan.stages[2].pipeline = plan.stages[3].pipeline = 1;
+  const LayerGraph graph = chain(2, 1, 2, 0, 0, 100);
+  const Report report = evaluate_plan(graph, pairwise(3, kTiedBandwidth), plan);
+  CHECK(weights_on(report, 0) == Bytes(100));
+  CHECK(weights_on(report, 2) == Bytes(100));
+  const RingBuckets rings = ring_buckets(graph, plan, Replicas(plan));
+  CHECK(rings.rings[0].members == std::vector{ReplicaId(0), ReplicaId(1)});
+}
+
+// Stage 1 keeps 2 versions of its 100 bytes, stage 0 one of the 40 that are not stage 1's too.
+TEST_CASE("tied: the stage with the most weight versions holds common parameters") {
+  Plan plan = staged({{0}, {1}, {2}}, {{0}, {1}, {0}}, 60, "pipedream");
+  plan.stages[0].weight_versions = 1;
+  plan.stages[2].weight_versions = 2;
+  const Report report = evaluate_plan(first_and_last(), pairwise(2, kTiedBandwidth), plan);
+  CHECK(weights_on(report, 0) == Bytes(40 + 2 * 100));
 }
 
 // Each stage takes 3 s for a microbatch. The first one waits for its exchange, of 6 s, before its next backward, and
@@ -163,6 +180,28 @@ TEST_CASE("tied: an asynchronous run exchanges when rounds of all stages end") {
   };
   CHECK(evaluate_plan(first_and_last(), pairwise(6, 1e9), plan, {}, {}, note).period);
   CHECK(exchanges.size() == 10);
+}
+
+// Stage 0 runs every microbatch, and updates its 40 bytes alone after each backward; with every third one, after which
+// all replicas of stage 1 have run one, it also has the 60 in common. 4 copies of a byte take 0.4 s.
+TEST_CASE("tied: an asynchronous update changes common parameters only where their all-reduce is due") {
+  LayerGraph graph = chain(2, 1, 2, 0, 0, 100);
+  graph.tied = {{{LayerId(0), LayerId(1)}, Bytes(60)}};
+  PlatformSpec spec = pairwise(4, 1e9).spec;
+  spec.device_kinds[DeviceKindId(0)].update_bandwidth = BytesPerSecond(10);
+  const Platform platform = build_platform(std::move(spec));
+  Plan plan = staged({{0}, {1}}, {{0}, {1, 2, 3}}, 30, "pipedream");
+  std::map<double, int> updates;
+  const auto note = [&](const Span&, const Op& op, std::span<const MemoryDelta>) {
+    if (op.kind == OpKind::Update && op.stage == StageId(0)) ++updates[op.seconds.value()];
+  };
+  const Report report = evaluate_plan(graph, platform, plan, {}, {}, note);
+  CHECK(report.period);
+  REQUIRE(updates.size() == 2);
+  CHECK(updates.begin()->first == doctest::Approx(16));
+  CHECK(updates.begin()->second == 20);
+  CHECK(updates.rbegin()->first == doctest::Approx(40));
+  CHECK(updates.rbegin()->second >= 9);
 }
 
 TEST_CASE("tied: stages that are not connected cannot have common parameters") {

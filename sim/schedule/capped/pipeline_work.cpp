@@ -84,7 +84,7 @@ std::vector<CompletedBucket> completed_buckets(const RingBuckets& buckets, Stage
 
 void add_updates(const PlanContext& context, PipelineWork& work) {
   const Training& training = context.plan.training;
-  const TiedStages tied(context.graph, context.plan);
+  const std::vector<std::int64_t> versions(context.plan.stages.size(), 1);  // only times count here
   const RingBuckets buckets = ring_buckets(context.graph, context.plan, context.replicas);
   for (std::size_t ring = 0; ring < buckets.untied; ++ring) {
     work.all_reduces.push_back(all_reduces_of(context, buckets.rings[ring]));
@@ -94,7 +94,7 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
     for (ReplicaId id : context.replicas.of(stage)) {
       const Replica& replica = context.replicas[id];
       TurnPrograms own = programs.of(replica.device, replica.share);
-      own.drop_parameters(tied.held_before(context.replicas, id));
+      own.drop_parameters(held_elsewhere(context.graph, *context.kept, versions, id));
       std::vector<BackwardStep> steps;
       if (training.bucket() > Bytes(0)) steps = own.first().backward;
       work.updates.push_back({completed_buckets(buckets, stage, steps),

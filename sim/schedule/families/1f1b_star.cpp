@@ -105,12 +105,15 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
 /// The work of each stage on its own device.
 std::vector<StageProgram> works_of(const PlanContext& context) {
   std::vector<StageProgram> works;
-  const TiedStages tied(context.graph, context.plan);
+  std::vector<std::int64_t> versions;
+  for (const Stage& stage : context.plan.stages) {
+    versions.push_back(stage.weight_versions.value_or(kPeriodicWeightVersions));
+  }
   for (const StageId id : indices<StageId>(context.plan.stages.size())) {
     const Stage& stage = context.plan.stages[id.value()];
     ReplicaPrograms programs(context.graph, context.platform, stage);
     works.push_back(programs.of(stage.replicas.front().lead(), Share{}));
-    works.back().parameters -= tied.held_before(context.replicas, context.replicas.of(id).front());
+    works.back().parameters -= held_elsewhere(context.graph, *context.kept, versions, context.replicas.of(id).front());
   }
   return works;
 }

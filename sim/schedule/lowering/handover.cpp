@@ -2,8 +2,10 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/carried_plan.hpp"
+#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -123,10 +125,18 @@ class Handover {
   void fetch_layers(ReplicaId id) {
     const Replica& replica = after_.shape().replicas()[id];
     std::map<DeviceId, Bytes> from;
+    std::set<std::size_t> fetched;  // groups of tied parameters
+    const auto is_there = [&](std::size_t group) {
+      const bool is_held = std::ranges::any_of(after_.shape().graph().tied[group].layers, [&](LayerId other) {
+        const LayerId before = continued(other);
+        return !before.is_none() && held(replica.device, before);
+      });
+      return is_held || !fetched.insert(group).second;
+    };
     for (LayerId layer : after_.shape().plan().stages[replica.stage.value()].layers) {
       const LayerId before = continued(layer);
       if (before.is_none() || held(replica.device, before)) continue;
-      from[holder_of(before)] += after_.shape().graph().layers[layer].parameters;
+      from[holder_of(before)] += parameters_without(after_.shape().graph(), layer, is_there);
     }
     for (const auto& [holder, parameters] : from) {
       if (parameters > Bytes(0)) append_copy(replica, holder, parameters);

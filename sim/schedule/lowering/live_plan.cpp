@@ -137,8 +137,8 @@ class LivePlanner {
   [[nodiscard]] bool saves(StageId stage) const { return std::ranges::count(saving_, stage) > 0; }
 
   [[nodiscard]] std::unique_ptr<const RunShape> shape_of(std::shared_ptr<const KeptPlan> kept) const {
-    return std::make_unique<const RunShape>(now_.graph(), now_.platform(), std::move(kept), NetworkModel::Platform,
-                                            false);
+    return std::make_unique<const RunShape>(now_.graph(), now_.platform(), std::move(kept), next_.weight_versions,
+                                            NetworkModel::Platform, false);
   }
 
   /// Adds a shape, unless its plan is not sound.

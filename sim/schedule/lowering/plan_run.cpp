@@ -21,7 +21,7 @@ bool is_chain(const PlanTask& task, NetworkModel network) { return network == Ne
 PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask task, NetworkModel network,
                  WindowWriter& writer, MeasuredMarks& marks)
     : task_(std::move(task)),
-      shape_(graph, platform, task_.program.kept, network, is_chain(task_, network)),
+      shape_(graph, platform, task_.program.kept, task_.program.weight_versions, network, is_chain(task_, network)),
       end_(shape_.plan().microbatches),
       marks_(marks),
       first_(next_segment()),

@@ -11,7 +11,7 @@
 namespace stagecraft {
 
 RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::shared_ptr<const KeptPlan> kept,
-                   NetworkModel network, bool is_chain)
+                   const std::vector<std::int64_t>& weight_versions, NetworkModel network, bool is_chain)
     : graph_(graph),
       platform_(platform),
       kept_(std::move(kept)),
@@ -20,8 +20,7 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
       network_(network),
       boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)),
       buckets_(ring_buckets(graph, plan_, replicas_)) {
-  const TiedStages tied(graph, plan_);
-  for (StageId stage : indices<StageId>(plan_.stages.size())) make_workers(stage, tied);
+  for (StageId stage : indices<StageId>(plan_.stages.size())) make_workers(stage, weight_versions);
   for (DeviceId device : replicas_.devices()) {
     const std::span<const ReplicaId> on = replicas_.on(device);
     on_device_.emplace_back(on.begin(), on.end());
@@ -34,7 +33,7 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
   if (!is_analytic()) check_connected();
 }
 
-void RunShape::make_workers(StageId stage, const TiedStages& tied) {
+void RunShape::make_workers(StageId stage, const std::vector<std::int64_t>& weight_versions) {
   const Stage& planned = plan_.stages[stage.value()];
   ReplicaTurns programs(graph_, platform_, planned);
   std::optional<ReplicaTurns> in_buckets;
@@ -44,7 +43,7 @@ void RunShape::make_workers(StageId stage, const TiedStages& tied) {
   for (ReplicaId id : replicas_.of(stage)) {
     const Replica& replica = replicas_[id];
     WorkerShape worker{platform_.place(replica.device), programs.of(replica.device, replica.share)};
-    worker.programs.drop_parameters(tied.held_before(replicas_, id));
+    worker.programs.drop_parameters(held_elsewhere(graph_, *kept_, weight_versions, id));
     if (in_buckets) {
       const TurnPrograms completing = in_buckets->of(replica.device, replica.share);
       for (const StageProgram& program : completing.different()) worker.in_buckets.push_back(program.backward);

@@ -19,8 +19,6 @@
 
 namespace stagecraft {
 
-class TiedStages;
-
 /// One destination of a replica's result over one boundary: a given replica, or whichever replica runs the microbatch.
 struct Target {
   std::size_t boundary = 0;
@@ -54,7 +52,7 @@ class RunShape {
   /// `graph` and `platform` must outlive it. With `is_chain`, tensors cross every boundary between their producer and
   /// their consumer (`chain_boundaries`), as on the analytic network. Otherwise they go straight to their consumer.
   RunShape(const LayerGraph& graph, const Platform& platform, std::shared_ptr<const KeptPlan> kept,
-           NetworkModel network, bool is_chain);
+           const std::vector<std::int64_t>& weight_versions, NetworkModel network, bool is_chain);
 
   [[nodiscard]] const LayerGraph& graph() const { return graph_; }
   [[nodiscard]] const Platform& platform() const { return platform_; }
@@ -84,7 +82,7 @@ class RunShape {
   }
 
  private:
-  void make_workers(StageId stage, const TiedStages& tied);
+  void make_workers(StageId stage, const std::vector<std::int64_t>& weight_versions);
   void connect(std::size_t boundary, bool gradient);
   void count_inputs();
   void check_connected() const;

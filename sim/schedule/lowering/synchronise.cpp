@@ -1,7 +1,6 @@
 #include "sim/schedule/lowering/synchronise.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace stagecraft {
@@ -22,9 +21,33 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping
   workers_.resize(state.replicas().size());
   for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
     const AllReduceRing reduced{ring.members, ring.buckets, static_cast<std::uint16_t>(rings_.size())};
-    rings_.push_back({.all_reduce = RingAllReduce(state, reduced), .members = {}, .rounds = {}});
+    rings_.push_back({.all_reduce = RingAllReduce(state, reduced), .members = {}, .apart = ring.apart, .rounds = {}});
   }
   for (ReplicaId id : state.replicas().all()) add_member(id);
+  if (!synchronous) add_tied_updates();
+}
+
+void Synchronise::add_tied_updates() {
+  const RunShape& shape = state_.shape;
+  for (std::size_t number = shape.rings().untied; number < rings_.size(); ++number) {
+    const RingBuckets::Ring& ring = shape.rings().rings[number];
+    if (ring.buckets.empty()) continue;
+    for (const ReplicaId member : ring.members) {
+      const DeviceKind& kind = shape.platform().kind(shape.replicas()[member].device);
+      const Seconds time = stagecraft::update_time(kind, shape.plan().training, ring.buckets.front().bytes);
+      workers_[member].tied.emplace_back(number, time);
+    }
+  }
+}
+
+Seconds Synchronise::update_time(ReplicaId replica) const {
+  const Worker& worker = workers_[replica];
+  Seconds time = whole_update(replica);
+  const std::int64_t microbatches = worker.backwards * state_.replicas()[replica].turns;
+  for (const auto& [ring, part] : worker.tied) {
+    if (microbatches % rings_[ring].apart != 0) time = time - part;
+  }
+  return time;
 }
 
 /// Adds the replica to its rings. Those of the same pipeline come in the order of its stages.
@@ -38,7 +61,6 @@ void Synchronise::add_member(ReplicaId replica) {
     const bool is_awaited = synchronous_ || std::ranges::none_of(ring.members, is_earlier);
     if (is_awaited && ring.all_reduce.buckets() > 0) workers_[replica].awaited.push_back(number);
     ring.members.push_back(replica);
-    ring.apart = std::lcm(ring.apart, state_.replicas()[replica].turns * rounds_per_update_);
   }
 }
 
@@ -61,8 +83,13 @@ bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const 
 
 const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
   static const std::vector<OpId> kNothing;
+  return synchronous_ || !is_reduced_after(replica) ? kNothing : workers_[replica].synchronised;
+}
+
+bool Synchronise::is_reduced_after(ReplicaId replica) const {
   const Worker& worker = workers_[replica];
-  return synchronous_ || !updates_after(worker.backwards) ? kNothing : worker.synchronised;
+  const std::int64_t microbatches = worker.backwards * state_.replicas()[replica].turns;
+  return std::ranges::any_of(worker.awaited, [&](std::size_t ring) { return microbatches % rings_[ring].apart == 0; });
 }
 
 void Synchronise::step_before_backward(ReplicaId replica) {
@@ -109,7 +136,7 @@ void Synchronise::note_rounds(const EndedBackward& ended) {
     const bool is_due = microbatches % ring.apart == 0;
     if (is_due && ring.all_reduce.buckets() > 0) note_round(number, microbatches / ring.apart, ended);
   }
-  if (worker.awaited.empty()) change_weights(ended.replica, {});
+  if (!is_reduced_after(ended.replica)) change_weights(ended.replica, {});
 }
 
 void Synchronise::note_last(const EndedBackward& ended) {
@@ -231,7 +258,7 @@ bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
   const bool is_reduced = !synchronous_ || std::ranges::all_of(rings_of(replica), [&](std::size_t ring) {
     return rings_[ring].arrived == rings_[ring].members.size();
   });
-  return update_time(replica) == Seconds(0) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
+  return whole_update(replica) == Seconds(0) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
 }
 
 std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {

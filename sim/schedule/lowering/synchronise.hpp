@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -72,7 +73,10 @@ class Synchronise {
     ByBucket completed;                ///< of all its rings; synchronous: by the backwards of `last_backwards`
     std::vector<std::size_t> awaited;  ///< rings for whose all-reduces its updates wait
     std::vector<OpId> synchronised;    ///< the ends of their last all-reduces, one of each ring that has had any
-    std::uint32_t updates = 0;         ///< optimizer steps so far
+    /// Asynchronous: rings of tied parameters that are here, and the time of the optimizer's step for these. Only the
+    /// step after the round with which the ring's all-reduce is due has them.
+    std::vector<std::pair<std::size_t, Seconds>> tied;
+    std::uint32_t updates = 0;  ///< optimizer steps so far
   };
   struct Round {
     std::size_t arrived = 0;  ///< members whose backward has been appended
@@ -92,10 +96,12 @@ class Synchronise {
   [[nodiscard]] std::uint32_t last_microbatch(ReplicaId replica) const {
     return state_.replicas().microbatch(replica, std::max<std::int64_t>(workers_[replica].backwards - 1, 0));
   }
-  /// The time of an update after the replica's last backward.
-  [[nodiscard]] Seconds update_time(ReplicaId replica) const {
+  /// The time of an update of all parameters after the replica's last backward.
+  [[nodiscard]] Seconds whole_update(ReplicaId replica) const {
     return state_.worker(replica, last_microbatch(replica), true).update;
   }
+  /// The same of those that change.
+  [[nodiscard]] Seconds update_time(ReplicaId replica) const;
   [[nodiscard]] const std::vector<std::size_t>& rings_of(ReplicaId replica) const {
     return state_.shape.rings().rings_of[stage_of(replica).value()];
   }
@@ -103,6 +109,9 @@ class Synchronise {
   [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
   void add_member(ReplicaId replica);
+  void add_tied_updates();
+  /// Asynchronous: whether an all-reduce for which the replica waits follows its backwards so far.
+  [[nodiscard]] bool is_reduced_after(ReplicaId replica) const;
   void note_last(const EndedBackward& ended);
   void note_rounds(const EndedBackward& ended);
   void note_round(std::size_t of_ring, std::int64_t number, const EndedBackward& ended);
