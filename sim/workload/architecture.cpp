@@ -28,7 +28,7 @@ std::int64_t parameter_count(const Architecture& architecture) {
 
 std::int64_t tied_parameter_count(const Architecture& architecture) {
   std::int64_t sum = 0;
-  for (const Operator& op : architecture.operators) sum += op.tied_parameters;
+  for (const Operator& op : architecture.operators) sum += op.tied.parameters;
   return sum;
 }
 

@@ -34,6 +34,13 @@ struct Recurrence {
   friend bool operator==(const Recurrence&, const Recurrence&) = default;
 };
 
+/// An earlier operator, all of whose parameters another one shares.
+struct TiedOperator {
+  OperatorId owner;  ///< none: nothing is shared
+  std::int64_t parameters = 0;
+  friend bool operator==(const TiedOperator&, const TiedOperator&) = default;
+};
+
 /// One operator of a network as one sample sees it. A network is a list of them in topological order.
 ///
 /// `macs` counts multiply-accumulates of convolutions and matrix products only, as published figures do; one is two
@@ -42,20 +49,19 @@ struct Recurrence {
 struct Operator {
   std::string name;  ///< no other operator of the network has it
   OperatorKind kind = OperatorKind::Pointwise;
-  std::vector<OperatorId> inputs;    ///< producers of the tensors it reads; `none()` is the network's input
-  std::int64_t input_values = 0;     ///< read by the forward
-  std::int64_t output_values = 0;    ///< of its one output tensor
-  std::int64_t macs = 0;             ///< of the forward
-  std::int64_t parameters = 0;       ///< its own
-  std::int64_t tied_parameters = 0;  ///< further parameters, which are those of `tied_to`
-  OperatorId tied_to;                ///< an earlier operator, all of whose parameters it shares; none: no other's
-  Recurrence recurrence;             ///< of a recurrent operator
-  bool constant_input = false;       ///< the gradient of its inputs is not needed
-  bool ends_residual = false;        ///< an addition that ends a layer at `Granularity::Residual`
-  bool saves_input = false;          ///< the backward needs all tensors in `inputs`
-  bool saves_output = false;         ///< the backward needs the output tensor
-  std::int64_t saved_values = 0;     ///< activations kept beside tensors: gates and cells
-  std::int64_t saved_bytes = 0;      ///< kept beside tensors: masks, indices, statistics
+  std::vector<OperatorId> inputs;   ///< producers of the tensors it reads; `none()` is the network's input
+  std::int64_t input_values = 0;    ///< read by the forward
+  std::int64_t output_values = 0;   ///< of its one output tensor
+  std::int64_t macs = 0;            ///< of the forward
+  std::int64_t parameters = 0;      ///< its own
+  TiedOperator tied;                ///< further parameters, which are another operator's
+  Recurrence recurrence;            ///< of a recurrent operator
+  bool constant_input = false;      ///< the gradient of its inputs is not needed
+  bool ends_residual = false;       ///< an addition that ends a layer at `Granularity::Residual`
+  bool saves_input = false;         ///< the backward needs all tensors in `inputs`
+  bool saves_output = false;        ///< the backward needs the output tensor
+  std::int64_t saved_values = 0;    ///< activations kept beside tensors: gates and cells
+  std::int64_t saved_bytes = 0;     ///< kept beside tensors: masks, indices, statistics
   double winograd_expansion = 0.0;  ///< points of F(4x4, 3x3) tiles per output pixel; 0: not a 3x3 stride-1 convolution
   std::string layer;                ///< the layer it belongs to at `Granularity::Layer`
   std::string layer_type;           ///< equal for layers with equal numbers; may be empty

@@ -34,7 +34,7 @@ void require_countable(const Architecture& net, std::int64_t samples) {
     bytes += 4.0 * (static_cast<double>(op.input_values) + static_cast<double>(op.output_values));
     bytes += 4.0 * static_cast<double>(op.saved_values) + static_cast<double>(op.saved_bytes);
     bytes += 8.0 * op.winograd_expansion * static_cast<double>(op.output_values);
-    parameters += 4.0 * static_cast<double>(op.parameters + op.tied_parameters);
+    parameters += 4.0 * static_cast<double>(op.parameters + op.tied.parameters);
   }
   if (bytes * static_cast<double>(samples) > kMostBytes || parameters > kMostBytes) {
     throw InputError("the tensors of " + net.name + " at " + std::to_string(samples) +
@@ -137,8 +137,8 @@ Bytes parameters_of(const Build& build, const std::vector<OperatorId>& operators
   for (const OperatorId id : operators) {
     const Operator& op = build.net.operators[id];
     parameters += op.parameters;
-    if (op.tied_to.is_none() || here.contains(op.tied_to)) continue;
-    if (shared.insert(op.tied_to).second) parameters += op.tied_parameters;
+    if (op.tied.owner.is_none() || here.contains(op.tied.owner)) continue;
+    if (shared.insert(op.tied.owner).second) parameters += op.tied.parameters;
   }
   return Bytes(kParameterBytes * parameters);
 }
@@ -147,7 +147,7 @@ Bytes parameters_of(const Build& build, const std::vector<OperatorId>& operators
 void add_tied(const Build& build, LayerGraph& graph) {
   std::map<OperatorId, std::set<LayerId>> layers;  // by owner
   for (const OperatorId id : indices(build.net.operators)) {
-    const OperatorId owner = build.net.operators[id].tied_to;
+    const OperatorId owner = build.net.operators[id].tied.owner;
     if (!owner.is_none()) layers[owner].insert({build.layer_of[owner], build.layer_of[id]});
   }
   for (const auto& [owner, of] : layers) {

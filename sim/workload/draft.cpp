@@ -39,8 +39,8 @@ OperatorId operator_named(const Draft& draft, std::string_view name) {
 }
 
 void set_parameters(Operator& op, std::int64_t parameters, OperatorId owner) {
-  (owner.is_none() ? op.parameters : op.tied_parameters) = parameters;
-  op.tied_to = owner;
+  (owner.is_none() ? op.parameters : op.tied.parameters) = parameters;
+  op.tied.owner = owner;
 }
 
 OperatorId add_table(Draft& draft, const std::string& name, std::int64_t entries, Rows rows, OperatorId owner) {

@@ -35,7 +35,7 @@ Work work_of(const Operator& op, const DeviceDescription& device, Precision prec
   Work work;
   work.input = value * static_cast<double>(op.input_values);
   work.output = value * static_cast<double>(op.output_values);
-  work.parameters = kBytesPerParameter * static_cast<double>(op.parameters + op.tied_parameters);
+  work.parameters = kBytesPerParameter * static_cast<double>(op.parameters + op.tied.parameters);
   work.kept = samples * static_cast<double>(op.saved_bytes) + value * static_cast<double>(op.saved_values);
   if (op.kind != OperatorKind::Pooling && op.saves_input) work.kept += work.input;
   if (op.saves_output) work.kept += work.output;

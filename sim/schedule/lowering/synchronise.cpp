@@ -11,6 +11,19 @@ OpId completion(const EndedBackward& ended, std::size_t k) {
   return ended.completes.empty() ? ended.op : ended.completes[k];
 }
 
+StageId stage_of(const LoweringState& state, ReplicaId replica) { return state.replicas()[replica].stage; }
+
+const std::vector<std::size_t>& rings_of(const LoweringState& state, ReplicaId replica) {
+  return state.shape.rings().rings_of[stage_of(state, replica).value()];
+}
+
+/// The time of the optimizer's step of a ring's parameters on the device of one of its members; 0 for other replicas.
+Seconds update_of(const LoweringState& state, const RingBuckets::Ring& ring, ReplicaId replica) {
+  if (ring.buckets.empty() || std::ranges::find(ring.members, replica) == ring.members.end()) return {};
+  const DeviceKind& kind = state.shape.platform().kind(state.replicas()[replica].device);
+  return update_time(kind, state.shape.plan().training, ring.buckets.front().bytes);
+}
+
 }  // namespace
 
 Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping& versions)
@@ -24,43 +37,33 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping
     rings_.push_back({.all_reduce = RingAllReduce(state, reduced), .members = {}, .apart = ring.apart, .rounds = {}});
   }
   for (ReplicaId id : state.replicas().all()) add_member(id);
-  if (!synchronous) add_tied_updates();
-}
-
-void Synchronise::add_tied_updates() {
-  const RunShape& shape = state_.shape;
-  for (std::size_t number = shape.rings().untied; number < rings_.size(); ++number) {
-    const RingBuckets::Ring& ring = shape.rings().rings[number];
-    if (ring.buckets.empty()) continue;
-    for (const ReplicaId member : ring.members) {
-      const DeviceKind& kind = shape.platform().kind(shape.replicas()[member].device);
-      const Seconds time = stagecraft::update_time(kind, shape.plan().training, ring.buckets.front().bytes);
-      workers_[member].tied.emplace_back(number, time);
-    }
-  }
 }
 
 Seconds Synchronise::update_time(ReplicaId replica) const {
   const Worker& worker = workers_[replica];
-  Seconds time = whole_update(replica);
+  Seconds time = state_.worker(replica, last_microbatch(replica), true).update;
   const std::int64_t microbatches = worker.backwards * state_.replicas()[replica].turns;
   for (const auto& [ring, part] : worker.tied) {
     if (microbatches % rings_[ring].apart != 0) time = time - part;
   }
-  return time;
+  return std::max(time, Seconds(0));  // another stage on the device may hold what the ring has here
 }
 
 /// Adds the replica to its rings. Those of the same pipeline come in the order of its stages.
 void Synchronise::add_member(ReplicaId replica) {
-  const auto pipeline_of = [&](ReplicaId id) { return state_.shape.plan().stages[stage_of(id).value()].pipeline; };
-  for (std::size_t number : rings_of(replica)) {
+  const auto pipeline_of = [&](ReplicaId id) {
+    return state_.shape.plan().stages[stage_of(state_, id).value()].pipeline;
+  };
+  for (std::size_t number : rings_of(state_, replica)) {
     Ring& ring = rings_[number];
     const auto is_earlier = [&](ReplicaId other) {
-      return stage_of(other) < stage_of(replica) && pipeline_of(other) == pipeline_of(replica);
+      return stage_of(state_, other) < stage_of(state_, replica) && pipeline_of(other) == pipeline_of(replica);
     };
     const bool is_awaited = synchronous_ || std::ranges::none_of(ring.members, is_earlier);
     if (is_awaited && ring.all_reduce.buckets() > 0) workers_[replica].awaited.push_back(number);
     ring.members.push_back(replica);
+    if (synchronous_ || number < state_.shape.rings().untied) continue;
+    workers_[replica].tied.emplace_back(number, update_of(state_, state_.shape.rings().rings[number], replica));
   }
 }
 
@@ -122,7 +125,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
     return;
   }
   if (worker.backwards < worker.due || !is_last_segment) return;
-  for (std::size_t ring : rings_of(ended.replica)) {
+  for (std::size_t ring : rings_of(state_, ended.replica)) {
     if (++rings_[ring].arrived == rings_[ring].members.size()) reduce_iteration(ring);
   }
 }
@@ -131,7 +134,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
 void Synchronise::note_rounds(const EndedBackward& ended) {
   const Worker& worker = workers_[ended.replica];
   const std::int64_t microbatches = worker.backwards * state_.replicas()[ended.replica].turns;
-  for (std::size_t number : rings_of(ended.replica)) {
+  for (std::size_t number : rings_of(state_, ended.replica)) {
     const Ring& ring = rings_[number];
     const bool is_due = microbatches % ring.apart == 0;
     if (is_due && ring.all_reduce.buckets() > 0) note_round(number, microbatches / ring.apart, ended);
@@ -147,7 +150,7 @@ void Synchronise::note_last(const EndedBackward& ended) {
   }
   worker.last_backwards.push_back(ended.op);
   if (!synchronous_ || !may_complete_gradients(ended.replica)) return;
-  worker.completed.resize(state_.shape.buckets(stage_of(ended.replica)).size());
+  worker.completed.resize(state_.shape.buckets(stage_of(state_, ended.replica)).size());
   for (std::size_t k = 0; k < worker.completed.size(); ++k) worker.completed[k].push_back(completion(ended, k));
 }
 
@@ -157,7 +160,7 @@ void Synchronise::reduce_iteration(std::size_t number) {
   ByBucket completed(ring.all_reduce.buckets());
   for (ReplicaId member : ring.members) {
     const ByBucket& own = workers_[member].completed;
-    const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(member));
+    const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(state_, member));
     for (std::size_t k = 0; k < own.size(); ++k) {
       if (buckets[k].ring != number) continue;
       std::vector<OpId>& ops = completed[buckets[k].bucket];
@@ -174,7 +177,7 @@ void Synchronise::note_round(std::size_t of_ring, std::int64_t number, const End
   Ring& ring = rings_[of_ring];
   Round& round = ring.rounds[number];
   round.completed.resize(ring.all_reduce.buckets());
-  const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(ended.replica));
+  const std::vector<RingBucket>& buckets = state_.shape.buckets(stage_of(state_, ended.replica));
   for (std::size_t k = 0; k < buckets.size(); ++k) {
     if (buckets[k].ring == of_ring) round.completed[buckets[k].bucket].push_back(completion(ended, k));
   }
@@ -255,10 +258,11 @@ void Synchronise::append_barrier() {
 /// iteration with its all-reduce appended. (A ring with a replica that has no microbatch gets its all-reduce only at
 /// the end of the iteration.)
 bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
-  const bool is_reduced = !synchronous_ || std::ranges::all_of(rings_of(replica), [&](std::size_t ring) {
+  const bool is_reduced = !synchronous_ || std::ranges::all_of(rings_of(state_, replica), [&](std::size_t ring) {
     return rings_[ring].arrived == rings_[ring].members.size();
   });
-  return whole_update(replica) == Seconds(0) && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
+  const bool has_updates = state_.worker(replica, last_microbatch(replica), true).update > Seconds(0);
+  return !has_updates && (state_.shape[replica].count == 0 || (is_last_iteration && is_reduced));
 }
 
 std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {

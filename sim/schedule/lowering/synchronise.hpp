@@ -96,20 +96,11 @@ class Synchronise {
   [[nodiscard]] std::uint32_t last_microbatch(ReplicaId replica) const {
     return state_.replicas().microbatch(replica, std::max<std::int64_t>(workers_[replica].backwards - 1, 0));
   }
-  /// The time of an update of all parameters after the replica's last backward.
-  [[nodiscard]] Seconds whole_update(ReplicaId replica) const {
-    return state_.worker(replica, last_microbatch(replica), true).update;
-  }
-  /// The same of those that change.
+  /// The time of an update after the replica's last backward, of the parameters that change.
   [[nodiscard]] Seconds update_time(ReplicaId replica) const;
-  [[nodiscard]] const std::vector<std::size_t>& rings_of(ReplicaId replica) const {
-    return state_.shape.rings().rings_of[stage_of(replica).value()];
-  }
   /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
   [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
-  [[nodiscard]] StageId stage_of(ReplicaId replica) const { return state_.replicas()[replica].stage; }
   void add_member(ReplicaId replica);
-  void add_tied_updates();
   /// Asynchronous: whether an all-reduce for which the replica waits follows its backwards so far.
   [[nodiscard]] bool is_reduced_after(ReplicaId replica) const;
   void note_last(const EndedBackward& ended);
