@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,24 @@ Ranking smallest_cuts(const LayerGraph& graph, const std::vector<LayerId>& order
   return ranking;
 }
 
+/// The parameters that layers have in common, as text and as JSON.
+Ranking tied_parameters(const LayerGraph& graph) {
+  constexpr std::size_t kTiedLayers = 4;
+  Ranking tied;
+  for (const TiedParameters& group : graph.tied) {
+    Detail::List names;
+    for (const LayerId id : group.layers) names.emplace_back(graph.layers[id].name);
+    tied.text += "tied: " + format_human_bytes(group.bytes) + " of";
+    for (std::size_t i = 0; i < std::min(names.size(), kTiedLayers); ++i) {
+      tied.text += (i == 0 ? " " : ", ") + graph.layers[group.layers[i]].name;
+    }
+    if (names.size() > kTiedLayers) tied.text += " and " + std::to_string(names.size() - kTiedLayers) + " more";
+    tied.text += "\n";
+    tied.list.emplace_back(Detail::Record{{"layers", std::move(names)}, {"bytes", group.bytes.value()}});
+  }
+  return tied;
+}
+
 /// The layers and cuts that matter most to a planner.
 std::vector<std::pair<std::string, Ranking>> rankings(const LayerGraph& graph, const std::vector<LayerId>& order,
                                                       const std::vector<Bytes>& cuts) {
@@ -174,6 +193,8 @@ Description describe_model(const Model& model) {
                         {"edges", static_cast<std::int64_t>(graph.edges.size())},
                         {"input_bytes", graph.input.value()},
                         {"totals", totals_record(sums, stash)}};
+  const Ranking tied = tied_parameters(graph);
+  record.emplace_back("tied", tied.list);
   std::string critical;
   for (const auto& [title, ranking] : rankings(graph, order, cuts)) {
     std::string key = title;
@@ -183,7 +204,7 @@ Description describe_model(const Model& model) {
   }
   Description layers = all_layers(graph, order, cuts);
   record.push_back(std::move(layers.record.front()));
-  return {head + whole + critical + "\n" + layers.text, std::move(record)};
+  return {head + whole + tied.text + critical + "\n" + layers.text, std::move(record)};
 }
 
 }  // namespace stagecraft

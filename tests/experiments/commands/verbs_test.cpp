@@ -117,6 +117,15 @@ TEST_CASE("describe: a model's totals, order and cuts") {
   CHECK(run({"describe", "vgg16"}).out.starts_with("model vgg16: a chain of 36 layers and 35 edges"));
 }
 
+TEST_CASE("describe: a model names the parameters that layers have in common, and shares are of what counts once") {
+  const Json model = json_of({"describe", kRoot + "/tests/vectors/good/model_tied.yaml"});
+  REQUIRE(model.at("tied").size() == 2);
+  CHECK(model.at("tied").at(0).at("layers") == Json({"embedding", "head"}));
+  CHECK(model.at("tied").at(0).at("bytes") == 6000);
+  CHECK(model.at("totals").at("parameters_bytes") == 8000 + 2000 + 7000 - 6000 - 1000);
+  CHECK(model.at("most_parameters").at(0).at("share").get<double>() == doctest::Approx(0.8));
+}
+
 TEST_CASE("describe: a plan with the model and the platform that it names") {
   const Folder folder;
   const std::string plan = folder.file("plan.yaml", kPlan);
