@@ -36,7 +36,7 @@ struct Recurrence {
 
 /// An earlier operator, all of whose parameters another one shares.
 struct TiedOperator {
-  OperatorId owner;  ///< none: nothing is shared
+  OperatorId owner;  ///< none: the parameters are a copy that is trained by itself, or there are none
   std::int64_t parameters = 0;
   friend bool operator==(const TiedOperator&, const TiedOperator&) = default;
 };

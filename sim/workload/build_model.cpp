@@ -137,8 +137,9 @@ Bytes parameters_of(const Build& build, const std::vector<OperatorId>& operators
   for (const OperatorId id : operators) {
     const Operator& op = build.net.operators[id];
     parameters += op.parameters;
-    if (op.tied.owner.is_none() || here.contains(op.tied.owner)) continue;
-    if (shared.insert(op.tied.owner).second) parameters += op.tied.parameters;
+    if (here.contains(op.tied.owner)) continue;
+    const bool is_new = op.tied.owner.is_none() || shared.insert(op.tied.owner).second;
+    if (is_new) parameters += op.tied.parameters;
   }
   return Bytes(kParameterBytes * parameters);
 }

@@ -57,7 +57,11 @@ constexpr EncoderDecoderSize vpipe_transformer(std::int64_t layers) {
   return {.layers = layers, .hidden = 1024, .heads = 16, .sequence = 128, .vocabulary = 33712};
 }
 
+/// In that code the head has a word table of its own. It stays out of the network's parameters, as in publications.
 Architecture sized_by_vpipe(Architecture net) {
+  for (Operator& op : net.operators) {
+    if (op.name == "head.decoder") op.tied.owner = OperatorId::none();
+  }
   net.source += "; sizes: the released code of vPipe (Zhao et al., TPDS 2022)";
   return net;
 }

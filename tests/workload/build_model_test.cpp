@@ -127,6 +127,16 @@ TEST_CASE("build_model: a tied head has the word table, which counts once") {
   CHECK(built("bert-large", "A100-SXM4-40GB", 1).tied.empty());
 }
 
+TEST_CASE("build_model: the heads of vPipe's networks have tables of their own") {
+  const LayerGraph graph = built("bert-48", "RTX-2080-Ti", 1);
+  const std::optional<Architecture> net = find_architecture("bert-48");
+  CHECK(graph.tied.empty());
+  CHECK(totals(graph).parameters == Bytes(4 * (parameter_count(*net) + std::int64_t{30'528} * 1024)));
+  const LayerGraph pair = built("transformer-6-6", "RTX-2080-Ti", 1);
+  REQUIRE(pair.tied.size() == 1);  // the decoder's words
+  CHECK(pair.tied[0].layers.size() == 2);
+}
+
 // The word table is in three layers; those of relative positions are in all blocks of the encoder and of the decoder.
 TEST_CASE("build_model: T5 has three groups of tied parameters, and counts each once") {
   const LayerGraph graph = built("t5-large", "A100-SXM4-40GB", 1, Granularity::Block);
