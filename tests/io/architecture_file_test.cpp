@@ -23,13 +23,19 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
-/// `net`, whose source names where its sizes come from, as a file without a source describes it.
+/// Without the source, and with a word table of the head's own.
+Architecture plain(Architecture net) {
+  net.source.clear();
+  for (Operator& op : net.operators) {
+    if (op.name == "head.decoder") op.tied.owner = OperatorId::none();
+  }
+  return net;
+}
+
+/// `net`, whose source names where its sizes come from, as a file without a source describes it. Heads of files share the
+/// embedding's table; those of vPipe's networks do not.
 bool is_described(const std::string& text, const std::string& net) {
-  Architecture known = find_architecture(net).value();
-  Architecture read = parse_architecture(text, "a.yaml");
-  known.source.clear();
-  read.source.clear();
-  return read == known;
+  return plain(parse_architecture(text, "a.yaml")) == plain(find_architecture(net).value());
 }
 
 }  // namespace
