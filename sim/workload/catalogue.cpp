@@ -90,6 +90,13 @@ Architecture make_gpt3(const std::string& name, std::int64_t layers, std::int64_
   return net;
 }
 
+/// NVIDIA's GNMT v2 shares one word table between its sides; PipeDream's trains two.
+Architecture make_pipedream_gnmt(const std::string& name, std::int64_t layers) {
+  Architecture net = gnmt(name, {.layers = layers, .shared_embedding = false});
+  net.source += "; a word table on either side: the released code of PipeDream (Narayanan et al., SOSP 2019)";
+  return net;
+}
+
 struct KnownArchitecture {
   const char* name;
   Architecture (*make)(const std::string& name);
@@ -110,8 +117,8 @@ constexpr auto kArchitectures = std::to_array<KnownArchitecture>({
     {"gpt3-175b", [](const std::string& name) { return make_gpt3(name, 96, 12288, 96); }},
     {"cpm-medium", [](const std::string& name) { return make_cpm(name, cpm(24, 1024, 16)); }},
     {"cpm-large", [](const std::string& name) { return make_cpm(name, cpm(32, 2560, 32)); }},
-    {"gnmt-8", [](const std::string& name) { return gnmt(name, {.layers = 4}); }},
-    {"gnmt-16", [](const std::string& name) { return gnmt(name, {.layers = 8}); }},
+    {"gnmt-8", [](const std::string& name) { return make_pipedream_gnmt(name, 4); }},
+    {"gnmt-16", [](const std::string& name) { return make_pipedream_gnmt(name, 8); }},
     {"transformer-base", [](const std::string& name) { return encoder_decoder(name, kTransformerBase); }},
     {"transformer-big", [](const std::string& name) { return encoder_decoder(name, kTransformerBig); }},
     {"transformer-6-6", [](const std::string& name) { return make_vpipe_transformer(name, 6); }},

@@ -69,6 +69,23 @@ TEST_CASE(
   CHECK(seen == 10);
 }
 
+// docs/explanation/how-we-stand.md.
+TEST_CASE("study pipedream-table1: where PipeDream's claims leave out what transfers share") {
+  const Results results = load_results({"pipedream-table1"});
+  int plans = 0, kept = 0, below_the_links = 0;
+  for (const CellResult& result : results.rows) {
+    if (find_key(result.row.figures, "period_s") == nullptr) continue;  // data parallelism
+    const double period = number(result.row.figures, "period_s").value();
+    const double claimed = number(result.row.figures, "predicted_period_s").value();
+    ++plans;
+    kept += std::abs(claimed - period) <= 0.001 * period ? 1 : 0;
+    below_the_links += claimed < number(result.row.figures, "least_period_s").value() * (1 - kTolerance) ? 1 : 0;
+  }
+  CHECK(plans == 45);
+  CHECK(kept == 25);
+  CHECK(below_the_links == 3);
+}
+
 TEST_CASE("study pipedream-prediction: PipeDream's formulas rank plans well where placement does not matter") {
   const Results results = load_results({"pipedream-prediction"});
   REQUIRE(results.is_complete());

@@ -55,8 +55,9 @@ TEST_CASE("architecture file: the networks of the catalogue, written by hand") {
 }
 
 TEST_CASE("architecture file: the networks of two sides, written by hand") {
-  CHECK(parse_architecture(kSchema + "architecture: gnmt-16\nfamily: gnmt\nlayers: 8\nhidden: 1024\nsequence: 50\n",
-                           "a.yaml") == find_architecture("gnmt-16"));
+  CHECK(is_described(kSchema + "architecture: gnmt-16\nfamily: gnmt\nlayers: 8\nhidden: 1024\nsequence: 50\n"
+                               "shared_embedding: false\n",
+                     "gnmt-16"));
   CHECK(parse_architecture(kSchema + "architecture: transformer-big\nfamily: transformer\nlayers: 6\nhidden: 1024\n"
                                      "heads: 16\nsequence: 128\n",
                            "a.yaml") == find_architecture("transformer-big"));

@@ -61,7 +61,7 @@ TEST_CASE("sequence networks: parameter counts equal the published ones") {
   CHECK(parameter_count(known("t5-11b")) == 11'307'321'344);
   CHECK(parameter_count(known("xlnet-base")) == 116'718'336);
   CHECK(parameter_count(known("xlnet-large")) == 360'268'800);
-  CHECK(parameter_count(known("gnmt-8")) == 160'671'297);
+  CHECK(parameter_count(gnmt("g", {.layers = 4})) == 160'671'297);
 }
 
 // Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, table 2: GNMT-16 has
@@ -70,6 +70,14 @@ TEST_CASE("sequence networks: GNMT-16 as DAPPLE trains it has the 291 million pa
   const Architecture net = gnmt("g", {.layers = 8, .vocabulary = 36'560, .shared_embedding = false});
   CHECK(static_cast<double>(parameter_count(net)) == doctest::Approx(291e6).epsilon(0.5 / 291));
   CHECK(tied_parameter_count(net) == 0);
+}
+
+// PipeDream's released models have a word table on either side: one of 32320 x 1024 more than NVIDIA's.
+TEST_CASE("sequence networks: the GNMTs of the catalogue have two word tables, as PipeDream's") {
+  const std::int64_t table = std::int64_t{32'320} * 1024;
+  CHECK(parameter_count(known("gnmt-8")) == 160'671'297 + table);
+  CHECK(parameter_count(known("gnmt-16")) == parameter_count(gnmt("g", {.layers = 8})) + table);
+  CHECK(tied_parameter_count(known("gnmt-8")) == 0);
 }
 
 // Vaswani et al. (2017), table 3: 65 and 213 million. With the 37000 word pieces of the text and no biases in the
@@ -129,7 +137,7 @@ TEST_CASE("sequence networks: the cross-attention of a pre-normalised Transforme
 }
 
 TEST_CASE("sequence networks: tables that two layers use are copied to the second") {
-  CHECK(tied_parameter_count(known("gnmt-16")) == 32'320 * 1024);
+  CHECK(tied_parameter_count(gnmt("g", {})) == 32'320 * 1024);
   CHECK(tied_parameter_count(known("transformer-big")) == 2 * 37'000 * 1024);  // the decoder's words and the head
   CHECK(tied_parameter_count(known("xlnet-large")) == 0);
   // and of 2 x 23 tables of 32 buckets for 16 heads
