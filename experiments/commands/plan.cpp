@@ -11,6 +11,7 @@
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/io/json.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <variant>
 
@@ -53,8 +54,12 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
     report = evaluated(planning.graph, inputs.platform, *planning.program, !choices.run_length);
   }
   const bool fits = planning.program && !(options.despite_memory && report.out_of_memory());
+  Detail::Record record = planning_record(planning, report.figures(), inputs.platform, settings.timings);
+  if (planning.program && !fits) {
+    std::ranges::find(record, "outcome", [](const auto& entry) { return entry.first; })->second = "out_of_memory";
+  }
   Answer answer{.text = planning_text(planning, report, inputs.platform, settings.timings),
-                .json = to_json(planning_record(planning, report.figures(), inputs.platform, settings.timings)),
+                .json = to_json(record),
                 .code = fits ? ExitCode::Done : ExitCode::No};
   return with_plan_written(options.output, planning, inputs.platform, settings, std::move(answer));
 }

@@ -14,12 +14,15 @@
 #include "sim/schedule/convergence.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -89,6 +92,20 @@ PlanRequest make_request(const PlannerInfo& planner, const Inputs& inputs, const
   return request;
 }
 
+/// The samples in the largest parts of divided microbatches whose times are extrapolated, though those of whole
+/// microbatches are not.
+std::set<std::int64_t> extrapolated_parts(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  std::set<std::int64_t> parts;
+  for (const Stage& stage : plan.stages) {
+    const std::int64_t samples = samples_of(largest_share(stage, graph.microbatch_size), graph.microbatch_size);
+    if (samples == graph.microbatch_size || graph.origin == Origin::Extrapolated) continue;
+    for (const DeviceId device : devices_of(stage)) {
+      if (times_origin(graph, platform, device, samples) == Origin::Extrapolated) parts.insert(samples);
+    }
+  }
+  return parts;
+}
+
 /// The planner's answer for a request, made by `ask`, with the order of turns and all that the user's choices add.
 Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                      const std::function<void(const std::string&)>& say,
@@ -111,6 +128,12 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   require_sound(planning.graph, inputs.platform, *planning.program);
   plan = planning.program->kept->plan;
   for (const std::string& note : planned->notes) say("note: " + planner.name + ": " + note);
+  if (const auto parts = extrapolated_parts(planning.graph, inputs.platform, plan); !parts.empty()) {
+    say(fmt::format(
+        "note: {}: microbatches of {} are divided into parts of {}, outside the sizes of the profile; their "
+        "times are extrapolated",
+        planner.name, counted(planning.graph.microbatch_size, "sample"), fmt::join(parts, " and ")));
+  }
   const std::size_t devices = inputs.platform.devices.size();
   if (const std::size_t used = Replicas(plan).devices().size(); used < devices) {
     say(fmt::format("note: {}: {} of {} stand idle", planner.name, devices - used, counted(devices, "device")));

@@ -57,6 +57,21 @@ TEST_CASE("plan: the largest microbatch that fits is found where smaller ones do
   }
 }
 
+TEST_CASE("plan: a note tells of parts of microbatches outside the sizes of the profile") {
+  Inputs inputs = four_layers();
+  inputs.platform = with_memory(inputs.platform, Bytes(1 << 20));
+  PlanningChoices choices;
+  choices.microbatches = 8;
+  const auto notes = [&](const char* planner) {
+    std::string text;
+    static_cast<void>(
+        make_plan(find_planner(planner), inputs, choices, [&](const std::string& note) { text += note + "\n"; }));
+    return text;
+  };
+  CHECK(notes("dapple").find("parts of 6, outside the sizes of the profile") != std::string::npos);
+  CHECK(notes("uniform").find("outside the sizes") == std::string::npos);
+}
+
 TEST_CASE("plan: an asynchronous run is as long as its measurement needs, whatever microbatches are asked for") {
   Inputs inputs = four_layers();
   inputs.model.profiles.front().microbatch_size = 1;
