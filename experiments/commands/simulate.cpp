@@ -6,7 +6,9 @@
 #include "experiments/run/plan_input.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/update_size.hpp"
+#include "experiments/run/written_file.hpp"
 #include "experiments/view/ascii_timeline.hpp"
+#include "experiments/view/chrome_trace.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/simulation_text.hpp"
 #include "sim/base/error.hpp"
@@ -40,6 +42,8 @@ struct SimulateOptions {
   bool timeline = false;
   bool transfers = false;
   std::optional<std::string> window;
+  std::optional<std::string> trace;
+  [[nodiscard]] bool draws() const { return timeline || transfers || window; }
 };
 
 /// Reads the orders of a schedule file, which replace the plan's own schedule.
@@ -66,11 +70,11 @@ std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
 }
 
 /// `record` is that of the simulation.
-std::string json_of(Detail::Record record, const Simulation& simulation, const Platform& platform,
+std::string json_of(Detail::Record record, const Simulation& simulation, const Platform& platform, bool draws,
                     const std::optional<TimeRange>& window) {
-  const Timeline& whole = simulation.timeline;
+  const Timeline& whole = simulation.record.timeline;
   const Timeline part = window ? part_of(whole, *window) : Timeline();
-  if (simulation.choices.timeline) record.emplace_back("timeline", timeline_list(window ? part : whole, platform));
+  if (draws) record.emplace_back("timeline", timeline_list(window ? part : whole, platform));
   return to_json(std::move(record));
 }
 
@@ -83,13 +87,35 @@ ScheduleProgram compiled(const SimulateOptions& options, const PlanInput& input,
   return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
 }
 
+/// Writes the trace to its file, or makes it the answer.
+Answer with_trace(const std::string& path, const Simulation& simulation, const ScheduleProgram& program,
+                  const Platform& platform, const std::optional<TimeRange>& window, Answer answer) {
+  const bool crosses_links = simulation.choices.network == NetworkModel::Platform;
+  const TracedRun run{platform, simulation.record, crosses_links};
+  const std::string text = chrome_trace(run,
+                                        {{"program", "stagecraft"},
+                                         {"platform", platform.spec.name},
+                                         {"schedule", program.kept->plan.schedule.name},
+                                         {"engine", to_string(simulation.choices.engine)}},
+                                        window);
+  if (names_file(path)) {
+    write_file_atomically(path, text + "\n");
+  } else {
+    answer.text = text + "\n";
+    answer.json = text;
+  }
+  return answer;
+}
+
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   if (choices.replan && options.schedule_file) {
     throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
   }
   const std::optional<TimeRange> window = read_window(options.window);
-  choices.timeline = options.timeline || options.transfers || window;
+  choices.record = options.draws() || options.trace;
+  refuse_overwriting(options.trace, OutputKind::Trace,
+                     {options.plan, options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
   take_events(options.simulation, inputs, choices, settings);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
@@ -116,16 +142,18 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   const Simulation simulation = simulate_program(input.graph, inputs.platform, program, choices, settings);
   const Explanation explanation = explain(inputs, input.graph, program, simulation);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
-  if (choices.timeline) {
-    text +=
-        "\n" + ascii_timeline(simulation.timeline, inputs.platform, {terminal_columns(), options.transfers, window});
+  if (options.draws()) {
+    text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
+                                  {terminal_columns(), options.transfers, window});
   }
-  return {.text = std::move(text),
-          .json = settings.json ? json_of(simulation_record(simulation, input.graph, plan, inputs.platform, explanation,
-                                                            settings.timings),
-                                          simulation, inputs.platform, window)
-                                : std::string(),
-          .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
+  Answer answer{.text = std::move(text),
+                .json = settings.json ? json_of(simulation_record(simulation, input.graph, plan, inputs.platform,
+                                                                  explanation, settings.timings),
+                                                simulation, inputs.platform, options.draws(), window)
+                                      : std::string(),
+                .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
+  if (!options.trace) return answer;
+  return with_trace(*options.trace, simulation, program, inputs.platform, window, std::move(answer));
 }
 
 VerbAction configure_simulate(CLI::App& command) {
@@ -141,6 +169,8 @@ VerbAction configure_simulate(CLI::App& command) {
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");
   add_option(command, "--timeline-window", options->window,
              "FROM..TO, such as '1.5 s..2 s': like --timeline, for this part of the run");
+  add_option(command, "--trace", options->trace,
+             "write the run as a trace for Perfetto and chrome://tracing to this file; - is standard output");
   return [options](const Settings& settings) { return answer_simulate(*options, settings); };
 }
 

@@ -7,6 +7,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/engine/run_recorder.hpp"
 #include "sim/model/noise.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -101,19 +103,21 @@ class PlanRunner {
     return lower_bound(graph_, platform_, run_, options);
   }
 
-  /// Also collects the traffic, and the timeline if it is wanted of this engine. `bound`: of an evaluation.
+  /// Also collects the traffic, and the record of the run if it is wanted of this engine. `bound`: of an evaluation.
   Report evaluate(const std::optional<LowerBound>& bound) {
     return run(bound, [&](const RunLength& length) {
       TrafficFold traffic(platform_, run_.kept->plan, choices_.iterations);
-      Timeline timeline;
-      const bool takes_timeline = choices_.timeline && choices_.engine == EngineChoice::Evaluate;
-      const SpanSink watch = [&](const Span& span, const Op& op, auto) {
-        if (takes_timeline) timeline.push_back(timeline_entry(span, op));
+      simulation_.record = {};
+      RunRecorder recorder(platform_, simulation_.record);
+      const bool is_recorded = choices_.record && choices_.engine == EngineChoice::Evaluate;
+      RunWatch watch([&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+        if (is_recorded) recorder.add(span, op, deltas);
         traffic.add(span, op);
-      };
+      });
+      if (is_recorded) watch.window = [&](const OpGraph& window) { recorder.add(window); };
       Report report = evaluate_program(graph_, platform_, run_, lower_options(length), events_of(choices_), watch);
+      recorder.finish();
       simulation_.traffic = traffic.finish();
-      simulation_.timeline = std::move(timeline);
       return report;
     });
   }
@@ -124,14 +128,14 @@ class PlanRunner {
     return run(bound, [&](const RunLength& length) {
       ProgressLine line(settings.progress, operations);
       ReplayOptions options;
-      options.timeline = choices_.timeline;
+      options.record = choices_.record;
       options.in_place = choices_.in_place && !extends_;  // a process can replay in place only once
       if (settings.progress) {
         options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
       }
       ReplayOutcome outcome =
           replay_program(graph_, platform_, run_, lower_options(length), events_of(choices_), std::move(options));
-      simulation_.timeline = std::move(outcome.timeline);
+      simulation_.record = std::move(outcome.record);
       return std::move(outcome.report);
     });
   }

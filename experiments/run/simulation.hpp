@@ -33,7 +33,7 @@ struct SimulationChoices {
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;
   bool in_place = false;            ///< whether to replay in this process; a process can do so only once
-  bool timeline = false;            ///< whether to keep the whole timeline
+  bool record = false;              ///< whether to keep the record of the run
   std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
   /// The exact length of an asynchronous run, in microbatches. Without it the run has at least the plan's length, and
   /// is extended until its period has converged, unless there are events or the plan may change.
@@ -68,7 +68,7 @@ struct Simulation {
   /// figures are not those of the plan as it stands: with noise and faster devices or links, and for a period that is
   /// disturbed by events or has not converged.
   std::optional<LowerBound> bound;
-  Timeline timeline;
+  RunRecord record;  ///< of `choices.engine`; empty unless wanted
   Traffic traffic;
   std::vector<NextModel> models;  ///< of the run, after the first one
   Seconds wall_time;

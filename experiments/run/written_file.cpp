@@ -30,12 +30,14 @@ std::string name_of(OutputKind kind) {
     case OutputKind::ModelFile: return "model file";
     case OutputKind::EventsFile: return "events file";
     case OutputKind::StudyReport: return "report of a study";
+    case OutputKind::Trace: return "trace";
   }
   return "";
 }
 
 /// Files of the program say their schema in YAML or JSON. Reports begin with the study, HTML with it as title.
 bool is_of_kind(const std::string& start, OutputKind kind) {
+  if (kind == OutputKind::Trace) return start.starts_with(R"({"displayTimeUnit")");
   constexpr const char* kSchema = "schema";
   if (kind == OutputKind::StudyReport) {
     const bool is_page = start.starts_with("<!DOCTYPE html>") && start.find("<title>Study ") != std::string::npos;

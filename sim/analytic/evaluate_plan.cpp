@@ -3,6 +3,7 @@
 #include "sim/analytic/evaluate.hpp"
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/base/error.hpp"
+#include "sim/engine/run_recorder.hpp"
 #include "sim/engine/summary.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/convergence.hpp"
@@ -13,22 +14,24 @@
 namespace stagecraft {
 
 Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
-                     const Events& events, const SpanSink& watch) {
+                     const Events& events, const RunWatch& watch) {
   return evaluate_program(graph, platform, require_schedule(graph, platform, plan), options, events, watch);
 }
 
 Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
-                        const LowerOptions& options, const Events& events, const SpanSink& watch) {
+                        const LowerOptions& options, const Events& events, const RunWatch& watch) {
   LoweredRun run = lower(graph, platform, program, options);
   Summary summary(platform, run.measurement, evaluates_in_start_order(platform, run.source, events));
   RunSink sink = summed_up_by(summary);
-  if (watch) {
+  if (watch.span) {
     sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
       summary.add(span, op, deltas);
-      watch(span, op, deltas);
+      watch.span(span, op, deltas);
     };
   }
-  evaluate(platform, announced_to(summary, std::move(run.source)), events, sink);
+  OpSource source = announced_to(summary, std::move(run.source));
+  if (watch.window) source = announced_to(watch.window, std::move(source));
+  evaluate(platform, std::move(source), events, sink);
   return summary.finish();
 }
 

@@ -15,11 +15,11 @@ struct Plan;
 /// **Requires** and **Throws** as `lower`.
 [[nodiscard]] Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
                                    const LowerOptions& options = {}, const Events& events = {},
-                                   const SpanSink& watch = {});
+                                   const RunWatch& watch = {});
 /// The same for a plan whose schedule is compiled already, for the same graph and platform.
 [[nodiscard]] Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                       const LowerOptions& options = {}, const Events& events = {},
-                                      const SpanSink& watch = {});
+                                      const RunWatch& watch = {});
 /// The figures of the plan's steady state: an asynchronous run is extended until its period has converged
 /// (`run_until_converged`). `options.head` is that of the run.
 [[nodiscard]] Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform,

@@ -2,7 +2,9 @@
 
 namespace stagecraft {
 
-MemoryFold::MemoryFold(const Platform& platform) : places_(platform.place_count()) {
+MemoryFold::MemoryFold(const Platform& platform, MemoryCourse* course)
+    : places_(platform.place_count()), course_(course) {
+  for (std::size_t i = 0; i < places_.size(); ++i) places_[i].id = PlaceId(i);
   for (DeviceId device : indices(platform.devices)) {
     places_[platform.place(device).value()].capacity = platform.capacity(device);
   }
@@ -15,6 +17,7 @@ MemoryFold::MemoryFold(const Platform& platform) : places_(platform.place_count(
 void MemoryFold::change(PlaceState& place, MemoryCategory category, Bytes bytes, Seconds at) {
   place.in_use[static_cast<std::size_t>(category)] += bytes;
   place.total += bytes;
+  if (course_ != nullptr) course_->push_back({at, place.id, category, bytes});
   judge(place, at);
 }
 
@@ -48,8 +51,9 @@ void MemoryFold::clear(Seconds at) {
   for (PlaceState& place : places_) {
     release_until(place, at + date_noise(at));
     place.releases = {};
-    place.in_use = {};
-    place.total = Bytes(0);
+    for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+      if (place.in_use[i] != Bytes(0)) change(place, static_cast<MemoryCategory>(i), -place.in_use[i], at);
+    }
     judge(place, at);
   }
 }

@@ -18,7 +18,8 @@ namespace stagecraft {
 /// when a later span at that place starts.
 class MemoryFold {
  public:
-  explicit MemoryFold(const Platform& platform);
+  /// Appends every change to `course`, unless it is null; it must outlive the fold.
+  explicit MemoryFold(const Platform& platform, MemoryCourse* course = nullptr);
 
   /// **Requires** the spans with deltas of any one place in the order of their starts.
   void add(const Span& span, std::span<const MemoryDelta> deltas);
@@ -46,6 +47,7 @@ class MemoryFold {
     friend bool operator>(const Release& a, const Release& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
   };
   struct PlaceState {
+    PlaceId id;
     MemoryBreakdown in_use{};
     Bytes total;
     Bytes capacity;
@@ -54,12 +56,13 @@ class MemoryFold {
     Seconds last_overflow = kNever;
     std::priority_queue<Release, std::vector<Release>, std::greater<>> releases;
   };
-  static void change(PlaceState& place, MemoryCategory category, Bytes bytes, Seconds at);
+  void change(PlaceState& place, MemoryCategory category, Bytes bytes, Seconds at);
   static void judge(PlaceState& place, Seconds at);
-  static void release_until(PlaceState& place, Seconds now);
+  void release_until(PlaceState& place, Seconds now);
 
   std::vector<PlaceState> places_;
   std::uint64_t next_order_ = 0;
+  MemoryCourse* course_;
 };
 
 }  // namespace stagecraft

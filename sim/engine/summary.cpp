@@ -1,5 +1,7 @@
 #include "sim/engine/summary.hpp"
 
+#include "sim/engine/run_recorder.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -58,12 +60,7 @@ RunSink summed_up_by(Summary& summary) {
 }
 
 OpSource announced_to(Summary& summary, OpSource source) {
-  auto next = [&summary, inner = std::move(source.next)](const Observation& observation) {
-    std::optional<OpGraph> window = inner(observation);
-    if (window) summary.announce(*window);
-    return window;
-  };
-  return {std::move(next), source.one_pass};
+  return announced_to([&summary](const OpGraph& window) { summary.announce(window); }, std::move(source));
 }
 
 void Summary::add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {

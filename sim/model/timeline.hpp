@@ -68,6 +68,46 @@ using Timeline = std::vector<TimelineEntry>;
 
 [[nodiscard]] TimelineEntry timeline_entry(const Span& span, const Op& op);
 
+/// A change of the bytes that a place holds for one purpose.
+struct MemoryChange {
+  Seconds at;
+  PlaceId place;
+  MemoryCategory category = MemoryCategory::Stash;
+  Bytes bytes;
+  friend bool operator==(const MemoryChange&, const MemoryChange&) = default;
+};
+
+/// What every place of a run held, and when: those of each place in the order of their dates.
+using MemoryCourse = std::vector<MemoryChange>;
+
+/// An operation, and one that has to end before it starts.
+struct Dependency {
+  OpId op;
+  OpId on;
+  friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+/// All that traces and pictures need of a run. Exists only when one of them asks for it.
+struct RunRecord {
+  Timeline timeline;
+  MemoryCourse memory;
+  std::vector<Dependency> dependencies;  ///< by operation
+};
+
+/// Watches a run: its spans, and its windows, each before its spans.
+struct RunWatch {
+  SpanSink span;
+  std::function<void(const OpGraph&)> window;
+
+  RunWatch() = default;
+  RunWatch(SpanSink spans, std::function<void(const OpGraph&)> windows)
+      : span(std::move(spans)), window(std::move(windows)) {}
+  /// Takes spans only.
+  template <class Spans>
+    requires std::is_constructible_v<SpanSink, Spans>
+  RunWatch(Spans&& spans) : span(std::forward<Spans>(spans)) {}  // NOLINT: a watch of spans is a watch of a run
+};
+
 /// A sink that appends to `timeline`, which must outlive it.
 [[nodiscard]] SpanSink collect_into(Timeline& timeline);
 

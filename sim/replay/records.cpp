@@ -27,6 +27,13 @@ class Writer {
     raw(values.size());
     return values.size();
   }
+  /// A list of plain values, at once.
+  template <class Value>
+  void plain(const std::vector<Value>& values) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    raw(values.size());
+    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value));  // NOLINT: as in `raw`
+  }
   [[nodiscard]] std::string take() { return std::move(bytes_); }
 
  private:
@@ -52,6 +59,17 @@ class Reader {
     raw(size);
     values.resize(size);
     return size;
+  }
+  /// Appends to `values`.
+  template <class Value>
+  void plain(std::vector<Value>& values) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    std::size_t size = 0;
+    raw(size);
+    const std::string_view from = take(size * sizeof(Value));
+    const std::size_t before = values.size();
+    values.resize(before + size);
+    if (size > 0) std::memcpy(static_cast<void*>(&values[before]), from.data(), from.size());
   }
   void finish() const { STAGECRAFT_CHECK(bytes_.empty(), "a record is read to its end"); }
 
@@ -181,9 +199,12 @@ std::string encode(const ReplayProgress& progress) {
   return writer.take();
 }
 
-std::string encode(const Timeline& chunk) {
-  static_assert(std::is_trivially_copyable_v<TimelineEntry>);
-  return {reinterpret_cast<const char*>(chunk.data()), chunk.size() * sizeof(TimelineEntry)};  // NOLINT: plain values
+std::string encode(const RunRecord& chunk) {
+  Writer writer;
+  writer.plain(chunk.timeline);
+  writer.plain(chunk.memory);
+  writer.plain(chunk.dependencies);
+  return writer.take();
 }
 
 std::string encode(const Report& report) {
@@ -206,11 +227,12 @@ ReplayProgress decode_progress(std::string_view bytes) {
   return progress;
 }
 
-void decode_timeline(std::string_view bytes, Timeline& append_to) {
-  STAGECRAFT_CHECK(bytes.size() % sizeof(TimelineEntry) == 0, "a timeline chunk holds whole entries");
-  const std::size_t before = append_to.size();
-  append_to.resize(before + bytes.size() / sizeof(TimelineEntry));
-  if (!bytes.empty()) std::memcpy(static_cast<void*>(&append_to[before]), bytes.data(), bytes.size());
+void decode_record(std::string_view bytes, RunRecord& append_to) {
+  Reader reader(bytes);
+  reader.plain(append_to.timeline);
+  reader.plain(append_to.memory);
+  reader.plain(append_to.dependencies);
+  reader.finish();
 }
 
 Report decode_report(std::string_view bytes) {

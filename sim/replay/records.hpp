@@ -14,7 +14,7 @@ namespace stagecraft {
 
 /// The records that a replay's child sends to its parent, one in each frame. Both run the same program, so numbers are
 /// sent as they are in memory.
-enum class RecordKind : std::uint32_t { Progress, TimelineChunk, Report, Failure };
+enum class RecordKind : std::uint32_t { Progress, RecordChunk, Report, Failure };
 
 /// An exception, encoded for the parent.
 struct FailureRecord {
@@ -31,12 +31,12 @@ struct FailureRecord {
 [[noreturn]] void throw_again(const FailureRecord& failure);
 
 [[nodiscard]] std::string encode(const ReplayProgress& progress);
-[[nodiscard]] std::string encode(const Timeline& chunk);
+[[nodiscard]] std::string encode(const RunRecord& chunk);
 [[nodiscard]] std::string encode(const Report& report);
 [[nodiscard]] std::string encode(const FailureRecord& failure);
 
 [[nodiscard]] ReplayProgress decode_progress(std::string_view bytes);
-void decode_timeline(std::string_view bytes, Timeline& append_to);
+void decode_record(std::string_view bytes, RunRecord& append_to);
 [[nodiscard]] Report decode_report(std::string_view bytes);
 [[nodiscard]] FailureRecord decode_failure(std::string_view bytes);
 

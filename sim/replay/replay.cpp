@@ -2,6 +2,7 @@
 
 #include "sim/base/child_process.hpp"
 #include "sim/base/error.hpp"
+#include "sim/engine/run_recorder.hpp"
 #include "sim/engine/summary.hpp"
 #include "sim/replay/records.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -18,35 +20,43 @@ constexpr std::size_t kChunkEntries = 4096;
 constexpr std::uint64_t kSpansBetweenLooks = 4096;  // between two looks at the wall clock
 constexpr std::chrono::milliseconds kProgressInterval(100);
 
-/// The child's side: folds the spans into a report, and sends it with the timeline and the progress if they are wanted.
+/// The child's side: folds the spans into a report, and sends it with the record of the run and the progress if they are wanted.
 class Reporter {
  public:
   Reporter(const Platform& platform, const ReplayOptions& options, FrameSender& sender)
       : summary_(platform, options.measurement, true),
-        wants_timeline_(options.timeline),
+        recorder_(platform, chunk_),
+        is_recorded_(options.record),
         wants_progress_(options.progress != nullptr),
         sender_(sender) {}
 
+  /// The source, whose windows the reporter learns of.
+  [[nodiscard]] OpSource announced(OpSource source) {
+    source = announced_to(summary_, std::move(source));
+    if (!is_recorded_) return source;
+    return announced_to([this](const OpGraph& window) { recorder_.add(window); }, std::move(source));
+  }
   [[nodiscard]] Summary& summary() { return summary_; }
   void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
     summary_.add(span, op, deltas);
-    if (wants_timeline_) {
-      chunk_.push_back(timeline_entry(span, op));
-      if (chunk_.size() == kChunkEntries) send_chunk();
+    if (is_recorded_) {
+      recorder_.add(span, op, deltas);
+      if (chunk_.timeline.size() == kChunkEntries) send_chunk();
     }
     if (++spans_ % kSpansBetweenLooks == 0 && wants_progress_) send_progress(span.start);
   }
 
   void finish() {
-    if (!chunk_.empty()) send_chunk();
+    recorder_.finish();
+    send_chunk();
     send(RecordKind::Report, encode(summary_.finish()));
   }
 
  private:
   void send(RecordKind kind, const std::string& bytes) { sender_.send(static_cast<std::uint32_t>(kind), bytes); }
   void send_chunk() {
-    send(RecordKind::TimelineChunk, encode(chunk_));
-    chunk_.clear();
+    send(RecordKind::RecordChunk, encode(chunk_));
+    chunk_ = {};
   }
   void send_progress(Seconds now) {
     const auto wall = std::chrono::steady_clock::now();
@@ -55,11 +65,12 @@ class Reporter {
     send(RecordKind::Progress, encode(ReplayProgress{now, spans_}));
   }
 
+  RunRecord chunk_;
   Summary summary_;
-  bool wants_timeline_;
+  RunRecorder recorder_;  ///< into the chunk
+  bool is_recorded_;
   bool wants_progress_;
   FrameSender& sender_;
-  Timeline chunk_;
   std::uint64_t spans_ = 0;
   std::chrono::steady_clock::time_point last_progress_ = std::chrono::steady_clock::now();
 };
@@ -72,7 +83,7 @@ void run_in_child(const Platform& platform, const std::function<OpSource()>& mak
     sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
       reporter.add(span, op, deltas);
     };
-    replay_here(platform, announced_to(reporter.summary(), make_source()), events, sink);
+    replay_here(platform, reporter.announced(make_source()), events, sink);
     reporter.finish();
   } catch (const std::exception& error) {
     sender.send(static_cast<std::uint32_t>(RecordKind::Failure), encode(failure_record(error)));
@@ -94,13 +105,19 @@ ReplayOutcome replay_in_place(const Platform& platform, const std::function<OpSo
   ReplayOutcome outcome;
   Summary summary(platform, options.measurement, true);
   RunSink sink = summed_up_by(summary);
-  if (options.timeline) {
+  RunRecorder recorder(platform, outcome.record);
+  if (options.record) {
     sink.span = [&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
       summary.add(span, op, deltas);
-      outcome.timeline.push_back(timeline_entry(span, op));
+      recorder.add(span, op, deltas);
     };
   }
-  replay_here(platform, announced_to(summary, make_source()), events, sink);
+  OpSource source = announced_to(summary, make_source());
+  if (options.record) {
+    source = announced_to([&](const OpGraph& window) { recorder.add(window); }, std::move(source));
+  }
+  replay_here(platform, std::move(source), events, sink);
+  recorder.finish();
   outcome.report = summary.finish();
   return outcome;
 }
@@ -116,7 +133,7 @@ ReplayOutcome replay(const Platform& platform, const std::function<OpSource()>& 
   while (const std::optional<Frame> frame = child.receive()) {
     switch (static_cast<RecordKind>(frame->kind)) {
       case RecordKind::Progress: options.progress(decode_progress(frame->bytes)); break;
-      case RecordKind::TimelineChunk: decode_timeline(frame->bytes, outcome.timeline); break;
+      case RecordKind::RecordChunk: decode_record(frame->bytes, outcome.record); break;
       case RecordKind::Report:
         outcome.report = decode_report(frame->bytes);
         is_complete = true;

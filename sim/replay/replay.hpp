@@ -21,7 +21,7 @@ struct ReplayProgress {
 
 struct ReplayOptions {
   Measurement measurement;
-  bool timeline = false;  ///< whether the whole timeline is wanted too
+  bool record = false;  ///< whether the record of the run is wanted too
   /// Run in this process instead of a child, without progress. SimGrid is started when two transfers share a link for
   /// the first time, and it can be started only once in the life of a process.
   bool in_place = false;
@@ -31,7 +31,7 @@ struct ReplayOptions {
 
 struct ReplayOutcome {
   Report report;
-  Timeline timeline;  ///< in the order of the starts; empty unless asked for
+  RunRecord record;  ///< its timeline in the order of the starts; empty unless asked for
 };
 
 /// Runs the operations of a source on SimGrid, in a child process unless `in_place`. The source is made and asked for

@@ -36,6 +36,8 @@ TEST_CASE("check_plan: counts are positive") {
   check_one(judged([](Plan& plan) { plan.microbatches = 0; }), Rule::Numbers, "microbatches is 0, less than 1");
   check_one(judged([](Plan& plan) { plan.stages[1].in_flight = 0; }), Rule::Numbers,
             "stage 1: in_flight is 0, less than 1");
+  check_one(judged([](Plan& plan) { plan.stages[1].swap_backlog = -1; }), Rule::Swap,
+            "stage 1 has a negative swap_backlog");
   check_one(judged([](Plan& plan) { plan.training.boundary_buffers = -1; }), Rule::Numbers,
             "a number of copies or buffers in training is negative");
 }

@@ -135,6 +135,15 @@ TEST_CASE("bad input: very many of anything are refused or taken within bounds")
   one_refuses(repeated("&a ", 100'000), "multiple anchors");
 }
 
+/// A platform of `devices` devices that lists `switches` switches.
+std::string with_switches(std::size_t devices, std::size_t switches) {
+  std::string text = "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 1 GiB}}\ndevices:\n";
+  for (std::size_t i = 0; i < devices; ++i) text += "  - {name: d" + std::to_string(i) + ", kind: A}\n";
+  text += "switches:\n";
+  for (std::size_t i = 0; i < switches; ++i) text += "  - s" + std::to_string(i) + "\n";
+  return text + "links: [{between: [d0, s0], bandwidth: 1 GBps, latency: 0}]\n";
+}
+
 /// The refusal by the reader of that name.
 std::string refusal_by(const std::string& name, const std::string& text) {
   for (const Reader& reader : yaml_readers()) {
@@ -151,6 +160,10 @@ TEST_CASE("bad input: more devices or convolutions than are counted are refused 
   CHECK(refusal_by("architecture", "schema: stagecraft/architecture/1\narchitecture: a\nfamily: vgg\nblocks: [[" +
                                        repeated("8,", 1001) + "]]") ==
         "f:4:10: blocks[0]: expected at most 1000 convolutions, found more");
+  CHECK(refusal_by("platform", with_switches(513, 1)).find("expected at most 512 devices with switches, found 513") !=
+        std::string::npos);
+  CHECK(refusal_by("platform", with_switches(1, 100'001)).find("expected at most 100000 switches, found more") !=
+        std::string::npos);
 }
 
 TEST_CASE("bad input: other encodings and broken characters are refused where they stand") {

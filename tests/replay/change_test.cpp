@@ -101,14 +101,14 @@ TEST_CASE("replay: what a failure aborts is done again") {
   const Events events = {at(1.0, Failure{DeviceId(0), Seconds(0.5)})};
   const OpGraph graph = work.finished();
   const ReplayOutcome outcome = replay(platform, [&] { return single_window(graph); }, events, test::with_timeline());
-  const Times times = test::times_of(outcome.timeline);
+  const Times times = test::times_of(outcome.record.timeline);
   CHECK(times.at(computed).first == near(1.5));
   CHECK(times.at(computed).second == near(4.5));
   CHECK(times.at(sent).first == near(1.5));
   CHECK(times.at(sent).second == near(1.5 + 1e-3 + 2.0));
   CHECK(times.at(untouched).second == near(3.0));
   std::vector<TimelineEntry> aborted;
-  for (const TimelineEntry& entry : outcome.timeline) {
+  for (const TimelineEntry& entry : outcome.record.timeline) {
     if (entry.aborted) aborted.push_back(entry);
   }
   REQUIRE(aborted.size() == 2);

@@ -387,9 +387,9 @@ TEST_CASE(
     }
 
     ReplayOptions wishes;
-    wishes.timeline = true;
+    wishes.record = true;
     const ReplayOutcome replayed = replay_plan(run.graph, run.platform, run.first, run.options(), run.events, wishes);
-    static_cast<void>(FailureOracle(run, replayed.report, replayed.timeline).check());
+    static_cast<void>(FailureOracle(run, replayed.report, replayed.record.timeline).check());
   }
   CHECK(given_up > from_checkpoint);
   CHECK(from_checkpoint > 0);

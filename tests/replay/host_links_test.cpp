@@ -54,10 +54,11 @@ struct Run {
 
 Run replayed(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   ReplayOptions options;
-  options.timeline = true;
+  options.record = true;
   ReplayOutcome outcome = replay_plan(graph, platform, plan, {}, {}, options);
-  std::ranges::sort(outcome.timeline, {}, [](const TimelineEntry& entry) { return std::tuple(entry.start, entry.id); });
-  return {std::move(outcome.timeline), std::move(outcome.report)};
+  std::ranges::sort(outcome.record.timeline, {},
+                    [](const TimelineEntry& entry) { return std::tuple(entry.start, entry.id); });
+  return {std::move(outcome.record.timeline), std::move(outcome.report)};
 }
 
 /// Starts and ends of the operations of one kind, by start.

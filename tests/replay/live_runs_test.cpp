@@ -324,9 +324,9 @@ TEST_CASE(
     CHECK(left == alone);
 
     ReplayOptions wishes;
-    wishes.timeline = true;
+    wishes.record = true;
     const ReplayOutcome replayed = replay_plan(run.graph, run.platform, run.plans.front().plan, options, {}, wishes);
-    LiveOracle(run, replayed.report, replayed.timeline).check();
+    LiveOracle(run, replayed.report, replayed.record.timeline).check();
   }
   CHECK(live > drained);
   CHECK(drained > 0);

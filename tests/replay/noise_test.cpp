@@ -30,8 +30,8 @@ Times evaluated(const LayerGraph& graph, const Platform& platform, const Plan& p
 
 Times replayed(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Events& events) {
   ReplayOptions options;
-  options.timeline = true;
-  return times_of(replay_plan(graph, platform, plan, {}, events, options).timeline);
+  options.record = true;
+  return times_of(replay_plan(graph, platform, plan, {}, events, options).record.timeline);
 }
 
 Event noise(double at, double sigma, std::uint64_t seed) { return {Seconds(at), std::nullopt, Jitter{sigma, seed}}; }

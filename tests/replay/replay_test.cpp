@@ -28,7 +28,7 @@ Platform platform() { return test::star(kPipeline.stages, BytesPerSecond(1e9), S
 ReplayOptions options(bool timeline) {
   ReplayOptions result;
   result.measurement = kPipeline.measurement();
-  result.timeline = timeline;
+  result.record = timeline;
   return result;
 }
 
@@ -54,12 +54,12 @@ TEST_CASE("replay: the report that comes back equals the one computed in place")
                   collect(span, op, deltas);
                 });
     sender.send(0, summary.finish() == outcome.report ? "same report" : "another report");
-    sender.send(0, timeline == outcome.timeline ? "same timeline" : "another timeline");
+    sender.send(0, timeline == outcome.record.timeline ? "same timeline" : "another timeline");
   });
   CHECK(child.receive().value().bytes == "same report");
   CHECK(child.receive().value().bytes == "same timeline");
   CHECK(outcome.report.operations == kPipeline.operations());
-  CHECK(outcome.timeline.size() == kPipeline.operations());
+  CHECK(outcome.record.timeline.size() == kPipeline.operations());
   CHECK(outcome.report.devices.size() == kPipeline.stages);
   CHECK(outcome.report.bottleneck.has_value());
 }
@@ -72,7 +72,7 @@ TEST_CASE("replay: the same outcome on every run") {
   for (int i = 0; i < 20; ++i) {
     const ReplayOutcome again = once();
     CHECK(again.report == first.report);
-    CHECK(again.timeline == first.timeline);
+    CHECK(again.record.timeline == first.record.timeline);
   }
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("replay: windows of any length give the same timeline") {
       return OpSource{
           [source = test::OneFOneBSource(kPipeline, window)](const Observation&) mutable { return source.next(); }};
     };
-    return test::times_of(replay(target, make, {}, options(true)).timeline);
+    return test::times_of(replay(target, make, {}, options(true)).record.timeline);
   };
   CHECK(with_window(4) == with_window(100000));
 }
@@ -93,10 +93,10 @@ TEST_CASE("replay: a timeline of more than one chunk arrives whole") {
   const Platform target = test::star(longer.stages, BytesPerSecond(1e9), Seconds(4e-6));
   ReplayOptions wanted;
   wanted.measurement = longer.measurement();
-  wanted.timeline = true;
+  wanted.record = true;
   const ReplayOutcome outcome = replay(target, [&] { return test::source_of(longer); }, {}, wanted);
-  REQUIRE(outcome.timeline.size() == longer.operations());
-  CHECK(test::times_of(outcome.timeline).size() == longer.operations());
+  REQUIRE(outcome.record.timeline.size() == longer.operations());
+  CHECK(test::times_of(outcome.record.timeline).size() == longer.operations());
 }
 
 TEST_CASE("replay: an input error of the source arrives with its place and hint") {

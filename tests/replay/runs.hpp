@@ -104,7 +104,7 @@ class Work {
 
 inline ReplayOptions with_timeline() {
   ReplayOptions options;
-  options.timeline = true;
+  options.record = true;
   return options;
 }
 
@@ -121,7 +121,7 @@ inline Times times_of(const Timeline& timeline) {
 
 inline Times replayed(const Platform& platform, const Work& work, const Events& events = {}) {
   const OpGraph graph = work.finished();
-  return times_of(replay(platform, [&] { return single_window(graph); }, events, with_timeline()).timeline);
+  return times_of(replay(platform, [&] { return single_window(graph); }, events, with_timeline()).record.timeline);
 }
 
 inline Times evaluated(const Platform& platform, const Work& work, const Events& events = {}) {

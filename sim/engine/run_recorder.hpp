@@ -1,0 +1,34 @@
+#pragma once
+
+#include "sim/engine/memory_fold.hpp"
+#include "sim/model/op_graph.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/timeline.hpp"
+
+#include <functional>
+#include <span>
+
+namespace stagecraft {
+
+/// Collects the record of a run.
+class RunRecorder {
+ public:
+  /// Appends to `record`, which must outlive the recorder.
+  RunRecorder(const Platform& platform, RunRecord& record) : record_(record), memory_(platform, &record.memory) {}
+
+  /// **Requires** every window of the run, before its spans.
+  void add(const OpGraph& window);
+  /// **Requires** the order in which engines report spans.
+  void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas);
+  /// The run ends.
+  void finish() { memory_.finish(); }
+
+ private:
+  RunRecord& record_;
+  MemoryFold memory_;
+};
+
+/// The source, which shows `hear` each of its windows.
+[[nodiscard]] OpSource announced_to(std::function<void(const OpGraph&)> hear, OpSource source);
+
+}  // namespace stagecraft
