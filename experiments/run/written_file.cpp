@@ -52,21 +52,29 @@ bool is_of_kind(const std::string& start, OutputKind kind) {
   return false;
 }
 
+/// Refuses a path that cannot be that of a file, or whose folder is missing.
+void refuse_place(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) throw InputError("expected the name of a file to write, found an empty one");
+  std::error_code problem;
+  const InputPlace place{path, 0, 0, ""};
+  if (fs::is_directory(path, problem)) throw InputError("cannot be written: it is a directory", place);
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::exists(folder, problem) && !problem) {
+    throw InputError("cannot be written: there is no folder '" + folder.string() + "'", place, "make the folder first");
+  }
+}
+
 }  // namespace
 
 void write_file_atomically(const std::string& path, std::string_view content) {
   namespace fs = std::filesystem;
   const InputPlace place{path, 0, 0, ""};
-  if (path.empty()) throw InputError("expected the name of a file to write, found an empty one");
+  refuse_place(path);
   std::error_code problem;
-  if (fs::is_directory(path, problem)) throw InputError("cannot be written: it is a directory", place);
   if (fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
     write_text_file(path, content);
     return;
-  }
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty() && !fs::exists(folder, problem) && !problem) {
-    throw InputError("cannot be written: there is no folder '" + folder.string() + "'", place, "make the folder first");
   }
   fs::path target = path;
   if (fs::is_symlink(path, problem)) {
@@ -92,6 +100,7 @@ bool names_file(const std::optional<std::string>& output) { return output && *ou
 void refuse_overwriting(const std::optional<std::string>& output, OutputKind kind,
                         const std::vector<std::string>& inputs) {
   if (!names_file(output)) return;
+  refuse_place(*output);
   std::error_code problem;  // set if one of the files does not exist; then the output is not this input
   for (const std::string& input : inputs) {
     if (!std::filesystem::equivalent(*output, input, problem) || problem) continue;

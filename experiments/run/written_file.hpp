@@ -20,8 +20,8 @@ enum class OutputKind : std::uint8_t { PlanFile, ModelFile, EventsFile, StudyRep
 [[nodiscard]] bool names_file(const std::optional<std::string>& output);
 
 /// Refuses, before any work, an output that would replace a file which the command reads, or one that is not of the kind
-/// to be written. **Throws** InputError if the file `output` is one of `inputs`, or exists, is not empty and is
-/// something else.
+/// to be written. **Throws** InputError if the file `output` is one of `inputs`, if it exists, is not empty and is
+/// something else, or if its folder is missing.
 void refuse_overwriting(const std::optional<std::string>& output, OutputKind kind,
                         const std::vector<std::string>& inputs);
 
