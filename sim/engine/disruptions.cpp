@@ -19,7 +19,7 @@ void Disruptions::begin() {
 
 void Disruptions::strike(std::uint64_t event) {
   run_.log.strike(static_cast<std::uint32_t>(event), events_[event], run_.clock.now());
-  std::visit([this](const auto& change) { apply(change); }, events_[event].change);
+  std::visit([this](const auto& change) { this->apply(change); }, events_[event].change);
 }
 
 void Disruptions::strike_at(std::uint32_t microbatch) {

@@ -1,5 +1,6 @@
 #include "sim/model/plan.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/replica_programs.hpp"
