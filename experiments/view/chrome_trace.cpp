@@ -1,6 +1,7 @@
 #include "experiments/view/chrome_trace.hpp"
 
 #include "experiments/view/tracks.hpp"
+#include "experiments/view/waits.hpp"
 #include "sim/io/json.hpp"
 
 #include <fmt/core.h>
@@ -122,14 +123,14 @@ class ChromeTrace {
   void write_arrows() {
     constexpr double kLeaves = 0.75;
     const Timeline& timeline = run_.record.timeline;
-    const std::vector<std::size_t> causes = last_dependencies();
+    const Waits waits(run_.record);
     std::size_t count = 0;
     for (std::size_t i = 0; i < timeline.size(); ++i) {
       const TimelineEntry& entry = timeline[i];
       if (!is_drawn(i) || !overlaps(entry, window_)) continue;
-      std::size_t cause = causes[i];
-      while (cause != kNoEntry && !is_drawn(cause)) cause = causes[cause];  // marks hand on what they waited for
-      if (cause == kNoEntry || !overlaps(timeline[cause], window_)) continue;
+      std::uint32_t cause = waits.last(i);
+      while (cause != Waits::kNone && !is_drawn(cause)) cause = waits.last(cause);  // marks hand on what they waited for
+      if (cause == Waits::kNone || !overlaps(timeline[cause], window_)) continue;
       const TimelineEntry& earlier = timeline[cause];
       if (!is_transfer(earlier.kind) && !is_transfer(entry.kind)) continue;
       const std::uint32_t source = tracks_.of_entry[cause];
@@ -140,36 +141,6 @@ class ChromeTrace {
       append(R"(,"id":{},"bp":"e","cat":"dependency","name":"waited for"}})", count);
       ++count;
     }
-  }
-
-  static constexpr std::size_t kNoEntry = ~std::size_t{0};
-
-  /// Of operations that ran more than once the last run, which was not ended by a failure.
-  [[nodiscard]] std::vector<std::size_t> positions_by_id() const {
-    std::vector<std::size_t> positions;
-    for (std::size_t i = 0; i < run_.record.timeline.size(); ++i) {
-      const std::uint64_t id = run_.record.timeline[i].id.value();
-      if (id >= positions.size()) positions.resize(id + 1, kNoEntry);
-      positions[id] = i;
-    }
-    return positions;
-  }
-
-  /// By entry, the dependency that ended last; of several the youngest.
-  [[nodiscard]] std::vector<std::size_t> last_dependencies() const {
-    const Timeline& timeline = run_.record.timeline;
-    const std::vector<std::size_t> positions = positions_by_id();
-    const auto at = [&](OpId id) { return id.value() < positions.size() ? positions[id.value()] : kNoEntry; };
-    std::vector<std::size_t> last(timeline.size(), kNoEntry);
-    for (const Dependency& each : run_.record.dependencies) {
-      const std::size_t entry = at(each.op);
-      const std::size_t earlier = at(each.on);
-      if (entry == kNoEntry || earlier == kNoEntry) continue;
-      std::size_t& best = last[entry];
-      const auto end_of = [&](std::size_t i) { return std::pair(timeline[i].end, timeline[i].id); };
-      if (best == kNoEntry || end_of(best) < end_of(earlier)) best = earlier;
-    }
-    return last;
   }
 
   using Held = std::map<MemoryCategory, Bytes>;  ///< by a place, once it has held some of the category

@@ -1,0 +1,56 @@
+#include "experiments/view/waits.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+/// Orders entries by their ends, and those of one date by age.
+bool ends_before(const TimelineEntry& a, const TimelineEntry& b) {
+  return std::pair(a.end, a.id) < std::pair(b.end, b.id);
+}
+
+/// By operation, its last entry.
+std::vector<std::uint32_t> entries_by_op(const Timeline& timeline) {
+  std::vector<std::uint32_t> entries;
+  for (std::size_t i = 0; i < timeline.size(); ++i) {
+    const std::uint64_t op = timeline[i].id.value();
+    if (op >= entries.size()) entries.resize(op + 1, Waits::kNone);
+    entries[op] = static_cast<std::uint32_t>(i);
+  }
+  return entries;
+}
+
+}  // namespace
+
+Waits::Waits(const RunRecord& record) : timeline_(record.timeline), last_(record.timeline.size(), kNone) {
+  const std::vector<std::uint32_t> entries = entries_by_op(timeline_);
+  const auto entry_of = [&](OpId op) { return op.value() < entries.size() ? entries[op.value()] : kNone; };
+  begins_.reserve(timeline_.size() + 1);
+  begins_.push_back(0);
+  for (std::size_t i = 0; i < timeline_.size(); ++i) {
+    for (const Dependency& each : std::ranges::equal_range(record.dependencies, timeline_[i].id, {}, &Dependency::op)) {
+      const std::uint32_t on = entry_of(each.on);
+      if (on == kNone) continue;  // it was given up before it ran
+      on_.push_back(on);
+      if (last_[i] == kNone || ends_before(timeline_[last_[i]], timeline_[on])) last_[i] = on;
+    }
+    begins_.push_back(static_cast<std::uint32_t>(on_.size()));
+  }
+}
+
+std::span<const std::uint32_t> Waits::of(std::size_t entry) const {
+  return std::span(on_).subspan(begins_[entry], begins_[entry + 1] - begins_[entry]);
+}
+
+std::vector<std::uint32_t> Waits::critical_path() const {
+  std::vector<std::uint32_t> path;
+  if (timeline_.empty()) return path;
+  const auto end = std::ranges::max_element(timeline_, ends_before);
+  for (auto at = static_cast<std::uint32_t>(end - timeline_.begin()); at != kNone; at = last_[at]) path.push_back(at);
+  std::ranges::reverse(path);
+  return path;
+}
+
+}  // namespace stagecraft
