@@ -129,7 +129,8 @@ class ChromeTrace {
       const TimelineEntry& entry = timeline[i];
       if (!is_drawn(i) || !overlaps(entry, window_)) continue;
       std::uint32_t cause = waits.last(i);
-      while (cause != Waits::kNone && !is_drawn(cause)) cause = waits.last(cause);  // marks hand on what they waited for
+      while (cause != Waits::kNone && !is_drawn(cause))
+        cause = waits.last(cause);  // marks hand on what they waited for
       if (cause == Waits::kNone || !overlaps(timeline[cause], window_)) continue;
       const TimelineEntry& earlier = timeline[cause];
       if (!is_transfer(earlier.kind) && !is_transfer(entry.kind)) continue;
