@@ -41,8 +41,7 @@ using Writer = std::string (*)(const StudySummary& summary, const std::vector<Pl
 const std::map<std::string, Writer>& writers() {
   static const std::map<std::string, Writer> table = {
       {".csv", [](const StudySummary& summary, const std::vector<PlanningTimes>&) { return study_csv(summary); }},
-      {".html", [](const StudySummary& summary,
-                   const std::vector<PlanningTimes>& times) { return to_html(study_document(summary, times)); }},
+      {".html", study_page},
       {".md", [](const StudySummary& summary,
                  const std::vector<PlanningTimes>& times) { return to_markdown(study_document(summary, times)); }},
       {".txt", [](const StudySummary& summary,

@@ -9,8 +9,10 @@
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/ascii_timeline.hpp"
 #include "experiments/view/chrome_trace.hpp"
+#include "experiments/view/run_page.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/simulation_text.hpp"
+#include "experiments/view/svg_timeline.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/events_file.hpp"
@@ -43,6 +45,8 @@ struct SimulateOptions {
   bool transfers = false;
   std::optional<std::string> window;
   std::optional<std::string> trace;
+  std::optional<std::string> report;
+  std::optional<std::string> picture;
   [[nodiscard]] bool draws() const { return timeline || transfers || window; }
 };
 
@@ -107,15 +111,27 @@ Answer with_trace(const std::string& path, const Simulation& simulation, const S
   return answer;
 }
 
+/// Refuses a file whose name browsers would not take for what it is, or that would replace something else.
+void refuse_for_browsers(const char* option, const std::optional<std::string>& file, const char* extension,
+                         OutputKind kind, const std::vector<std::string>& inputs) {
+  if (file && !file->ends_with(extension)) {
+    throw InputError("expected a name that ends in " + std::string(extension) + ", found " + quote(*file),
+                     {"", 0, 0, option});
+  }
+  refuse_overwriting(file, kind, inputs);
+}
+
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   if (choices.replan && options.schedule_file) {
     throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
   }
   const std::optional<TimeRange> window = read_window(options.window);
-  choices.record = options.draws() || options.trace;
-  refuse_overwriting(options.trace, OutputKind::Trace,
-                     {options.plan, options.inputs.model, options.inputs.platform.platform});
+  choices.record = options.draws() || options.trace || options.report || options.picture;
+  const std::vector<std::string> inputs_read{options.plan, options.inputs.model, options.inputs.platform.platform};
+  refuse_overwriting(options.trace, OutputKind::Trace, inputs_read);
+  refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs_read);
+  refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs_read);
   const Inputs inputs = load_inputs(options.inputs, settings);
   take_events(options.simulation, inputs, choices, settings);
   PlanInput input = load_plan(options.plan, inputs, settings.say);
@@ -152,6 +168,13 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
                                                 simulation, inputs.platform, options.draws(), window)
                                       : std::string(),
                 .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
+  if (options.report) {
+    const ShownRun shown{{simulation, plan, inputs.platform}, input.graph, explanation, settings.timings};
+    write_file_atomically(*options.report, run_page(shown, window));
+  }
+  if (options.picture) {
+    write_file_atomically(*options.picture, svg_timeline(simulation.record.timeline, inputs.platform, window));
+  }
   if (!options.trace) return answer;
   return with_trace(*options.trace, simulation, program, inputs.platform, window, std::move(answer));
 }
@@ -171,6 +194,11 @@ VerbAction configure_simulate(CLI::App& command) {
              "FROM..TO, such as '1.5 s..2 s': like --timeline, for this part of the run");
   add_option(command, "--trace", options->trace,
              "write the run as a trace for Perfetto and chrome://tracing to this file; - is standard output");
+  add_option(command, "--report", options->report,
+             "write the run as a page to this file: timeline, memory and links over time, what waits for what");
+  add_option(
+      command, "--picture", options->picture,
+      "draw the computations of each device as an SVG image to this file; with --timeline-window a part of the run");
   return [options](const Settings& settings) { return answer_simulate(*options, settings); };
 }
 

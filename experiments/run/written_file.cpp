@@ -31,17 +31,24 @@ std::string name_of(OutputKind kind) {
     case OutputKind::EventsFile: return "events file";
     case OutputKind::StudyReport: return "report of a study";
     case OutputKind::Trace: return "trace";
+    case OutputKind::RunPage: return "page of a run";
+    case OutputKind::Picture: return "picture of a run";
   }
   return "";
 }
 
-/// Files of the program say their schema in YAML or JSON. Reports begin with the study, HTML with it as title.
+/// Files of the program say their schema in YAML or JSON. Reports begin with the study, pages with what they are as title
+/// (those of earlier versions with the study).
 bool is_of_kind(const std::string& start, OutputKind kind) {
   if (kind == OutputKind::Trace) return start.starts_with(R"({"displayTimeUnit")");
+  const auto has = [&](const char* part) { return start.find(part) != std::string::npos; };
+  const bool is_page = start.starts_with("<!DOCTYPE html>");
+  if (kind == OutputKind::RunPage) return is_page && has("<title>Stagecraft run</title>");
+  if (kind == OutputKind::Picture) return start.starts_with("<svg ") && has("<!-- Stagecraft -->");
   constexpr const char* kSchema = "schema";
   if (kind == OutputKind::StudyReport) {
-    const bool is_page = start.starts_with("<!DOCTYPE html>") && start.find("<title>Study ") != std::string::npos;
-    return is_page || start.starts_with("study,") || start.starts_with("Study ") || start.starts_with("# Study ");
+    const bool is_study = is_page && (has("<title>Stagecraft study</title>") || has("<title>Study "));
+    return is_study || start.starts_with("study,") || start.starts_with("Study ") || start.starts_with("# Study ");
   }
   const std::string kinds = name_of(kind);
   const std::string expected = "stagecraft/" + kinds.substr(0, kinds.find(' ')) + "/";

@@ -4,6 +4,7 @@
 #include "experiments/study_report/table_section.hpp"
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/figures.hpp"
+#include "experiments/view/page.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
@@ -174,6 +175,10 @@ Detail::Record study_record(const StudySummary& summary) {
           {"reasons", std::move(reasons)},
           {"notes", std::move(notes)},
           {"rests_on", ranges_record(summary.rests_on)}};
+}
+
+std::string study_page(const StudySummary& summary, const std::vector<PlanningTimes>& times) {
+  return with_data(Page::Study, {{"text", to_text(study_document(summary, times))}, {"report", study_record(summary)}});
 }
 
 std::string study_csv(const StudySummary& summary) {

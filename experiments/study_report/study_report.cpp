@@ -126,7 +126,6 @@ Section group_section(const StudySummary& summary, const StudyGroup& group, cons
   append(table.header, figure_header(columns));
   for (const StudyLine& line : group.lines) {
     if (line.is_best) section.strong_rows.insert(table.rows.size());
-    if (!line.throughput) section.weak_rows.insert(table.rows.size());
     table.rows.push_back({summary.contenders[line.contender].name});
     append(table.rows.back(), figure_cells(line, columns));
   }
@@ -145,7 +144,6 @@ Section only_planner_section(const StudySummary& summary, Columns columns) {
     std::vector<std::string> cells;
     for (const auto& [key, value] : group.keys) cells.push_back(value_text(value));
     append(cells, figure_cells(group.lines.front(), columns));
-    if (!group.lines.front().throughput) section.weak_rows.insert(table.rows.size());
     table.rows.push_back(std::move(cells));
   }
   return section;

@@ -128,19 +128,20 @@ class ChromeTrace {
     for (std::size_t i = 0; i < timeline.size(); ++i) {
       const TimelineEntry& entry = timeline[i];
       if (!is_drawn(i) || !overlaps(entry, window_)) continue;
-      std::uint32_t cause = waits.last(i);
-      while (cause != Waits::kNone && !is_drawn(cause))
-        cause = waits.last(cause);  // marks hand on what they waited for
-      if (cause == Waits::kNone || !overlaps(timeline[cause], window_)) continue;
-      const TimelineEntry& earlier = timeline[cause];
-      if (!is_transfer(earlier.kind) && !is_transfer(entry.kind)) continue;
-      const std::uint32_t source = tracks_.of_entry[cause];
-      const std::uint32_t target = tracks_.of_entry[i];
-      begin_at('s', earlier.start + (earlier.end - earlier.start) * kLeaves, tracks_.tracks[source], source);
-      append(R"(,"id":{},"cat":"dependency","name":"waited for"}})", count);
-      begin_at('f', entry.start, tracks_.tracks[target], target);
-      append(R"(,"id":{},"bp":"e","cat":"dependency","name":"waited for"}})", count);
-      ++count;
+      for (std::uint32_t cause : waits.of(i)) {
+        // Marks hand on what they waited for.
+        while (cause != Waits::kNone && !is_drawn(cause)) cause = waits.last(cause);
+        if (cause == Waits::kNone || !overlaps(timeline[cause], window_)) continue;
+        const TimelineEntry& earlier = timeline[cause];
+        if (!is_transfer(earlier.kind) && !is_transfer(entry.kind)) continue;
+        const std::uint32_t source = tracks_.of_entry[cause];
+        const std::uint32_t target = tracks_.of_entry[i];
+        begin_at('s', earlier.start + (earlier.end - earlier.start) * kLeaves, tracks_.tracks[source], source);
+        append(R"(,"id":{},"cat":"dependency","name":"waited for"}})", count);
+        begin_at('f', entry.start, tracks_.tracks[target], target);
+        append(R"(,"id":{},"bp":"e","cat":"dependency","name":"waited for"}})", count);
+        ++count;
+      }
     }
   }
 

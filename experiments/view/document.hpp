@@ -17,8 +17,7 @@ struct Section {
   std::vector<std::string> sentences;  ///< a line each
   std::optional<Table> table;
   std::set<std::size_t> strong_rows;  ///< rows of the table to emphasize, if the format can
-  std::set<std::size_t> weak_rows;
-  std::vector<std::string> items;  ///< a list
+  std::vector<std::string> items;     ///< a list
 };
 
 /// The content of a report, independent of its format.
@@ -32,9 +31,6 @@ struct Document {
 
 /// Markdown as GitHub reads it.
 [[nodiscard]] std::string to_markdown(const Document& document);
-
-/// One HTML file that needs no other files and runs no script.
-[[nodiscard]] std::string to_html(const Document& document);
 
 /// Text on one line: control characters and bytes that are not UTF-8 are escaped, as in `\n` or `\x1b`.
 [[nodiscard]] std::string one_line(const std::string& text);

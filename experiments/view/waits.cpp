@@ -26,11 +26,15 @@ std::vector<std::uint32_t> entries_by_op(const Timeline& timeline) {
 
 Waits::Waits(const RunRecord& record) : timeline_(record.timeline), last_(record.timeline.size(), kNone) {
   const std::vector<std::uint32_t> entries = entries_by_op(timeline_);
+  std::vector<Dependency> dependencies = record.dependencies;
+  std::ranges::sort(dependencies);
+  const auto repeated = std::ranges::unique(dependencies);
+  dependencies.erase(repeated.begin(), repeated.end());
   const auto entry_of = [&](OpId op) { return op.value() < entries.size() ? entries[op.value()] : kNone; };
   begins_.reserve(timeline_.size() + 1);
   begins_.push_back(0);
   for (std::size_t i = 0; i < timeline_.size(); ++i) {
-    for (const Dependency& each : std::ranges::equal_range(record.dependencies, timeline_[i].id, {}, &Dependency::op)) {
+    for (const Dependency& each : std::ranges::equal_range(dependencies, timeline_[i].id, {}, &Dependency::op)) {
       const std::uint32_t on = entry_of(each.on);
       if (on == kNone) continue;  // it was given up before it ran
       on_.push_back(on);

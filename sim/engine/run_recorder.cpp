@@ -15,7 +15,15 @@ void RunRecorder::add(const OpGraph& window) {
 
 void RunRecorder::add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
   record_.timeline.push_back(timeline_entry(span, op));
-  if (op.kind == OpKind::Abandon) memory_.clear(span.start);
+  if (op.kind == OpKind::Abandon) {
+    memory_.clear(span.start);
+    last_on_lane_.clear();
+  }
+  if (!op.lane.is_none()) {
+    const auto [last, is_first] = last_on_lane_.try_emplace(op.lane, span.id);
+    if (last->second != span.id) record_.dependencies.push_back({span.id, last->second});
+    last->second = span.id;
+  }
   if (!deltas.empty()) memory_.add(span, deltas);
 }
 

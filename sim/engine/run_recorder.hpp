@@ -6,6 +6,7 @@
 #include "sim/model/timeline.hpp"
 
 #include <functional>
+#include <map>
 #include <span>
 
 namespace stagecraft {
@@ -26,6 +27,7 @@ class RunRecorder {
  private:
   RunRecord& record_;
   MemoryFold memory_;
+  std::map<LaneId, OpId> last_on_lane_;  ///< of those that have started since the last plan was given up
 };
 
 /// The source, which shows `hear` each of its windows.

@@ -4,6 +4,7 @@
 #include "sim/model/op_graph.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -84,14 +85,15 @@ using MemoryCourse = std::vector<MemoryChange>;
 struct Dependency {
   OpId op;
   OpId on;
-  friend bool operator==(const Dependency&, const Dependency&) = default;
+  friend auto operator<=>(const Dependency&, const Dependency&) = default;
 };
 
 /// All that traces and pictures need of a run. Exists only when one of them asks for it.
 struct RunRecord {
   Timeline timeline;
   MemoryCourse memory;
-  std::vector<Dependency> dependencies;  ///< by operation
+  /// In no order; an operation also depends on the one before it on its lane. One may be there twice.
+  std::vector<Dependency> dependencies;
 };
 
 /// Watches a run: its spans, and its windows, each before its spans.

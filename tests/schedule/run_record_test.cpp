@@ -30,6 +30,9 @@ struct Recorded {
     report = evaluate_plan(random.graph, random.platform, random.plan, options, {}, watch);
     recorder.finish();
     std::ranges::stable_sort(record.memory, {}, &MemoryChange::place);
+    std::ranges::sort(record.dependencies);
+    const auto repeated = std::ranges::unique(record.dependencies);
+    record.dependencies.erase(repeated.begin(), repeated.end());
   }
 };
 

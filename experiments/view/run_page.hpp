@@ -1,0 +1,30 @@
+#pragma once
+
+#include "experiments/view/ascii_timeline.hpp"
+#include "experiments/view/explanation.hpp"
+#include "experiments/view/figures.hpp"
+#include "sim/model/layer_graph.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace stagecraft {
+
+/// A simulation with its record, and what explains it.
+struct ShownRun {
+  SimulatedPlan run;
+  const LayerGraph& graph;
+  const Explanation& explanation;
+  bool timings = false;  ///< whether to tell how long the simulation took
+};
+
+/// Operations that browsers still show: the text of a page must fit into one of their strings.
+inline constexpr std::size_t kMostShown = 5'000'000;
+
+/// The run as one HTML file that needs no other file and no network: figures, timeline, memory and links over time, and
+/// the plan (docs/reference/run-page.md). With a window it shows the operations of this part of the run.
+/// **Throws** InputError for more than `kMostShown` operations.
+[[nodiscard]] std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& window);
+
+}  // namespace stagecraft

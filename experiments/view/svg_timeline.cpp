@@ -1,0 +1,208 @@
+#include "experiments/view/svg_timeline.hpp"
+
+#include "experiments/view/tracks.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/base/text.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+// Units of the image.
+constexpr double kWidth = 1000;
+constexpr double kLeft = 100;
+constexpr double kRight = 992;
+constexpr double kRow = 20;
+constexpr double kGap = 3;
+constexpr double kAxis = 22;
+constexpr double kLegend = 26;
+constexpr double kNarrow = 0.5;
+constexpr double kLabelled = 16;
+
+struct PictureKind {
+  OpKind kind;
+  const char* name;    ///< of its class in the style
+  const char* letter;  ///< before the microbatch
+  const char* words;
+};
+
+constexpr std::array<PictureKind, 7> kPictureKinds{{
+    {OpKind::Forward, "f", "F", "forward"},
+    {OpKind::Backward, "b", "B", "backward"},
+    {OpKind::BackwardInput, "b", "I", "input gradient"},
+    {OpKind::BackwardWeight, "w", "W", "weight gradient"},
+    {OpKind::ForwardBackward, "o", "FB", "forward and backward"},
+    {OpKind::Recompute, "r", "R", "recompute"},
+    {OpKind::Update, "u", "U", "update"},
+}};
+
+/// The colours of the page of a run (web/src/run/style.css).
+constexpr std::string_view kStyle = R"(
+text{font:12px system-ui,sans-serif;fill:#1b1f24}.d{text-anchor:end}.l{text-anchor:middle;font-size:11px;fill:#10141a}
+.row{fill:#eef0f3}.tick{stroke:#dfe3e8}.a{fill:#5b6472}
+.f{fill:#4c9be8}.b{fill:#f0a73a}.w{fill:#c9782b}.o{fill:#8b94dc}.r{fill:#f2e25b}.u{fill:#b07aa1}
+@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.row{fill:#20262e}.tick{stroke:#2c333d}.a{fill:#9aa4b2}.l{fill:#10141a}}
+)";
+
+const PictureKind& picture_kind(OpKind kind) { return *std::ranges::find(kPictureKinds, kind, &PictureKind::kind); }
+
+std::string xml(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '&': result += "&amp;"; break;
+      default: result += c;
+    }
+  }
+  return result;
+}
+
+/// A step of 1, 2 or 5 times a power of ten, so that about eight fit.
+Seconds tick_of(Seconds span) {
+  const double least = span.value() / 8;
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least) return Seconds(factor * power);
+  }
+  return Seconds(10 * power);
+}
+
+class Picture {
+ public:
+  Picture(const Timeline& timeline, const Platform& platform, const TimeRange& range)
+      : platform_(platform), range_(range), tracks_(tracks_of(timeline, platform)) {
+    for (std::uint32_t i = 0; i < tracks_.tracks.size(); ++i) {
+      if (is_compute(tracks_.tracks[i].kind)) rows_.push_back({i, {}});
+    }
+    left_out_ = rows_.size() - std::min(rows_.size(), kMostPictureRows);
+    rows_.resize(rows_.size() - left_out_);
+    for (std::size_t i = 0; i < timeline.size(); ++i) {
+      const auto row = std::ranges::find(rows_, tracks_.of_entry[i], &Row::track);
+      if (row != rows_.end()) row->entries.push_back(&timeline[i]);
+    }
+    for (Row& row : rows_) std::ranges::sort(row.entries, {}, &TimelineEntry::start);
+  }
+
+  std::string text() {
+    const double height = kAxis + static_cast<double>(rows_.size()) * (kRow + kGap) + kLegend;
+    append(
+        R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img"><!-- Stagecraft --><style>{}</style>)",
+        kWidth, height, kStyle);
+    write_axis(height - kLegend);
+    for (std::size_t i = 0; i < rows_.size(); ++i) write_row(rows_[i], kAxis + static_cast<double>(i) * (kRow + kGap));
+    write_legend(height - kLegend / 3);
+    append("</svg>\n");
+    return fmt::to_string(out_);
+  }
+
+ private:
+  struct Row {
+    std::uint32_t track = 0;
+    std::vector<const TimelineEntry*> entries;
+  };
+
+  template <class... Values>
+  void append(fmt::format_string<const Values&...> format, const Values&... values) {
+    fmt::format_to(std::back_inserter(out_), format, values...);
+  }
+
+  [[nodiscard]] double x_of(Seconds at) const {
+    const double part = (at - range_.begin) / (range_.end - range_.begin);
+    return kLeft + (kRight - kLeft) * std::clamp(part, 0.0, 1.0);
+  }
+
+  void write_axis(double bottom) {
+    const Seconds tick = tick_of(range_.end - range_.begin);
+    const auto first = static_cast<std::int64_t>(std::ceil(range_.begin / tick - 1e-9));
+    const auto last = static_cast<std::int64_t>(std::floor(range_.end / tick + 1e-9));
+    for (std::int64_t i = first; i <= last; ++i) {
+      const Seconds at = tick * static_cast<double>(i);
+      append(R"(<path class="tick" d="M{0:.2f} {1}V{2}"/>)", x_of(at), kAxis - 6, bottom);
+      if (x_of(at) > kRight - 60) continue;
+      append(R"(<text class="a" x="{:.2f}" y="13">{}</text>)", x_of(at) + 3, format_human_seconds(at));
+    }
+    append("\n");
+  }
+
+  void write_row(const Row& row, double y) {
+    const Track& track = tracks_.tracks[row.track];
+    append(R"(<text class="d" x="{}" y="{}">{}</text><rect class="row" x="{}" y="{}" width="{}" height="{}"/>)",
+           kLeft - 8, y + kRow * 0.7, xml(platform_.place_name(track.place)), kLeft, y, kRight - kLeft, kRow);
+    for (std::size_t i = 0; i < row.entries.size();) {
+      const TimelineEntry& entry = *row.entries[i];
+      Seconds end = entry.end;
+      const bool is_alone = x_of(end) - x_of(entry.start) >= kNarrow;
+      for (++i; !is_alone && i < row.entries.size(); ++i) {
+        const TimelineEntry& next = *row.entries[i];
+        if (next.kind != entry.kind || x_of(next.end) - x_of(entry.start) >= kNarrow) break;
+        end = next.end;
+      }
+      if (end > range_.begin && entry.start < range_.end) write_operation(entry, end, y);
+    }
+    append("\n");
+  }
+
+  void write_operation(const TimelineEntry& entry, Seconds end, double y) {
+    const PictureKind& kind = picture_kind(entry.kind);
+    kinds_.insert(entry.kind);
+    const double left = x_of(entry.start);
+    const double width = x_of(end) - left;
+    append(R"(<rect class="{}" x="{:.2f}" y="{}" width="{:.2f}" height="{}"/>)", kind.name, left, y,
+           width > 3 ? width - 0.6 : std::max(width, 0.2), kRow);
+    const std::string number = std::to_string(entry.microbatch);
+    const std::string label = kind.letter + number;
+    constexpr double kLetter = 7;
+    const bool has_label = width >= kLabelled && width > kLetter * static_cast<double>(label.size());
+    if (!has_label) return;
+    append(R"(<text class="l" x="{:.2f}" y="{}">{}</text>)", left + width / 2, y + kRow * 0.7, label);
+  }
+
+  void write_legend(double y) {
+    double x = kLeft;
+    for (const PictureKind& kind : kPictureKinds) {
+      if (!kinds_.contains(kind.kind)) continue;
+      append(
+          R"(<rect class="{}" x="{}" y="{:.1f}" width="11" height="11"/><text class="a" x="{}" y="{:.1f}">{} {}</text>)",
+          kind.name, x, y - 10, x + 15, y, kind.letter, kind.words);
+      x += 40 + 7 * static_cast<double>(std::string_view(kind.words).size());
+    }
+    if (left_out_ > 0)
+      append(R"(<text class="a" x="{}" y="{:.1f}">{}</text>)", x, y, counted(left_out_, "more device"));
+  }
+
+  const Platform& platform_;
+  TimeRange range_;
+  Tracks tracks_;
+  std::vector<Row> rows_;
+  std::size_t left_out_ = 0;
+  std::set<OpKind> kinds_;
+  fmt::memory_buffer out_;
+};
+
+TimeRange whole_of(const Timeline& timeline) {
+  Seconds end;
+  for (const TimelineEntry& entry : timeline) end = std::max(end, entry.end);
+  return {Seconds(0), end > Seconds(0) ? end : Seconds(1)};
+}
+
+}  // namespace
+
+std::string svg_timeline(const Timeline& timeline, const Platform& platform, const std::optional<TimeRange>& window) {
+  return Picture(timeline, platform, window.value_or(whole_of(timeline))).text();
+}
+
+}  // namespace stagecraft

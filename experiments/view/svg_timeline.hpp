@@ -1,0 +1,23 @@
+#pragma once
+
+#include "experiments/view/ascii_timeline.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/timeline.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace stagecraft {
+
+/// Rows that a picture has at most. Those of more devices are left out, and the picture says how many.
+inline constexpr std::size_t kMostPictureRows = 64;
+
+/// The computations of each device as an SVG image, for documents and slides: a row for each device, time from left to
+/// right. It follows the light or dark setting of whoever looks at it. Computations narrower than half a unit of its
+/// 1000 are joined with what follows at once.
+/// **Cost** O(entries · log entries).
+[[nodiscard]] std::string svg_timeline(const Timeline& timeline, const Platform& platform,
+                                       const std::optional<TimeRange>& window);
+
+}  // namespace stagecraft

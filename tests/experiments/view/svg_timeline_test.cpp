@@ -1,0 +1,93 @@
+#include "experiments/view/svg_timeline.hpp"
+
+#include "tests/experiments/commands/toy.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Drawn {
+  std::string kind;
+  double x = 0.0;
+  double width = 0.0;
+};
+
+/// The operations of a picture; its legend has no width of two decimals.
+std::vector<Drawn> operations_in(const std::string& svg) {
+  const std::regex pattern(R"re(<rect class="([a-z])" x="([0-9.]+)" y="[0-9.]+" width="([0-9]+\.[0-9]{2})")re");
+  std::vector<Drawn> found;
+  for (auto it = std::sregex_iterator(svg.begin(), svg.end(), pattern); it != std::sregex_iterator(); ++it) {
+    found.push_back({(*it)[1], std::stod((*it)[2]), std::stod((*it)[3])});
+  }
+  return found;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::string drawn(const Toy& toy, std::vector<std::string> choices = {}) {
+  const std::string file = toy.file("run.svg");
+  choices.insert(choices.end(), {"--picture", file});
+  REQUIRE(toy.on("simulate", choices).code == 0);
+  return read(file);
+}
+
+}  // namespace
+
+TEST_CASE("--picture: every computation of each device, where it ran") {
+  const Toy toy;
+  const std::string svg = drawn(toy);
+  const Json told = Json::parse(toy.on("simulate", {"--json", "--timeline"}).out);
+  std::vector<double> expected;
+  double end = 0.0;
+  for (const Json& op : told["timeline"]) end = std::max(end, op["end_s"].get<double>());
+  for (const Json& op : told["timeline"]) {
+    if (op["op"] != "forward" && op["op"] != "backward") continue;
+    expected.push_back(100 + 892 * op["start_s"].get<double>() / end);
+  }
+  std::vector<double> starts;
+  for (const Drawn& operation : operations_in(svg)) {
+    if (operation.kind == "f" || operation.kind == "b") starts.push_back(operation.x);
+  }
+  std::ranges::sort(expected);
+  std::ranges::sort(starts);
+  REQUIRE(starts.size() == expected.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == doctest::Approx(expected[i]).epsilon(1e-3));
+  for (const Json& device : told["devices"]) CHECK(count(svg, ">" + device["name"].get<std::string>() + "<") == 1);
+}
+
+TEST_CASE("--picture: a window has its part, and long runs stay small") {
+  const Toy toy;
+  const std::string part = drawn(toy, {"--timeline-window", "15 ms..16 ms"});
+  CHECK(operations_in(part).size() < operations_in(drawn(toy)).size());
+  const std::string many = drawn(toy, {"--iterations", "400"});
+  CHECK(many.size() < 1'000'000);
+  CHECK(operations_in(many).size() > 100);
+}
+
+TEST_CASE("--picture: names with markup are texts") {
+  const Toy toy;
+  write(toy.platform,
+        "schema: stagecraft/platform/1\nplatform: odd\ndevice_kinds: {A: {memory: 100 MB, speed: 1}}\n"
+        "devices: [{name: '</text><script>&', kind: A}]\nlinks: []\n");
+  write(toy.plan,
+        "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 2\nschedule: {name: gpipe}\n"
+        "stages: [{layers: [first, second], devices: ['</text><script>&']}]\n");
+  const std::string svg = drawn(toy);
+  CHECK(count(svg, "&lt;/text&gt;&lt;script&gt;&amp;") == 1);
+  CHECK(count(svg, "<script") == 0);
+}
+
+}  // namespace stagecraft

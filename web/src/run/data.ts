@@ -1,0 +1,162 @@
+// The data of the page as the program writes them (experiments/view/run_page.cpp), and what is derived from them.
+
+export interface Place {
+  name: string;
+  is_device: boolean;
+  node: number | null;
+}
+
+export interface Track {
+  place: number;
+  name: string;
+  computes: boolean;
+}
+
+/** What several operations have in common. */
+export interface OpClass {
+  op: string;
+  stage: number | null;
+  track: number | null;
+  from: number | null;
+  to: number | null;
+  bytes: number;
+  links: number[];
+}
+
+export interface Link {
+  name: string;
+  bandwidth: number;
+}
+
+export interface Layer {
+  name: string;
+  forward_s: number;
+  backward_s: number;
+  parameters_bytes: number;
+}
+
+export interface Stage {
+  layers: number[];
+  devices: number[];
+}
+
+export type Value = null | boolean | number | string | Value[] | { [key: string]: Value };
+export type Values = { [key: string]: Value };
+
+interface PageData {
+  model: string;
+  platform: string;
+  planner: string;
+  microbatch_size: number;
+  microbatches: number;
+  report: Values;
+  text: string;
+  bottleneck: string;
+  layers: Layer[];
+  stages: Stage[];
+  places: Place[];
+  links: Link[];
+  tracks: Track[];
+  classes: OpClass[];
+  operations: { start_s: string; end_s: string; class: string; microbatch: string; aborted: string };
+  waits: { begin: string; on: string; critical_path: string };
+  memory: { place: number; at_s: string; category: string; bytes: string }[];
+}
+
+/** For each row numbers of some kind, one after the other. */
+export interface Rows {
+  begin: Uint32Array;
+  all: Uint32Array;
+}
+
+/** The changes of what a place holds. */
+export interface MemoryChanges {
+  place: number;
+  at: Float64Array;
+  category: Uint32Array;
+  bytes: Float64Array;
+}
+
+/** A run. Operations are numbered as in `simulate --timeline --json`, in the order of their starts. */
+export interface Run extends Omit<PageData, "operations" | "waits" | "memory"> {
+  start: Float64Array;
+  end: Float64Array;
+  classOf: Uint32Array;
+  microbatch: Uint32Array;
+  aborted: Set<number>;
+  waitsFor: Rows;
+  waitedForBy: Rows;
+  criticalPath: Uint32Array;
+  opsOfTrack: Rows;
+  memory: MemoryChanges[];
+  begin: number;
+  until: number;
+}
+
+export const rowOf = (rows: Rows, i: number): Uint32Array => rows.all.subarray(rows.begin[i], rows.begin[i + 1]);
+
+export const classOf = (run: Run, op: number): OpClass => run.classes[run.classOf[op]];
+
+function bytesOf(base64: string): ArrayBuffer {
+  const binary = atob(base64);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) bytes[i] = binary.charCodeAt(i);
+  return bytes.buffer;
+}
+
+const times = (base64: string) => new Float64Array(bytesOf(base64));
+const numbers = (base64: string) => new Uint32Array(bytesOf(base64));
+
+/** Groups the numbers 0, 1, … by the row that each is in, of so many rows; -1 is none. Keeps their order in a row. */
+function grouped(count: number, rows: number, rowAt: (i: number) => number): Rows {
+  const begin = new Uint32Array(rows + 1);
+  for (let i = 0; i < count; ++i) {
+    const row = rowAt(i);
+    if (row >= 0) ++begin[row + 1];
+  }
+  for (let row = 0; row < rows; ++row) begin[row + 1] += begin[row];
+  const next = begin.slice();
+  const all = new Uint32Array(begin[rows]);
+  for (let i = 0; i < count; ++i) {
+    const row = rowAt(i);
+    if (row >= 0) all[next[row]++] = i;
+  }
+  return { begin, all };
+}
+
+/** Who waits for whom, the other way round. */
+function reversed(waits: Rows, count: number): Rows {
+  const waiting = new Uint32Array(waits.all.length);
+  for (let op = 0; op < count; ++op) waiting.fill(op, waits.begin[op], waits.begin[op + 1]);
+  const positions = grouped(waits.all.length, count, (i) => waits.all[i]);
+  return { begin: positions.begin, all: positions.all.map((i) => waiting[i]) };
+}
+
+export function readRun(json: string): Run {
+  const data: PageData = JSON.parse(json);
+  const { operations, waits, memory, ...rest } = data;
+  const start = times(operations.start_s);
+  const end = times(operations.end_s);
+  const classes = numbers(operations.class);
+  const waitsFor = { begin: numbers(waits.begin), all: numbers(waits.on) };
+  return {
+    ...rest,
+    start,
+    end,
+    classOf: classes,
+    microbatch: numbers(operations.microbatch),
+    aborted: new Set(numbers(operations.aborted)),
+    waitsFor,
+    waitedForBy: reversed(waitsFor, start.length),
+    criticalPath: numbers(waits.critical_path),
+    opsOfTrack: grouped(start.length, rest.tracks.length, (i) => rest.classes[classes[i]].track ?? -1),
+    memory: memory.map((each) => ({
+      place: each.place,
+      at: times(each.at_s),
+      category: numbers(each.category),
+      bytes: times(each.bytes),
+    })),
+    begin: start.length > 0 ? start[0] : 0,
+    until: end.reduce((latest, each) => Math.max(latest, each), 0),
+  };
+}

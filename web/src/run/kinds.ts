@@ -1,0 +1,38 @@
+// The kinds of operation: their letters, their words, and the variables of the style that hold their colours.
+
+interface Kind {
+  letter: string;
+  words: string;
+  colour: string;
+}
+
+const kinds: { [op: string]: Kind } = {
+  forward: { letter: "F", words: "forward", colour: "--forward" },
+  backward: { letter: "B", words: "backward", colour: "--backward" },
+  "backward-input": { letter: "I", words: "backward, input gradient", colour: "--backward" },
+  "backward-weight": { letter: "W", words: "backward, weight gradient", colour: "--weight" },
+  "forward-backward": { letter: "FB", words: "forward and backward, overlapped", colour: "--both" },
+  recompute: { letter: "R", words: "recompute", colour: "--recompute" },
+  update: { letter: "U", words: "update", colour: "--update" },
+  activation: { letter: "a", words: "activation", colour: "--activation" },
+  gradient: { letter: "g", words: "gradient", colour: "--gradient" },
+  "all-reduce": { letter: "r", words: "all-reduce", colour: "--collective" },
+  "swap-out": { letter: "o", words: "swap out", colour: "--swap" },
+  "swap-in": { letter: "i", words: "swap in", colour: "--swap" },
+  migration: { letter: "m", words: "migration", colour: "--migration" },
+};
+
+const marks: { [op: string]: string } = {
+  delay: "delay",
+  "collective-begin": "a collective begins",
+  "collective-end": "a collective ends",
+  barrier: "the end of an iteration",
+  setup: "the plan's memory is taken",
+  post: "a transfer is posted",
+  abandon: "what was in flight is given up",
+};
+
+export const kindNames = Object.keys(kinds);
+export const letterOf = (op: string): string => kinds[op]?.letter ?? "";
+export const wordsOf = (op: string): string => kinds[op]?.words ?? marks[op] ?? op;
+export const colourOf = (op: string): string => kinds[op]?.colour ?? "--mark";

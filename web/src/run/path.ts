@@ -1,0 +1,36 @@
+// What the critical path consists of.
+import { classOf, type Run } from "./data";
+import * as format from "../shared/format";
+import { letterOf, wordsOf } from "./kinds";
+
+interface Part {
+  what: string;
+  time: number;
+}
+
+/** The time of the path by kind and place, the longest first; what lies between its operations is waiting. */
+export function partsOfPath(run: Run): Part[] {
+  const times = new Map<string, number>();
+  const add = (what: string, time: number) => {
+    if (time > 0) times.set(what, (times.get(what) ?? 0) + time);
+  };
+  let until = run.begin;
+  for (const op of run.criticalPath) {
+    const { op: kind, from, to } = classOf(run, op);
+    add("waiting", run.start[op] - until);
+    const way = to !== null && to !== from ? ` → ${run.places[to].name}` : "";
+    const place = from === null ? "" : ` of ${run.places[from].name}${way}`;
+    add(letterOf(kind) === "" ? wordsOf(kind) : `${wordsOf(kind)}${place}`, run.end[op] - run.start[op]);
+    until = run.end[op];
+  }
+  return [...times].map(([what, time]) => ({ what, time })).sort((a, b) => b.time - a.time);
+}
+
+/** `The critical path: backward of gpu3 45.0 %, …`. */
+export function pathText(run: Run, most: number): string {
+  const whole = run.until - run.begin;
+  if (run.criticalPath.length === 0 || whole <= 0) return "";
+  const parts = partsOfPath(run);
+  const listed = parts.slice(0, most).map(({ what, time }) => `${what} ${format.percent(time / whole)}`);
+  return `The critical path: ${listed.join(", ")}${parts.length > most ? ", …" : ""}`;
+}

@@ -1,0 +1,87 @@
+// What the page of a run knows is what the program says of the run.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { severalRuns } from "./runs.mjs";
+import { load } from "./source.mjs";
+
+const { readRun, rowOf } = await load("run/data.ts");
+const { heldMost } = await load("run/memory.ts");
+const { shareTaken, transfersOver } = await load("run/load.ts");
+const { partsOfPath } = await load("run/path.ts");
+
+const nameOf = (run, place) => (place === null ? null : run.places[place].name);
+
+for (const [name, { data, told }] of Object.entries(severalRuns())) {
+  const run = readRun(data);
+
+  test(`${name}: every operation is that of the JSON`, () => {
+    const { timeline, ...report } = told;
+    assert.deepEqual(run.report, report);
+    assert.equal(run.start.length, timeline.length);
+    timeline.forEach((entry, op) => {
+      const { op: kind, stage, from, to, bytes } = run.classes[run.classOf[op]];
+      assert.deepEqual(
+        {
+          op: kind, stage, microbatch: run.microbatch[op], from: nameOf(run, from), to: nameOf(run, to),
+          start_s: run.start[op], end_s: run.end[op], bytes, aborted: run.aborted.has(op),
+        },
+        entry,
+      );
+    });
+  });
+
+  test(`${name}: waits end before what waited starts, and are known from either side`, () => {
+    let waits = 0;
+    for (let op = 0; op < run.start.length; ++op) {
+      for (const other of rowOf(run.waitsFor, op)) {
+        ++waits;
+        assert.ok(run.end[other] <= run.start[op] + 1e-9);
+        assert.ok(rowOf(run.waitedForBy, other).includes(op));
+      }
+    }
+    assert.equal(waits, run.waitedForBy.all.length);
+    assert.ok(waits > run.start.length / 2);
+  });
+
+  test(`${name}: the critical path reaches from the start to the end, and each waits for the one before`, () => {
+    const path = [...run.criticalPath];
+    assert.equal(run.end[path.at(-1)], run.until);
+    assert.equal(rowOf(run.waitsFor, path[0]).length, 0);
+    path.slice(1).forEach((op, i) => assert.ok(rowOf(run.waitsFor, op).includes(path[i])));
+    const sum = partsOfPath(run).reduce((total, { time }) => total + time, 0);
+    assert.ok(Math.abs(sum - (run.until - run.begin)) < 1e-9 * run.until);
+  });
+
+  test(`${name}: operations of a track do not overlap`, () => {
+    run.tracks.forEach((_, track) => {
+      const ops = rowOf(run.opsOfTrack, track);
+      for (let i = 1; i < ops.length; ++i) assert.ok(run.start[ops[i]] >= run.end[ops[i - 1]] - 1e-9);
+    });
+  });
+
+  test(`${name}: the most that places hold is their peak, however many columns there are`, () => {
+    const peaks = Object.fromEntries([...told.devices, ...told.hosts].map((each) => [each.name, each]));
+    for (const changes of run.memory) {
+      for (const columns of [1, 7, 1000]) {
+        const held = heldMost(changes, run.begin, run.until, columns);
+        const sums = Array.from({ length: columns }, (_, i) => held.reduce((sum, each) => sum + each[i], 0));
+        assert.equal(Math.max(...sums), peaks[run.places[changes.place].name].peak_memory_bytes);
+      }
+    }
+  });
+
+  test(`${name}: a link carries what its transfers carry`, () => {
+    told.links.forEach(({ name: link }) => {
+      const number = run.links.findIndex((each) => each.name === link);
+      const transfers = transfersOver(run, number);
+      const bytes = transfers.reduce((sum, op) => sum + run.classes[run.classOf[op]].bytes, 0);
+      assert.ok(bytes > 0);
+      for (const columns of [1, 50]) {
+        const shares = shareTaken(run, number, transfers, run.begin, run.until, columns);
+        const width = (run.until - run.begin) / columns;
+        const carried = shares.reduce((sum, share) => sum + share, 0) * width * run.links[number].bandwidth;
+        assert.ok(Math.abs(carried - bytes) < 1e-6 * bytes);
+      }
+    });
+  });
+}
