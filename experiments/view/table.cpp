@@ -1,5 +1,6 @@
 #include "experiments/view/table.hpp"
 
+#include "experiments/view/text_width.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 
@@ -11,12 +12,6 @@
 
 namespace stagecraft {
 namespace {
-
-/// The number of characters of a UTF-8 text: all bytes but continuation bytes.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
 
 void append_row(std::string& text, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
                 const Table& table) {
