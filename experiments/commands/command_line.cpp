@@ -3,6 +3,7 @@
 #include "experiments/commands/verb.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/progress.hpp"
+#include "experiments/view/text_width.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -204,6 +205,7 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
 
 int run_watched_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
   const ProgressWatch watch(usual_progress());
+  const Screen screen(output_terminal_columns());
   return run_command_line(arguments, out, err);
 }
 

@@ -8,6 +8,9 @@
 namespace stagecraft {
 namespace {
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): what all tables of a program are made for
+std::optional<std::size_t> screen;
+
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
 /// The number of bytes of the first `count` characters.
@@ -61,5 +64,11 @@ std::optional<std::size_t> output_terminal_columns() {
   const bool known = isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? std::optional<std::size_t>(size.ws_col) : std::nullopt;
 }
+
+Screen::Screen(const std::optional<std::size_t>& columns) : before_(screen) { screen = columns; }
+
+Screen::~Screen() { screen = before_; }
+
+std::optional<std::size_t> screen_columns() { return screen; }
 
 }  // namespace stagecraft

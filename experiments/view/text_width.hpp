@@ -22,4 +22,22 @@ namespace stagecraft {
 /// The columns of the terminal that standard output is; none if it is not one.
 [[nodiscard]] std::optional<std::size_t> output_terminal_columns();
 
+/// While it lives, tables are made for a screen with that many columns.
+class Screen {
+ public:
+  /// None: the output is no screen.
+  explicit Screen(const std::optional<std::size_t>& columns);
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+  Screen(Screen&&) = delete;
+  Screen& operator=(Screen&&) = delete;
+
+ private:
+  std::optional<std::size_t> before_;
+};
+
+/// None without a screen.
+[[nodiscard]] std::optional<std::size_t> screen_columns();
+
 }  // namespace stagecraft
