@@ -27,7 +27,10 @@ void occupy_standard_streams() {
   }
 }
 
-void leave_interrupted(int) { _exit(static_cast<int>(stagecraft::ExitCode::Interrupted)); }
+void leave_interrupted(int) {
+  stagecraft::remove_progress();
+  _exit(static_cast<int>(stagecraft::ExitCode::Interrupted));
+}
 
 /// Makes an interrupt (Ctrl-C) end the program at once with exit code 130, unless interrupts were ignored at its start.
 void mind_interrupts() {
@@ -57,7 +60,7 @@ int main(int argc, char** argv) {
   mind_interrupts();
   std::ostringstream out;
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  const int code = stagecraft::run_command_line(arguments, out, std::cerr);
+  const int code = stagecraft::run_watched_command_line(arguments, out, std::cerr);
   if (write_all(STDOUT_FILENO, out.view())) return code;
   if (errno == EPIPE) return kBrokenPipe;
   std::cerr << "stagecraft: error: cannot write to standard output: " << std::strerror(errno) << '\n';

@@ -2,12 +2,13 @@
 
 #include "experiments/commands/verb.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/run/progress.hpp"
+#include "experiments/view/text_width.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -183,8 +184,10 @@ Answer answer_or_error(Program& program, const std::vector<std::string>& argumen
 
 int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
   const std::unique_ptr<Program> program = make_program();
-  program->settings.progress = isatty(STDERR_FILENO) == 1;
-  program->settings.say = [&err](const std::string& line) { err << "stagecraft: " << line << '\n' << std::flush; };
+  program->settings.say = [&err](const std::string& line) {
+    const ProgressPause pause;
+    err << "stagecraft: " << line << '\n' << std::flush;
+  };
   bool failed = false;
   const Answer result = answer_or_error(*program, arguments, failed);
   // If the parser refused an argument before it came to --json, the flag is not set yet, so search for it here.
@@ -192,11 +195,20 @@ int run_command_line(const std::vector<std::string>& arguments, std::ostream& ou
   if (json) {
     out << result.json << '\n';
   } else if (failed) {
+    const ProgressPause pause;
     err << "stagecraft: error: " << result.text << '\n' << std::flush;
   } else {
     out << result.text;
   }
   return static_cast<int>(result.code);
 }
+
+int run_watched_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  const ProgressWatch watch(usual_progress());
+  const Screen screen(output_terminal_columns());
+  return run_command_line(arguments, out, err);
+}
+
+void remove_progress() { wipe_progress(); }
 
 }  // namespace stagecraft

@@ -4,12 +4,12 @@
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
-#include "experiments/run/progress.hpp"
 #include "experiments/run/sensitivity.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/comparison.hpp"
 #include "planners/registry.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -148,8 +148,7 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
 }
 
 /// Judges the plans of all rows on varied inputs.
-std::optional<Sensitivity> vary_inputs(const Comparison& comparison, const CompareChoices& choices,
-                                       const Settings& settings) {
+std::optional<Sensitivity> vary_inputs(const Comparison& comparison, const CompareChoices& choices) {
   std::vector<Entrant> contenders;
   std::vector<Standing> standings;
   for (const ComparisonRow& row : comparison.rows) {
@@ -158,9 +157,18 @@ std::optional<Sensitivity> vary_inputs(const Comparison& comparison, const Compa
     contenders.push_back({row.planner->name, &row.planning->graph, plan});
     standings.push_back({row.outcome(), row.simulation->report.throughput});
   }
-  PartsProgressLine line(settings.progress, "simulations with varied inputs");
+  Activity activity("varying the inputs");
   return find_sensitivity(comparison.inputs.platform, contenders, std::move(standings), choices.simulation,
-                          [&](std::size_t done, std::size_t total) { line.show(done, total, 0); });
+                          [&](std::size_t done, std::size_t total) { activity.count(done, total, "simulations"); });
+}
+
+/// Adds a row for each planner.
+void compare_planners(Comparison& comparison, const CompareChoices& choices, const Settings& settings) {
+  Activity activity("comparing");
+  for (const auto& planner : choices.planners) {
+    activity.count(comparison.rows.size(), choices.planners.size(), "planners");
+    comparison.rows.push_back(compare_one(*planner, comparison.inputs, choices, settings));
+  }
 }
 
 Comparison compare_all(const std::string& model, const CompareOptions& options, const CompareChoices& choices,
@@ -176,11 +184,9 @@ Comparison compare_all(const std::string& model, const CompareOptions& options, 
   once.say = [&](const std::string& text) {
     if (said.insert(text).second) settings.say(text);
   };
-  for (const auto& planner : choices.planners) {
-    comparison.rows.push_back(compare_one(*planner, comparison.inputs, with_events, once));
-  }
+  compare_planners(comparison, with_events, once);
   comparison.is_varied = choices.vary;
-  if (choices.vary) comparison.sensitivity = vary_inputs(comparison, with_events, settings);
+  if (choices.vary) comparison.sensitivity = vary_inputs(comparison, with_events);
   return comparison;
 }
 

@@ -6,7 +6,6 @@
 #include "experiments/run/largest_size.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
-#include "experiments/run/progress.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/largest_size_view.hpp"
@@ -37,15 +36,6 @@ LargestSizeChoices read_choices(const MaxBatchOptions& options) {
   return choices;
 }
 
-LargestSize search(const PlannerInfo& planner, const Inputs& inputs, LargestSizeChoices choices,
-                   const Settings& settings) {
-  TextProgressLine line(settings.progress);
-  choices.progress = [&line](std::int64_t size, std::size_t tried) {
-    line.show("microbatches of " + counted(size, "sample") + ", " + counted(tried, "size") + " tried");
-  };
-  return find_largest_size(planner, inputs, choices, settings.say);
-}
-
 LargestSizeRun run_plan(const LargestSize& largest, const Inputs& inputs, const LargestSizeChoices& choices,
                         const Settings& settings) {
   const ScheduleProgram& program = *largest.planning.program;
@@ -67,7 +57,7 @@ Answer answer_max_batch(const MaxBatchOptions& options, const Settings& settings
   const LargestSizeChoices choices = read_choices(options);
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
-  const LargestSize largest = search(*planner, inputs, choices, settings);
+  const LargestSize largest = find_largest_size(*planner, inputs, choices, settings.say);
   std::optional<LargestSizeRun> run;
   if (largest.size) run = run_plan(largest, inputs, choices, settings);
   Answer answer{.text = largest_size_text(largest, run, inputs.platform, settings.timings),

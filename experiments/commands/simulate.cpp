@@ -188,7 +188,7 @@ VerbAction configure_simulate(CLI::App& command) {
   add_option(command, "--schedule-file", options->schedule_file,
              "run the plan with the orders of this file instead of the plan's schedule");
   add_flag(command, "--timeline", options->timeline,
-           "draw the last iteration if it is small enough; with --json, list every operation of the run");
+           "draw the last iteration; with --json, list every operation of the run");
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");
   add_option(command, "--timeline-window", options->window,
              "FROM..TO, such as '1.5 s..2 s': like --timeline, for this part of the run");

@@ -1,6 +1,7 @@
 #include "experiments/run/inputs.hpp"
 
 #include "experiments/run/limits.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -235,6 +236,7 @@ std::vector<ShippedFile> shipped_files(const std::string& folder) {
 }
 
 Inputs load_inputs(const std::string& model, const std::string& platform, const std::map<std::string, double>& speeds) {
+  const Activity activity("reading the model and the platform");
   const InputFile model_file = read_input(model, InputKind::Model);
   const InputFile platform_file = read_input(platform, InputKind::Platform);
   Inputs inputs;

@@ -3,6 +3,7 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/simulation.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/check_plan.hpp"
@@ -113,6 +114,7 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
 }
 
 Judgement judge_plan(const LayerGraph& graph, const Platform& platform, const PlanReading& reading) {
+  const Activity activity("checking the plan");
   const Plan& plan = reading.plan;
   std::vector<Finding> findings;
   for (const InputError& problem : reading.problems) {
@@ -153,6 +155,7 @@ std::vector<Finding> judge_program(const LayerGraph& graph, const ScheduleProgra
 
 std::vector<Finding> judge_orders(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                   const Schedule& orders) {
+  const Activity activity("checking the plan");
   std::vector<Finding> findings;
   for (const std::string& sentence : check_schedule(graph, platform, program.kept->plan, orders)) {
     findings.push_back({"schedule", std::nullopt, sentence});
@@ -214,6 +217,7 @@ std::vector<Finding> CapCount::findings(const Platform& platform) const {
 
 std::vector<Finding> judge_run(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                const LowerOptions& options) {
+  const Activity activity("checking the plan");
   CapCount in_flight(program.kept->plan);
   const auto watch = [&](const Span& span, const Op& op, auto) { in_flight.add(span, op); };
   const Report report = evaluate_program(graph, platform, program, options, {}, watch);

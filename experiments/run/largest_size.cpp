@@ -6,6 +6,7 @@
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/size_search.hpp"
 #include "planners/shared/cost_model.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ class Tries {
       : planner_(planner), inputs_(inputs), choices_(choices) {}
 
   SizeAnswer ask(std::int64_t size) {
-    choices_.progress(size, tried_.size());
+    const Activity activity("trying microbatches of " + counted(size, "sample"));
     SizeTry tried{.size = size, .lacking = {}, .refusal = {}};
     SizeAnswer answer;
     try {

@@ -19,8 +19,6 @@ struct LargestSizeChoices {
   PlanningChoices planning;  ///< without a microbatch size
   std::optional<std::int64_t> most_tries;
   bool replays = false;  ///< whether a plan must stay within memory in the replay, too
-  /// Called before each try with its size and the number of tries before it.
-  std::function<void(std::int64_t size, std::size_t tried)> progress = [](std::int64_t, std::size_t) {};
 };
 
 /// A microbatch size for which the planner was asked.

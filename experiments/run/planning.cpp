@@ -6,6 +6,7 @@
 #include "planners/shared/limits.hpp"
 #include "planners/shared/memory_policy.hpp"
 #include "planners/shared/turn_order.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -116,7 +117,10 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
   planning.graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, say);
   const PlanRequest request = make_request(planner, inputs, planning.graph, choices);
   const Clock::time_point start = Clock::now();
-  planning.result = ask(request);
+  {
+    const Activity activity("planning with " + planner.name);
+    planning.result = ask(request);
+  }
   auto* planned = std::get_if<Planned>(&planning.result);
   if (planned != nullptr && !planner.orders_turns) *planned = with_ordered_turns(request, std::move(*planned));
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
@@ -147,6 +151,7 @@ std::optional<std::int64_t> smaller_size_with_plan(const Planning& planning, con
   const auto& none = std::get<Infeasible>(planning.result);
   if (none.is_costly) return std::nullopt;
   const PlannerInfo& planner = *planning.planner;
+  const Activity activity("looking for a smaller microbatch that fits");
   const auto ask = [&](std::int64_t size) -> SizeAnswer {
     try {
       return size_answer(plan_at_size(planner, inputs, choices, size, [](const std::string&) {}));

@@ -1,70 +1,55 @@
 #pragma once
 
+#include "sim/base/activity.hpp"
+
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <utility>
 
 namespace stagecraft {
 
-/// A line on standard error with the progress of a run. It is rewritten in place and removed when the run ends.
-class ProgressLine {
- public:
-  /// Shows nothing unless `is_shown`.
-  ProgressLine(bool is_shown, std::uint64_t total) : is_shown_(is_shown), total_(total) {}
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  ProgressLine(ProgressLine&&) = delete;
-  ProgressLine& operator=(ProgressLine&&) = delete;
-  ~ProgressLine();
-
-  void show(std::uint64_t done);
-
- private:
-  bool is_shown_;
-  bool has_shown_ = false;
-  std::uint64_t total_;
+/// Where and when progress is shown.
+struct ProgressPlan {
+  int descriptor = 2;
+  bool rewrites = false;            ///< one line that is rewritten, as on a terminal; otherwise a line each time
+  std::chrono::milliseconds first;  ///< from the start to the first line
+  std::chrono::milliseconds every;  ///< from one line to the next
 };
 
-/// The same with a text that changes.
-class TextProgressLine {
+/// Standard error: on a terminal every second once two have passed, otherwise every ten seconds.
+[[nodiscard]] ProgressPlan usual_progress();
+
+/// While it lives, shows what the program does (`Activity`): `stagecraft: after 20 s still planning with spp`. A line that is
+/// rewritten is removed at the end.
+///
+/// A timer interrupts the program with SIGURG, so that nothing that takes long has to think of it; system calls go on
+/// after it, except those that wait for several things at once. Forked children have no timer. The line is left out
+/// where it could not be written at once, or where nobody reads.
+/// **Requires** that there is no other one, and a process without further threads.
+class ProgressWatch {
  public:
-  /// Shows nothing unless `is_shown`.
-  explicit TextProgressLine(bool is_shown) : is_shown_(is_shown) {}
-  TextProgressLine(const TextProgressLine&) = delete;
-  TextProgressLine& operator=(const TextProgressLine&) = delete;
-  TextProgressLine(TextProgressLine&&) = delete;
-  TextProgressLine& operator=(TextProgressLine&&) = delete;
-  ~TextProgressLine();
-
-  void show(const std::string& text);
-
- private:
-  bool is_shown_;
-  bool has_shown_ = false;
+  explicit ProgressWatch(const ProgressPlan& plan);
+  ~ProgressWatch();
+  ProgressWatch(const ProgressWatch&) = delete;
+  ProgressWatch& operator=(const ProgressWatch&) = delete;
+  ProgressWatch(ProgressWatch&&) = delete;
+  ProgressWatch& operator=(ProgressWatch&&) = delete;
 };
 
-/// The same for equal parts of a task, such as the cells of a study, with an estimate of the time left, from the mean
-/// time per part so far.
-class PartsProgressLine {
+/// While it lives no progress is shown, so that a message can be written; a line that is rewritten is removed first.
+class ProgressPause {
  public:
-  /// Shows nothing unless `is_shown`.
-  PartsProgressLine(bool is_shown, std::string parts) : is_shown_(is_shown), parts_(std::move(parts)) {}
-  PartsProgressLine(const PartsProgressLine&) = delete;
-  PartsProgressLine& operator=(const PartsProgressLine&) = delete;
-  PartsProgressLine(PartsProgressLine&&) = delete;
-  PartsProgressLine& operator=(PartsProgressLine&&) = delete;
-  ~PartsProgressLine();
-
-  void show(std::size_t done, std::size_t total, std::size_t failed);
-
- private:
-  bool is_shown_;
-  std::string parts_;  ///< what the parts are called
-  bool has_shown_ = false;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = start_;
+  ProgressPause();
+  ~ProgressPause();
+  ProgressPause(const ProgressPause&) = delete;
+  ProgressPause& operator=(const ProgressPause&) = delete;
+  ProgressPause(ProgressPause&&) = delete;
+  ProgressPause& operator=(ProgressPause&&) = delete;
 };
+
+/// Removes a line that is shown and rewritten. May be called from a signal handler.
+void wipe_progress();
+
+/// The line for an activity and those around it, outermost first, `spent` after the start of the program.
+[[nodiscard]] std::string progress_text(const Activity* innermost, std::chrono::seconds spent);
 
 }  // namespace stagecraft

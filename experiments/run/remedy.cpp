@@ -3,6 +3,7 @@
 #include "experiments/run/judge.hpp"
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/convergence.hpp"
@@ -180,6 +181,7 @@ std::optional<std::int64_t> largest_between(std::int64_t begin, std::int64_t end
 Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
                        const Report& report, const LowerOptions& options,
                        const std::optional<std::int64_t>& run_length) {
+  const Activity activity("looking for what would make the plan fit");
   Remedies remedies;
   const Platform& platform = inputs.platform;
   const Plan& plan = program.kept->plan;

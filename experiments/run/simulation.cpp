@@ -3,8 +3,8 @@
 #include "experiments/run/event_models.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
-#include "experiments/run/progress.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/engine/run_recorder.hpp"
@@ -124,15 +124,15 @@ class PlanRunner {
 
   /// Begins with the length at which the evaluation has converged. `bound`: of a replay. `operations`: of the
   /// evaluation.
-  Report replay(const std::optional<LowerBound>& bound, std::uint64_t operations, const Settings& settings) {
+  Report replay(const std::optional<LowerBound>& bound, std::uint64_t operations) {
     return run(bound, [&](const RunLength& length) {
-      ProgressLine line(settings.progress, operations);
+      Activity activity("replaying the plan");
       ReplayOptions options;
       options.record = choices_.record;
       options.in_place = choices_.in_place && !extends_;  // a process can replay in place only once
-      if (settings.progress) {
-        options.progress = [&line](const ReplayProgress& progress) { line.show(progress.operations); };
-      }
+      options.progress = [&](const ReplayProgress& progress) {
+        activity.count(progress.operations, operations, "operations");
+      };
       ReplayOutcome outcome =
           replay_program(graph_, platform_, run_, lower_options(length), events_of(choices_), std::move(options));
       simulation_.record = std::move(outcome.record);
@@ -237,7 +237,7 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
     simulation.report = std::move(evaluated);
   } else {
     start = Clock::now();
-    simulation.report = runner.replay(bound, evaluated.operations, settings);
+    simulation.report = runner.replay(bound, evaluated.operations);
   }
   const bool is_one_plan = simulation.report.course.replans.empty();
   if (!is_one_plan) simulation.load = {};

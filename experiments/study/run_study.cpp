@@ -1,6 +1,5 @@
 #include "experiments/study/run_study.hpp"
 
-#include "experiments/run/progress.hpp"
 #include "experiments/study/cell_inputs.hpp"
 #include "experiments/study/cell_runner.hpp"
 #include "experiments/study/interrupt_watch.hpp"
@@ -8,6 +7,7 @@
 #include "experiments/study/result_files.hpp"
 #include "experiments/study/slurm_study.hpp"
 #include "experiments/study/study_folder.hpp"
+#include "sim/base/activity.hpp"
 
 #include <fmt/core.h>
 
@@ -31,8 +31,11 @@ std::vector<std::size_t> cells_to_run(const Manifest& manifest, const RunChoices
 bool run_cells(const Manifest& manifest, const std::vector<std::size_t>& cells, const RunChoices& choices,
                const Settings& settings) {
   const InterruptWatch watch;
-  PartsProgressLine line(settings.progress, "cells");
-  const auto show = [&](const StudyProgress& progress) { line.show(progress.done, progress.total, progress.failed); };
+  Activity activity("running the study");
+  const auto show = [&](const StudyProgress& progress) {
+    activity.count(progress.done, progress.total, "cells");
+    activity.count_failed(progress.failed);
+  };
   const auto should_stop = [] { return InterruptWatch::is_interrupted(); };
   if (choices.executor == ExecutorChoice::Slurm) {
     return run_on_slurm(choices.folder, manifest, cells,

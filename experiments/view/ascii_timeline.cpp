@@ -1,18 +1,14 @@
 #include "experiments/view/ascii_timeline.hpp"
 
+#include "experiments/view/text_width.hpp"
+#include "experiments/view/timeline_picture.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -21,126 +17,28 @@ namespace {
 
 constexpr std::size_t kUsualColumns = 100;
 constexpr std::int64_t kMostColumns = 10'000;
-constexpr std::size_t kLeastCells = 20;  ///< columns of a row, even if the terminal is narrower
+constexpr std::size_t kLeastCells = 20;  ///< columns for time that names leave where the line has them
 constexpr std::size_t kColumnsPerComputation = 2;
 constexpr std::size_t kTickDistance = 20;
-constexpr std::size_t kMostTimelineRows = 64;
+constexpr std::size_t kMostTimelineRows = 40;
 
-struct Sign {
-  OpKind kind;
-  char letter;
-  const char* meaning;
+struct TimelineRow {
+  std::string name;
+  std::string cells;
+  std::size_t places = 1;  ///< devices, or pairs of them, that the row stands for; 0 for the further rows of a pair
 };
 
-/// Letters in the order of the legend.
-constexpr auto kSigns = std::to_array<Sign>({
-    {OpKind::Forward, 'F', "forward"},
-    {OpKind::Backward, 'B', "backward"},
-    {OpKind::BackwardInput, 'I', "input half of a backward"},
-    {OpKind::BackwardWeight, 'W', "weight half of a backward"},
-    {OpKind::ForwardBackward, 'P', "forward and backward as a pair"},
-    {OpKind::Recompute, 'r', "recompute"},
-    {OpKind::Update, 'U', "update"},
-    {OpKind::Activation, 'A', "activation"},
-    {OpKind::Gradient, 'G', "gradient"},
-    {OpKind::AllReduce, 'R', "all-reduce"},
-    {OpKind::SwapOut, 'O', "swap out"},
-    {OpKind::SwapIn, 'N', "swap in"},
-    {OpKind::Migration, 'M', "migration"},
-});
-
-const Sign* sign_of(OpKind kind) {
-  const auto found = std::ranges::find(kSigns, kind, &Sign::kind);
-  return found == kSigns.end() ? nullptr : &*found;
-}
-
-/// The mapping from time to columns.
-struct Scale {
-  Seconds begin;
-  Seconds column;  ///< time that one column stands for
-  std::size_t columns = 0;
-  [[nodiscard]] std::size_t at(Seconds time) const {
-    const double exact = (time - begin) / column;
-    return std::min(columns, static_cast<std::size_t>(std::max(0.0, std::floor(exact + 0.5))));
-  }
-};
-
-/// The part of a run that is drawn.
-struct Picture {
-  std::vector<TimelineEntry> computations;  ///< those that take time
-  std::vector<TimelineEntry> transfers;
-  Seconds begin;
-  Seconds end;
-  Seconds axis_begin;                              ///< the time that the axis shows at `begin`
-  std::map<PlaceId, std::vector<StageId>> stages;  ///< for each device that computes, its stages in ascending order
-  bool names_stages = false;                       ///< whether some device has several stages, so labels name them
-  std::set<OpKind> drawn;
+/// What is drawn, and how.
+struct Drawing {
+  const Picture& picture;
+  const Platform& platform;
+  Scale scale;
+  std::size_t columns = 0;     ///< the longest line
+  bool folds_columns = false;  ///< a column shows what fills most of its time, since computations are too short to show
+  std::set<char> letters = {};
   std::size_t left_out = 0;  ///< computations shorter than a column
+  bool joins_rows = false;   ///< whether some row stands for several devices
 };
-
-/// Sets begin and end of the picture: the last iteration, or the whole run if no barriers mark iterations.
-void find_extent(const Timeline& timeline, Picture& picture) {
-  for (const TimelineEntry& entry : timeline) picture.end = std::max(picture.end, entry.end);
-  std::vector<Seconds> barriers;
-  for (const TimelineEntry& entry : timeline) {
-    if (entry.kind == OpKind::Barrier) barriers.push_back(entry.end);
-  }
-  std::ranges::sort(barriers);
-  // Only if the last barrier is the end of the run do barriers mark iterations. An asynchronous run goes on after its
-  // barriers and is drawn whole.
-  if (barriers.size() > 1 && barriers.back() >= picture.end) picture.begin = barriers[barriers.size() - 2];
-}
-
-Picture take(const Timeline& timeline, const std::optional<TimeRange>& window) {
-  Picture picture;
-  find_extent(timeline, picture);
-  if (window) {
-    picture.begin = window->begin;
-    picture.end = window->end;
-    picture.axis_begin = window->begin;
-  }
-  for (const TimelineEntry& entry : timeline) {
-    if (entry.end <= entry.start || sign_of(entry.kind) == nullptr) continue;
-    const bool is_drawn = entry.end > picture.begin && entry.start < picture.end;
-    if (is_drawn) (is_compute(entry.kind) ? picture.computations : picture.transfers).push_back(entry);
-    if (!is_compute(entry.kind)) continue;
-    std::vector<StageId>& stages = picture.stages[entry.from];  // also of a device that is idle in this part of the run
-    if (!entry.stage.is_none() && std::ranges::find(stages, entry.stage) == stages.end()) stages.push_back(entry.stage);
-  }
-  for (auto& [place, stages] : picture.stages) {
-    std::ranges::sort(stages);
-    picture.names_stages = picture.names_stages || stages.size() > 1;
-  }
-  return picture;
-}
-
-/// Whether every computation starts and ends at a multiple of `unit`.
-bool all_fall_on(const Picture& picture, Seconds unit) {
-  const auto is_multiple = [&](Seconds time) {
-    const double exact = (time - picture.begin) / unit;
-    return std::abs(exact - std::round(exact)) < 1e-6 * std::max(1.0, exact);
-  };
-  return std::ranges::all_of(picture.computations, [&](const TimelineEntry& entry) {
-    return is_multiple(entry.start) && is_multiple(entry.end);
-  });
-}
-
-/// Chooses the time of a column. If all computations start and end at multiples of a unit (the shortest computation, or
-/// half, a third or a quarter of it), a unit gets a whole number of columns, so that every computation is drawn with
-/// its exact length; the picture may then be a little narrower than `columns`. Otherwise the picture uses all columns.
-Scale choose_scale(const Picture& picture, std::size_t columns) {
-  const Seconds length = picture.end - picture.begin;
-  Seconds shortest = length;
-  for (const TimelineEntry& entry : picture.computations) shortest = std::min(shortest, entry.end - entry.start);
-  for (int part = 1; part <= 4; ++part) {
-    const Seconds unit = shortest / part;
-    const auto per_unit = std::floor(static_cast<double>(columns) / (length / unit) + 1e-6);
-    if (per_unit * part < kColumnsPerComputation || !all_fall_on(picture, unit)) continue;
-    const Seconds column = unit / per_unit;
-    return {picture.begin, column, static_cast<std::size_t>(std::ceil(length / column - 1e-6))};
-  }
-  return {picture.begin, length / static_cast<double>(columns), columns};
-}
 
 /// The label of an entry in `room` columns: its letter, as many of the last digits of the microbatch as fit, and the
 /// stage (`a`, `b`, ...) if there is still a column for it.
@@ -166,55 +64,83 @@ void paint(std::string& row, const Picture& picture, const TimelineEntry& entry,
   row.replace(begin, end - begin, text);
 }
 
-struct TimelineRow {
-  std::string name;
-  std::string cells;
-};
+std::string fold(Drawing& drawing, const RowEntries& entries) {
+  std::string cells = folded_cells(entries, drawing.scale);
+  drawing.letters.insert(cells.begin(), cells.end());
+  return cells;
+}
 
-std::vector<TimelineRow> device_rows(Picture& picture, const Platform& platform, const Scale& scale) {
-  std::vector<TimelineRow> rows;
-  for (const auto& [place, stages] : picture.stages) {
-    rows.push_back({platform.place_name(place), std::string(scale.columns, '.')});
-    for (const TimelineEntry& entry : picture.computations) {
-      if (entry.from != place) continue;
-      const std::size_t begin = scale.at(entry.start);
-      const std::size_t end = scale.at(entry.end);
-      if (begin == end) {
-        ++picture.left_out;
-        continue;
-      }
-      paint(rows.back().cells, picture, entry, begin, end);
-      picture.drawn.insert(entry.kind);
+std::string cells_of(Drawing& drawing, const RowEntries& entries) {
+  if (drawing.folds_columns) return fold(drawing, entries);
+  std::string cells(drawing.scale.columns, '.');
+  for (const TimelineEntry* entry : entries) {
+    const std::size_t begin = drawing.scale.at(entry->start);
+    const std::size_t end = drawing.scale.at(entry->end);
+    if (begin == end) {
+      ++drawing.left_out;
+      continue;
     }
+    paint(cells, drawing.picture, *entry, begin, end);
+    drawing.letters.insert(sign_of(entry->kind)->letter);
+  }
+  return cells;
+}
+
+/// Where there are too many devices, those that follow one another and look the same share a row, such as the replicas
+/// of a stage.
+std::vector<TimelineRow> device_rows(Drawing& drawing) {
+  const bool joins = drawing.picture.computations.size() > kMostTimelineRows;
+  std::vector<TimelineRow> rows;
+  for (const auto& [place, entries] : drawing.picture.computations) {
+    std::string cells = cells_of(drawing, entries);
+    if (joins && !rows.empty() && rows.back().cells == cells) {
+      ++rows.back().places;
+    } else {
+      rows.push_back({drawing.platform.place_name(place), std::move(cells)});
+    }
+  }
+  for (TimelineRow& row : rows) {
+    if (row.places == 1) continue;
+    row.name += " +" + std::to_string(row.places - 1);
+    drawing.joins_rows = true;
   }
   return rows;
 }
 
-/// A row for each pair of places; transfers that overlap in time go to further rows of the pair. Each transfer takes at
-/// least one column.
-std::vector<TimelineRow> transfer_rows(Picture& picture, const Platform& platform, const Scale& scale) {
-  std::map<std::pair<PlaceId, PlaceId>, std::vector<const TimelineEntry*>> pairs;
-  for (const TimelineEntry& entry : picture.transfers) {
-    pairs[ends_of(platform, entry.from, entry.to, entry.leg)].push_back(&entry);
-  }
+std::string name_of_pair(const Platform& platform, const std::pair<PlaceId, PlaceId>& ends) {
+  return platform.place_name(ends.first) + "->" + platform.place_name(ends.second);
+}
+
+/// The rows of a pair of places. Transfers that overlap in time go to further rows. Each takes at least one column.
+std::vector<TimelineRow> pair_rows(Drawing& drawing, const std::string& name, const RowEntries& entries) {
+  const std::size_t columns = drawing.scale.columns;
   std::vector<TimelineRow> rows;
-  for (auto& [ends, entries] : pairs) {
-    std::ranges::sort(entries, {}, [](const TimelineEntry* entry) { return std::pair(entry->start, entry->id); });
-    const std::size_t first = rows.size();
-    std::vector<std::size_t> free_from;  // the first free column of each row of this pair
-    for (const TimelineEntry* entry : entries) {
-      const std::size_t begin = std::min(scale.at(entry->start), scale.columns - 1);
-      const std::size_t end = std::max(scale.at(entry->end), begin + 1);
-      const auto row = std::ranges::find_if(free_from, [&](std::size_t column) { return column <= begin; });
-      const auto index = static_cast<std::size_t>(row - free_from.begin());
-      if (row == free_from.end()) {
-        const std::string name = platform.place_name(ends.first) + "->" + platform.place_name(ends.second);
-        rows.push_back({index == 0 ? name : "", std::string(scale.columns, '.')});
-        free_from.push_back(0);
-      }
-      free_from[index] = end;
-      paint(rows[first + index].cells, picture, *entry, begin, end);
-      picture.drawn.insert(entry->kind);
+  std::vector<std::size_t> free_from;  // the first free column of each row
+  for (const TimelineEntry* entry : entries) {
+    const std::size_t begin = std::min(drawing.scale.at(entry->start), columns - 1);
+    const std::size_t end = std::max(drawing.scale.at(entry->end), begin + 1);
+    const auto row = std::ranges::find_if(free_from, [&](std::size_t column) { return column <= begin; });
+    const auto index = static_cast<std::size_t>(row - free_from.begin());
+    if (row == free_from.end()) {
+      rows.push_back({index == 0 ? name : "", std::string(columns, '.'), index == 0 ? 1U : 0U});
+      free_from.push_back(0);
+    }
+    free_from[index] = end;
+    paint(rows[index].cells, drawing.picture, *entry, begin, end);
+    drawing.letters.insert(sign_of(entry->kind)->letter);
+  }
+  return rows;
+}
+
+std::vector<TimelineRow> transfer_rows(Drawing& drawing) {
+  const bool folds = drawing.folds_columns || drawing.picture.transfers.size() > kMostTimelineRows;
+  std::vector<TimelineRow> rows;
+  for (const auto& [ends, entries] : drawing.picture.transfers) {
+    const std::string name = name_of_pair(drawing.platform, ends);
+    if (folds) {
+      rows.push_back({name, fold(drawing, entries)});
+    } else {
+      std::ranges::move(pair_rows(drawing, name, entries), std::back_inserter(rows));
     }
   }
   return rows;
@@ -228,79 +154,114 @@ std::string axis(const Scale& scale, Seconds begin) {
     const Seconds since = scale.column * static_cast<double>(column);
     const bool is_later = begin > Seconds(0) && column > 0;
     const std::string time = (is_later ? "+" : "") + format_human_seconds(is_later ? since : begin + since);
-    if (column + time.size() + 1 > scale.columns && column > 0) break;
+    if (column + time.size() + 1 > scale.columns) break;
     line.resize(column, ' ');
     line += '|' + time;
   }
   return line;
 }
 
-std::string legend(const Picture& picture, const Scale& scale) {
+/// The part of the run that is drawn, with its times in the run.
+std::string part_text(const Picture& picture, bool has_window) {
+  const std::string times = format_human_seconds(picture.begin) + ".." + format_human_seconds(picture.end);
+  if (has_window) return "drawn: " + times + " of a run of " + format_human_seconds(picture.run_end);
+  return "drawn: " + std::string(picture.begin > Seconds(0) ? "the last iteration, " : "the whole run, ") + times +
+         "; --timeline-window FROM..TO draws a part";
+}
+
+std::string legend(const Drawing& drawing, bool has_window) {
   std::string text;
   for (const Sign& sign : kSigns) {
-    if (picture.drawn.contains(sign.kind)) text += std::string(1, sign.letter) + " " + sign.meaning + ", ";
+    if (drawing.letters.contains(sign.letter)) text += std::string(1, sign.letter) + " " + sign.meaning + ", ";
   }
-  text += "number: microbatch (its last digits)";
-  if (picture.names_stages) text += ", a, b, ...: stages of the device";
-  text += ", . idle; a column is " + format_human_seconds(scale.column) + "\n";
-  if (picture.left_out > 0) {
-    text += counted(picture.left_out, "computation") + " shorter than a column: not drawn\n";
+  if (!drawing.folds_columns) {
+    text += "number: microbatch (its last digits), ";
+    if (drawing.picture.names_stages) text += "a, b, ...: stages of the device, ";
+  }
+  if (drawing.joins_rows) text += "+N: N further devices that look the same, ";
+  const std::string column = "; a column is " + format_human_seconds(drawing.scale.column);
+  text += drawing.folds_columns
+              ? ". idle for half of the column or longer" + column + " and shows what fills most of it"
+              : ". idle" + column;
+  text = wrapped(text, drawing.columns);
+  if (drawing.folds_columns) text += wrapped(part_text(drawing.picture, has_window), drawing.columns);
+  if (drawing.left_out > 0) {
+    text += wrapped(counted(drawing.left_out, "computation") + " shorter than a column: not drawn", drawing.columns);
   }
   return text;
 }
 
-std::string lines(const std::vector<TimelineRow>& rows, const Scale& scale, Seconds axis_begin) {
-  std::size_t width = 0;
-  for (const TimelineRow& row : rows) width = std::max(width, row.name.size());
+/// Of too many rows, the first and the last ones, and a line that says how many `nouns` lie between.
+std::string lines(const std::vector<TimelineRow>& rows, std::size_t name_width, std::size_t columns,
+                  const std::string& noun) {
+  constexpr std::size_t kHalf = kMostTimelineRows / 2;
+  const bool cuts = rows.size() > kMostTimelineRows;
   std::string text;
-  for (const TimelineRow& row : rows)
-    text += row.name + std::string(width - row.name.size() + 1, ' ') + row.cells + "\n";
-  return text + std::string(width + 1, ' ') + axis(scale, axis_begin) + "\n";
+  std::size_t left_out = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (cuts && i >= kHalf && i + kHalf < rows.size()) {
+      left_out += rows[i].places;
+      if (i + kHalf + 1 == rows.size()) text += wrapped("… " + std::to_string(left_out) + " more " + noun, columns);
+      continue;
+    }
+    const std::string name = shortened(rows[i].name, name_width);
+    text += name + std::string(name_width == 0 ? 0 : name_width - width_of(name) + 1, ' ') + rows[i].cells + "\n";
+  }
+  return text;
 }
 
+/// The width of the longest name that a row may have.
 std::size_t name_width(const Picture& picture, const Platform& platform, bool transfers) {
   std::size_t width = 0;
-  for (const auto& [place, stages] : picture.stages) width = std::max(width, platform.place_name(place).size());
-  if (!transfers) return width;
-  for (const TimelineEntry& entry : picture.transfers) {
-    const auto [from, to] = ends_of(platform, entry.from, entry.to, entry.leg);
-    width = std::max(width, platform.place_name(from).size() + platform.place_name(to).size() + 2);
+  for (const auto& [place, entries] : picture.computations) {
+    width = std::max(width, width_of(platform.place_name(place)));
   }
+  const std::size_t devices = picture.computations.size();
+  if (devices > kMostTimelineRows) width += std::to_string(devices).size() + 2;
+  if (!transfers) return width;
+  for (const auto& [ends, entries] : picture.transfers) width = std::max(width, width_of(name_of_pair(platform, ends)));
   return width;
 }
 
-/// The largest number of computations on one device.
-std::size_t most_computations(const Picture& picture) {
-  std::map<PlaceId, std::size_t> counts;
-  std::size_t most = 0;
-  for (const TimelineEntry& entry : picture.computations) most = std::max(most, ++counts[entry.from]);
-  return most;
+/// The columns of names, which may be shortened: they leave `kLeastCells` columns for time, or two thirds of a line
+/// that is too short for that.
+std::size_t room_for_names(std::size_t width, std::size_t columns) {
+  const std::size_t spare = columns > kLeastCells + 1 ? columns - kLeastCells - 1 : 0;
+  return std::min(width, std::max(spare, columns / 3));
+}
+
+std::string draw(Drawing& drawing, std::size_t room, const PictureOptions& options) {
+  const std::vector<TimelineRow> devices = device_rows(drawing);
+  const std::vector<TimelineRow> transfers = options.transfers ? transfer_rows(drawing) : std::vector<TimelineRow>();
+  std::size_t width = 0;  // names may be narrower than the room for them
+  for (const auto* rows : {&devices, &transfers}) {
+    for (const TimelineRow& row : *rows) width = std::max(width, width_of(row.name));
+  }
+  width = std::min(width, room);
+  const std::string margin(width == 0 ? 0 : width + 1, ' ');
+  const std::string times = axis(drawing.scale, drawing.picture.axis_begin);
+  return lines(devices, width, drawing.columns, "devices") +
+         lines(transfers, width, drawing.columns, "pairs of places") + (times.empty() ? "" : margin + times + "\n") +
+         legend(drawing, options.window.has_value());
 }
 
 }  // namespace
 
 std::string ascii_timeline(const Timeline& timeline, const Platform& platform, const PictureOptions& options) {
-  Picture picture = take(timeline, options.window);
-  if (picture.computations.empty()) {
-    return std::string("there is nothing to draw: no computation takes any time") +
-           (options.window ? " in this part of the run\n" : "\n");
+  const Picture picture = take_picture(timeline, platform, options.window);
+  const std::size_t columns = std::max<std::size_t>(options.columns, 1);
+  const std::size_t most = picture.most_computations();
+  if (most == 0) {
+    return wrapped(std::string("there is nothing to draw: no computation takes any time") +
+                       (options.window ? " in this part of the run" : ""),
+                   columns);
   }
-  if (picture.stages.size() > kMostTimelineRows) {
-    return "too large to draw: " + counted(picture.stages.size(), "device") + "; at most " +
-           std::to_string(kMostTimelineRows) + " can be drawn\n";
-  }
-  const std::size_t names = name_width(picture, platform, options.transfers) + 1;
-  const std::size_t cells = std::max(options.columns, names + kLeastCells) - names;
-  const std::size_t most = most_computations(picture);
-  if (most * kColumnsPerComputation > cells) {
-    return "too large to draw: a device runs " + counted(most, "computation") + ", and " +
-           counted(options.columns, "column") + " are enough for " + std::to_string(cells / kColumnsPerComputation) +
-           "; draw a part with --timeline-window FROM..TO, or use fewer microbatches, a wider terminal or COLUMNS\n";
-  }
-  const Scale scale = choose_scale(picture, cells);
-  std::vector<TimelineRow> rows = device_rows(picture, platform, scale);
-  if (options.transfers) std::ranges::move(transfer_rows(picture, platform, scale), std::back_inserter(rows));
-  return lines(rows, scale, picture.axis_begin) + legend(picture, scale);
+  const std::size_t names = room_for_names(name_width(picture, platform, options.transfers), columns);
+  const std::size_t cells = columns - (names == 0 ? 0 : names + 1);
+  const bool folds = most * kColumnsPerComputation > cells;
+  const Scale folded{picture.begin, picture.length() / static_cast<double>(cells), cells};
+  Drawing drawing{picture, platform, folds ? folded : choose_scale(picture, cells), columns, folds};
+  return draw(drawing, names, options);
 }
 
 Timeline part_of(const Timeline& timeline, const TimeRange& range) {
@@ -311,9 +272,7 @@ Timeline part_of(const Timeline& timeline, const TimeRange& range) {
 }
 
 std::size_t terminal_columns() {
-  winsize size{};
-  const bool known = isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  if (known) return size.ws_col;
+  if (const auto known = output_terminal_columns()) return *known;
   const char* given = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe): no threads
   const Parsed<std::int64_t> columns = parse_count(given != nullptr ? given : "");
   const bool is_usable = columns && *columns.value > 0 && *columns.value <= kMostColumns;

@@ -19,9 +19,9 @@ struct TimeRange {
 [[nodiscard]] Timeline part_of(const Timeline& timeline, const TimeRange& range);
 
 struct PictureOptions {
-  std::size_t columns = 100;        ///< the longest line
-  bool transfers = false;           ///< whether to draw rows for transfers, too
-  std::optional<TimeRange> window;  ///< the part of the run to draw; otherwise the last iteration
+  std::size_t columns = 100;                       ///< the longest line
+  bool transfers = false;                          ///< whether to draw rows for transfers, too
+  std::optional<TimeRange> window = std::nullopt;  ///< the part of the run to draw; otherwise the last iteration
 };
 
 /// A run drawn in characters: a row for each device that computes, with time from left to right. A computation is its
@@ -29,8 +29,11 @@ struct PictureOptions {
 /// several iterations the last one is drawn. Computations shorter than a column are left out and counted below the
 /// picture.
 ///
-/// **Returns** a sentence instead if the run is too large to draw: if it has too many devices, or if a device runs more
-/// than one computation for every two columns.
+/// If a device runs more than one computation for every two columns, the picture is folded: each column shows the
+/// letter of what fills most of its time, or a dot if nothing runs in half of it. Of more than 40 devices, those that
+/// follow one another and look the same share a row, and if more than 40 rows are left, the first and the last 20 are
+/// drawn. No line is longer than the columns: names are shortened and sentences broken.
+///
 /// **Cost** O(entries · log entries).
 [[nodiscard]] std::string ascii_timeline(const Timeline& timeline, const Platform& platform,
                                          const PictureOptions& options);

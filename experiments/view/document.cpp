@@ -73,7 +73,7 @@ std::string to_text(const Document& document) {
   for (const Section& section : document.sections) {
     if (!section.heading.empty()) text += "\n" + one_line(section.heading) + "\n";
     for (const std::string& sentence : section.sentences) text += one_line(sentence) + "\n";
-    if (section.table) text += to_text(escaped(*section.table, one_line));
+    if (section.table) text += to_text(escaped(*section.table, one_line), std::nullopt);
     for (const std::string& item : section.items) text += "- " + one_line(item) + "\n";
   }
   return text;

@@ -2,16 +2,30 @@
 
 #include "sim/analytic/evaluate.hpp"
 #include "sim/analytic/lower_bound.hpp"
+#include "sim/base/activity.hpp"
 #include "sim/base/error.hpp"
 #include "sim/engine/run_recorder.hpp"
 #include "sim/engine/summary.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/convergence.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace stagecraft {
+namespace {
+
+/// The number of microbatches up to the one of the window's last forward; 0 without any.
+std::uint64_t microbatches_begun(const OpGraph& window) {
+  const auto is_forward = [](const Op& op) { return op.kind == OpKind::Forward; };
+  const auto last = std::find_if(window.ops.rbegin(), window.ops.rend(), is_forward);
+  return last == window.ops.rend() ? 0 : last->microbatch + std::uint64_t{1};
+}
+
+}  // namespace
 
 Report evaluate_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan, const LowerOptions& options,
                      const Events& events, const RunWatch& watch) {
@@ -31,6 +45,11 @@ Report evaluate_program(const LayerGraph& graph, const Platform& platform, const
   }
   OpSource source = announced_to(summary, std::move(run.source));
   if (watch.window) source = announced_to(watch.window, std::move(source));
+  Activity activity("evaluating the plan");
+  const auto microbatches = static_cast<std::uint64_t>(program.kept->plan.microbatches * options.iterations);
+  source = announced_to(
+      [&](const OpGraph& window) { activity.count(microbatches_begun(window), microbatches, "microbatches"); },
+      std::move(source));
   evaluate(platform, std::move(source), events, sink);
   return summary.finish();
 }

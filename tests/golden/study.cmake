@@ -6,6 +6,7 @@ file(REMOVE_RECURSE "${FOLDER}")
 function(stagecraft output)
   execute_process(COMMAND "${PROGRAM}" ${ARGN} WORKING_DIRECTORY "${ROOT}" RESULT_VARIABLE code
                   OUTPUT_VARIABLE text ERROR_VARIABLE errors)
+  string(REGEX REPLACE "stagecraft: after [^\n]* still [^\n]*\n" "" errors "${errors}")  # progress
   if(NOT code EQUAL 0 OR NOT errors STREQUAL "")
     message(FATAL_ERROR "stagecraft ${ARGN}\nended with ${code}:\n${text}${errors}")
   endif()

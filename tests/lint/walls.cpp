@@ -64,7 +64,7 @@ const std::vector<ThirdParty>& third_parties() {
       {"CLI/.*", R"(experiments/commands/.*\.cpp)", "the .cpp files of experiments/commands"},
       {"doctest/.*", R"(tests/.*)", "tests"},
       {"benchmark/.*", R"(tests/.*\.cpp)", "the .cpp files of tests"},
-      {R"(sys/.*|fcntl\.h|unistd\.h|poll\.h|signal\.h)", R"((sim/base|experiments|tests)/.*\.cpp)",
+      {R"(sys/.*|fcntl\.h|unistd\.h|poll\.h|pty\.h|signal\.h)", R"((sim/base|experiments|tests)/.*\.cpp)",
        "the .cpp files of sim/base, experiments and tests (processes are started in sim/base)"},
       {"[a-z_0-9]+", ".*", "anywhere: the standard library"},
   };

@@ -55,6 +55,17 @@ TEST_CASE("process: what is not watched shows no progress") {
   CHECK(run.out.find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("process: a long run says on standard error how far it is") {
+  // The signal is that of the program's timer, which would need ten seconds.
+  const test::TemporaryFolder folder;
+  const ShellRun run = shell(std::string("$S ") + kLongRun +
+                                 " 2>$D/err & P=$!; until [ -s $D/err ]; do sleep 0.1; kill -URG $P || break; done; "
+                                 "kill -KILL $P; cat $D/err",
+                             folder.path());
+  CHECK(run.out.starts_with("stagecraft: after "));
+  CHECK(run.out.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("process: data is looked for where STAGECRAFT_DATA says") {
   for (const char* command : {"describe vgg16", "compare --model vgg16 --platform p3.8xlarge-x4"}) {
     const ShellRun run = shell(std::string("STAGECRAFT_DATA=/nonexistent $S ") + command);

@@ -1,11 +1,17 @@
 #include "experiments/view/ascii_timeline.hpp"
 
+#include "experiments/view/text_width.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -23,6 +29,19 @@ std::string drawn(const LayerGraph& graph, const Platform& platform, const Plan&
   return ascii_timeline(timeline, platform, options);
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Whether the picture says it, in one line or over two.
+bool says(std::string picture, const std::string& text) {
+  std::ranges::replace(picture, '\n', ' ');
+  return picture.find(text) != std::string::npos;
+}
+
 TEST_CASE("ascii timeline: 1F1B of two stages, every length exact") {
   // f = 1, b = 2, m = 3: (3 + 2 - 1) * 3 = 12 units. 25 + 5 columns hold 2 for each unit. gpu1 goes on without a
   // break from 1 to 10; gpu0 waits for its gradients at 4, 7 and 10.
@@ -30,19 +49,21 @@ TEST_CASE("ascii timeline: 1F1B of two stages, every length exact") {
         "gpu0 F0F1....B0--F2B1--..B2--\n"
         "gpu1 ..F0B0--F1B1--F2B2--....\n"
         "     |0 s\n"
-        "F forward, B backward, number: microbatch (its last digits), . idle; a column is 500 ms\n");
+        "F forward, B backward, number:\n"
+        "microbatch (its last digits),\n"
+        ". idle; a column is 500 ms\n");
 }
 
 TEST_CASE("ascii timeline: a row for each pair's transfers") {
   // 1 s for each tensor: F 0..1, A 1..2, F 2..3, B 3..5, G 5..6, B 6..8.
-  CHECK(drawn(chain(2, 1, 2, 1'000'000'000), pairwise(2), straight(2, 1, "gpipe"), {28, true}) ==
-        "gpu0       F0..........B0--\n"
-        "gpu1       ....F0B0--......\n"
-        "gpu0->gpu1 ..A0............\n"
-        "gpu1->gpu0 ..........G0....\n"
-        "           |0 s\n"
-        "F forward, B backward, A activation, G gradient, number: microbatch (its last digits), . idle; "
-        "a column is 500 ms\n");
+  CHECK(drawn(chain(2, 1, 2, 1'000'000'000), pairwise(2), straight(2, 1, "gpipe"), {32, true})
+            .starts_with("gpu0       F0..........B0--\n"
+                         "gpu1       ....F0B0--......\n"
+                         "gpu0->gpu1 ..A0............\n"
+                         "gpu1->gpu0 ..........G0....\n"
+                         "           |0 s\n"
+                         "F forward, B backward, A\n"
+                         "activation, G gradient, number:\n"));
 }
 
 TEST_CASE("ascii timeline: stages that share a device have letters, and recomputes are drawn") {
@@ -51,8 +72,8 @@ TEST_CASE("ascii timeline: stages that share a device have letters, and recomput
   plan.stages[1].memory = {Recompute{{LayerId(1)}}};
   const std::string picture = drawn(chain(2, 1, 2), pairwise(1), plan, {26, false});
   CHECK(picture.substr(0, picture.find('\n')) == "gpu0 F0aF0br0bB0b---B0a---");
-  CHECK(picture.find("r recompute") != std::string::npos);
-  CHECK(picture.find("a, b, ...: stages of the device") != std::string::npos);
+  CHECK(says(picture, "r recompute"));
+  CHECK(says(picture, "a, b, ...: stages of the device"));
 }
 
 TEST_CASE("ascii timeline: of several iterations the last is drawn, from 0") {
@@ -73,8 +94,8 @@ TEST_CASE("ascii timeline: of a window the part is drawn that lies in it, with t
   const std::string wide =
       drawn(chain(2, 1, 2), pairwise(2), straight(2, 64, "1f1b"), {65, false, TimeRange{Seconds(2.5), Seconds(3.5)}});
   CHECK(wide.starts_with("gpu0 " + std::string(60, '.') + "\ngpu1 B0" + std::string(58, '-') + "\n"));
-  CHECK(wide.find("|2.5 s              |+333 ms            |+667 ms") != std::string::npos);
-  CHECK(drawn(chain(1, 1, 2), pairwise(1), straight(1, 1, "1f1b"), {30, false, TimeRange{Seconds(5), Seconds(6)}}) ==
+  CHECK(says(wide, "|2.5 s              |+333 ms            |+667 ms"));
+  CHECK(drawn(chain(1, 1, 2), pairwise(1), straight(1, 1, "1f1b"), {100, false, TimeRange{Seconds(5), Seconds(6)}}) ==
         "there is nothing to draw: no computation takes any time in this part of the run\n");
 }
 
@@ -103,16 +124,132 @@ TEST_CASE("ascii timeline: computations shorter than a column are counted") {
   LayerGraph graph = chain(2, 1, 2);
   graph.layers[LayerId(1)].forward = Seconds(1e-3);
   const std::string picture = drawn(graph, pairwise(2), straight(2, 2, "1f1b"), {60, false});
-  CHECK(picture.find("2 computations shorter than a column: not drawn") != std::string::npos);
+  CHECK(says(picture, "2 computations shorter than a column: not drawn"));
 }
 
-TEST_CASE("ascii timeline: what is too large says what would fit") {
-  CHECK(drawn(chain(2, 1, 2), pairwise(2), straight(2, 64, "1f1b"), {100, false}) ==
-        "too large to draw: a device runs 128 computations, and 100 columns are enough for 47; draw a part with "
-        "--timeline-window FROM..TO, or use fewer microbatches, a wider terminal or COLUMNS\n");
-  CHECK(drawn(chain(65, 1, 2), pairwise(65), straight(65, 1, "1f1b"), {500, false}) ==
-        "too large to draw: 65 devices; at most 64 can be drawn\n");
+/// The computations of gpu0 as kind, start and end.
+struct Work {
+  OpKind kind;
+  double start;
+  double end;
+};
+
+Timeline made_of(const std::vector<Work>& works) {
+  Timeline timeline;
+  for (const Work& work : works) {
+    TimelineEntry entry;
+    entry.kind = work.kind;
+    entry.from = PlaceId(0);
+    entry.stage = StageId(0);
+    entry.start = Seconds(work.start);
+    entry.end = Seconds(work.end);
+    timeline.push_back(entry);
+  }
+  return timeline;
+}
+
+std::size_t widest(const std::string& picture) {
+  std::size_t widest = 0;
+  for (const std::string& line : lines_of(picture)) widest = std::max(widest, width_of(line));
+  return widest;
+}
+
+TEST_CASE("ascii timeline: a long run is folded, and a column shows what fills most of it") {
+  // 100 forwards of 1 s, then 100 backwards of 2 s: 30 columns of 10 s, of which the first 10 are forwards.
+  const std::string picture = drawn(chain(1, 1, 2), pairwise(1), straight(1, 100, "gpipe"), {35, false});
+  CHECK(picture.starts_with("gpu0 FFFFFFFFFFBBBBBBBBBBBBBBBBBBBB\n     |0 s"));
+  CHECK(says(picture, "a column is 10 s"));
+  CHECK(says(picture, "the whole run, 0 s..300 s"));
+  // A window in which every computation has two columns is drawn with its microbatches.
+  const TimeRange window{Seconds(96), Seconds(100)};
+  CHECK(drawn(chain(1, 1, 2), pairwise(1), straight(1, 100, "gpipe"), {35, false, window})
+            .starts_with("gpu0 F96----F97----F98----F99----\n"));
+}
+
+TEST_CASE("ascii timeline: the part of a folded run is told with its times in the run") {
+  const std::string last = drawn(chain(1, 1, 2), pairwise(1), straight(1, 100, "gpipe"), {200, false}, 3);
+  CHECK(says(last, "the last iteration, 600 s..900 s;"));
+  const TimeRange window{Seconds(50), Seconds(250)};
+  const std::string part = drawn(chain(1, 1, 2), pairwise(1), straight(1, 100, "gpipe"), {45, false, window});
+  CHECK(says(part, "50 s..250 s of a run of 300 s"));
+  CHECK(!says(part, "the whole run"));
+}
+
+TEST_CASE("ascii timeline: a folded column is idle if nothing runs in half of it") {
+  // 10 columns of 10 s: in each, F for 3 s and B for 4 s; then 10 columns with F for 4 s alone.
+  std::vector<Work> works;
+  for (int i = 0; i < 10; ++i) {
+    works.push_back({OpKind::Forward, 10.0 * i, 10.0 * i + 3});
+    works.push_back({OpKind::Backward, 10.0 * i + 5, 10.0 * i + 9});
+  }
+  for (int i = 10; i < 20; ++i) works.push_back({OpKind::Forward, 10.0 * i, 10.0 * i + 4});
+  const TimeRange window{Seconds(0), Seconds(200)};
+  CHECK(ascii_timeline(made_of(works), pairwise(1), {25, false, window}).starts_with("gpu0 BBBBBBBBBB..........\n"));
+  // Time in which two run counts once: 4 s of 10 are not half of them.
+  works = {};
+  for (int i = 0; i < 20; ++i) {
+    works.push_back({OpKind::Forward, 10.0 * i, 10.0 * i + 4});
+    works.push_back({OpKind::Recompute, 10.0 * i, 10.0 * i + 4});
+  }
+  CHECK(ascii_timeline(made_of(works), pairwise(1), {25, false, window}).starts_with("gpu0 ....................\n"));
+}
+
+TEST_CASE("ascii timeline: of many devices the first and the last are drawn") {
+  // Every stage starts one second later, so no two rows are alike.
+  const std::string picture = drawn(chain(65, 1, 2), pairwise(65), straight(65, 1, "1f1b"), {500, false});
+  const std::vector<std::string> lines = lines_of(picture);
+  CHECK(lines.at(0).starts_with("gpu0  F0"));
+  CHECK(lines.at(19).starts_with("gpu19 "));
+  CHECK(lines.at(20) == "… 25 more devices");
+  CHECK(lines.at(21).starts_with("gpu45 "));
+  CHECK(lines.at(40).starts_with("gpu64 "));
+  CHECK(lines.at(41).find("|0 s") != std::string::npos);
+}
+
+TEST_CASE("ascii timeline: of many devices those that look the same share a row") {
+  // Each of 30 replicas runs 40 microbatches of its own, at the same times as the others.
+  Plan plan = straight(2, 1200, "1f1b");
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    plan.stages[stage].replicas = {};
+    for (std::size_t i = 0; i < 30; ++i) plan.stages[stage].replicas.push_back(DeviceId(30 * stage + i));
+  }
+  const std::vector<std::string> lines = lines_of(drawn(chain(2, 1, 2), pairwise(60), plan, {120, false}));
+  CHECK(lines.at(0).starts_with("gpu0 +29  "));
+  CHECK(lines.at(1).starts_with("gpu30 +29 "));
+  CHECK(lines.at(2).find("|0 s") != std::string::npos);
+}
+
+TEST_CASE("ascii timeline: no line is wider than the terminal") {
+  const std::optional<TimeRange> whole;
+  const TimeRange short_part{Seconds(1), Seconds(1 + 1e-15)};
+  const TimeRange no_part{Seconds(1), Seconds(1)};
+  const TimeRange far{Seconds(1e9), Seconds(1e10)};
+  for (const std::size_t columns : {0U, 1U, 2U, 5U, 19U, 20U, 21U, 22U, 30U, 31U, 80U, 120U, 200U}) {
+    CAPTURE(columns);
+    for (const auto& window : {whole, {short_part}, {no_part}, {far}}) {
+      for (const bool transfers : {false, true}) {
+        const PictureOptions options{columns, transfers, window};
+        const std::size_t most = std::max<std::size_t>(columns, 1);
+        CHECK(widest(drawn(chain(2, 1, 2, 1'000'000'000), pairwise(2), straight(2, 3, "1f1b"), options)) <= most);
+        CHECK(widest(drawn(chain(2, 1, 2, 1'000'000'000), pairwise(2), straight(2, 64, "1f1b"), options)) <= most);
+        CHECK(widest(drawn(chain(65, 1, 2, 1'000'000), pairwise(65), straight(65, 2, "1f1b"), options)) <= most);
+        CHECK(widest(ascii_timeline({}, pairwise(1), options)) <= most);
+      }
+    }
+  }
+}
+
+TEST_CASE("ascii timeline: names leave room for time") {
+  const std::string picture = drawn(chain(2, 1, 2), pairwise(2), straight(2, 64, "1f1b"), {10, false});
+  // A third of the line for names, of which the end is kept.
+  CHECK(lines_of(picture).at(0).starts_with("…u0 B"));
+  CHECK(lines_of(picture).at(1).starts_with("…u1 "));
+}
+
+TEST_CASE("ascii timeline: without anything that takes time there is nothing to draw") {
   CHECK(ascii_timeline({}, pairwise(1), {}) == "there is nothing to draw: no computation takes any time\n");
+  CHECK(ascii_timeline(made_of({{OpKind::Forward, 1, 1}}), pairwise(1), {}) ==
+        "there is nothing to draw: no computation takes any time\n");
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stagecraft {
+
+/// The number of characters of a UTF-8 text: all bytes but continuation bytes.
+[[nodiscard]] std::size_t width_of(std::string_view text);
+
+/// The text in lines of at most `columns` characters, each with a line end. Lines are broken at blanks, those
+/// after a digit only if there is no other, and within a word only if the word alone is longer than a line.
+/// **Requires** `columns` > 0.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
+
+/// The last characters of the text after `…` if it is longer than `columns`, otherwise the text. The ends of names, not
+/// their beginnings, tell devices apart.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);
+
+/// The columns of the terminal that standard output is; none if it is not one.
+[[nodiscard]] std::optional<std::size_t> output_terminal_columns();
+
+/// While it lives, tables are made for a screen with that many columns.
+class Screen {
+ public:
+  /// None: the output is no screen.
+  explicit Screen(const std::optional<std::size_t>& columns);
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+  Screen(Screen&&) = delete;
+  Screen& operator=(Screen&&) = delete;
+
+ private:
+  std::optional<std::size_t> before_;
+};
+
+/// None without a screen.
+[[nodiscard]] std::optional<std::size_t> screen_columns();
+
+}  // namespace stagecraft

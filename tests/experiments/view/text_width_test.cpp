@@ -1,0 +1,41 @@
+#include "experiments/view/text_width.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace stagecraft {
+namespace {
+
+TEST_CASE("text width: a text is broken at blanks, and a word only if it alone is too long") {
+  CHECK(wrapped("one two three", 7) == "one two\nthree\n");
+  CHECK(wrapped("one two three", 6) == "one\ntwo\nthree\n");
+  CHECK(wrapped("one two three", 4) == "one\ntwo\nthre\ne\n");
+  CHECK(wrapped("", 4) == "\n");
+  CHECK(wrapped("ab", 1) == "a\nb\n");
+  CHECK(wrapped(" a", 1) == " \na\n");
+}
+
+TEST_CASE("text width: a number keeps its unit where the line has another blank") {
+  CHECK(wrapped("it takes 20 ms", 11) == "it takes\n20 ms\n");
+  CHECK(wrapped("20 seconds", 7) == "20\nseconds\n");
+  CHECK(wrapped("1 2 3 4", 3) == "1 2\n3 4\n");
+}
+
+TEST_CASE("text width: a character of several bytes is one column") {
+  CHECK(width_of("gpu…€") == 5);
+  CHECK(wrapped("€€€ €€", 3) == "€€€\n€€\n");
+  CHECK(wrapped("€€€", 2) == "€€\n€\n");
+  CHECK(shortened("€uro1", 3) == "…o1");
+  CHECK(shortened("a€€€", 3) == "…€€");
+}
+
+TEST_CASE("text width: of a name that is too long the end is kept") {
+  CHECK(shortened("node12/gpu3", 11) == "node12/gpu3");
+  CHECK(shortened("node12/gpu3", 5) == "…gpu3");
+  CHECK(shortened("node12/gpu3", 1) == "…");
+  CHECK(shortened("node12/gpu3", 0).empty());
+}
+
+}  // namespace
+}  // namespace stagecraft
