@@ -59,7 +59,8 @@ struct TimelineEntry {
   Seconds start;
   Seconds end;
   Bytes bytes;
-  Leg leg = Leg::Whole;  ///< of a transfer: the part of the way from `from` to `to`
+  Leg leg = Leg::Whole;     ///< of a transfer: the part of the way from `from` to `to`
+  std::uint16_t chunk = 0;  ///< as `Op::chunk`
   friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
 };
 
