@@ -1,11 +1,6 @@
 #include "experiments/commands/add_option.hpp"
-#include "experiments/commands/shared_options.hpp"
+#include "experiments/commands/simulated_run.hpp"
 #include "experiments/commands/verbs.hpp"
-#include "experiments/run/judge.hpp"
-#include "experiments/run/option_text.hpp"
-#include "experiments/run/plan_input.hpp"
-#include "experiments/run/simulation.hpp"
-#include "experiments/run/update_size.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/ascii_timeline.hpp"
 #include "experiments/view/chrome_trace.hpp"
@@ -15,32 +10,16 @@
 #include "experiments/view/svg_timeline.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
-#include "sim/io/events_file.hpp"
 #include "sim/io/json.hpp"
-#include "sim/io/schedule_file.hpp"
-#include "sim/io/sha256.hpp"
-#include "sim/io/text_file.hpp"
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/schedule_family.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <iterator>
-#include <limits>
 #include <memory>
 #include <utility>
-#include <variant>
-#include <vector>
 
 namespace stagecraft {
 namespace {
 
-struct SimulateOptions {
-  InputOptions inputs;
-  SimulationOptions simulation;
-  LengthOptions length;
-  std::string plan;
-  std::optional<std::string> schedule_file;
+struct SimulateOptions : SimulatedRunOptions {
   bool timeline = false;
   bool transfers = false;
   std::optional<std::string> window;
@@ -49,29 +28,6 @@ struct SimulateOptions {
   std::optional<std::string> picture;
   [[nodiscard]] bool draws() const { return timeline || transfers || window; }
 };
-
-/// Reads the orders of a schedule file, which replace the plan's own schedule.
-Schedule take_orders(const std::string& path, const Platform& platform, Plan& plan) {
-  plan.schedule = {"literal", {}};
-  plan.predicted = {};  // it was predicted for another schedule
-  plan.rounds_per_update = 1;
-  return read_schedule_file(path, platform);
-}
-
-/// `FROM..TO`, two times with their units. None if the option is not given.
-std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  const InputPlace place{"", 0, 0, "--timeline-window"};
-  const std::size_t dots = text->find("..");
-  const Parsed<Seconds> from = parse_seconds(text->substr(0, dots));
-  const Parsed<Seconds> to = parse_seconds(dots == std::string::npos ? "" : text->substr(dots + 2));
-  if (!from || !to || *from.value >= *to.value) {
-    throw InputError(
-        "expected two times with units FROM..TO in ascending order, such as '1.5 s..2 s', found " + quote(*text),
-        place);
-  }
-  return TimeRange{*from.value, *to.value};
-}
 
 /// `record` is that of the simulation.
 std::string json_of(Detail::Record record, const Simulation& simulation, const Platform& platform, bool draws,
@@ -82,26 +38,10 @@ std::string json_of(Detail::Record record, const Simulation& simulation, const P
   return to_json(std::move(record));
 }
 
-/// The program of the plan, with the samples of an update that the user has chosen.
-ScheduleProgram compiled(const SimulateOptions& options, const PlanInput& input, const Platform& platform) {
-  Judgement judged = judge_plan(input.graph, platform, input.reading);
-  refuse_findings(options.plan, "the plan breaks a rule", judged.findings, "stagecraft check lists every violation");
-  const auto samples = read_samples_per_update(options.length);
-  if (!samples) return *std::move(judged.program);
-  return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
-}
-
 /// Writes the trace to its file, or makes it the answer.
-Answer with_trace(const std::string& path, const Simulation& simulation, const ScheduleProgram& program,
-                  const Platform& platform, const std::optional<TimeRange>& window, Answer answer) {
-  const bool crosses_links = simulation.choices.network == NetworkModel::Platform;
-  const TracedRun run{platform, simulation.record, crosses_links};
-  const std::string text = chrome_trace(run,
-                                        {{"program", "stagecraft"},
-                                         {"platform", platform.spec.name},
-                                         {"schedule", program.kept->plan.schedule.name},
-                                         {"engine", to_string(simulation.choices.engine)}},
-                                        window);
+Answer with_trace(const std::string& path, const SimulatedRun& run, const std::optional<TimeRange>& window,
+                  Answer answer) {
+  const std::string text = chrome_trace(traced(run), about(run), window);
   if (names_file(path)) {
     write_file_atomically(path, text + "\n");
   } else {
@@ -122,40 +62,15 @@ void refuse_for_browsers(const char* option, const std::optional<std::string>& f
 }
 
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
-  SimulationChoices choices = read_simulation_choices(options.simulation);
-  if (choices.replan && options.schedule_file) {
-    throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
-  }
   const std::optional<TimeRange> window = read_window(options.window);
-  choices.record = options.draws() || options.trace || options.report || options.picture;
   const std::vector<std::string> inputs_read{options.plan, options.inputs.model, options.inputs.platform.platform};
   refuse_overwriting(options.trace, OutputKind::Trace, inputs_read);
   refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs_read);
   refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs_read);
-  const Inputs inputs = load_inputs(options.inputs, settings);
-  take_events(options.simulation, inputs, choices, settings);
-  PlanInput input = load_plan(options.plan, inputs, settings.say);
-  Plan& given = input.reading.plan;
-  if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, inputs.platform, given);
-  choices.run_length = read_run_length(options.length);
-  if (choices.run_length && !require_family(given.schedule.name).synchronous) {
-    given.microbatches = std::max(given.microbatches, *choices.run_length);
-  }
-  const ScheduleProgram program = compiled(options, input, inputs.platform);
-  if (choices.literal) {
-    refuse_findings(*options.schedule_file, "the orders do not fit the plan",
-                    judge_orders(input.graph, inputs.platform, program, *choices.literal),
-                    "stagecraft check with the same --schedule-file lists every violation");
-  }
-  if (choices.iterations > 1 && !program.synchronous) {
-    throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
-                     "--run-length gives the length of an asynchronous run");
-  }
-  refuse_run_length(choices.run_length, program.synchronous);
+  const bool records = options.draws() || options.trace || options.report || options.picture;
+  const SimulatedRun run = simulate_plan(options, records, settings);
+  const auto& [inputs, input, program, simulation] = run;
   const Plan& plan = program.kept->plan;
-  const std::string remark = prediction_remark(plan, program.synchronous);
-  if (!remark.empty()) settings.say(remark);
-  const Simulation simulation = simulate_program(input.graph, inputs.platform, program, choices, settings);
   const Explanation explanation = explain(inputs, input.graph, program, simulation);
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (options.draws()) {
@@ -176,17 +91,12 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
     write_file_atomically(*options.picture, svg_timeline(simulation.record.timeline, inputs.platform, window));
   }
   if (!options.trace) return answer;
-  return with_trace(*options.trace, simulation, program, inputs.platform, window, std::move(answer));
+  return with_trace(*options.trace, run, window, std::move(answer));
 }
 
 VerbAction configure_simulate(CLI::App& command) {
   auto options = std::make_shared<SimulateOptions>();
-  add_required(command, "PLAN", options->plan, "plan file, YAML or JSON");
-  add_input_options(command, options->inputs);
-  add_simulation_options(command, options->simulation);
-  add_length_options(command, options->length);
-  add_option(command, "--schedule-file", options->schedule_file,
-             "run the plan with the orders of this file instead of the plan's schedule");
+  add_simulated_run_options(command, *options);
   add_flag(command, "--timeline", options->timeline,
            "draw the last iteration; with --json, list every operation of the run");
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");

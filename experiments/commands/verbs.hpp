@@ -15,6 +15,7 @@ extern const Verb collect_verb;
 extern const Verb compare_verb;
 extern const Verb completion_verb;
 extern const Verb describe_verb;
+extern const Verb export_verb;
 extern const Verb import_verb;
 extern const Verb list_verb;
 extern const Verb make_events_verb;

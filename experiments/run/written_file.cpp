@@ -31,16 +31,42 @@ std::string name_of(OutputKind kind) {
     case OutputKind::EventsFile: return "events file";
     case OutputKind::StudyReport: return "report of a study";
     case OutputKind::Trace: return "trace";
+    case OutputKind::PerfettoTrace: return "Perfetto trace of this program";
+    case OutputKind::PajeTrace: return "Paje trace";
+    case OutputKind::ChakraTrace: return "Chakra trace";
+    case OutputKind::ChakraGroups: return "file of the groups of a Chakra trace";
     case OutputKind::RunPage: return "page of a run";
     case OutputKind::Picture: return "picture of a run";
   }
   return "";
 }
 
+/// Whether the first field of the first message is that of all Perfetto traces of the program, or of all Chakra traces.
+/// Before it stands the length of the message, in one byte or two.
+bool begins_with_message(std::string_view start, std::string_view field) {
+  return start.substr(0, 1 + field.size()).ends_with(field) || start.substr(0, 2 + field.size()).ends_with(field);
+}
+
+/// Whether it is a trace in one of the formats of other tools; none for other kinds of files.
+std::optional<bool> is_trace_of(const std::string& start, OutputKind kind) {
+  switch (kind) {
+    case OutputKind::Trace: return start.starts_with(R"({"displayTimeUnit")");
+    case OutputKind::PerfettoTrace:  // a packet of sequence 1, with the flag that begins the sequence
+      return start.starts_with('\n') && begins_with_message(start.substr(1), "\x50\x01\x68\x01");
+    case OutputKind::PajeTrace: return start.starts_with("%EventDef Paje");
+    case OutputKind::ChakraTrace:
+      return begins_with_message(start,
+                                 "\n\x05"
+                                 "0.0.4");
+    case OutputKind::ChakraGroups: return start.starts_with(R"({"1":[)");
+    default: return std::nullopt;
+  }
+}
+
 /// Files of the program say their schema in YAML or JSON. Reports begin with the study, pages with what they are as title
 /// (those of earlier versions with the study).
 bool is_of_kind(const std::string& start, OutputKind kind) {
-  if (kind == OutputKind::Trace) return start.starts_with(R"({"displayTimeUnit")");
+  if (const auto is_trace = is_trace_of(start, kind)) return *is_trace;
   const auto has = [&](const char* part) { return start.find(part) != std::string::npos; };
   const bool is_page = start.starts_with("<!DOCTYPE html>");
   if (kind == OutputKind::RunPage) return is_page && has("<title>Stagecraft run</title>");

@@ -14,7 +14,19 @@ namespace stagecraft {
 void write_file_atomically(const std::string& path, std::string_view content);
 
 /// What a command writes to the file that the user names with --output.
-enum class OutputKind : std::uint8_t { PlanFile, ModelFile, EventsFile, StudyReport, Trace, RunPage, Picture };
+enum class OutputKind : std::uint8_t {
+  PlanFile,
+  ModelFile,
+  EventsFile,
+  StudyReport,
+  Trace,          ///< for Chrome
+  PerfettoTrace,  ///< as this program writes it
+  PajeTrace,
+  ChakraTrace,
+  ChakraGroups,
+  RunPage,
+  Picture,
+};
 
 /// Whether the user names a file with --output. `-` is standard output.
 [[nodiscard]] bool names_file(const std::optional<std::string>& output);

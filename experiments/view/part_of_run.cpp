@@ -22,7 +22,7 @@ MemoryCourse memory_within(const MemoryCourse& course, const TimeRange& range) {
 }  // namespace
 
 RunRecord part_of(const RunRecord& record, const TimeRange& range) {
-  return {part_of(record.timeline, range), memory_within(record.memory, range), record.dependencies};
+  return {part_of(record.timeline, range), memory_within(record.memory, range), record.dependencies, record.turns};
 }
 
 }  // namespace stagecraft

@@ -132,7 +132,7 @@ class Columns {
   }
 
   [[nodiscard]] Detail::Record wait_columns() const {
-    const Waits waits(record_);
+    const Waits waits(record_, Waits::Of::DependenciesAndTurns);
     Numbers position(order_.size());
     for (std::uint32_t i = 0; i < order_.size(); ++i) position[order_[i]] = i;
     Numbers begins{0};

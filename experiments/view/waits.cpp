@@ -1,6 +1,7 @@
 #include "experiments/view/waits.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace stagecraft {
@@ -24,21 +25,28 @@ std::vector<std::uint32_t> entries_by_op(const Timeline& timeline) {
 
 }  // namespace
 
-Waits::Waits(const RunRecord& record) : timeline_(record.timeline), last_(record.timeline.size(), kNone) {
+Waits::Waits(const RunRecord& record, Of what) : timeline_(record.timeline), last_(record.timeline.size(), kNone) {
   const std::vector<std::uint32_t> entries = entries_by_op(timeline_);
-  std::vector<Dependency> dependencies = record.dependencies;
-  std::ranges::sort(dependencies);
-  const auto repeated = std::ranges::unique(dependencies);
-  dependencies.erase(repeated.begin(), repeated.end());
-  const auto entry_of = [&](OpId op) { return op.value() < entries.size() ? entries[op.value()] : kNone; };
+  std::vector<Dependency> turns;
+  if (what == Of::DependenciesAndTurns) turns = record.turns;
+  std::ranges::stable_sort(turns, {}, &Dependency::op);
   begins_.reserve(timeline_.size() + 1);
   begins_.push_back(0);
   for (std::size_t i = 0; i < timeline_.size(); ++i) {
-    for (const Dependency& each : std::ranges::equal_range(dependencies, timeline_[i].id, {}, &Dependency::op)) {
-      const std::uint32_t on = entry_of(each.on);
-      if (on == kNone) continue;  // it was given up before it ran
-      on_.push_back(on);
-      if (last_[i] == kNone || ends_before(timeline_[last_[i]], timeline_[on])) last_[i] = on;
+    const auto add = [&](const std::vector<Dependency>& waits) {
+      for (const Dependency& each : std::ranges::equal_range(waits, timeline_[i].id, {}, &Dependency::op)) {
+        const std::uint64_t on = each.on.value();
+        if (on < entries.size() && entries[on] != kNone)
+          on_.push_back(entries[on]);  // else it was given up before it ran
+      }
+    };
+    const auto begin = static_cast<std::ptrdiff_t>(on_.size());
+    add(record.dependencies);
+    add(turns);
+    std::ranges::sort(on_.begin() + begin, on_.end());
+    on_.erase(std::unique(on_.begin() + begin, on_.end()), on_.end());
+    for (auto on = on_.begin() + begin; on != on_.end(); ++on) {
+      if (last_[i] == kNone || ends_before(timeline_[last_[i]], timeline_[*on])) last_[i] = *on;
     }
     begins_.push_back(static_cast<std::uint32_t>(on_.size()));
   }

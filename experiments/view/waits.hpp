@@ -16,11 +16,13 @@ namespace stagecraft {
 class Waits {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  /// Whether an operation waits only for its dependencies, or also for the one before it on its device or channel.
+  enum class Of : std::uint8_t { Dependencies, DependenciesAndTurns };
 
   /// `record` must outlive this. **Cost** O(entries · log dependencies). **Requires** fewer than 2^32 - 1 entries.
-  explicit Waits(const RunRecord& record);
+  Waits(const RunRecord& record, Of what);
 
-  /// The entries that had to end before this one could start, in the order of the record.
+  /// The entries that had to end before this one could start, in ascending order.
   [[nodiscard]] std::span<const std::uint32_t> of(std::size_t entry) const;
 
   /// That of them which ended last; of several the youngest. `kNone` without any.

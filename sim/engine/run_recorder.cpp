@@ -21,7 +21,7 @@ void RunRecorder::add(const Span& span, const Op& op, std::span<const MemoryDelt
   }
   if (!op.lane.is_none()) {
     const auto [last, is_first] = last_on_lane_.try_emplace(op.lane, span.id);
-    if (last->second != span.id) record_.dependencies.push_back({span.id, last->second});
+    if (last->second != span.id) record_.turns.push_back({span.id, last->second});
     last->second = span.id;
   }
   if (!deltas.empty()) memory_.add(span, deltas);

@@ -6,7 +6,7 @@ namespace stagecraft {
 
 TimelineEntry timeline_entry(const Span& span, const Op& op) {
   return {span.id, op.kind,    span.aborted, op.microbatch, op.stage, op.from,
-          op.to,   span.start, span.end,     op.bytes,      op.leg};
+          op.to,   span.start, span.end,     op.bytes,      op.leg,   op.chunk};
 }
 
 SpanSink collect_into(Timeline& timeline) {

@@ -4,7 +4,6 @@
 #include "sim/model/op_graph.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -60,7 +59,8 @@ struct TimelineEntry {
   Seconds start;
   Seconds end;
   Bytes bytes;
-  Leg leg = Leg::Whole;  ///< of a transfer: the part of the way from `from` to `to`
+  Leg leg = Leg::Whole;     ///< of a transfer: the part of the way from `from` to `to`
+  std::uint16_t chunk = 0;  ///< as `Op::chunk`
   friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
 };
 
@@ -85,15 +85,15 @@ using MemoryCourse = std::vector<MemoryChange>;
 struct Dependency {
   OpId op;
   OpId on;
-  friend auto operator<=>(const Dependency&, const Dependency&) = default;
+  friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
 /// All that traces and pictures need of a run. Exists only when one of them asks for it.
 struct RunRecord {
   Timeline timeline;
   MemoryCourse memory;
-  /// In no order; an operation also depends on the one before it on its lane. One may be there twice.
-  std::vector<Dependency> dependencies;
+  std::vector<Dependency> dependencies;  ///< by operation
+  std::vector<Dependency> turns;         ///< in no order: an operation, and the one before it on its lane
 };
 
 /// Watches a run: its spans, and its windows, each before its spans.

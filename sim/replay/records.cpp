@@ -204,6 +204,7 @@ std::string encode(const RunRecord& chunk) {
   writer.plain(chunk.timeline);
   writer.plain(chunk.memory);
   writer.plain(chunk.dependencies);
+  writer.plain(chunk.turns);
   return writer.take();
 }
 
@@ -232,6 +233,7 @@ void decode_record(std::string_view bytes, RunRecord& append_to) {
   reader.plain(append_to.timeline);
   reader.plain(append_to.memory);
   reader.plain(append_to.dependencies);
+  reader.plain(append_to.turns);
   reader.finish();
 }
 

@@ -30,9 +30,8 @@ struct Recorded {
     report = evaluate_plan(random.graph, random.platform, random.plan, options, {}, watch);
     recorder.finish();
     std::ranges::stable_sort(record.memory, {}, &MemoryChange::place);
-    std::ranges::sort(record.dependencies);
-    const auto repeated = std::ranges::unique(record.dependencies);
-    record.dependencies.erase(repeated.begin(), repeated.end());
+    const auto order = [](const Dependency& each) { return std::pair(each.op, each.on); };
+    std::ranges::sort(record.turns, {}, order);
   }
 };
 
@@ -48,6 +47,7 @@ TEST_CASE("run record: windows of any size give the same record, with the peaks 
       CHECK(parts.record.timeline == whole.record.timeline);
       CHECK(parts.record.memory == whole.record.memory);
       CHECK(parts.record.dependencies == whole.record.dependencies);
+      CHECK(parts.record.turns == whole.record.turns);
     }
     std::map<PlaceId, std::pair<Bytes, Bytes>> held;  // now and at most
     for (const MemoryChange& change : whole.record.memory) {
@@ -71,6 +71,23 @@ TEST_CASE("run record: dependencies end before what waits for them starts") {
     REQUIRE(entries.contains(each.op));
     REQUIRE(entries.contains(each.on));
     CHECK(entries[each.on]->end <= entries[each.op]->start);
+  }
+}
+
+TEST_CASE("run record: each computation takes its turn after the one before it on its device") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    const Recorded recorded(testing::random_case(seed), 1'000'000);
+    std::map<OpId, OpId> before;
+    for (const Dependency& turn : recorded.record.turns) before[turn.op] = turn.on;
+    std::map<PlaceId, OpId> last;
+    for (const TimelineEntry& entry : recorded.record.timeline) {
+      if (!is_compute(entry.kind)) continue;
+      const auto known = last.find(entry.from);
+      CHECK(before.contains(entry.id) == (known != last.end()));
+      if (known != last.end()) CHECK(before[entry.id] == known->second);
+      last[entry.from] = entry.id;
+    }
   }
 }
 

@@ -1,0 +1,182 @@
+#include "experiments/commands/add_option.hpp"
+#include "experiments/commands/simulated_run.hpp"
+#include "experiments/commands/verbs.hpp"
+#include "experiments/run/option_text.hpp"
+#include "experiments/run/written_file.hpp"
+#include "experiments/view/chakra_trace.hpp"
+#include "experiments/view/chrome_trace.hpp"
+#include "experiments/view/paje_trace.hpp"
+#include "experiments/view/perfetto_trace.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/json.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/ring_buckets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+struct ExportOptions : SimulatedRunOptions {
+  std::string format;
+  std::string output;
+  std::optional<std::string> window;
+};
+
+/// A format that has the whole run in one file.
+struct TraceFormat {
+  const char* name;
+  OutputKind kind;
+  std::string (*write)(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window);
+  const char* end;  ///< of the file
+};
+constexpr std::array<TraceFormat, 3> kTraceFormats = {{
+    {"chrome", OutputKind::Trace, chrome_trace, "\n"},
+    {"perfetto", OutputKind::PerfettoTrace, perfetto_trace, ""},
+    {"paje", OutputKind::PajeTrace, paje_trace, ""},
+}};
+constexpr const char* kChakra = "chakra";
+
+std::vector<std::string> inputs_read(const ExportOptions& options) {
+  std::vector<std::string> files{options.plan, options.inputs.model, options.inputs.platform.platform};
+  for (const auto& file : {options.schedule_file, options.simulation.events}) {
+    if (file) files.push_back(*file);
+  }
+  return files;
+}
+
+SimulatedRun recorded(const ExportOptions& options, const Settings& settings) {
+  SimulatedRun run = simulate_plan(options, true, settings);
+  if (run.simulation.report.out_of_memory())
+    settings.say("note: the plan runs out of memory; the run goes on to its end");
+  return run;
+}
+
+Answer written_to(const std::string& format, const std::vector<std::string>& files) {
+  const std::string others = files.size() > 1 ? ", …, " + files.back() : "";
+  return {.text = "written to " + files.front() + others + "\n",
+          .json = to_json(Detail::Record{{"format", format}, {"files", Detail::List(files.begin(), files.end())}})};
+}
+
+Answer export_trace(const TraceFormat& format, const ExportOptions& options, const Settings& settings) {
+  const std::optional<TimeRange> window = read_window(options.window);
+  const bool is_file = names_file(options.output);
+  const bool is_json = format.kind == OutputKind::Trace;
+  if (!is_file && !is_json && settings.json) {
+    throw InputError(std::string("a trace for ") + format.name + " is no JSON document, which standard output would be",
+                     {"", 0, 0, "--json"}, "name a file with --output, or leave out --json");
+  }
+  refuse_overwriting(options.output, format.kind, inputs_read(options));
+  const SimulatedRun run = recorded(options, settings);
+  std::string text = format.write(traced(run), about(run), window);
+  if (!is_file) return {.text = text + format.end, .json = is_json ? text : std::string()};
+  write_file_atomically(options.output, text + format.end);
+  return written_to(format.name, {options.output});
+}
+
+/// Refuses what Chakra cannot say, so that no file says something false.
+void refuse_for_chakra(const ExportOptions& options) {
+  const auto refuse = [](const char* option, const std::string& reason, const std::string& hint) {
+    throw InputError("does not apply to chakra: " + reason, {"", 0, 0, option}, hint);
+  };
+  if (!names_file(options.output)) {
+    refuse("--output", "it has a file for each device, and standard output is one",
+           "--output run writes run.0.et, run.1.et and so on");
+  }
+  if (options.output.empty() || options.output.ends_with('/')) {
+    throw InputError("expected what the names of the files begin with, found " + quote(options.output),
+                     {"", 0, 0, "--output"}, "--output run writes run.0.et, run.1.et and so on");
+  }
+  if (options.window) {
+    refuse("--timeline-window", "operations of a part of a run wait for others that it lacks",
+           "leave it out, or export a shorter run");
+  }
+  if (options.simulation.events) {
+    refuse("--events", "it has no way to say that devices and links change during a run", "leave out the events");
+  }
+  if (options.simulation.replan != "none") {
+    refuse("--replan", "it has no way to say that the plan changes during a run", "leave it out");
+  }
+  const SimulationChoices choices = read_simulation_choices(options.simulation);
+  if (choices.iterations > 1) {
+    refuse("--iterations", "the barrier between iterations has no node that ASTRA-sim runs", "export one iteration");
+  }
+  if (choices.network == NetworkModel::Analytic) {
+    refuse("--network", "the channels of the analytic network are no messages between devices",
+           "leave it out: messages then cross the platform's links");
+  }
+}
+
+/// The sizes of what the plan's rings reduce.
+RingBytes ring_bytes_of(const SimulatedRun& run) {
+  const KeptPlan& kept = *run.program.kept;
+  RingBytes rings;
+  for (const RingBuckets::Ring& ring : ring_buckets(run.input.graph, kept.plan, kept.replicas).rings) {
+    std::vector<Bytes>& sizes = rings.emplace_back();
+    for (const GradientBucket& bucket : ring.buckets) sizes.push_back(bucket.bytes);
+  }
+  return rings;
+}
+
+std::string trace_file(const std::string& prefix, DeviceId device) {
+  return prefix + "." + std::to_string(device.value()) + ".et";
+}
+
+Answer export_chakra(const ExportOptions& options, const Settings& settings) {
+  refuse_for_chakra(options);
+  const std::string& prefix = options.output;
+  const std::string groups = prefix + ".groups.json";
+  const std::vector<std::string> inputs = inputs_read(options);
+  refuse_overwriting(groups, OutputKind::ChakraGroups, inputs);
+  refuse_overwriting(trace_file(prefix, DeviceId(0)), OutputKind::ChakraTrace, inputs);  // before any work
+  const SimulatedRun run = recorded(options, settings);
+  const Platform& platform = run.inputs.platform;
+  std::vector<std::string> files;
+  for (const DeviceId device : indices(platform.devices)) {
+    refuse_overwriting(files.emplace_back(trace_file(prefix, device)), OutputKind::ChakraTrace, inputs);
+  }
+  const ChakraRun graphs = chakra_run(run.simulation.record, platform, ring_bytes_of(run));
+  for (const DeviceId device : indices(platform.devices)) {
+    write_file_atomically(files[device.value()], chakra_trace(device, graphs, about(run)));
+  }
+  if (!graphs.groups.empty()) write_file_atomically(files.emplace_back(groups), chakra_groups(graphs) + "\n");
+  return written_to(kChakra, files);
+}
+
+Answer answer_export(const ExportOptions& options, const Settings& settings) {
+  std::vector<std::string> known;
+  for (const TraceFormat& format : kTraceFormats) known.emplace_back(format.name);
+  known.emplace_back(kChakra);
+  const std::string name = read_choice_option("--to", options.format, known);
+  const auto format =
+      std::ranges::find(kTraceFormats, name, [](const TraceFormat& each) { return std::string(each.name); });
+  return format == kTraceFormats.end() ? export_chakra(options, settings) : export_trace(*format, options, settings);
+}
+
+VerbAction configure_export(CLI::App& command) {
+  auto options = std::make_shared<ExportOptions>();
+  add_simulated_run_options(command, *options);
+  add_required(command, "--to", options->format, "the format: chrome, perfetto, paje or chakra");
+  add_option(command, "--timeline-window", options->window,
+             "FROM..TO, such as '1.5 s..2 s': only this part of the run; not for chakra");
+  add_required(command, "-o,--output", options->output,
+               "write the run to this file; - is standard output; for chakra what the names of its files begin with");
+  return [options](const Settings& settings) { return answer_export(*options, settings); };
+}
+
+}  // namespace
+
+const Verb export_verb{
+    .name = "export",
+    .summary = "simulate a plan and write the run in the format of another tool",
+    .configure = configure_export,
+};
+
+}  // namespace stagecraft

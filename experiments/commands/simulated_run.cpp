@@ -1,0 +1,107 @@
+#include "experiments/commands/simulated_run.hpp"
+
+#include "experiments/commands/add_option.hpp"
+#include "experiments/run/judge.hpp"
+#include "experiments/run/update_size.hpp"
+#include "experiments/view/simulation_text.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/io/schedule_file.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+/// Reads the orders of a schedule file, which replace the plan's own schedule.
+Schedule take_orders(const std::string& path, const Platform& platform, Plan& plan) {
+  plan.schedule = {"literal", {}};
+  plan.predicted = {};  // it was predicted for another schedule
+  plan.rounds_per_update = 1;
+  return read_schedule_file(path, platform);
+}
+
+/// The program of the plan, with the samples of an update that the user has chosen.
+ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& input, const Platform& platform) {
+  Judgement judged = judge_plan(input.graph, platform, input.reading);
+  refuse_findings(options.plan, "the plan breaks a rule", judged.findings, "stagecraft check lists every violation");
+  const auto samples = read_samples_per_update(options.length);
+  if (!samples) return *std::move(judged.program);
+  return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
+}
+
+}  // namespace
+
+void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) {
+  add_required(command, "PLAN", options.plan, "plan file, YAML or JSON");
+  add_input_options(command, options.inputs);
+  add_simulation_options(command, options.simulation);
+  add_length_options(command, options.length);
+  add_option(command, "--schedule-file", options.schedule_file,
+             "run the plan with the orders of this file instead of the plan's schedule");
+}
+
+SimulatedRun simulate_plan(const SimulatedRunOptions& options, bool record, const Settings& settings) {
+  SimulationChoices choices = read_simulation_choices(options.simulation);
+  if (choices.replan && options.schedule_file) {
+    throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
+  }
+  choices.record = record;
+  SimulatedRun run;
+  run.inputs = load_inputs(options.inputs, settings);
+  const Platform& platform = run.inputs.platform;
+  take_events(options.simulation, run.inputs, choices, settings);
+  run.input = load_plan(options.plan, run.inputs, settings.say);
+  const LayerGraph& graph = run.input.graph;
+  Plan& given = run.input.reading.plan;
+  if (options.schedule_file) choices.literal = take_orders(*options.schedule_file, platform, given);
+  choices.run_length = read_run_length(options.length);
+  if (choices.run_length && !require_family(given.schedule.name).synchronous) {
+    given.microbatches = std::max(given.microbatches, *choices.run_length);
+  }
+  run.program = compiled(options, run.input, platform);
+  if (choices.literal) {
+    refuse_findings(*options.schedule_file, "the orders do not fit the plan",
+                    judge_orders(graph, platform, run.program, *choices.literal),
+                    "stagecraft check with the same --schedule-file lists every violation");
+  }
+  if (choices.iterations > 1 && !run.program.synchronous) {
+    throw InputError("applies to synchronous schedules only", {"", 0, 0, "--iterations"},
+                     "--run-length gives the length of an asynchronous run");
+  }
+  refuse_run_length(choices.run_length, run.program.synchronous);
+  const std::string remark = prediction_remark(run.program.kept->plan, run.program.synchronous);
+  if (!remark.empty()) settings.say(remark);
+  run.simulation = simulate_program(graph, platform, run.program, choices, settings);
+  return run;
+}
+
+TracedRun traced(const SimulatedRun& run) {
+  return {run.inputs.platform, run.simulation.record, run.simulation.choices.network == NetworkModel::Platform};
+}
+
+Detail::Record about(const SimulatedRun& run) {
+  return {{"program", "stagecraft"},
+          {"platform", run.inputs.platform.spec.name},
+          {"schedule", run.program.kept->plan.schedule.name},
+          {"engine", to_string(run.simulation.choices.engine)}};
+}
+
+std::optional<TimeRange> read_window(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const InputPlace place{"", 0, 0, "--timeline-window"};
+  const std::size_t dots = text->find("..");
+  const Parsed<Seconds> from = parse_seconds(text->substr(0, dots));
+  const Parsed<Seconds> to = parse_seconds(dots == std::string::npos ? "" : text->substr(dots + 2));
+  if (!from || !to || *from.value >= *to.value) {
+    throw InputError(
+        "expected two times with units FROM..TO in ascending order, such as '1.5 s..2 s', found " + quote(*text),
+        place);
+  }
+  return TimeRange{*from.value, *to.value};
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "experiments/commands/shared_options.hpp"
+#include "experiments/run/inputs.hpp"
+#include "experiments/run/plan_input.hpp"
+#include "experiments/run/simulation.hpp"
+#include "experiments/view/trace_content.hpp"
+#include "sim/model/detail.hpp"
+#include "sim/schedule/schedule_program.hpp"
+
+#include <optional>
+#include <string>
+
+namespace stagecraft {
+
+/// What the verbs that simulate a plan have in common: which plan, on what, and how.
+struct SimulatedRunOptions {
+  InputOptions inputs;
+  SimulationOptions simulation;
+  LengthOptions length;
+  std::string plan;
+  std::optional<std::string> schedule_file;
+};
+void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options);
+
+/// A plan that has been simulated, with all that it was simulated with.
+struct SimulatedRun {
+  Inputs inputs;
+  PlanInput input;
+  ScheduleProgram program;
+  Simulation simulation;
+};
+
+/// Reads the files, compiles the plan and simulates it. The record of the run is kept only if it is wanted. Remarks go
+/// to the user. **Throws** InputError for options and files that make no sense, and for a plan that breaks a rule.
+[[nodiscard]] SimulatedRun simulate_plan(const SimulatedRunOptions& options, bool record, const Settings& settings);
+
+/// The record of a run that has kept it. The run must outlive it.
+[[nodiscard]] TracedRun traced(const SimulatedRun& run);
+
+/// What a trace says of the run that it shows: the program, the platform, the schedule and the engine.
+[[nodiscard]] Detail::Record about(const SimulatedRun& run);
+
+/// The value of `--timeline-window`: `FROM..TO`, two times with their units. None if the option is not given.
+[[nodiscard]] std::optional<TimeRange> read_window(const std::optional<std::string>& text);
+
+}  // namespace stagecraft

@@ -1,0 +1,172 @@
+#include "experiments/view/trace_content.hpp"
+
+#include "experiments/view/waits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace stagecraft {
+namespace {
+
+using Window = std::optional<TimeRange>;
+
+bool runs_within(const TimelineEntry& entry, const Window& window) {
+  return !window || (entry.start < window->end && entry.end >= window->begin);
+}
+
+std::vector<PlaceId> shown_places(const std::vector<Track>& tracks, const MemoryCourse& memory) {
+  std::set<PlaceId> places;
+  for (const Track& track : tracks) places.insert(track.place);
+  for (const MemoryChange& change : memory) places.insert(change.place);
+  return {places.begin(), places.end()};
+}
+
+/// The slice of each entry that is drawn within the window, for `arrows_of`.
+constexpr std::uint32_t kNoSlice = ~std::uint32_t{0};
+using SliceOfEntry = std::vector<std::uint32_t>;
+
+SliceOfEntry add_slices(const Timeline& timeline, const Tracks& tracks, const Window& window, TraceContent& content) {
+  SliceOfEntry numbers(timeline.size(), kNoSlice);
+  for (std::uint32_t i = 0; i < timeline.size(); ++i) {
+    if (tracks.of_entry[i] == Tracks::kNone || !runs_within(timeline[i], window)) continue;
+    numbers[i] = static_cast<std::uint32_t>(content.slices.size());
+    content.slices.push_back({i, tracks.of_entry[i]});
+  }
+  return numbers;
+}
+
+std::vector<TraceMark> marks_of(const Timeline& timeline, const Window& window) {
+  std::vector<TraceMark> marks;
+  for (const TimelineEntry& entry : timeline) {
+    if (!runs_within(entry, window)) continue;
+    const bool is_other_plan = entry.kind == OpKind::Abandon || (entry.kind == OpKind::Setup && entry.microbatch > 0);
+    if (entry.kind == OpKind::Barrier) marks.push_back({entry.end, "end of an iteration"});
+    if (is_other_plan) marks.push_back({entry.start, "another plan"});
+  }
+  return marks;
+}
+
+/// What an operation waited for last; marks hand on what they waited for.
+std::uint32_t cause_of(const Waits& waits, const Tracks& tracks, std::uint32_t entry) {
+  std::uint32_t cause = waits.last(entry);
+  while (cause != Waits::kNone && tracks.of_entry[cause] == Tracks::kNone) cause = waits.last(cause);
+  return cause;
+}
+
+std::vector<TraceArrow> arrows_of(const RunRecord& record, const Tracks& tracks, const SliceOfEntry& slices) {
+  std::vector<TraceArrow> arrows;
+  const Waits waits(record, Waits::Of::Dependencies);
+  for (std::uint32_t i = 0; i < slices.size(); ++i) {
+    if (slices[i] == kNoSlice) continue;
+    const std::uint32_t cause = cause_of(waits, tracks, i);
+    if (cause == Waits::kNone || slices[cause] == kNoSlice) continue;
+    if (!is_transfer(record.timeline[cause].kind) && !is_transfer(record.timeline[i].kind)) continue;
+    arrows.push_back({slices[cause], slices[i]});
+  }
+  return arrows;
+}
+
+/// What every place holds, after all changes of an instant. What it holds when the window begins stands at its begin.
+std::vector<TraceMemory> memory_of(MemoryCourse course, const Window& window) {
+  std::ranges::stable_sort(course, {}, [](const MemoryChange& change) { return change.place; });
+  std::vector<TraceMemory> levels;
+  TraceMemory level;
+  for (std::size_t i = 0; i < course.size(); ++i) {
+    const MemoryChange& change = course[i];
+    std::optional<Bytes>& held = level.held[static_cast<std::size_t>(change.category)];
+    held = held.value_or(Bytes(0)) + change.bytes;
+    const bool is_last = i + 1 == course.size() || course[i + 1].place != change.place;
+    const auto holds_until = [&](Seconds next) {
+      return next > change.at + date_noise(change.at) && (!window || next > window->begin);
+    };
+    if ((is_last || holds_until(course[i + 1].at)) && (!window || change.at < window->end)) {
+      level.place = change.place;
+      level.at = window ? std::max(change.at, window->begin) : change.at;
+      levels.push_back(level);
+    }
+    if (is_last) level = {};
+  }
+  return levels;
+}
+
+std::vector<TraceLoad> loads_of(const TracedRun& run, const Window& window) {
+  std::map<LinkId, std::map<Seconds, std::int64_t>> changes;
+  std::map<std::tuple<PlaceId, PlaceId, Leg>, std::vector<LinkId>> routes;
+  Route route;
+  for (const TimelineEntry& entry : run.record.timeline) {
+    if (!is_transfer(entry.kind) || entry.bytes == Bytes(0) || !runs_within(entry, window)) continue;
+    const auto [known, is_new] = routes.try_emplace({entry.from, entry.to, entry.leg});
+    if (is_new && find_route(run.platform, entry.from, entry.to, entry.leg, route)) known->second = route.links;
+    for (const LinkId link : known->second) {
+      ++changes[link][entry.start];
+      --changes[link][entry.end];
+    }
+  }
+  std::vector<TraceLoad> loads;
+  for (const auto& [link, dates] : changes) {
+    std::int64_t count = 0;
+    for (const auto& [at, change] : dates) {
+      count += change;
+      if (change != 0) loads.push_back({link, at, count});
+    }
+  }
+  return loads;
+}
+
+}  // namespace
+
+TraceContent trace_content(const TracedRun& run, const std::optional<TimeRange>& window) {
+  const Timeline& timeline = run.record.timeline;
+  const Tracks tracks = tracks_of(timeline, run.platform);
+  TraceContent content;
+  content.tracks = tracks.tracks;
+  content.places = shown_places(tracks.tracks, run.record.memory);
+  const SliceOfEntry slices = add_slices(timeline, tracks, window, content);
+  content.marks = marks_of(timeline, window);
+  content.arrows = arrows_of(run.record, tracks, slices);
+  content.memory = memory_of(run.record.memory, window);
+  if (run.crosses_links) content.loads = loads_of(run, window);
+  return content;
+}
+
+std::string slice_name(const TimelineEntry& entry) {
+  return std::string(to_string(entry.kind)) + ' ' + std::to_string(entry.microbatch);
+}
+
+Bytes sum_of(const TraceMemory& memory) {
+  Bytes sum(0);
+  for (const std::optional<Bytes>& held : memory.held) sum += held.value_or(Bytes(0));
+  return sum;
+}
+
+std::vector<SliceEvent> slice_events(const TraceContent& content, const Timeline& timeline, double ticks_in_second) {
+  std::vector<std::uint32_t> order(content.slices.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) {
+    const TimelineEntry& entry = timeline[content.slices[i].entry];
+    return std::pair(entry.start, entry.id);
+  });
+  const auto ticks = [&](Seconds time) { return std::round(time.value() * ticks_in_second); };
+  std::vector<double> free_at(content.tracks.size(), 0.0);
+  std::vector<std::pair<std::size_t, SliceEvent>> ranked;  // by what comes first at one date
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const TraceSlice& slice = content.slices[order[i]];
+    const TimelineEntry& entry = timeline[slice.entry];
+    double& free = free_at[slice.track];
+    const double begin = std::max(free, ticks(entry.start));
+    free = std::max(begin, ticks(entry.end));
+    ranked.push_back({i + 1, {begin, order[i], false}});
+    ranked.push_back({free == begin ? i + 1 : 0, {free, order[i], true}});
+  }
+  std::ranges::stable_sort(ranked, {}, [](const auto& each) { return std::pair(each.second.at, each.first); });
+  std::vector<SliceEvent> events;
+  events.reserve(ranked.size());
+  for (const auto& [rank, event] : ranked) events.push_back(event);
+  return events;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,93 @@
+#pragma once
+
+#include "experiments/view/ascii_timeline.hpp"
+#include "experiments/view/tracks.hpp"
+#include "sim/model/platform.hpp"
+#include "sim/model/timeline.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+
+/// A recorded run.
+struct TracedRun {
+  const Platform& platform;
+  const RunRecord& record;
+  bool crosses_links = true;  ///< whether transfers cross the platform's links, and not channels of their own
+};
+
+/// An operation that is drawn on a track.
+struct TraceSlice {
+  std::uint32_t entry = 0;  ///< of the timeline
+  std::uint32_t track = 0;
+};
+
+/// From an operation to one that waited for it last, where one of the two is a transfer.
+struct TraceArrow {
+  std::uint32_t from = 0;  ///< among the slices
+  std::uint32_t to = 0;
+};
+
+/// An instant of the whole run.
+struct TraceMark {
+  Seconds at;
+  const char* name = "";
+};
+
+/// What a place holds from an instant on, by `MemoryCategory`; none of a category that it has held nothing of so far.
+struct TraceMemory {
+  PlaceId place;
+  Seconds at;
+  std::array<std::optional<Bytes>, kMemoryCategories> held;
+};
+
+/// How many transfers cross a link from an instant on.
+struct TraceLoad {
+  LinkId link;
+  Seconds at;
+  std::int64_t transfers = 0;
+};
+
+/// All that a viewer shows of a run, whatever the format.
+struct TraceContent {
+  std::vector<Track> tracks;
+  std::vector<PlaceId> places;     ///< that have tracks or hold something, in ascending order
+  std::vector<TraceSlice> slices;  ///< in the order of the record
+  std::vector<TraceMark> marks;    ///< in the order of the record
+  std::vector<TraceArrow> arrows;
+  std::vector<TraceMemory> memory;  ///< by place, then by date
+  std::vector<TraceLoad> loads;     ///< by link, then by date
+};
+
+/// With a window only what lies within that part of the run; arrows then have both ends within it.
+/// **Cost** O(entries · log entries).
+[[nodiscard]] TraceContent trace_content(const TracedRun& run, const std::optional<TimeRange>& window);
+
+/// The name of an operation in every viewer: its kind and its microbatch, as in `forward 3`.
+[[nodiscard]] std::string slice_name(const TimelineEntry& entry);
+
+/// The bytes of all categories.
+[[nodiscard]] Bytes sum_of(const TraceMemory& memory);
+
+/// The start or the end of a slice.
+struct SliceEvent {
+  double at = 0.0;  ///< a whole number of ticks
+  std::uint32_t slice = 0;
+  bool is_end = false;
+};
+
+/// The starts and ends of all slices in the order of time, for formats that have events in place of durations.
+///
+/// No two slices of a track overlap after rounding either: one that starts, by rounding, before the end of the one
+/// before it starts at that end. Of one date, the ends of slices come first, then the starts in the order of operations,
+/// each of no length directly followed by its end. So an event never comes before one that it waits for.
+/// **Cost** O(slices · log slices).
+[[nodiscard]] std::vector<SliceEvent> slice_events(const TraceContent& content, const Timeline& timeline,
+                                                   double ticks_in_second);
+
+}  // namespace stagecraft
