@@ -81,9 +81,9 @@ Seconds tick_of(Seconds span) {
   return Seconds(10 * power);
 }
 
-class Picture {
+class SvgTimeline {
  public:
-  Picture(const Timeline& timeline, const Platform& platform, const TimeRange& range)
+  SvgTimeline(const Timeline& timeline, const Platform& platform, const TimeRange& range)
       : platform_(platform), range_(range), tracks_(tracks_of(timeline, platform)) {
     for (std::uint32_t i = 0; i < tracks_.tracks.size(); ++i) {
       if (is_compute(tracks_.tracks[i].kind)) rows_.push_back({i, {}});
@@ -202,7 +202,7 @@ TimeRange whole_of(const Timeline& timeline) {
 }  // namespace
 
 std::string svg_timeline(const Timeline& timeline, const Platform& platform, const std::optional<TimeRange>& window) {
-  return Picture(timeline, platform, window.value_or(whole_of(timeline))).text();
+  return SvgTimeline(timeline, platform, window.value_or(whole_of(timeline))).text();
 }
 
 }  // namespace stagecraft

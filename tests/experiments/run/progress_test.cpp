@@ -39,7 +39,7 @@ class Pipe {
   std::size_t fill() {
     fcntl(ends_[1], F_SETFL, O_NONBLOCK);
     std::size_t size = 0;
-    while (write(ends_[1], "x", 1) == 1) ++size;
+    while (::write(ends_[1], "x", 1) == 1) ++size;
     fcntl(ends_[1], F_SETFL, 0);
     return size;
   }
@@ -48,7 +48,7 @@ class Pipe {
     pollfd end{ends_[0], POLLIN, 0};
     if (!waits && poll(&end, 1, 0) != 1) return "";
     std::array<char, 4096> bytes{};
-    const ssize_t size = read(ends_[0], bytes.data(), bytes.size());
+    const ssize_t size = ::read(ends_[0], bytes.data(), bytes.size());
     return {bytes.data(), size < 0 ? 0 : static_cast<std::size_t>(size)};
   }
   [[nodiscard]] ProgressPlan lines() const { return {ends_[1], false, kNever, kNever}; }

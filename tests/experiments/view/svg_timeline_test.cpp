@@ -31,7 +31,7 @@ std::vector<Drawn> operations_in(const std::string& svg) {
   return found;
 }
 
-std::size_t count(const std::string& text, const std::string& part) {
+std::size_t occurrences(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
   return found;
@@ -65,7 +65,7 @@ TEST_CASE("--picture: every computation of each device, where it ran") {
   std::ranges::sort(starts);
   REQUIRE(starts.size() == expected.size());
   for (std::size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == doctest::Approx(expected[i]).epsilon(1e-3));
-  for (const Json& device : told["devices"]) CHECK(count(svg, ">" + device["name"].get<std::string>() + "<") == 1);
+  for (const Json& device : told["devices"]) CHECK(occurrences(svg, ">" + device["name"].get<std::string>() + "<") == 1);
 }
 
 TEST_CASE("--picture: a window has its part, and long runs stay small") {
@@ -86,8 +86,8 @@ TEST_CASE("--picture: names with markup are texts") {
         "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 2\nschedule: {name: gpipe}\n"
         "stages: [{layers: [first, second], devices: ['</text><script>&']}]\n");
   const std::string svg = drawn(toy);
-  CHECK(count(svg, "&lt;/text&gt;&lt;script&gt;&amp;") == 1);
-  CHECK(count(svg, "<script") == 0);
+  CHECK(occurrences(svg, "&lt;/text&gt;&lt;script&gt;&amp;") == 1);
+  CHECK(occurrences(svg, "<script") == 0);
 }
 
 }  // namespace stagecraft
