@@ -1,11 +1,14 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/inputs.hpp"
+#include "experiments/run/option_text.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/study/column_warnings.hpp"
+#include "experiments/study/limits.hpp"
 #include "experiments/study/result_files.hpp"
 #include "experiments/study/results.hpp"
 #include "experiments/study/study_file.hpp"
+#include "experiments/study_report/cell_timelines.hpp"
 #include "experiments/study_report/planning_times.hpp"
 #include "experiments/study_report/study_report.hpp"
 #include "experiments/study_report/summary.hpp"
@@ -32,20 +35,28 @@ struct ReportOptions {
   std::vector<std::string> folders;
   std::optional<std::string> output;
   std::optional<std::string> study;
+  std::optional<std::string> timelines;
   bool planning_times = false;
 };
 
-using Writer = std::string (*)(const StudySummary& summary, const std::vector<PlanningTimes>& times);
+/// What a report shows.
+struct Shown {
+  const StudySummary& summary;
+  std::vector<PlanningTimes> times;
+  Detail::List timelines;
+
+  [[nodiscard]] Document document() const { return study_document(summary, times); }
+};
+
+using Writer = std::string (*)(const Shown& shown);
 
 /// The writers of reports, by the extension of the file.
 const std::map<std::string, Writer>& writers() {
   static const std::map<std::string, Writer> table = {
-      {".csv", [](const StudySummary& summary, const std::vector<PlanningTimes>&) { return study_csv(summary); }},
-      {".html", study_page},
-      {".md", [](const StudySummary& summary,
-                 const std::vector<PlanningTimes>& times) { return to_markdown(study_document(summary, times)); }},
-      {".txt", [](const StudySummary& summary,
-                  const std::vector<PlanningTimes>& times) { return to_text(study_document(summary, times)); }},
+      {".csv", [](const Shown& shown) { return study_csv(shown.summary); }},
+      {".html", [](const Shown& shown) { return study_page(shown.summary, shown.times, shown.timelines); }},
+      {".md", [](const Shown& shown) { return to_markdown(shown.document()); }},
+      {".txt", [](const Shown& shown) { return to_text(shown.document()); }},
   };
   return table;
 }
@@ -55,6 +66,23 @@ Writer find_writer(const std::string& path) {
   if (found != writers().end()) return found->second;
   throw InputError("expected a name that ends in .txt, .md, .html or .csv, found " + quote(path),
                    {"", 0, 0, "--output"}, "--json prints the data of the report as JSON");
+}
+
+/// The cells of `--timelines`: their numbers in results.csv.
+std::vector<std::size_t> read_timelines(const std::optional<std::string>& text, bool is_page) {
+  if (!text) return {};
+  const InputPlace place{"", 0, 0, "--timelines"};
+  if (!is_page) throw InputError("only a page shows timelines", place, "name a file that ends in .html with --output");
+  const std::size_t comma = text->find(',');
+  if (comma == std::string::npos) {
+    throw InputError("expected two numbers of cells A,B, found " + quote(*text), place,
+                     "the first column of results.csv numbers the cells");
+  }
+  std::vector<std::size_t> cells;
+  for (const std::string& part : {text->substr(0, comma), text->substr(comma + 1)}) {
+    cells.push_back(static_cast<std::size_t>(read_count_option("--timelines", part, 0, study_limits::kMostCells)));
+  }
+  return cells;
 }
 
 /// Refuses to write a report over the files of the results.
@@ -80,6 +108,7 @@ Answer answer_report(const ReportOptions& options, const Settings& settings) {
   if (options.planning_times && write == writers().at(".csv")) {
     throw InputError("a .csv file has no planning times", {"", 0, 0, "--planning-times"}, "--json has them");
   }
+  const std::vector<std::size_t> cells = read_timelines(options.timelines, write == writers().at(".html"));
   refuse_results(options);
   Results results = load_results(options.folders);
   if (options.study) show_as(*options.study, results.manifest);
@@ -89,8 +118,9 @@ Answer answer_report(const ReportOptions& options, const Settings& settings) {
   const auto times = settings.timings ? planning_times(results) : std::vector<PlanningTimes>();
   Detail::Record record = study_record(summary);
   if (settings.timings) record.emplace_back("planning_times", planning_time_list(times));
-  const std::string text = write(summary, options.planning_times ? times : std::vector<PlanningTimes>());
-  Answer answer{.text = text, .json = to_json(record)};
+  const Shown shown{summary, options.planning_times ? times : std::vector<PlanningTimes>(),
+                    cell_timelines(results, cells)};
+  Answer answer{.text = write(shown), .json = to_json(record)};
   if (names_file(options.output)) {
     write_file_atomically(*options.output, answer.text);
     answer.text = fmt::format("{}: the report of {} of {}\n", one_line(*options.output), summary.rows,
@@ -105,6 +135,9 @@ VerbAction configure_report(CLI::App& command) {
   add_option(command, "-o,--output", options->output, "write the report to this file: .txt, .md, .html or .csv");
   add_option(command, "--study", options->study,
              "take baseline, columns and tables from this study file instead of the results");
+  add_option(
+      command, "--timelines", options->timelines,
+      "A,B: on a page, show the runs of these cells on one time axis; numbers as in results.csv. They run again");
   add_flag(command, "--planning-times", options->planning_times,
            "show how long each planner took, which differs from run to run");
   return [options](const Settings& settings) { return answer_report(*options, settings); };

@@ -3,15 +3,12 @@
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/largest_size.hpp"
-#include "experiments/run/planning.hpp"
-#include "experiments/run/simulation.hpp"
 #include "experiments/run/variation.hpp"
 #include "experiments/study/result_columns.hpp"
 #include "experiments/view/figures.hpp"
 #include "sim/base/error.hpp"
 #include "sim/io/events_file.hpp"
 
-#include <memory>
 #include <utility>
 
 namespace stagecraft {
@@ -27,7 +24,7 @@ std::shared_ptr<const PlannerInfo> planner_of(const Manifest& manifest, const Ce
 }
 
 SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& cell, const Inputs& given,
-                                     const Platform& platform) {
+                                     const Platform& platform, CellUse use) {
   SimulationChoices choices;
   choices.engine = cell.engine;
   choices.network = cell.network;
@@ -35,7 +32,8 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   choices.run_length = cell.planning.run_length;
   choices.replan = read_replan_option("replan", cell.replan,
                                       [&](const std::string& name) { return planner_of(manifest, cell, name); });
-  choices.in_place = true;
+  choices.in_place = use == CellUse::RowOnly;
+  choices.record = use == CellUse::Recorded;
   if (!cell.events.empty()) {
     const StudyFile& file = find_file(manifest, "events", cell.events);
     choices.set_events(load_events(file.path, cell.events), given.model, platform);
@@ -77,20 +75,14 @@ CellPlanning plan_with_noise(const PlannerInfo& planner, const Inputs& inputs, c
 }
 
 Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec& cell, const Inputs& given) {
-  const std::shared_ptr<const PlannerInfo> found = planner_of(manifest, cell, cell.planner);
-  const PlannerInfo& planner = *found;
-  const Inputs inputs = varied(given, cell.variation);
-  const CellPlanning answer =
-      cell.profile_noise > 0.0 ? plan_with_noise(planner, inputs, cell) : plan_cell(planner, inputs, cell);
-  const Planning& planning = answer.planning;
-  Row row{.key = key, .status = CellStatus::Infeasible, .message = answer.remark, .figures = {}, .timings = {}};
+  const CellRun run = simulate_cell(manifest, cell, given, CellUse::RowOnly);
+  const Planning& planning = run.planning;
+  Row row{.key = key, .status = CellStatus::Infeasible, .message = run.remark, .figures = {}, .timings = {}};
   row.timings.emplace_back("planning_time_s", planning.time.value());
-  if (const Planned* planned = planning.planned()) {
-    const Simulation simulation =
-        simulate_program(planning.graph, inputs.platform, *planning.program,
-                         simulation_choices(manifest, cell, given, inputs.platform), Settings());
+  if (run.simulation) {
+    const Simulation& simulation = *run.simulation;
     row.status = simulation.report.out_of_memory() ? CellStatus::OutOfMemory : CellStatus::Ok;
-    row.figures = figure_record(planning, SimulatedPlan{simulation, planned->plan, inputs.platform});
+    row.figures = figure_record(planning, SimulatedPlan{simulation, planning.planned()->plan, run.platform});
     row.timings.emplace_back("wall_time_s", simulation.wall_time.value());
   } else {
     row.message = std::get<Infeasible>(planning.result).reason;
@@ -100,6 +92,19 @@ Row run_planner(const Manifest& manifest, const std::string& key, const CellSpec
 }
 
 }  // namespace
+
+CellRun simulate_cell(const Manifest& manifest, const CellSpec& cell, const Inputs& given, CellUse use) {
+  const std::shared_ptr<const PlannerInfo> planner = planner_of(manifest, cell, cell.planner);
+  const Inputs inputs = varied(given, cell.variation);
+  CellPlanning answer =
+      cell.profile_noise > 0.0 ? plan_with_noise(*planner, inputs, cell) : plan_cell(*planner, inputs, cell);
+  CellRun run{planner, inputs.platform, std::move(answer.planning), std::move(answer.remark), std::nullopt};
+  if (run.planning.planned() != nullptr) {
+    run.simulation = simulate_program(run.planning.graph, run.platform, *run.planning.program,
+                                      simulation_choices(manifest, cell, given, run.platform, use), Settings());
+  }
+  return run;
+}
 
 Row failed_row(const std::string& key, CellStatus status, std::string message) {
   return {.key = key, .status = status, .message = std::move(message), .figures = {}, .timings = {}};

@@ -177,8 +177,10 @@ Detail::Record study_record(const StudySummary& summary) {
           {"rests_on", ranges_record(summary.rests_on)}};
 }
 
-std::string study_page(const StudySummary& summary, const std::vector<PlanningTimes>& times) {
-  return with_data(Page::Study, {{"text", to_text(study_document(summary, times))}, {"report", study_record(summary)}});
+std::string study_page(const StudySummary& summary, const std::vector<PlanningTimes>& times, Detail::List timelines) {
+  return with_data(Page::Study, {{"text", to_text(study_document(summary, times))},
+                                 {"report", study_record(summary)},
+                                 {"timelines", std::move(timelines)}});
 }
 
 std::string study_csv(const StudySummary& summary) {

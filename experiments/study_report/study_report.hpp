@@ -18,8 +18,10 @@ namespace stagecraft {
 /// The same as JSON, without rounding (docs/reference/study-report.md).
 [[nodiscard]] Detail::Record study_record(const StudySummary& summary);
 
-/// Both as one HTML file that needs no other file and no network, with tables to sort and charts.
-[[nodiscard]] std::string study_page(const StudySummary& summary, const std::vector<PlanningTimes>& times);
+/// Both as one HTML file that needs no other file and no network, with tables to sort and charts. It also shows
+/// `timelines` (`cell_timelines`).
+[[nodiscard]] std::string study_page(const StudySummary& summary, const std::vector<PlanningTimes>& times,
+                                     Detail::List timelines = {});
 
 /// One line for each contender in each group as comma-separated values, without rounding.
 [[nodiscard]] std::string study_csv(const StudySummary& summary);

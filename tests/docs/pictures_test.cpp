@@ -22,7 +22,9 @@ struct Shown {
   const char* planning;
 };
 
-constexpr std::array<Shown, 1> kShown{{
+constexpr std::array<Shown, 2> kShown{{
+    {"layers", "vgg16", "dgx-1-v100",
+     "--planner uniform --set stages=4 --set replicas=1 --microbatch-size 64 --microbatches 8"},
     {"quickstart", "bert-large", "pipedream-cluster-a",
      "--planner spp --global-batch 128 --training 'gradient_bucket=25 MiB'"},
 }};

@@ -33,11 +33,11 @@ const dataOf = (page) =>
   readFileSync(page, "utf8").match(/<script type="application\/json" id="data">(.*?)<\/script>/s)[1];
 
 /** Runs a study: the path of its page, the data in it, and what the program says of the same results. */
-export function study(path) {
+export function study(path, ...choices) {
   const results = join(folder, `results${++count}`);
   stagecraft("run", path, "--out", results);
   const page = join(folder, `study${count}.html`);
-  const told = JSON.parse(stagecraft("report", results, "--json", "--no-timings", "-o", page));
+  const told = JSON.parse(stagecraft("report", results, "--json", "--no-timings", "-o", page, ...choices));
   return { page, data: dataOf(page), told };
 }
 

@@ -19,7 +19,7 @@ matrix:
   planner: [data-parallel, uniform, spp, pipedream]
 base: {microbatches: 16}
 baseline: {planner: data-parallel}
-`));
+`), "--timelines", "0,2");
 
 async function opened(options, use) {
   const { page, faults } = await open(browser, quick.page, options);
@@ -80,6 +80,23 @@ test("bars show the speed-ups of all groups, or of one", async () => {
     assert.deepEqual(await bars(), expected(quick.told.overall));
     await page.select(".chooser select", "1");
     assert.deepEqual(await bars(), expected(quick.told.groups[1].lines));
+  });
+});
+
+test("two cells share one time axis: what moves the one moves the other", async () => {
+  await opened({}, async (page) => {
+    const cells = await page.evaluate(() => window.stagecraft.timelines.map(({ run }) => ({ cell: run.cell, until: run.until })));
+    assert.deepEqual(cells.map(({ cell }) => cell), [0, 2]);
+    const shown = () => page.evaluate(() => window.stagecraft.timelines.map(({ scale }) => [scale.from, scale.perSecond]));
+    const [first, second] = await shown();
+    assert.deepEqual(first, second);
+    await page.focus("canvas[role=application]");
+    await page.keyboard.press("+");
+    const [closer, other] = await shown();
+    assert.deepEqual(closer, other);
+    assert.ok(closer[1] > first[1]);
+    const times = quick.told.groups[0].lines.map((line) => line.iteration_time_s);
+    assert.ok(Math.abs(cells[0].until - times[0]) < 1e-9 && Math.abs(cells[1].until - times[2]) < 1e-9);
   });
 });
 

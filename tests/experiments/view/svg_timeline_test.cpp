@@ -65,7 +65,8 @@ TEST_CASE("--picture: every computation of each device, where it ran") {
   std::ranges::sort(starts);
   REQUIRE(starts.size() == expected.size());
   for (std::size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == doctest::Approx(expected[i]).epsilon(1e-3));
-  for (const Json& device : told["devices"]) CHECK(occurrences(svg, ">" + device["name"].get<std::string>() + "<") == 1);
+  for (const Json& device : told["devices"])
+    CHECK(occurrences(svg, ">" + device["name"].get<std::string>() + "<") == 1);
 }
 
 TEST_CASE("--picture: a window has its part, and long runs stay small") {

@@ -29,7 +29,8 @@ export function drawAxis(
     const x = Math.round(xOf(scale, i * step)) + 0.5;
     canvas.moveTo(x, axisHeight - 6);
     canvas.lineTo(x, height);
-    canvas.fillText(format.date(i * step, step), x + 3, axisHeight / 2);
+    const date = format.date(i * step, step);
+    if (x + 3 + canvas.measureText(date).width < scale.right + 10) canvas.fillText(date, x + 3, axisHeight / 2);
   }
   canvas.stroke();
 }

@@ -43,7 +43,19 @@ export interface Stage {
 export type Value = null | boolean | number | string | Value[] | { [key: string]: Value };
 export type Values = { [key: string]: Value };
 
-interface PageData {
+/** The record of a run as the program writes it (experiments/view/run_columns.cpp). */
+export interface WrittenColumns {
+  places: Place[];
+  links: Link[];
+  tracks: Track[];
+  classes: OpClass[];
+  operations: { start_s: string; end_s: string; class: string; microbatch: string; aborted: string };
+  waits: { begin: string; on: string; critical_path: string };
+  memory: { place: number; at_s: string; category: string; bytes: string }[];
+}
+
+/** What the page of a run has besides. */
+interface About {
   model: string;
   platform: string;
   planner: string;
@@ -54,13 +66,6 @@ interface PageData {
   bottleneck: string;
   layers: Layer[];
   stages: Stage[];
-  places: Place[];
-  links: Link[];
-  tracks: Track[];
-  classes: OpClass[];
-  operations: { start_s: string; end_s: string; class: string; microbatch: string; aborted: string };
-  waits: { begin: string; on: string; critical_path: string };
-  memory: { place: number; at_s: string; category: string; bytes: string }[];
 }
 
 /** For each row numbers of some kind, one after the other. */
@@ -77,8 +82,8 @@ export interface MemoryChanges {
   bytes: Float64Array;
 }
 
-/** A run. Operations are numbered as in `simulate --timeline --json`, in the order of their starts. */
-export interface Run extends Omit<PageData, "operations" | "waits" | "memory"> {
+/** The record of a run. Operations are numbered as in `simulate --timeline --json`, in the order of their starts. */
+export interface Columns extends Omit<WrittenColumns, "operations" | "waits" | "memory"> {
   start: Float64Array;
   end: Float64Array;
   classOf: Uint32Array;
@@ -93,9 +98,12 @@ export interface Run extends Omit<PageData, "operations" | "waits" | "memory"> {
   until: number;
 }
 
+/** A run with its report. */
+export type Run = About & Columns;
+
 export const rowOf = (rows: Rows, i: number): Uint32Array => rows.all.subarray(rows.begin[i], rows.begin[i + 1]);
 
-export const classOf = (run: Run, op: number): OpClass => run.classes[run.classOf[op]];
+export const classOf = (run: Columns, op: number): OpClass => run.classes[run.classOf[op]];
 
 function bytesOf(base64: string): ArrayBuffer {
   const binary = atob(base64);
@@ -132,24 +140,26 @@ function reversed(waits: Rows, count: number): Rows {
   return { begin: positions.begin, all: positions.all.map((i) => waiting[i]) };
 }
 
-export function readRun(json: string): Run {
-  const data: PageData = JSON.parse(json);
-  const { operations, waits, memory, ...rest } = data;
+export function readColumns(written: WrittenColumns): Columns {
+  const { operations, waits, memory, places, links, tracks, classes } = written;
   const start = times(operations.start_s);
   const end = times(operations.end_s);
-  const classes = numbers(operations.class);
+  const numbersOfClasses = numbers(operations.class);
   const waitsFor = { begin: numbers(waits.begin), all: numbers(waits.on) };
   return {
-    ...rest,
+    places,
+    links,
+    tracks,
+    classes,
     start,
     end,
-    classOf: classes,
+    classOf: numbersOfClasses,
     microbatch: numbers(operations.microbatch),
     aborted: new Set(numbers(operations.aborted)),
     waitsFor,
     waitedForBy: reversed(waitsFor, start.length),
     criticalPath: numbers(waits.critical_path),
-    opsOfTrack: grouped(start.length, rest.tracks.length, (i) => rest.classes[classes[i]].track ?? -1),
+    opsOfTrack: grouped(start.length, tracks.length, (i) => classes[numbersOfClasses[i]].track ?? -1),
     memory: memory.map((each) => ({
       place: each.place,
       at: times(each.at_s),
@@ -159,4 +169,9 @@ export function readRun(json: string): Run {
     begin: start.length > 0 ? start[0] : 0,
     until: end.reduce((latest, each) => Math.max(latest, each), 0),
   };
+}
+
+export function readRun(json: string): Run {
+  const { operations, waits, memory, ...rest }: About & WrittenColumns = JSON.parse(json);
+  return { ...rest, ...readColumns({ ...rest, operations, waits, memory }) };
 }

@@ -1,5 +1,5 @@
 // Everything about an operation: beside the pointer, and below the timeline for the one that is chosen.
-import { classOf, rowOf, type Run } from "./data";
+import { classOf, rowOf, type Columns } from "./data";
 import { element } from "../shared/dom";
 import * as format from "../shared/format";
 import { lastWait } from "./gestures";
@@ -8,10 +8,10 @@ import type { Hit, Timeline } from "./timeline";
 
 const mostListed = 12;
 
-const placeName = (run: Run, place: number | null): string => (place === null ? "" : run.places[place].name);
+const placeName = (run: Columns, place: number | null): string => (place === null ? "" : run.places[place].name);
 
 /** `forward 3, stage 1, gpu1`. */
-export function titleOf(run: Run, op: number): string {
+export function titleOf(run: Columns, op: number): string {
   const { op: kind, stage, from, to } = classOf(run, op);
   const words = letterOf(kind) ? `${wordsOf(kind)} ${run.microbatch[op]}` : wordsOf(kind);
   const place = to !== null && to !== from ? `${placeName(run, from)} → ${placeName(run, to)}` : placeName(run, from);
@@ -19,7 +19,7 @@ export function titleOf(run: Run, op: number): string {
 }
 
 /** Names and values of what is known about an operation. */
-export function factsOf(run: Run, op: number): [string, string][] {
+export function factsOf(run: Columns, op: number): [string, string][] {
   const { bytes, links } = classOf(run, op);
   const took = run.end[op] - run.start[op];
   const facts: [string, string][] = [
@@ -57,7 +57,7 @@ export class Tooltip {
     this.box.style.top = `${Math.max(0, Math.min(event.clientY + 14, innerHeight - offsetHeight - 8))}px`;
   }
 
-  private ofOp(run: Run, op: number): Node[] {
+  private ofOp(run: Columns, op: number): Node[] {
     return [element("strong", {}, titleOf(run, op)), factList(factsOf(run, op))];
   }
 

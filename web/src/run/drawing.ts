@@ -1,6 +1,6 @@
 // Draws the operations of a run in rows. Operations that are narrower than a pixel and a half are summed up: in each
 // column of pixels a bar shows how much of that time was busy, in the colour of the kind that took most of it.
-import { classOf, type Run } from "./data";
+import { classOf, type Columns } from "./data";
 import { valueOf } from "../shared/colours";
 import { colourOf, kindNames, letterOf } from "./kinds";
 import { firstAfter, opsOf, type Row } from "./rows";
@@ -78,7 +78,7 @@ class Column {
 export class Drawing {
   private readonly kindOfClass: Int32Array;
 
-  constructor(private readonly run: Run) {
+  constructor(private readonly run: Columns) {
     this.kindOfClass = Int32Array.from(run.classes, (each) => kindNames.indexOf(each.op));
   }
 

@@ -1,9 +1,9 @@
 // The colours of the timeline, for the kinds of operation that the run has.
-import type { Run } from "./data";
+import type { Columns } from "./data";
 import { element } from "../shared/dom";
 import { colourOf, kindNames, letterOf, wordsOf } from "./kinds";
 
-export function legend(run: Run): HTMLElement {
+export function legend(run: Columns): HTMLElement {
   const seen = new Set(run.classes.map((each) => each.op));
   const box = element("p", { class: "legend" });
   for (const op of kindNames.filter((each) => seen.has(each))) {

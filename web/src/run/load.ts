@@ -1,8 +1,8 @@
 // How much of a link's bandwidth its transfers take over time: each counts with its mean rate.
-import { type Run } from "./data";
+import { type Columns } from "./data";
 
 /** The transfers over a link, in the order of their starts. */
-export function transfersOver(run: Run, link: number): Uint32Array {
+export function transfersOver(run: Columns, link: number): Uint32Array {
   const isOver = run.classes.map((each) => each.links.includes(link));
   const found: number[] = [];
   for (let op = 0; op < run.start.length; ++op) {
@@ -13,7 +13,7 @@ export function transfersOver(run: Run, link: number): Uint32Array {
 
 /** The mean share of the bandwidth in each of `columns` parts of the time from `from` to `to`. */
 export function shareTaken(
-  run: Run,
+  run: Columns,
   link: number,
   transfers: Uint32Array,
   from: number,

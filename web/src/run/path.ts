@@ -1,5 +1,5 @@
 // What the critical path consists of.
-import { classOf, type Run } from "./data";
+import { classOf, type Columns } from "./data";
 import * as format from "../shared/format";
 import { letterOf, wordsOf } from "./kinds";
 
@@ -9,7 +9,7 @@ interface Part {
 }
 
 /** The time of the path by kind and place, the longest first; what lies between its operations is waiting. */
-export function partsOfPath(run: Run): Part[] {
+export function partsOfPath(run: Columns): Part[] {
   const times = new Map<string, number>();
   const add = (what: string, time: number) => {
     if (time > 0) times.set(what, (times.get(what) ?? 0) + time);
@@ -27,7 +27,7 @@ export function partsOfPath(run: Run): Part[] {
 }
 
 /** `The critical path: backward of gpu3 45.0 %, …`. */
-export function pathText(run: Run, most: number): string {
+export function pathText(run: Columns, most: number): string {
   const whole = run.until - run.begin;
   if (run.criticalPath.length === 0 || whole <= 0) return "";
   const parts = partsOfPath(run);

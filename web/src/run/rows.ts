@@ -1,5 +1,5 @@
 // The rows of the timeline: one for each track that is shown, with its height.
-import { rowOf, type Run } from "./data";
+import { rowOf, type Columns } from "./data";
 
 export interface Row {
   track: number;
@@ -14,7 +14,7 @@ const transferHeight = 10;
 const between = { rows: 2, places: 6 };
 const wanted = 640; // pixels for all rows, if that leaves them high enough
 
-export function rowsOf(run: Run, withTransfers: boolean): { rows: Row[]; height: number } {
+export function rowsOf(run: Columns, withTransfers: boolean): { rows: Row[]; height: number } {
   const shown = run.tracks.map((_, i) => i).filter((i) => withTransfers || run.tracks[i].computes);
   const compute = Math.min(computeHeights.most, Math.max(computeHeights.least, Math.floor(wanted / shown.length)));
   const rows: Row[] = [];
@@ -34,10 +34,10 @@ export function rowsOf(run: Run, withTransfers: boolean): { rows: Row[]; height:
 }
 
 /** The operations of a track in the order of their starts; they do not overlap. */
-export const opsOf = (run: Run, track: number): Uint32Array => rowOf(run.opsOfTrack, track);
+export const opsOf = (run: Columns, track: number): Uint32Array => rowOf(run.opsOfTrack, track);
 
 /** The position of the first operation that ends after a date. */
-export function firstAfter(run: Run, ops: Uint32Array, date: number): number {
+export function firstAfter(run: Columns, ops: Uint32Array, date: number): number {
   let low = 0;
   let high = ops.length;
   while (low < high) {

@@ -1,6 +1,6 @@
 // The timeline: rows of operations on a canvas that stays where it is while its rows scroll.
 import { drawAxis } from "./axis";
-import { classOf, rowOf, type Run } from "./data";
+import { classOf, rowOf, type Columns } from "./data";
 import { onRecolour } from "../shared/colours";
 import { element } from "../shared/dom";
 import { Colours, dateAt, Drawing, xOf, type Scale } from "./drawing";
@@ -45,7 +45,7 @@ export class Timeline {
   private readonly listeners: ((op: number | null) => void)[] = [];
 
   constructor(
-    readonly run: Run,
+    readonly run: Columns,
     readonly window: TimeWindow,
   ) {
     this.drawing = new Drawing(run);
@@ -306,7 +306,7 @@ export class Timeline {
 }
 
 /** The ends of iterations, and the dates at which another plan takes over. */
-function marksOf(run: Run): { at: number; name: string }[] {
+function marksOf(run: Columns): { at: number; name: string }[] {
   const marks: { at: number; name: string }[] = [];
   for (let op = 0; op < run.start.length; ++op) {
     const { op: kind } = classOf(run, op);

@@ -31,7 +31,7 @@ export function bytes(value: number): string {
   return `${digits(size)} ${units[unit]}`;
 }
 
-export const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;
+export const percent = (value: number): string => `${(100 * value).toFixed(1).replace(/^-0\.0$/, "0.0")} %`;
 
 export const number = (value: number): string => (Math.abs(value) >= 1000 ? Math.round(value).toString() : digits(value));
 

@@ -1,5 +1,7 @@
 // The data of the page as the program writes them: those of `report --json`, and the text of the report.
 
+import type { CellTimeline } from "./timelines";
+
 export type Value = null | boolean | number | string | Value[] | { [key: string]: Value };
 export type Values = { [key: string]: Value };
 
@@ -10,6 +12,7 @@ export interface Line extends Values {
 
 interface StudyData {
   text: string;
+  timelines: CellTimeline[];
   report: {
     study: string;
     cells: number;

@@ -32,6 +32,8 @@ const others = new Set([
   ...usual.map(({ key }) => key),
 ]);
 
+const headingOf = (key: string): string => key.replace(/^resolved_/, "").replace(/_(bytes|s)$/, "").replaceAll("_", " ");
+
 function textBy(key: string): (value: number) => string {
   if (key.endsWith("_bytes")) return format.bytes;
   if (key.endsWith("_s")) return format.seconds;
@@ -43,7 +45,7 @@ function textBy(key: string): (value: number) => string {
 export function figuresOf(study: Study): Figure[] {
   const lines = study.entries.map(({ line }) => line);
   const more = [...new Set(lines.flatMap((line) => Object.keys(line)))].filter((key) => !others.has(key));
-  return [...usual, ...more.map((key) => plain(key, key.replaceAll("_", " "), textBy(key)))].filter(({ value }) =>
+  return [...usual, ...more.map((key) => plain(key, headingOf(key), textBy(key)))].filter(({ value }) =>
     lines.some((line) => typeof value(line) === "number"),
   );
 }

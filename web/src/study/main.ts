@@ -1,9 +1,11 @@
 // The page of a study: puts its parts together.
+import type { Timeline } from "../run/timeline";
 import { element, section } from "../shared/dom";
 import { keysText, readStudy, type Study } from "./data";
 import { linesTable } from "./lines";
 import { axesChart, memoryChart } from "./scatter";
 import { speedUps } from "./speed_ups";
+import { timelines } from "./timelines";
 
 const mostReasons = 20;
 
@@ -20,14 +22,16 @@ function reasons(study: Study): HTMLElement | null {
   return element("ul", {}, ...items);
 }
 
-function show(study: Study, page: HTMLElement): void {
+function show(study: Study, page: HTMLElement): Timeline[] {
   document.title = `Study ${study.report.study}`;
+  const cells = timelines(study.timelines);
   const groups = study.report.groups.map(({ keys }) => keysText(keys) || "all cells");
   const parts: [string, HTMLElement | null][] = [
     ["Speed-ups", speedUps(study)],
     ["Lines", linesTable(study)],
     ["Figures over keys", axesChart(study)],
     ["Time against memory", memoryChart(study, groups)],
+    ["Timelines on one axis", cells?.box ?? null],
     ["Why cells gave no figures", reasons(study)],
     ["As the terminal shows it", element("pre", { class: "wide" }, study.text)],
   ];
@@ -42,9 +46,10 @@ function show(study: Study, page: HTMLElement): void {
     element("nav", { "aria-label": "contents" }, ...links),
     ...sections.map(({ part }) => part),
   );
+  return cells?.all ?? [];
 }
 
 const study = readStudy(document.getElementById("data")?.textContent ?? "");
-show(study, document.getElementById("page") as HTMLElement);
+const shown = show(study, document.getElementById("page") as HTMLElement);
 // For tests and for those who look closer with a browser's console.
-Object.assign(window, { stagecraft: { study } });
+Object.assign(window, { stagecraft: { study, timelines: shown } });

@@ -148,7 +148,7 @@ export function axesChart(study: Study): HTMLElement | null {
   const chart = new Scatter(study, () => {
     const [xAxis, yAxis] = [across[x.at()], figures[y.at()]];
     const points = pointsOf(study, study.entries, xAxis, yAxis);
-    return { points, x: xAxis, y: yAxis, hasFront: false, isJoined: x.at() < keys.length && keys.length === 1 };
+    return { points, x: xAxis, y: yAxis, hasFront: false, isJoined: keys.length === 1 && x.at() === 0 && !xAxis.isOrder };
   });
   return element("div", {}, element("div", { class: "toolbar" }, y.box, x.box), chart.box);
 }

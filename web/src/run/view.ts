@@ -1,0 +1,50 @@
+// A timeline with all that belongs to it: buttons, legend, what lies under the pointer, and what was chosen.
+import { button, element } from "../shared/dom";
+import * as format from "../shared/format";
+import { showSelected, Tooltip } from "./details";
+import { followKeys, followPointer } from "./gestures";
+import { legend } from "./legend";
+import type { Timeline } from "./timeline";
+
+/** The parts of a page that show a timeline. */
+export function timelineView(timeline: Timeline): HTMLElement[] {
+  const { window, run } = timeline;
+  const shown = element("output", {});
+  const tell = () => (shown.textContent = `${format.seconds(window.from)} to ${format.seconds(window.to)}`);
+  window.onChange(tell);
+  tell();
+  const toggle = (label: string, key: string, isOn: () => boolean, change: () => void) => {
+    const made = button(label, key, () => {
+      change();
+      made.setAttribute("aria-pressed", String(isOn()));
+    });
+    made.setAttribute("aria-pressed", String(isOn()));
+    return made;
+  };
+  const path = toggle("Critical path", "c", () => timeline.showsPath, () => timeline.togglePath());
+  const transfers = toggle("Transfers", "t", () => timeline.showsTransfers, () => timeline.toggleTransfers());
+  const tooltip = new Tooltip();
+  const selected = element("div", { class: "selected" });
+  showSelected(timeline, selected);
+  followPointer(timeline, (hit, event) => tooltip.show(timeline, hit, event));
+  followKeys(timeline, { path: () => path.click(), transfers: () => transfers.click() });
+  const bar = element(
+    "div",
+    { class: "toolbar" },
+    button("+", "closer: + or Ctrl and the wheel", () => window.zoom(0.5)),
+    button("−", "farther: - or Ctrl and the wheel", () => window.zoom(2)),
+    button("Whole run", "0", () => window.fit()),
+    path,
+    transfers,
+    shown,
+  );
+  return [bar, legend(run), timeline.box, selected, tooltip.box];
+}
+
+export const help = (): HTMLElement =>
+  element(
+    "p",
+    { class: "help" },
+    "Drag to move, Ctrl and the wheel to zoom, click an operation for what it waited for. Keys: arrows, + and −, " +
+      "0 for the whole run, c for the critical path, t for transfers, Enter to choose, [ and ] along the waits, Escape.",
+  );
