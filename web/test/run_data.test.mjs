@@ -6,7 +6,7 @@ import { load } from "./source.mjs";
 
 const { readRun, rowOf } = await load("run/data.ts");
 const { heldMost } = await load("run/memory.ts");
-const { shareTaken, transfersOver } = await load("run/load.ts");
+const { loadOf, meanShares } = await load("run/load.ts");
 const { partsOfPath } = await load("run/path.ts");
 
 const nameOf = (run, place) => (place === null ? null : run.places[place].name);
@@ -70,14 +70,21 @@ for (const [name, { data, told }] of Object.entries(severalRuns())) {
     }
   });
 
-  test(`${name}: a link carries what its transfers carry`, () => {
+  test(`${name}: a link carries what its transfers carry, and hardly ever more than it can`, () => {
     told.links.forEach(({ name: link }) => {
       const number = run.links.findIndex((each) => each.name === link);
-      const transfers = transfersOver(run, number);
-      const bytes = transfers.reduce((sum, op) => sum + run.classes[run.classOf[op]].bytes, 0);
+      let bytes = 0;
+      for (let op = 0; op < run.start.length; ++op) {
+        const each = run.classes[run.classOf[op]];
+        if (each.links.includes(number)) bytes += each.bytes;
+      }
       assert.ok(bytes > 0);
+      const load = loadOf(run, number);
+      let beyond = 0;
+      load.share.slice(0, -1).forEach((share, i) => (beyond += Math.max(share - 1, 0) * (load.at[i + 1] - load.at[i])));
+      assert.ok(beyond * run.links[number].bandwidth < 0.1 * bytes);
       for (const columns of [1, 50]) {
-        const shares = shareTaken(run, number, transfers, run.begin, run.until, columns);
+        const shares = meanShares(load, run.begin, run.until, columns);
         const width = (run.until - run.begin) / columns;
         const carried = shares.reduce((sum, share) => sum + share, 0) * width * run.links[number].bandwidth;
         assert.ok(Math.abs(carried - bytes) < 1e-6 * bytes);
@@ -85,3 +92,13 @@ for (const [name, { data, told }] of Object.entries(severalRuns())) {
     });
   });
 }
+
+test("two transfers that overlap share a link evenly", () => {
+  const columns = {
+    start: Float64Array.of(0, 1), end: Float64Array.of(2, 3), classOf: Uint32Array.of(0, 0),
+    classes: [{ bytes: 15, links: [0] }], links: [{ name: "link", bandwidth: 10 }],
+  };
+  const { at, share } = loadOf(columns, 0);
+  assert.deepEqual([...at], [0, 1, 2, 3]);
+  [1, 1, 1, 0].forEach((expected, i) => assert.ok(Math.abs(share[i] - expected) < 1e-12));
+});

@@ -139,6 +139,24 @@ test("dragging moves, and Ctrl with the wheel zooms at the pointer", async () =>
   });
 });
 
+test("the pictures of plan and platform: every stage and device in use, links with their use", async () => {
+  const { page: path, told } = run("bert-large", "pipedream-cluster-a", ["--planner", "spp", "--microbatches", "16"]);
+  await opened(path, {}, async (page) => {
+    const [plan, platform] = await page.evaluate(() =>
+      [...document.querySelectorAll(".picture svg")].map((each) => [...each.querySelectorAll("title")].map((title) => title.textContent)),
+    );
+    const stages = new Set(told.devices.flatMap((device) => device.stages));
+    assert.equal(new Set(plan.map((title) => title.match(/^stage (\d+): .* layers? on /)?.[1]).filter(Boolean)).size, stages.size);
+    for (const device of told.devices) {
+      assert.ok(platform.includes(`${device.name}, stage ${device.stages[0]}`));
+    }
+    const uses = new Map(told.links.map(({ name, utilisation }) => [name, `${(100 * utilisation).toFixed(1)} %`]));
+    const links = [...plan, ...platform].flatMap((title) => title.match(/([^\s:]+)[:,] ([0-9.]+ %) of its bandwidth$/)?.slice(1, 3) ?? []);
+    assert.ok(links.length >= 2 * (stages.size - 1));
+    for (let i = 0; i < links.length; i += 2) assert.equal(links[i + 1], uses.get(links[i]));
+  });
+});
+
 test("names with markup are texts", async () => {
   const name = "</script><img src=x onerror=alert(1)><!--";
   const model = file("model.yaml", [

@@ -5,7 +5,7 @@ import { element } from "../shared/dom";
 import * as format from "../shared/format";
 import { onRecolour, valueOf } from "../shared/colours";
 import { colourOf } from "./kinds";
-import { shareTaken, transfersOver } from "./load";
+import { loadOf, meanShares } from "./load";
 import { categories, heldMost } from "./memory";
 import { gutter, margin } from "./timeline";
 import type { TimeWindow } from "./window";
@@ -168,7 +168,7 @@ export function linkChart(run: Run, window: TimeWindow): HTMLElement | null {
     .sort((a, b) => b.use - a.use);
   if (links.length === 0) return null;
   let shown = links[0].value;
-  let transfers = transfersOver(run, shown);
+  let load = loadOf(run, shown);
   const chart = new Chart(
     window,
     () => ({
@@ -184,14 +184,14 @@ export function linkChart(run: Run, window: TimeWindow): HTMLElement | null {
         },
       ],
     }),
-    (from, to, columns) => [Array.from(shareTaken(run, shown, transfers, from, to, columns))],
+    (from, to, columns) => [Array.from(meanShares(load, from, to, columns))],
   );
   const choose = chooser(
     "of",
     links.map(({ value, name, use }) => ({ value, name: `${name}, ${format.percent(use)} on average` })),
     (link) => {
       shown = link;
-      transfers = transfersOver(run, link);
+      load = loadOf(run, link);
       chart.rebuild();
     },
   );

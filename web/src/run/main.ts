@@ -5,12 +5,23 @@ import { element, section } from "../shared/dom";
 import * as format from "../shared/format";
 import { pathText } from "./path";
 import { planPicture } from "./picture";
+import { platformPicture } from "./platform";
 import { cards, claims, devices, links, replans } from "./tables";
 import { Timeline } from "./timeline";
 import { help, timelineView } from "./view";
 import { TimeWindow } from "./window";
 
 const pathParts = 6;
+
+/** The picture of the platform with its caption. */
+function platform(run: Run): HTMLElement[] {
+  const picture = platformPicture(run);
+  if (!picture) return [];
+  const caption =
+    "Below: the places of the platform with their devices, numbered by stage. Lines and bars have the colour of the busiest link " +
+    "that transfers cross between two places, and inside one.";
+  return [element("p", { class: "help" }, caption), element("div", { class: "wide picture" }, picture)];
+}
 
 function show(run: Run, page: HTMLElement): Timeline | null {
   const { report } = run;
@@ -36,7 +47,7 @@ function show(run: Run, page: HTMLElement): Timeline | null {
     if (load) page.append(section("Load of links", load));
   }
   page.append(
-    section(changes ? "Plan at the start" : "Plan", element("div", { class: "wide picture" }, picture), element("p", { class: "help" }, note)),
+    section(changes ? "Plan at the start" : "Plan", element("div", { class: "wide picture" }, picture), element("p", { class: "help" }, note), ...platform(run)),
     section("Claimed, evaluated, replayed", claims(run)),
     section("Devices", devices(run)),
   );

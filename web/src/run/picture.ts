@@ -16,7 +16,7 @@ interface StageUse {
 }
 
 /** From green over yellow to red in three steps of lightness, so that it reads without colours too. */
-const useClass = (share: number): string => (share >= 0.9 ? "use-high" : share >= 0.6 ? "use-middle" : "use-low");
+export const useClass = (share: number): string => (share >= 0.9 ? "use-high" : share >= 0.6 ? "use-middle" : "use-low");
 
 function usesOf(run: Run): StageUse[] {
   const byName = new Map((run.report.devices as Values[]).map((device) => [device.name as string, device]));
