@@ -1,5 +1,6 @@
 #include "experiments/view/svg_timeline.hpp"
 
+#include "experiments/view/timeline_picture.hpp"
 #include "experiments/view/tracks.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
@@ -31,21 +32,19 @@ constexpr double kLegend = 26;
 constexpr double kNarrow = 0.5;
 constexpr double kLabelled = 16;
 
-struct PictureKind {
+/// The class in the style of a kind of computation.
+struct StyleClass {
   OpKind kind;
-  const char* name;    ///< of its class in the style
-  const char* letter;  ///< before the microbatch
-  const char* words;
+  const char* name;
 };
-
-constexpr std::array<PictureKind, 7> kPictureKinds{{
-    {OpKind::Forward, "f", "F", "forward"},
-    {OpKind::Backward, "b", "B", "backward"},
-    {OpKind::BackwardInput, "b", "I", "input gradient"},
-    {OpKind::BackwardWeight, "w", "W", "weight gradient"},
-    {OpKind::ForwardBackward, "o", "FB", "forward and backward"},
-    {OpKind::Recompute, "r", "R", "recompute"},
-    {OpKind::Update, "u", "U", "update"},
+constexpr std::array<StyleClass, 7> kStyleClasses{{
+    {OpKind::Forward, "f"},
+    {OpKind::Backward, "b"},
+    {OpKind::BackwardInput, "b"},
+    {OpKind::BackwardWeight, "w"},
+    {OpKind::ForwardBackward, "o"},
+    {OpKind::Recompute, "r"},
+    {OpKind::Update, "u"},
 }};
 
 /// The colours of the page of a run (web/src/run/style.css).
@@ -56,7 +55,7 @@ text{font:12px system-ui,sans-serif;fill:#1b1f24}.d{text-anchor:end}.l{text-anch
 @media(prefers-color-scheme:dark){text{fill:#e6e9ee}.row{fill:#20262e}.tick{stroke:#2c333d}.a{fill:#9aa4b2}.l{fill:#10141a}}
 )";
 
-const PictureKind& picture_kind(OpKind kind) { return *std::ranges::find(kPictureKinds, kind, &PictureKind::kind); }
+const char* style_class(OpKind kind) { return std::ranges::find(kStyleClasses, kind, &StyleClass::kind)->name; }
 
 std::string xml(const std::string& text) {
   std::string result;
@@ -157,14 +156,13 @@ class SvgTimeline {
   }
 
   void write_operation(const TimelineEntry& entry, Seconds end, double y) {
-    const PictureKind& kind = picture_kind(entry.kind);
     kinds_.insert(entry.kind);
     const double left = x_of(entry.start);
     const double width = x_of(end) - left;
-    append(R"(<rect class="{}" x="{:.2f}" y="{}" width="{:.2f}" height="{}"/>)", kind.name, left, y,
+    append(R"(<rect class="{}" x="{:.2f}" y="{}" width="{:.2f}" height="{}"/>)", style_class(entry.kind), left, y,
            width > 3 ? width - 0.6 : std::max(width, 0.2), kRow);
     const std::string number = std::to_string(entry.microbatch);
-    const std::string label = kind.letter + number;
+    const std::string label = sign_of(entry.kind)->letter + number;
     constexpr double kLetter = 7;
     const bool has_label = width >= kLabelled && width > kLetter * static_cast<double>(label.size());
     if (!has_label) return;
@@ -173,12 +171,12 @@ class SvgTimeline {
 
   void write_legend(double y) {
     double x = kLeft;
-    for (const PictureKind& kind : kPictureKinds) {
-      if (!kinds_.contains(kind.kind)) continue;
+    for (const Sign& sign : kSigns) {
+      if (!kinds_.contains(sign.kind)) continue;
       append(
           R"(<rect class="{}" x="{}" y="{:.1f}" width="11" height="11"/><text class="a" x="{}" y="{:.1f}">{} {}</text>)",
-          kind.name, x, y - 10, x + 15, y, kind.letter, kind.words);
-      x += 40 + 7 * static_cast<double>(std::string_view(kind.words).size());
+          style_class(sign.kind), x, y - 10, x + 15, y, sign.letter, sign.meaning);
+      x += 40 + 7 * static_cast<double>(std::string_view(sign.meaning).size());
     }
     if (left_out_ > 0)
       append(R"(<text class="a" x="{}" y="{:.1f}">{}</text>)", x, y, counted(left_out_, "more device"));

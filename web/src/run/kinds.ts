@@ -1,4 +1,4 @@
-// The kinds of operation: their letters, their words, and the variables of the style that hold their colours.
+// The kinds of operation: their letters (those of the terminal, experiments/view/timeline_picture.hpp), their words, and the variables of the style that hold their colours.
 
 interface Kind {
   letter: string;
@@ -11,15 +11,15 @@ const kinds: { [op: string]: Kind } = {
   backward: { letter: "B", words: "backward", colour: "--backward" },
   "backward-input": { letter: "I", words: "backward, input gradient", colour: "--backward" },
   "backward-weight": { letter: "W", words: "backward, weight gradient", colour: "--weight" },
-  "forward-backward": { letter: "FB", words: "forward and backward, overlapped", colour: "--both" },
-  recompute: { letter: "R", words: "recompute", colour: "--recompute" },
+  "forward-backward": { letter: "P", words: "forward and backward as a pair", colour: "--both" },
+  recompute: { letter: "r", words: "recompute", colour: "--recompute" },
   update: { letter: "U", words: "update", colour: "--update" },
-  activation: { letter: "a", words: "activation", colour: "--activation" },
-  gradient: { letter: "g", words: "gradient", colour: "--gradient" },
-  "all-reduce": { letter: "r", words: "all-reduce", colour: "--collective" },
-  "swap-out": { letter: "o", words: "swap out", colour: "--swap" },
-  "swap-in": { letter: "i", words: "swap in", colour: "--swap" },
-  migration: { letter: "m", words: "migration", colour: "--migration" },
+  activation: { letter: "A", words: "activation", colour: "--activation" },
+  gradient: { letter: "G", words: "gradient", colour: "--gradient" },
+  "all-reduce": { letter: "R", words: "all-reduce", colour: "--collective" },
+  "swap-out": { letter: "O", words: "swap out", colour: "--swap" },
+  "swap-in": { letter: "N", words: "swap in", colour: "--swap" },
+  migration: { letter: "M", words: "migration", colour: "--migration" },
 };
 
 const marks: { [op: string]: string } = {
