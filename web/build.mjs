@@ -39,7 +39,7 @@ async function bundle(path) {
 async function pageOf(name) {
   const script = (await bundle(`src/${name}/main.ts`)).replaceAll("</", "<\\/");
   const style = await bundle(`src/${name}/style.css`);
-  const policy = `default-src 'none'; img-src data:; script-src ${allowed(script)}; style-src ${allowed(style)}`;
+  const policy = `default-src 'none'; form-action 'none'; base-uri 'none'; img-src data:; script-src ${allowed(script)}; style-src ${allowed(style)}`;
   const parts = { STAMP: stampOfSource(), POLICY: policy, STYLE: style, SCRIPT: script };
   return read(`src/${name}/page.html`).replace(/@([A-Z]+)@/g, (mark, part) => parts[part] ?? mark);
 }

@@ -15,9 +15,11 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -129,6 +131,14 @@ std::string trace_file(const std::string& prefix, DeviceId device) {
   return prefix + "." + std::to_string(device.value()) + ".et";
 }
 
+/// Refuses to leave a file of another export beside the new ones, where readers would take it for one of them.
+void refuse_left_over(const std::string& file) {
+  std::error_code problem;
+  if (!std::filesystem::exists(file, problem)) return;
+  throw InputError("is left over from another export, and would be read with the new files", {file, 0, 0, ""},
+                   "remove it, or choose another --output");
+}
+
 Answer export_chakra(const ExportOptions& options, const Settings& settings) {
   refuse_for_chakra(options);
   const std::string& prefix = options.output;
@@ -142,7 +152,9 @@ Answer export_chakra(const ExportOptions& options, const Settings& settings) {
   for (const DeviceId device : indices(platform.devices)) {
     refuse_overwriting(files.emplace_back(trace_file(prefix, device)), OutputKind::ChakraTrace, inputs);
   }
+  refuse_left_over(trace_file(prefix, DeviceId(platform.devices.size())));
   const ChakraRun graphs = chakra_run(run.simulation.record, platform, ring_bytes_of(run));
+  if (graphs.groups.empty()) refuse_left_over(groups);
   for (const DeviceId device : indices(platform.devices)) {
     write_file_atomically(files[device.value()], chakra_trace(device, graphs, about(run)));
   }

@@ -13,8 +13,14 @@
 #include "sim/io/json.hpp"
 #include "sim/schedule/kept_plan.hpp"
 
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -61,12 +67,25 @@ void refuse_for_browsers(const char* option, const std::optional<std::string>& f
   refuse_overwriting(file, kind, inputs);
 }
 
+/// Refuses two outputs with one name, of which one would be lost.
+void refuse_same_file(const std::vector<std::pair<const char*, std::optional<std::string>>>& outputs) {
+  std::map<std::string, const char*> known;
+  for (const auto& [option, file] : outputs) {
+    if (!names_file(file)) continue;
+    std::error_code problem;  // then the names are compared as they are
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(*file, problem);
+    const auto [first, is_new] = known.try_emplace(problem ? *file : whole.string(), option);
+    if (!is_new) throw InputError("is also the file of " + std::string(first->second), {*file, 0, 0, option});
+  }
+}
+
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   const std::optional<TimeRange> window = read_window(options.window);
   const std::vector<std::string> inputs_read{options.plan, options.inputs.model, options.inputs.platform.platform};
   refuse_overwriting(options.trace, OutputKind::Trace, inputs_read);
   refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs_read);
   refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs_read);
+  refuse_same_file({{"--trace", options.trace}, {"--report", options.report}, {"--picture", options.picture}});
   const bool records = options.draws() || options.trace || options.report || options.picture;
   const SimulatedRun run = simulate_plan(options, records, settings);
   const auto& [inputs, input, program, simulation] = run;

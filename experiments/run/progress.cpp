@@ -129,7 +129,7 @@ bool takes_text(int descriptor) {
 
 void write_text(std::string_view text) {
   if (!takes_text(watched.plan.descriptor)) return;
-  static_cast<void>(!write(watched.plan.descriptor, text.data(), text.size()));
+  static_cast<void>(write(watched.plan.descriptor, text.data(), text.size()) > 0);  // a lost line is no harm
 }
 
 void show_progress(int) {

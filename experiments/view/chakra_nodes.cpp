@@ -33,7 +33,11 @@ bool is_of_collective(OpKind kind) {
 class ChakraBuilder {
  public:
   ChakraBuilder(const RunRecord& record, const Platform& platform, const RingBytes& rings)
-      : timeline_(record.timeline), platform_(platform), rings_(rings), waits_(record, Waits::Of::Dependencies) {
+      : timeline_(record.timeline),
+        platform_(platform),
+        rings_(rings),
+        waits_(record, Waits::Of::Dependencies),
+        waits_and_turns_(record, Waits::Of::DependenciesAndTurns) {
     run_.devices.resize(platform.devices.size());
     origins_.resize(platform.devices.size());
     nodes_of_.resize(timeline_.size());
@@ -194,9 +198,10 @@ class ChakraBuilder {
     if (node.kind == ChakraKind::Compute) follow(device, node, before_[origin]);
   }
 
-  /// The waits of an entry. A post also waits for its turn on its device.
+  /// The waits of an entry. A swap also waits for the copy before it in its direction, a post for its turn on its device.
   [[nodiscard]] std::vector<std::uint32_t> waited_for(std::uint32_t i) const {
-    const auto waits = waits_.of(i);
+    const bool is_swap = timeline_[i].kind == OpKind::SwapOut || timeline_[i].kind == OpKind::SwapIn;
+    const auto waits = is_swap ? waits_and_turns_.of(i) : waits_.of(i);
     std::vector<std::uint32_t> all(waits.begin(), waits.end());
     if (timeline_[i].kind == OpKind::Post && before_[i] != kNoEntry) all.push_back(before_[i]);
     return all;
@@ -213,6 +218,7 @@ class ChakraBuilder {
   const Platform& platform_;
   const RingBytes& rings_;
   Waits waits_;
+  Waits waits_and_turns_;
   ChakraRun run_;
   std::vector<ReducedBucket> buckets_;
   std::vector<std::uint32_t> bucket_of_;  ///< by entry

@@ -251,7 +251,10 @@ class PajeTrace {
     const std::int64_t stage = entry.stage.is_none() ? -1 : std::int64_t{entry.stage.value()};
     std::string rest =
         fmt::format("S t{} {} {} {} {}", track, to_string(entry.kind), entry.microbatch, stage, entry.aborted ? 1 : 0);
-    if (!is_transfer(entry.kind)) return add(at, std::move(rest), 8);
+    if (!is_transfer(entry.kind)) {
+      add(at, std::move(rest), 8);
+      return;
+    }
     const auto [from, to] = ends_of(run_.platform, entry.from, entry.to, entry.leg);
     rest += fmt::format(" {} {} {}", paje_name(run_.platform.place_name(from)), paje_name(run_.platform.place_name(to)),
                         entry.bytes.value());

@@ -43,7 +43,12 @@ Detail::List stage_list(const Plan& plan, const Platform& platform) {
   return list;
 }
 
-Detail::Record page_data(const ShownRun& shown, const RunRecord& record) {
+Detail window_record(const std::optional<TimeRange>& window) {
+  if (!window) return {};
+  return Detail::Record{{"from_s", window->begin.value()}, {"to_s", window->end.value()}};
+}
+
+Detail::Record page_data(const ShownRun& shown, const RunRecord& record, const std::optional<TimeRange>& window) {
   const auto& [simulation, plan, platform] = shown.run;
   const bool crosses_links = simulation.choices.network == NetworkModel::Platform;
   Detail::Record data{
@@ -56,7 +61,8 @@ Detail::Record page_data(const ShownRun& shown, const RunRecord& record) {
       {"text", simulation_text(simulation, plan, platform, shown.explanation, shown.timings)},
       {"bottleneck", bottleneck_text(simulation.report, platform, shown.explanation)},
       {"layers", layer_list(shown.graph)},
-      {"stages", stage_list(plan, platform)}};
+      {"stages", stage_list(plan, platform)},
+      {"window", window_record(window)}};
   Detail::Record columns = run_columns(record, platform, crosses_links);
   std::ranges::move(columns, std::back_inserter(data));
   return data;
@@ -73,7 +79,7 @@ std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& wind
                          std::to_string(record.timeline.size()),
                      {"", 0, 0, "--report"}, "--timeline-window FROM..TO shows a part of the run");
   }
-  return with_data(Page::Run, page_data(shown, record));
+  return with_data(Page::Run, page_data(shown, record, window));
 }
 
 }  // namespace stagecraft

@@ -12,13 +12,14 @@ bool ends_before(const TimelineEntry& a, const TimelineEntry& b) {
   return std::pair(a.end, a.id) < std::pair(b.end, b.id);
 }
 
-/// By operation, its last entry.
-std::vector<std::uint32_t> entries_by_op(const Timeline& timeline) {
+/// By operation, its last entry. `earlier`, by entry: the one of the same operation that a failure ended before.
+std::vector<std::uint32_t> entries_by_op(const Timeline& timeline, std::vector<std::uint32_t>& earlier) {
   std::vector<std::uint32_t> entries;
+  earlier.assign(timeline.size(), Waits::kNone);
   for (std::size_t i = 0; i < timeline.size(); ++i) {
     const std::uint64_t op = timeline[i].id.value();
     if (op >= entries.size()) entries.resize(op + 1, Waits::kNone);
-    entries[op] = static_cast<std::uint32_t>(i);
+    earlier[i] = std::exchange(entries[op], static_cast<std::uint32_t>(i));
   }
   return entries;
 }
@@ -26,7 +27,8 @@ std::vector<std::uint32_t> entries_by_op(const Timeline& timeline) {
 }  // namespace
 
 Waits::Waits(const RunRecord& record, Of what) : timeline_(record.timeline), last_(record.timeline.size(), kNone) {
-  const std::vector<std::uint32_t> entries = entries_by_op(timeline_);
+  std::vector<std::uint32_t> earlier;
+  const std::vector<std::uint32_t> entries = entries_by_op(timeline_, earlier);
   std::vector<Dependency> turns;
   if (what == Of::DependenciesAndTurns) turns = record.turns;
   std::ranges::stable_sort(turns, {}, &Dependency::op);
@@ -43,6 +45,7 @@ Waits::Waits(const RunRecord& record, Of what) : timeline_(record.timeline), las
     const auto begin = static_cast<std::ptrdiff_t>(on_.size());
     add(record.dependencies);
     add(turns);
+    if (what == Of::DependenciesAndTurns && earlier[i] != kNone) on_.push_back(earlier[i]);
     std::ranges::sort(on_.begin() + begin, on_.end());
     on_.erase(std::unique(on_.begin() + begin, on_.end()), on_.end());
     for (auto on = on_.begin() + begin; on != on_.end(); ++on) {

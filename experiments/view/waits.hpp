@@ -16,7 +16,8 @@ namespace stagecraft {
 class Waits {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  /// Whether an operation waits only for its dependencies, or also for the one before it on its device or channel.
+  /// Whether an operation waits only for its dependencies, or also for the one before it on its device or channel, and
+  /// for its own run that a failure ended.
   enum class Of : std::uint8_t { Dependencies, DependenciesAndTurns };
 
   /// `record` must outlive this. **Cost** O(entries · log dependencies). **Requires** fewer than 2^32 - 1 entries.

@@ -93,9 +93,9 @@ for (const [name, { data, told }] of Object.entries(severalRuns())) {
   });
 }
 
-test("two transfers that overlap share a link evenly", () => {
+test("two transfers that overlap share a link evenly, and what a failure ended does not count", () => {
   const columns = {
-    start: Float64Array.of(0, 1), end: Float64Array.of(2, 3), classOf: Uint32Array.of(0, 0),
+    start: Float64Array.of(0, 1, 1), end: Float64Array.of(2, 3, 1.5), classOf: Uint32Array.of(0, 0, 0), aborted: new Set([2]),
     classes: [{ bytes: 15, links: [0] }], links: [{ name: "link", bandwidth: 10 }],
   };
   const { at, share } = loadOf(columns, 0);

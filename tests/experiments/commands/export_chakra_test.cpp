@@ -310,6 +310,18 @@ TEST_CASE("export --to chakra: swaps load and store, and a device without work h
   CHECK(swaps.count("swap-out") > 0);
   CHECK(swaps.count(kStore) == swaps.count("swap-out"));
   CHECK(swaps.count(kLoad) == swaps.count("swap-in"));
+  for (const std::vector<EtNode>& nodes : swaps.traces) {
+    for (const std::uint64_t kind : {std::uint64_t{kStore}, std::uint64_t{kLoad}}) {
+      std::size_t copies = 0;
+      std::size_t later = 0;  // than another copy in their direction, for which they wait
+      for (const EtNode& node : nodes) {
+        if (node.type != kind) continue;
+        ++copies;
+        later += std::ranges::any_of(node.deps, [&](std::uint64_t on) { return nodes[on].type == kind; }) ? 1 : 0;
+      }
+      CHECK(later + 1 >= copies);
+    }
+  }
 
   const Toy toy;
   write(toy.plan,
@@ -333,6 +345,20 @@ TEST_CASE("export --to chakra: a tensor that passes host memory is one message")
   check_dependencies(run);
   CHECK(run.count(kSend) > 0);
   CHECK(run.count("activation") + run.count("gradient") > run.count(kSend));  // a transfer for each leg
+}
+
+TEST_CASE("export --to chakra: no file of another export stays beside the new ones") {
+  const Toy toy;  // two devices, no collectives
+  const test::PlanOnDisk plan = test::on_disk(toy);
+  for (const char* name : {"run.2.et", "run.groups.json"}) {
+    const std::string left = toy.file(name);
+    write(left, name == std::string("run.2.et") ? "" : R"({"1":[0,1]})");
+    const Ran ran = run(plan.of("export", {"--to", "chakra", "-o", toy.file("run")}));
+    CHECK(ran.code == 2);
+    CHECK(ran.err.find("left over") != std::string::npos);
+    CHECK(!std::filesystem::exists(toy.file("run.0.et")));
+    std::filesystem::remove(left);
+  }
 }
 
 TEST_CASE("export --to chakra: no file is written over another kind") {

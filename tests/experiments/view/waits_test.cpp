@@ -65,4 +65,10 @@ TEST_CASE("waits: an operation also waits for its turn, if that is wanted") {
   CHECK(waits.critical_path() == Entries{0, 1, 2});
 }
 
+TEST_CASE("waits: what runs again waits for its run that a failure ended, if turns are wanted") {
+  const RunRecord record{{entry(0, 0, 1, true), entry(0, 2, 4)}, {}, {}, {}};
+  CHECK(Waits(record, Waits::Of::DependenciesAndTurns).critical_path() == Entries{0, 1});
+  CHECK(Waits(record, Waits::Of::Dependencies).critical_path() == Entries{1});
+}
+
 }  // namespace stagecraft

@@ -66,6 +66,7 @@ interface About {
   bottleneck: string;
   layers: Layer[];
   stages: Stage[];
+  window: { from_s: number; to_s: number } | null; // the part of the run that the columns have
 }
 
 /** For each row numbers of some kind, one after the other. */

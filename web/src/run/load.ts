@@ -9,12 +9,12 @@ export interface Load {
   share: Float64Array;
 }
 
-/** The transfers over a link that take time. */
+/** The transfers over a link that take time; what a failure ended counts no bytes in the report either. */
 function transfersOver(run: Columns, link: number): number[] {
   const isOver = run.classes.map((each) => each.links.includes(link));
   const found: number[] = [];
   for (let op = 0; op < run.start.length; ++op) {
-    if (isOver[run.classOf[op]] && run.end[op] > run.start[op]) found.push(op);
+    if (isOver[run.classOf[op]] && run.end[op] > run.start[op] && !run.aborted.has(op)) found.push(op);
   }
   return found;
 }

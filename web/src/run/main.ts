@@ -13,6 +13,14 @@ import { TimeWindow } from "./window";
 
 const pathParts = 6;
 
+/** That the page has only a part of the run, if so. */
+function part({ window }: Run): HTMLElement[] {
+  if (!window) return [];
+  const range = `${format.seconds(window.from_s)} to ${format.seconds(window.to_s)}`;
+  const text = `This page has the operations of ${range}. Its critical path is that of this part; all other figures are those of the whole run.`;
+  return [element("p", { class: "help" }, text)];
+}
+
 /** The picture of the platform with its caption. */
 function platform(run: Run): HTMLElement[] {
   const picture = platformPicture(run);
@@ -36,6 +44,7 @@ function show(run: Run, page: HTMLElement): Timeline | null {
     cards(run),
     element("p", { class: "bottleneck" }, run.bottleneck.split("\n")[0]),
     element("p", {}, pathText(run, pathParts)),
+    ...part(run),
   );
   const timeline = run.start.length > 0 ? new Timeline(run, new TimeWindow(run.begin, run.until)) : null;
   if (timeline) {

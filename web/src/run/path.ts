@@ -15,9 +15,11 @@ export function partsOfPath(run: Columns): Part[] {
     if (time > 0) times.set(what, (times.get(what) ?? 0) + time);
   };
   let until = run.begin;
+  let gap = "before it";
   for (const op of run.criticalPath) {
     const { op: kind, from, to } = classOf(run, op);
-    add("waiting", run.start[op] - until);
+    add(gap, run.start[op] - until);
+    gap = "waiting";
     const way = to !== null && to !== from ? ` → ${run.places[to].name}` : "";
     const place = from === null ? "" : ` of ${run.places[from].name}${way}`;
     add(letterOf(kind) === "" ? wordsOf(kind) : `${wordsOf(kind)}${place}`, run.end[op] - run.start[op]);
