@@ -8,6 +8,7 @@
 #include "experiments/view/simulation_text.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 
 #include <algorithm>
@@ -56,7 +57,7 @@ Detail::Record page_data(const ShownRun& shown, const RunRecord& record, const s
       {"platform", platform.spec.name},
       {"planner", plan.planner},
       {"microbatch_size", plan.microbatch_size},
-      {"microbatches", simulation.microbatches()},
+      {"microbatches", simulation.length.microbatches},
       {"report", simulation_record(simulation, shown.graph, plan, platform, shown.explanation, shown.timings)},
       {"text", simulation_text(simulation, plan, platform, shown.explanation, shown.timings)},
       {"bottleneck", bottleneck_text(simulation.report, platform, shown.explanation)},
@@ -74,6 +75,12 @@ std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& wind
   const RunRecord& whole = shown.run.simulation.record;
   const RunRecord part = window ? part_of(whole, *window) : RunRecord();
   const RunRecord& record = window ? part : whole;
+  if (window && record.timeline.empty()) {
+    throw InputError("no operation of the run lies between " + format_human_seconds(window->begin) + " and " +
+                         format_human_seconds(window->end),
+                     {"", 0, 0, "--timeline-window"},
+                     "the run ends at " + format_human_seconds(shown.run.simulation.report.end));
+  }
   if (record.timeline.size() > kMostShown) {
     throw InputError("a page shows at most " + counted(kMostShown, "operation") + ", and the run has " +
                          std::to_string(record.timeline.size()),

@@ -57,6 +57,10 @@ export class Tooltip {
     this.box.style.top = `${Math.max(0, Math.min(event.clientY + 14, innerHeight - offsetHeight - 8))}px`;
   }
 
+  hide(): void {
+    this.box.hidden = true;
+  }
+
   private ofOp(run: Columns, op: number): Node[] {
     return [element("strong", {}, titleOf(run, op)), factList(factsOf(run, op))];
   }

@@ -69,8 +69,12 @@ export function firstWaiting(timeline: Timeline, op: number): number | null {
   return rowOf(timeline.run.waitedForBy, op)[0] ?? null;
 }
 
-/** `toggles` are what the buttons of the same names do. */
-export function followKeys(timeline: Timeline, toggles: { path: () => void; transfers: () => void }): void {
+/** `toggles` are what the buttons of the same names do. With `page`, keys pressed while nothing has the focus count too. */
+export function followKeys(
+  timeline: Timeline,
+  toggles: { path: () => void; transfers: () => void },
+  page?: HTMLElement,
+): void {
   const { window } = timeline;
   const from = (next: (op: number) => number | null) => () => {
     const op = timeline.selected === null ? timeline.first() : next(timeline.selected);
@@ -94,9 +98,13 @@ export function followKeys(timeline: Timeline, toggles: { path: () => void; tran
     "]": from((op) => firstWaiting(timeline, op)),
     Escape: () => timeline.select(null),
   };
-  timeline.canvas.addEventListener("keydown", (event) => {
+  const follow = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in actions)) return;
     event.preventDefault();
     actions[event.key]();
+  };
+  timeline.canvas.addEventListener("keydown", follow);
+  page?.addEventListener("keydown", (event) => {
+    if (event.target === page && !event.key.startsWith("Arrow")) follow(event);
   });
 }

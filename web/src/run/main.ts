@@ -6,12 +6,16 @@ import * as format from "../shared/format";
 import { pathText } from "./path";
 import { planPicture } from "./picture";
 import { platformPicture } from "./platform";
-import { cards, claims, devices, links, replans } from "./tables";
+import { cards, claims, devices, links, replans, warnings } from "./tables";
 import { Timeline } from "./timeline";
 import { help, timelineView } from "./view";
 import { TimeWindow } from "./window";
 
 const pathParts = 6;
+
+/** How stages of plans that came later are numbered. */
+const later = (run: Run): string =>
+  `This is the plan that the run began with. Stages of later plans are numbered on from ${run.stages.length}.`;
 
 /** That the page has only a part of the run, if so. */
 function part({ window }: Run): HTMLElement[] {
@@ -34,7 +38,8 @@ function platform(run: Run): HTMLElement[] {
 function show(run: Run, page: HTMLElement): Timeline | null {
   const { report } = run;
   const way = report.engine === "evaluate" ? "evaluated without contention" : "replayed";
-  const work = `${format.counted(run.microbatches, "microbatch")} of ${format.counted(run.microbatch_size, "sample")}`;
+  const iterations = (report.iterations_s as number[] | undefined)?.length ?? 0;
+  const work = `${iterations > 1 ? `${iterations} iterations of ` : ""}${format.counted(run.microbatches, "microbatch")} of ${format.counted(run.microbatch_size, "sample")}`;
   document.title = `${run.model} on ${run.platform} · Stagecraft run`;
   const { picture, note } = planPicture(run);
   const changes = replans(run);
@@ -42,21 +47,23 @@ function show(run: Run, page: HTMLElement): Timeline | null {
     element("h1", {}, `${run.model} on ${run.platform}`),
     element("p", {}, `Plan of ${run.planner || "unknown origin"}, schedule ${report.schedule}, ${work}, ${way}.`),
     cards(run),
+    ...warnings(run),
     element("p", { class: "bottleneck" }, run.bottleneck.split("\n")[0]),
     element("p", {}, pathText(run, pathParts)),
     ...part(run),
   );
-  const timeline = run.start.length > 0 ? new Timeline(run, new TimeWindow(run.begin, run.until)) : null;
+  const timeline = run.start.length > 0 ? new Timeline(run, new TimeWindow(run.window?.from_s ?? run.begin, Math.min(run.window?.to_s ?? run.until, run.until))) : null;
   if (timeline) {
-    page.append(section("Timeline", ...timelineView(timeline), help()));
+    page.append(section("Timeline", ...timelineView(timeline, document.body), help()));
     const throughput = throughputChart(run, timeline.window);
     if (throughput) page.append(section("Throughput", throughput));
     if (run.memory.length > 0) page.append(section("Memory", memoryChart(run, timeline.window)));
     const load = linkChart(run, timeline.window);
-    if (load) page.append(section("Load of links", load));
+    const ofWhat = "Of the bandwidth that the platform file gives, also where an event changes it.";
+    if (load) page.append(section("Load of links", load, element("p", { class: "help" }, ofWhat)));
   }
   page.append(
-    section(changes ? "Plan at the start" : "Plan", element("div", { class: "wide picture" }, picture), element("p", { class: "help" }, note), ...platform(run)),
+    section(changes ? "Plan at the start" : "Plan", element("div", { class: "wide picture" }, picture), element("p", { class: "help" }, changes ? `${note} ${later(run)}` : note), ...platform(run)),
     section("Claimed, evaluated, replayed", claims(run)),
     section("Devices", devices(run)),
   );

@@ -3,6 +3,8 @@ import { classOf, type Columns } from "./data";
 import * as format from "../shared/format";
 import { letterOf, wordsOf } from "./kinds";
 
+const leastShown = 0.0005; // of the run
+
 interface Part {
   what: string;
   time: number;
@@ -32,7 +34,7 @@ export function partsOfPath(run: Columns): Part[] {
 export function pathText(run: Columns, most: number): string {
   const whole = run.until - run.begin;
   if (run.criticalPath.length === 0 || whole <= 0) return "";
-  const parts = partsOfPath(run);
+  const parts = partsOfPath(run).filter(({ time }) => time >= leastShown * whole);
   const listed = parts.slice(0, most).map(({ what, time }) => `${what} ${format.percent(time / whole)}`);
   return `The critical path: ${listed.join(", ")}${parts.length > most ? ", …" : ""}`;
 }

@@ -91,6 +91,8 @@ export function planPicture(run: Run): { picture: SVGElement; note: string } {
   const shown = shownStages(run, uses);
   const each = width / shown.length;
   const box = each * (1 - gapShare);
+  const barLabel = (what: string, share: number) =>
+    each > 130 ? `${what} ${format.percent(share)}` : each > 64 ? format.percent(share) : "";
   const left = (i: number) => i * each + (each - box) / 2;
   const busiest = uses.reduce((best, use, i) => (use.busy > uses[best].busy ? i : best), 0);
   const picture = svg("svg", {
@@ -124,8 +126,8 @@ export function planPicture(run: Run): { picture: SVGElement; note: string } {
         svg("rect", { x, y: boxTop, width: box, height: boxHeight, rx: 4, class: isBusiest ? "stage busiest" : "stage" }),
         svg("text", { x: x + 6, y: boxTop + 14 }, each > 90 ? `stage ${stage}` : `${stage}`),
         svg("text", { x: x + 6, y: boxTop + 29, class: "small" }, each > 90 ? on : `${names.length}`),
-        ...bar(x + 6, boxTop + 50, box - 12, uses[stage].busy, each > 90 ? `busy ${format.percent(uses[stage].busy)}` : ""),
-        ...bar(x + 6, boxTop + 78, box - 12, uses[stage].fullness, each > 90 ? `memory ${format.percent(uses[stage].fullness)}` : "")),
+        ...bar(x + 6, boxTop + 50, box - 12, uses[stage].busy, barLabel("busy", uses[stage].busy)),
+        ...bar(x + 6, boxTop + 78, box - 12, uses[stage].fullness, barLabel("memory", uses[stage].fullness))),
     );
     const link = shown[i + 1] === stage + 1 ? busiestBetween(run, stage, stage + 1) : null;
     if (!link) return;
@@ -137,6 +139,7 @@ export function planPicture(run: Run): { picture: SVGElement; note: string } {
         ...(each > 90 ? [svg("text", { x: (from + to) / 2, y: y - 8, class: "small middle" }, format.percent(link.use))] : [])),
     );
   });
-  const note = shown.length < run.stages.length ? `The ${shown.length} busiest of ${run.stages.length} stages.` : "";
+  const some = shown.length < run.stages.length ? `The ${shown.length} busiest of ${run.stages.length} stages. ` : "";
+  const note = `${some}Upper bars: how long the stage's busiest device computes. Lower bars: how full its fullest device is.`;
   return { picture, note };
 }

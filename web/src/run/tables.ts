@@ -5,6 +5,7 @@ import * as format from "../shared/format";
 import { busyShare } from "./picture";
 
 const mostRows = 64;
+const mostLacking = 6;
 
 const optional = (value: Value | undefined, text: (value: number) => string): string =>
   typeof value === "number" ? text(value) : "-";
@@ -33,7 +34,6 @@ export function cards(run: Run): HTMLElement {
     ["bubble ratio", optional(report.bubble_ratio, format.percent)],
     ["fullest device", fullest(run)],
   ];
-  if (report.outcome === "out_of_memory") figures.push(["outcome", "out of memory"]);
   return element(
     "dl",
     { class: "cards" },
@@ -44,6 +44,21 @@ export function cards(run: Run): HTMLElement {
 function largestPeak(figures: Values): string {
   const peaks = Object.values((figures.peak_memory_bytes ?? {}) as Values) as number[];
   return peaks.length > 0 ? format.bytes(Math.max(...peaks)) : "-";
+}
+
+/** What makes the figures less than they seem: memory that lacks, a period that has not converged. */
+export function warnings(run: Run): HTMLElement[] {
+  const texts: string[] = [];
+  const lacking = list(run.report.overflows);
+  if (lacking.length > 0) {
+    const places = lacking.slice(0, mostLacking).map((each) => {
+      const excess = format.bytes(each.excess_bytes as number);
+      return `${each.name} lacks ${excess} from ${format.seconds(each.at_s as number)} on`;
+    });
+    texts.push(`Out of memory: ${places.join(", ")}${lacking.length > mostLacking ? ", …" : ""}.`);
+  }
+  if (run.report.converged === false) texts.push("The period has not converged.");
+  return texts.map((text) => element("p", { class: "warning" }, text));
 }
 
 /** What the planner claimed, what an evaluation without contention gives, what the run took, and what bounds it. */
@@ -57,7 +72,7 @@ export function claims(run: Run): HTMLElement {
     return [
       name,
       optional(claimed, format.seconds),
-      error === null ? "-" : `${error > 0 ? "+" : ""}${format.percent(error)}`,
+      error === null ? "-" : format.signed(error),
       largestPeak(figures),
     ];
   };
@@ -71,13 +86,20 @@ export function claims(run: Run): HTMLElement {
   return table(["", isPeriodic(run) ? "period" : "iteration time", "against the run", "largest peak"], rows, 1);
 }
 
+/** The parts of a device's time, as the terminal calls them. */
+const words: { [part: string]: string } = {
+  exposed_communication: "exposed communication",
+  all_reduce: "all-reduce",
+  collective_wait: "waits for an all-reduce",
+};
+const wordsOf = (part: string): string => words[part] ?? part;
 const parts = ["compute", "recompute", "exposed_communication", "all_reduce", "collective_wait", "update", "idle"];
 
 /** A bar of where the time of a device went. */
 function split(time: Values): HTMLElement {
   const whole = Object.values(time).reduce((sum: number, part) => sum + (part as number), 0) || 1;
-  const words = parts.map((part) => `${part.replaceAll("_", " ")} ${format.percent((time[part] as number) / whole)}`);
-  const bar = element("div", { class: "split", role: "img", title: words.join("\n"), "aria-label": words.join(", ") });
+  const shares = parts.map((part) => `${wordsOf(part)} ${format.percent((time[part] as number) / whole)}`);
+  const bar = element("div", { class: "split", role: "img", title: shares.join("\n"), "aria-label": shares.join(", ") });
   for (const part of parts) {
     const piece = element("span", { class: part });
     piece.style.width = `${(100 * (time[part] as number)) / whole}%`;
@@ -93,7 +115,7 @@ export function devices(run: Run): HTMLElement {
   const all = list(run.report.devices);
   const legend = element("p", { class: "legend" });
   for (const part of parts) {
-    legend.append(element("span", { class: "entry" }, element("span", { class: `key ${part}` }), part.replaceAll("_", " ")), " ");
+    legend.append(element("span", { class: "entry" }, element("span", { class: `key ${part}` }), wordsOf(part)), " ");
   }
   const rows = all.slice(0, mostRows).map((device) => [
     device.name as string,
@@ -101,10 +123,11 @@ export function devices(run: Run): HTMLElement {
     split(device.time as Values),
     format.percent(busyShare(device.time as Values)),
     String(device.in_flight_peak),
-    format.bytes(device.peak_memory_bytes as number),
+    format.bytes(device.peak_memory_bytes as number) +
+      ((device.peak_memory_bytes as number) > (device.memory_bytes as number) ? "!" : ""),
     format.bytes(device.memory_bytes as number),
   ]);
-  const header = ["device", "stages", "time", "computes", "in flight", "peak memory", "usable"];
+  const header = ["device", "stages", "time", "busy", "in flight", "peak memory", "usable"];
   return element("div", {}, legend, table(header, rows, 3), ...more(all.length));
 }
 
@@ -145,7 +168,7 @@ export function replans(run: Run): HTMLElement | null {
     "div",
     {},
     table(["from microbatch", "at", "meanwhile", "moved", "stall", "reason"], rows, 6),
-    table(["moved", "what", "way", "from", "to", "bytes"], moves, 3),
+    ...(moves.length > 0 ? [table(["moved", "what", "way", "from", "to", "bytes"], moves, 3)] : []),
     ...more(list(run.report.migrations).length),
   );
 }

@@ -191,7 +191,7 @@ export class Timeline {
       canvas.textAlign = "right";
       canvas.fillStyle = row.isFirstOfPlace ? this.colours.text : this.colours.faint;
       if (row.isFirstOfPlace || row.height >= 10) {
-        canvas.fillText(row.label, scale.left - 8, y + row.height / 2, scale.left - 12);
+        canvas.fillText(fitted(canvas, row.label, scale.left - 14), scale.left - 8, y + row.height / 2);
       }
       canvas.textAlign = "center";
       canvas.globalAlpha = this.showsPath ? dimmed : 1;
@@ -303,6 +303,14 @@ export class Timeline {
     this.canvas.height = Math.round(height * devicePixelRatio);
     this.draw();
   }
+}
+
+/** The beginning of a text that is not wider than so many pixels. */
+function fitted(canvas: CanvasRenderingContext2D, text: string, width: number): string {
+  if (canvas.measureText(text).width <= width) return text;
+  let length = Math.min(text.length, Math.ceil(width / 3));
+  while (length > 1 && canvas.measureText(`${text.slice(0, length)}…`).width > width) --length;
+  return `${text.slice(0, length)}…`;
 }
 
 /** The ends of iterations, and the dates at which another plan takes over. */

@@ -6,11 +6,11 @@ import { followKeys, followPointer } from "./gestures";
 import { legend } from "./legend";
 import type { Timeline } from "./timeline";
 
-/** The parts of a page that show a timeline. */
-export function timelineView(timeline: Timeline): HTMLElement[] {
+/** The parts of a page that show a timeline. Keys that nothing else on the page takes are its own, if it is the only one. */
+export function timelineView(timeline: Timeline, only?: HTMLElement): HTMLElement[] {
   const { window, run } = timeline;
   const shown = element("output", {});
-  const tell = () => (shown.textContent = `${format.seconds(window.from)} to ${format.seconds(window.to)}`);
+  const tell = () => (shown.textContent = `${format.date(window.from, window.span / 100)} to ${format.date(window.to, window.span / 100)}`);
   window.onChange(tell);
   tell();
   const toggle = (label: string, key: string, isOn: () => boolean, change: () => void) => {
@@ -27,7 +27,9 @@ export function timelineView(timeline: Timeline): HTMLElement[] {
   const selected = element("div", { class: "selected" });
   showSelected(timeline, selected);
   followPointer(timeline, (hit, event) => tooltip.show(timeline, hit, event));
-  followKeys(timeline, { path: () => path.click(), transfers: () => transfers.click() });
+  followKeys(timeline, { path: () => path.click(), transfers: () => transfers.click() }, only);
+  timeline.onSelect(() => tooltip.hide());
+  window.onChange(() => tooltip.hide());
   const bar = element(
     "div",
     { class: "toolbar" },

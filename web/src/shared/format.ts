@@ -14,7 +14,8 @@ export function seconds(value: number): string {
 
 /** A date on an axis whose marks are `step` apart. */
 export function date(value: number, step: number): string {
-  const [unit, name] = step >= 1 ? [1, "s"] : step >= 1e-3 ? [1e-3, "ms"] : step >= 1e-6 ? [1e-6, "us"] : [1e-9, "ns"];
+  const coarse = 10 * step * (1 + 1e-9);
+  const [unit, name] = coarse >= 1 ? [1, "s"] : coarse >= 1e-3 ? [1e-3, "ms"] : coarse >= 1e-6 ? [1e-6, "us"] : [1e-9, "ns"];
   const decimals = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
   return `${(value / unit).toFixed(decimals)} ${name}`;
 }
@@ -32,6 +33,12 @@ export function bytes(value: number): string {
 }
 
 export const percent = (value: number): string => `${(100 * value).toFixed(1).replace(/^-0\.0$/, "0.0")} %`;
+
+/** With its sign, unless it is none. */
+export function signed(value: number): string {
+  const text = percent(value);
+  return value > 0 && text !== "0.0 %" ? `+${text}` : text;
+}
 
 export const number = (value: number): string => (Math.abs(value) >= 1000 ? Math.round(value).toString() : digits(value));
 

@@ -57,6 +57,16 @@ export function readStudy(json: string): Study {
 export const textOf = (value: Value | undefined): string =>
   value === null || value === undefined ? "-" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
+/** The end of a key's path that no other key has, such as `bandwidth` of `platform.links.bandwidth`. */
+export function shortKey(key: string, keys: string[]): string {
+  const parts = key.split(".");
+  for (let i = parts.length - 1; i > 0; --i) {
+    const end = parts.slice(i).join(".");
+    if (keys.every((other) => other === key || !`.${other}`.endsWith(`.${end}`))) return end;
+  }
+  return key;
+}
+
 /** `model vgg16, nodes 4`. */
 export const keysText = (keys: Values): string =>
   Object.entries(keys)

@@ -20,7 +20,7 @@ const usual: Figure[] = [
   plain("throughput_samples_per_s", "samples/s", format.number),
   plain("speed_up", "speed-up", (value) => value.toFixed(3)),
   { key: "time", heading: "time", value: timeOf, text: format.seconds },
-  plain("prediction_error", "claim", (value) => `${value > 0 ? "+" : ""}${format.percent(value)}`),
+  plain("prediction_error", "claim", format.signed),
   plain("bubble_ratio", "bubble", format.percent),
   plain("peak_memory_bytes", "peak memory", format.bytes),
 ];

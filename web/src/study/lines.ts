@@ -1,7 +1,7 @@
 // The table of all lines, which can be sorted and filtered.
 import { element } from "../shared/dom";
 import type { Entry, Study, Value } from "./data";
-import { textOf } from "./data";
+import { shortKey, textOf } from "./data";
 import { figuresOf, outcomeOf } from "./figures";
 
 const mostRows = 200;
@@ -18,7 +18,7 @@ function columnsOf(study: Study): Column[] {
     heading, isNumber: false, value, text: textOf,
   });
   return [
-    ...study.keys.map((key) => word(key, ({ keys }) => keys[key])),
+    ...study.keys.map((key) => word(shortKey(key, study.keys), ({ keys }) => keys[key])),
     word("planner", ({ planner }) => planner),
     word("schedule", ({ line }) => line.resolved_schedule),
     word("replicas", ({ line }) => line.configuration),

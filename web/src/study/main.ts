@@ -12,6 +12,15 @@ const mostReasons = 20;
 /** The sentences above the tables of the report's text: everything up to its first empty line. */
 const head = (study: Study): string[] => study.text.split("\n\n")[0].split("\n").slice(1);
 
+/** The counts and the notes; what explains the figures is folded. */
+function sentences(study: Study): HTMLElement[] {
+  const [counts, ...others] = head(study).map((sentence) => element("p", {}, sentence));
+  const isNote = (each: HTMLElement) => each.textContent?.startsWith("Note:") === true;
+  const more = others.filter((each) => !isNote(each));
+  const notes = others.filter(isNote);
+  return [counts, ...notes, ...(more.length > 0 ? [element("details", {}, element("summary", {}, "What the figures mean"), ...more)] : [])];
+}
+
 function reasons(study: Study): HTMLElement | null {
   const all = study.report.reasons;
   if (all.length === 0) return null;
@@ -42,7 +51,7 @@ function show(study: Study, page: HTMLElement): Timeline[] {
   });
   page.append(
     element("h1", {}, `Study ${study.report.study}`),
-    ...head(study).map((sentence) => element("p", {}, sentence)),
+    ...sentences(study),
     element("nav", { "aria-label": "contents" }, ...links),
     ...sections.map(({ part }) => part),
   );

@@ -2,6 +2,7 @@
 import uPlot from "uplot";
 import { onRecolour, valueOf } from "../shared/colours";
 import { element } from "../shared/dom";
+import * as format from "../shared/format";
 import type { Entry, Study, Value } from "./data";
 import { figuresOf, type Figure } from "./figures";
 import { colourOfPlanner, dashOfPlanner } from "./planners";
@@ -74,6 +75,12 @@ function columnsOf(points: Point[], planners: number, front: Point[] | null): uP
   return [sorted.map(({ x }) => x), ...columns] as uPlot.AlignedData;
 }
 
+/** The steps that an axis may have: of bytes powers of two, of the places in an order whole numbers. */
+function stepsOf({ text, isOrder }: Axis): { incrs?: number[] } {
+  if (isOrder) return { incrs: [1, 2, 5, 10, 20, 50] };
+  return text === format.bytes ? { incrs: Array.from({ length: 61 }, (_, i) => 2 ** i) } : {};
+}
+
 class Scatter {
   readonly box = element("div", { class: "chart" });
   private plot: uPlot | null = null;
@@ -120,8 +127,8 @@ class Scatter {
         cursor: { drag: { x: false, y: false } },
         scales: { x: { time: false, range: (_, low, high) => room(low, high) }, y: { range: (_, low, high) => room(low, high) } },
         axes: [
-          { ...axis, label: x.heading, space: 90, values: (_, at) => at.map(x.text), ...(x.isOrder ? { incrs: [1, 2, 5, 10, 20, 50] } : {}) },
-          { ...axis, label: y.heading, size: 90, values: (_, at) => at.map(y.text) },
+          { ...axis, label: x.heading, space: 90, values: (_, at) => at.map(x.text), ...stepsOf(x) },
+          { ...axis, label: y.heading, size: 90, values: (_, at) => at.map(y.text), ...stepsOf(y) },
         ],
         series: [{ label: x.heading, value: show(x.text) }, ...series],
       },
