@@ -40,8 +40,9 @@ async function pageOf(name) {
   const script = (await bundle(`src/${name}/main.ts`)).replaceAll("</", "<\\/");
   const style = await bundle(`src/${name}/style.css`);
   const policy = `default-src 'none'; form-action 'none'; base-uri 'none'; img-src data:; script-src ${allowed(script)}; style-src ${allowed(style)}`;
-  const parts = { STAMP: stampOfSource(), POLICY: policy, STYLE: style, SCRIPT: script };
-  return read(`src/${name}/page.html`).replace(/@([A-Z]+)@/g, (mark, part) => parts[part] ?? mark);
+  const licence = read("node_modules/uplot/LICENSE").trim();
+  const parts = { LICENCE: licence, TITLE: `Stagecraft ${name}`, STAMP: stampOfSource(), POLICY: policy, STYLE: style, SCRIPT: script };
+  return read("src/shared/page.html").replace(/@([A-Z]+)@/g, (mark, part) => parts[part] ?? mark);
 }
 
 const isCheck = process.argv.includes("--check");

@@ -3,7 +3,6 @@
 #include "experiments/study/cell_inputs.hpp"
 #include "experiments/study/cell_spec.hpp"
 #include "experiments/study/run_cell.hpp"
-#include "experiments/study_report/study_words.hpp"
 #include "experiments/view/run_columns.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"

@@ -191,12 +191,7 @@ TEST_CASE("export --to paje: a failure, and several iterations") {
 
 TEST_CASE("export --to paje: names that the format cannot write have other characters") {
   const Toy toy;
-  write(toy.platform,
-        "schema: stagecraft/platform/1\nplatform: odd\ndevice_kinds: {A: {memory: 100 MB, speed: 1}}\n"
-        "devices: [{name: 'a \"b\" \\', kind: A}]\nlinks: []\n");
-  write(toy.plan,
-        "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 2\nschedule: {name: gpipe}\n"
-        "stages: [{layers: [first, second], devices: ['a \"b\" \\']}]\n");
+  toy.rename_device(R"(a "b" \)");
   const PajeRun paje(test::on_disk(toy).exported("paje"));
   CHECK(paje.containers.at("p0").name == "a 'b' \\");
   CHECK(states_of(paje).size() == 4);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,15 +73,7 @@ TEST_CASE("--report: a window has its operations, and what is held where it begi
 TEST_CASE("--report: names cannot end the element of the data") {
   const Toy toy;
   const std::string name = "</script><!--<img src=x onerror=alert(1)>";
-  const std::string quoted = "'" + name + "'";
-  write(toy.platform,
-        "schema: stagecraft/platform/1\nplatform: odd\ndevice_kinds: {A: {memory: 100 MB, speed: 1}}\n"
-        "devices: [{name: " +
-            quoted + ", kind: A}]\nlinks: []\n");
-  write(toy.plan,
-        "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 2\nschedule: {name: gpipe}\n"
-        "stages: [{layers: [first, second], devices: [" +
-            quoted + "]}]\n");
+  toy.rename_device(name);
   const std::string file = toy.file("run.html");
   REQUIRE(toy.on("simulate", {"--report", file}).code == 0);
   const std::string page = read(file);

@@ -49,6 +49,17 @@ links: [{between: [a, b], bandwidth: 1 GBps, latency: 0}]
 )");
     write_plan("8");
   }
+  /// The whole model on one device of this name, which may hold no single quote.
+  void rename_device(const std::string& name) const {
+    write(platform,
+          "schema: stagecraft/platform/1\nplatform: odd\ndevice_kinds: {A: {memory: 100 MB, speed: 1}}\n"
+          "devices: [{name: '" +
+              name + "', kind: A}]\nlinks: []\n");
+    write(plan,
+          "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 2\nschedule: {name: gpipe}\n"
+          "stages: [{layers: [first, second], devices: ['" +
+              name + "']}]\n");
+  }
   void write_plan(const std::string& microbatches) const {
     write(plan, "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: " + microbatches + R"(
 schedule: {name: gpipe}

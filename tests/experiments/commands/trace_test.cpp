@@ -194,15 +194,7 @@ TEST_CASE("--trace: a window, and standard output") {
 TEST_CASE("--trace: names are quoted, and no other file is replaced") {
   const Toy toy;
   const std::string name = R"(</script>\"<img src=x>)";
-  const std::string quoted = "'" + name + "'";
-  write(toy.platform,
-        "schema: stagecraft/platform/1\nplatform: odd\ndevice_kinds: {A: {memory: 100 MB, speed: 1}}\n"
-        "devices: [{name: " +
-            quoted + ", kind: A}]\nlinks: []\n");
-  write(toy.plan,
-        "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 2\nschedule: {name: gpipe}\n"
-        "stages: [{layers: [first, second], devices: [" +
-            quoted + "]}]\n");
+  toy.rename_device(name);
   const Json trace = Json::parse(toy.on("simulate", {"--trace", "-"}).out);
   CHECK(std::ranges::any_of(trace["traceEvents"], [&](const Json& event) {
     return event["name"] == "process_name" && event["args"]["name"] == name;

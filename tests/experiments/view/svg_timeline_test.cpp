@@ -80,12 +80,7 @@ TEST_CASE("--picture: a window has its part, and long runs stay small") {
 
 TEST_CASE("--picture: names with markup are texts") {
   const Toy toy;
-  write(toy.platform,
-        "schema: stagecraft/platform/1\nplatform: odd\ndevice_kinds: {A: {memory: 100 MB, speed: 1}}\n"
-        "devices: [{name: '</text><script>&', kind: A}]\nlinks: []\n");
-  write(toy.plan,
-        "schema: stagecraft/plan/1\nmicrobatch_size: 4\nmicrobatches: 2\nschedule: {name: gpipe}\n"
-        "stages: [{layers: [first, second], devices: ['</text><script>&']}]\n");
+  toy.rename_device("</text><script>&");
   const std::string svg = drawn(toy);
   CHECK(occurrences(svg, "&lt;/text&gt;&lt;script&gt;&amp;") == 1);
   CHECK(occurrences(svg, "<script") == 0);
