@@ -52,9 +52,18 @@ Answer with_trace(const std::string& path, const SimulatedRun& run, const std::o
     write_file_atomically(path, text + "\n");
   } else {
     answer.text = text + "\n";
-    answer.json = text;
   }
   return answer;
+}
+
+/// Refuses a trace on standard output that leaves no room there for what else was asked for.
+void refuse_two_answers(const SimulateOptions& options, bool json) {
+  if (!options.trace || names_file(options.trace)) return;
+  const char* drawing = options.timeline ? "--timeline" : options.transfers ? "--transfers" : nullptr;
+  const char* other = json ? "--json" : drawing;
+  if (other == nullptr) return;
+  throw InputError("standard output would be the trace, and not what " + std::string(other) + " asks for",
+                   {"", 0, 0, "--trace"}, "name a file with --trace, or leave out " + std::string(other));
 }
 
 /// Refuses a file whose name browsers would not take for what it is, or that would replace something else.
@@ -67,16 +76,37 @@ void refuse_for_browsers(const char* option, const std::optional<std::string>& f
   refuse_overwriting(file, kind, inputs);
 }
 
+/// The files that the run is written to, by option.
+using Outputs = std::vector<std::pair<const char*, std::string>>;
+
+Outputs outputs_of(const SimulateOptions& options) {
+  Outputs outputs;
+  if (names_file(options.trace)) outputs.emplace_back("--trace", *options.trace);
+  if (options.report) outputs.emplace_back("--report", *options.report);
+  if (options.picture) outputs.emplace_back("--picture", *options.picture);
+  return outputs;
+}
+
 /// Refuses two outputs with one name, of which one would be lost.
-void refuse_same_file(const std::vector<std::pair<const char*, std::optional<std::string>>>& outputs) {
+void refuse_same_file(const Outputs& outputs) {
   std::map<std::string, const char*> known;
   for (const auto& [option, file] : outputs) {
-    if (!names_file(file)) continue;
     std::error_code problem;  // then the names are compared as they are
-    const std::filesystem::path whole = std::filesystem::weakly_canonical(*file, problem);
-    const auto [first, is_new] = known.try_emplace(problem ? *file : whole.string(), option);
-    if (!is_new) throw InputError("is also the file of " + std::string(first->second), {*file, 0, 0, option});
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(file, problem);
+    const auto [first, is_new] = known.try_emplace(problem ? file : whole.string(), option);
+    if (!is_new) throw InputError("is also the file of " + std::string(first->second), {file, 0, 0, option});
   }
+}
+
+/// A page shows fewer operations than a run may have for anything else, unless it shows a part of the run.
+std::optional<Recording> recording_of(const SimulateOptions& options) {
+  if (options.report && !options.window) {
+    return Recording{"--report", kMostShown, "; --timeline-window FROM..TO shows a part of it"};
+  }
+  if (options.report) return Recording{"--report"};
+  if (options.trace) return Recording{"--trace"};
+  if (options.picture) return Recording{"--picture"};
+  return options.draws() ? std::optional(Recording{"--timeline"}) : std::nullopt;
 }
 
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
@@ -85,9 +115,10 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   refuse_overwriting(options.trace, OutputKind::Trace, inputs_read);
   refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs_read);
   refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs_read);
-  refuse_same_file({{"--trace", options.trace}, {"--report", options.report}, {"--picture", options.picture}});
-  const bool records = options.draws() || options.trace || options.report || options.picture;
-  const SimulatedRun run = simulate_plan(options, records, settings);
+  const Outputs outputs = outputs_of(options);
+  refuse_same_file(outputs);
+  refuse_two_answers(options, settings.json);
+  const SimulatedRun run = simulate_plan(options, recording_of(options), settings);
   const auto& [inputs, input, program, simulation] = run;
   const Plan& plan = program.kept->plan;
   const Explanation explanation = explain(inputs, input.graph, program, simulation);
@@ -96,6 +127,8 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
     text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
                                   {terminal_columns(), options.transfers, window});
   }
+  for (const auto& [option, file] : outputs) text += "\nwritten to " + file;
+  if (!outputs.empty()) text += "\n";
   Answer answer{.text = std::move(text),
                 .json = settings.json ? json_of(simulation_record(simulation, input.graph, plan, inputs.platform,
                                                                   explanation, settings.timings),

@@ -4,6 +4,7 @@
 #include "experiments/run/judge.hpp"
 #include "experiments/run/update_size.hpp"
 #include "experiments/view/simulation_text.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/schedule_file.hpp"
@@ -33,6 +34,15 @@ ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& in
   return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
 }
 
+/// Refuses a run that is sure to have too many operations: each microbatch has at least one on every stage.
+void refuse_long_run(const Recording& recording, const Plan& plan, std::int64_t iterations) {
+  const double least = static_cast<double>(plan.microbatches) * static_cast<double>(plan.stages.size()) *
+                       static_cast<double>(iterations);
+  if (least <= static_cast<double>(recording.most)) return;
+  throw InputError("takes a run of at most " + counted(recording.most, "operation") + ", and this one has more",
+                   {"", 0, 0, recording.option}, "fewer microbatches or iterations make it shorter" + recording.hint);
+}
+
 }  // namespace
 
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) {
@@ -44,12 +54,13 @@ void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) 
              "run the plan with the orders of this file instead of the plan's schedule");
 }
 
-SimulatedRun simulate_plan(const SimulatedRunOptions& options, bool record, const Settings& settings) {
+SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::optional<Recording>& recording,
+                           const Settings& settings) {
   SimulationChoices choices = read_simulation_choices(options.simulation);
   if (choices.replan && options.schedule_file) {
     throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
   }
-  choices.record = record;
+  choices.record = recording.has_value();
   SimulatedRun run;
   run.inputs = load_inputs(options.inputs, settings);
   const Platform& platform = run.inputs.platform;
@@ -73,6 +84,7 @@ SimulatedRun simulate_plan(const SimulatedRunOptions& options, bool record, cons
                      "--run-length gives the length of an asynchronous run");
   }
   refuse_run_length(choices.run_length, run.program.synchronous);
+  if (recording) refuse_long_run(*recording, run.program.kept->plan, choices.iterations);
   const std::string remark = prediction_remark(run.program.kept->plan, run.program.synchronous);
   if (!remark.empty()) settings.say(remark);
   run.simulation = simulate_program(graph, platform, run.program, choices, settings);
@@ -80,7 +92,7 @@ SimulatedRun simulate_plan(const SimulatedRunOptions& options, bool record, cons
 }
 
 TracedRun traced(const SimulatedRun& run) {
-  return {run.inputs.platform, run.simulation.record, run.simulation.choices.network == NetworkModel::Platform};
+  return {run.simulation, run.inputs.platform};
 }
 
 Detail::Record about(const SimulatedRun& run) {

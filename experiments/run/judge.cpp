@@ -109,7 +109,10 @@ std::optional<std::string> size_problem(const LayerGraph& graph, const Plan& pla
   const double bytes = copies * static_cast<double>(sums.parameters.value()) +
                        microbatches * static_cast<double>(sums.stash.value()) +
                        static_cast<double>(plan.training.boundary_buffers + 1) * boundaries;
-  if (bytes > run_limits::kMostBytes) return "the memory that this run might need exceeds 1 EiB, which is the limit";
+  if (bytes > run_limits::kMostBytes) {
+    return "the memory that this run might need, with the stash of all its microbatches, exceeds 1 EiB, which is the "
+           "limit; it needs fewer microbatches";
+  }
   return std::nullopt;
 }
 

@@ -41,11 +41,12 @@ class ShortLine {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     return *this << std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
   }
-  /// Keeps the first characters.
+  /// Keeps the words that fit in so many characters, so that no number loses its last digits.
   void cut(std::size_t characters) {
     std::size_t kept = 0;
-    for (; kept < size_; ++kept) {
-      const bool begins = (static_cast<unsigned char>(bytes_[kept]) & 0xC0U) != 0x80U;
+    for (std::size_t i = 0; i <= size_; ++i) {
+      if (i == size_ || bytes_[i] == ' ') kept = i;
+      const bool begins = i == size_ || (static_cast<unsigned char>(bytes_[i]) & 0xC0U) != 0x80U;
       if (begins && characters-- == 0) break;
     }
     size_ = kept;
@@ -204,8 +205,10 @@ void wipe_progress() {
   write_text("\r\x1b[K");
 }
 
-std::string progress_text(const Activity* innermost, std::chrono::seconds spent) {
-  return std::string(progress_line(innermost, spent).text());
+std::string progress_text(const Activity* innermost, std::chrono::seconds spent, std::size_t columns) {
+  ShortLine line = progress_line(innermost, spent);
+  line.cut(columns);
+  return std::string(line.text());
 }
 
 }  // namespace stagecraft

@@ -49,7 +49,9 @@ class ProgressPause {
 /// Removes a line that is shown and rewritten. May be called from a signal handler.
 void wipe_progress();
 
-/// The line for an activity and those around it, outermost first, `spent` after the start of the program.
-[[nodiscard]] std::string progress_text(const Activity* innermost, std::chrono::seconds spent);
+/// The line for an activity and those around it, outermost first, `spent` after the start of the program: the words that
+/// fit in so many columns.
+[[nodiscard]] std::string progress_text(const Activity* innermost, std::chrono::seconds spent,
+                                        std::size_t columns = 1000);
 
 }  // namespace stagecraft

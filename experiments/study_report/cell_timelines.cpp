@@ -49,7 +49,8 @@ Detail::Record timeline_of(const Manifest& manifest, std::size_t cell, const std
                           {"keys", telling_keys(manifest, cell, cells)},
                           {"model", run.planning.graph.name},
                           {"planner", spec.planner}};
-  Detail::Record columns = run_columns(record, run.platform, spec.network == NetworkModel::Platform);
+  const std::vector<RunMark> marks = run_marks(*run.simulation, run.platform, {});
+  Detail::Record columns = run_columns(record, marks, run.platform, spec.network == NetworkModel::Platform);
   std::ranges::move(columns, std::back_inserter(timeline));
   return timeline;
 }

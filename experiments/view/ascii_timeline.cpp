@@ -34,7 +34,7 @@ struct Drawing {
   const Platform& platform;
   Scale scale;
   std::size_t columns = 0;     ///< the longest line
-  bool folds_columns = false;  ///< a column shows what fills most of its time, since computations are too short to show
+  bool folds_columns = false;  ///< computations are too short to show, and those of a column take turns
   std::set<char> letters = {};
   std::size_t left_out = 0;  ///< computations shorter than a column
   bool joins_rows = false;   ///< whether some row stands for several devices
@@ -179,10 +179,8 @@ std::string legend(const Drawing& drawing, bool has_window) {
     if (drawing.picture.names_stages) text += "a, b, ...: stages of the device, ";
   }
   if (drawing.joins_rows) text += "+N: N further devices that look the same, ";
-  const std::string column = "; a column is " + format_human_seconds(drawing.scale.column);
-  text += drawing.folds_columns
-              ? ". idle for half of the column or longer" + column + " and shows what fills most of it"
-              : ". idle" + column;
+  text += ". idle; a column is " + format_human_seconds(drawing.scale.column);
+  if (drawing.folds_columns) text += ", and what shares columns takes turns: each has as many as its time fills";
   text = wrapped(text, drawing.columns);
   if (drawing.folds_columns) text += wrapped(part_text(drawing.picture, has_window), drawing.columns);
   if (drawing.left_out > 0) {

@@ -90,9 +90,9 @@ class ChromeTrace {
   }
 
   void write_marks() {
-    for (const TraceMark& mark : content_.marks) {
+    for (const RunMark& mark : content_.marks) {
       begin_on('i', mark.at, 0);
-      append(R"(,"s":"g","name":"{}"}})", mark.name);
+      append(R"(,"s":"g","name":{}}})", quoted(mark.name));
     }
   }
 
@@ -132,7 +132,7 @@ class ChromeTrace {
   }
 
   [[nodiscard]] const TimelineEntry& entry_of(const TraceSlice& slice) const {
-    return run_.record.timeline[slice.entry];
+    return run_.timeline()[slice.entry];
   }
 
   const TracedRun& run_;

@@ -175,6 +175,14 @@ Detail events_record(const Simulation& simulation, const Platform& platform) {
                         {"never_happen", std::move(missed)}};
 }
 
+std::vector<EventWords> events_words(const Simulation& simulation, const Platform& platform) {
+  std::vector<EventWords> list;
+  for (const Struck& struck : struck_events(simulation)) {
+    list.push_back({struck.at, words(struck, simulation.choices, platform)});
+  }
+  return list;
+}
+
 std::string events_text(const Simulation& simulation, const Platform& platform) {
   const Events& events = simulation.choices.listed_events;
   if (events.empty()) return "";

@@ -5,6 +5,7 @@
 #include "sim/model/platform.hpp"
 
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
@@ -13,5 +14,12 @@ namespace stagecraft {
 
 /// The same as a line and a table; nothing without events.
 [[nodiscard]] std::string events_text(const Simulation& simulation, const Platform& platform);
+
+/// An event that has happened, in words: `gpu1 takes 1.5 times the time`.
+struct EventWords {
+  Seconds at;
+  std::string words;
+};
+[[nodiscard]] std::vector<EventWords> events_words(const Simulation& simulation, const Platform& platform);
 
 }  // namespace stagecraft

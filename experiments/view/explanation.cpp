@@ -119,10 +119,7 @@ std::string change_text(const Remedies& remedies, Change change) {
 std::string remedies_text(const Remedies& remedies) {
   if (remedies.tried.empty()) return "";
   std::string text = "  the plan would fit with any one of (samples/s: without contention):";
-  for (const auto& [change, throughput] : remedies.tried) {
-    text += "\n    - " + change_text(remedies, change);
-    if (throughput) text += ": " + short_number(*throughput) + " samples/s";
-  }
+  for (const std::string& line : remedy_lines(remedies)) text += "\n    - " + line;
   return text + "\n";
 }
 
@@ -152,6 +149,15 @@ bool has_memory_events(const Simulation& simulation) {
 }
 
 }  // namespace
+
+std::vector<std::string> remedy_lines(const Remedies& remedies) {
+  std::vector<std::string> lines;
+  for (const auto& [change, throughput] : remedies.tried) {
+    const std::string rate = throughput ? ": " + short_number(*throughput) + " samples/s" : "";
+    lines.push_back(change_text(remedies, change) + rate);
+  }
+  return lines;
+}
 
 Explanation explain(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
                     const Simulation& simulation) {

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace stagecraft {
 
@@ -41,6 +42,9 @@ struct Explanation {
 /// The places that lack memory, the contents of the device and of the host that lack most, and the changes that would
 /// make the plan fit; empty if memory sufficed.
 [[nodiscard]] std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies);
+
+/// The changes of which each would make the plan fit, the fastest first, with its samples per second without contention.
+[[nodiscard]] std::vector<std::string> remedy_lines(const Remedies& remedies);
 
 /// As `simulate --json` shows them.
 [[nodiscard]] Detail::List load_list(const Loads& loads);

@@ -153,7 +153,7 @@ std::string paje_name(std::string name) {
 class PajeTrace {
  public:
   PajeTrace(const TracedRun& run, const std::optional<TimeRange>& window)
-      : run_(run), timeline_(run.record.timeline), content_(trace_content(run, window)) {}
+      : run_(run), timeline_(run.timeline()), content_(trace_content(run, window)) {}
 
   std::string text(const Detail::Record& about) {
     out_ = kHeader;
@@ -168,7 +168,7 @@ class PajeTrace {
     for (const TraceLoad& load : content_.loads) {
       add(ticks(load.at), fmt::format("U l{} {}", load.link.value(), load.transfers), 11);
     }
-    for (const TraceMark& mark : content_.marks) add(ticks(mark.at), fmt::format("E r {}", paje_name(mark.name)), 12);
+    for (const RunMark& mark : content_.marks) add(ticks(mark.at), fmt::format("E r {}", paje_name(mark.name)), 12);
     write_events();
     return std::move(out_);
   }

@@ -190,7 +190,7 @@ class PerfettoTrace {
       if (const auto* text = std::get_if<std::string>(&value.value)) annotate(first, key, *text);
     }
     write_event(0.0, first);
-    for (const TraceMark& mark : content_.marks) {
+    for (const RunMark& mark : content_.marks) {
       ProtobufWriter event = event_of(kInstant, track);
       name(event, "mark", mark.name);
       write_event(rounded(mark.at), event);
@@ -202,10 +202,10 @@ class PerfettoTrace {
       flows_[content_.arrows[i].from].begins.push_back(i + 1);
       flows_[content_.arrows[i].to].ends = i + 1;
     }
-    for (const SliceEvent& each : slice_events(content_, run_.record.timeline, kNanoseconds)) {
+    for (const SliceEvent& each : slice_events(content_, run_.timeline(), kNanoseconds)) {
       const TraceSlice& slice = content_.slices[each.slice];
       ProtobufWriter event = event_of(each.is_end ? kSliceEnd : kSliceBegin, threads_[slice.track]);
-      if (!each.is_end) describe_slice(event, run_.record.timeline[slice.entry], flows_[each.slice]);
+      if (!each.is_end) describe_slice(event, run_.timeline()[slice.entry], flows_[each.slice]);
       write_event(each.at, event);
     }
   }

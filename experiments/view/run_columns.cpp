@@ -180,8 +180,13 @@ class Columns {
 
 }  // namespace
 
-Detail::Record run_columns(const RunRecord& record, const Platform& platform, bool crosses_links) {
-  return Columns(record, platform, crosses_links).all();
+Detail::Record run_columns(const RunRecord& record, const std::vector<RunMark>& marks, const Platform& platform,
+                           bool crosses_links) {
+  Detail::Record columns = Columns(record, platform, crosses_links).all();
+  Detail::List list;
+  for (const RunMark& mark : marks) list.emplace_back(Detail::Record{{"at_s", mark.at.value()}, {"name", mark.name}});
+  columns.emplace_back("marks", std::move(list));
+  return columns;
 }
 
 }  // namespace stagecraft

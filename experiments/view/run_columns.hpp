@@ -1,8 +1,11 @@
 #pragma once
 
+#include "experiments/view/run_marks.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/timeline.hpp"
+
+#include <vector>
 
 namespace stagecraft {
 
@@ -12,6 +15,7 @@ namespace stagecraft {
 /// Operations are in the order of `--timeline --json`, that of their starts. What many have in common (kind, stage,
 /// track, bytes, route) is said once, as a class.
 /// **Cost** O(entries · log entries), some 60 bytes for each.
-[[nodiscard]] Detail::Record run_columns(const RunRecord& record, const Platform& platform, bool crosses_links);
+[[nodiscard]] Detail::Record run_columns(const RunRecord& record, const std::vector<RunMark>& marks,
+                                         const Platform& platform, bool crosses_links);
 
 }  // namespace stagecraft

@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -52,6 +54,7 @@ Detail window_record(const std::optional<TimeRange>& window) {
 Detail::Record page_data(const ShownRun& shown, const RunRecord& record, const std::optional<TimeRange>& window) {
   const auto& [simulation, plan, platform] = shown.run;
   const bool crosses_links = simulation.choices.network == NetworkModel::Platform;
+  const std::vector<std::string> remedies = remedy_lines(shown.explanation.remedies);
   Detail::Record data{
       {"model", shown.graph.name},
       {"platform", platform.spec.name},
@@ -61,10 +64,11 @@ Detail::Record page_data(const ShownRun& shown, const RunRecord& record, const s
       {"report", simulation_record(simulation, shown.graph, plan, platform, shown.explanation, shown.timings)},
       {"text", simulation_text(simulation, plan, platform, shown.explanation, shown.timings)},
       {"bottleneck", bottleneck_text(simulation.report, platform, shown.explanation)},
+      {"remedies", Detail::List(remedies.begin(), remedies.end())},
       {"layers", layer_list(shown.graph)},
       {"stages", stage_list(plan, platform)},
       {"window", window_record(window)}};
-  Detail::Record columns = run_columns(record, platform, crosses_links);
+  Detail::Record columns = run_columns(record, run_marks(simulation, platform, window), platform, crosses_links);
   std::ranges::move(columns, std::back_inserter(data));
   return data;
 }
@@ -81,7 +85,7 @@ std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& wind
                      {"", 0, 0, "--timeline-window"},
                      "the run ends at " + format_human_seconds(shown.run.simulation.report.end));
   }
-  if (record.timeline.size() > kMostShown) {
+  if (std::ssize(record.timeline) > kMostShown) {
     throw InputError("a page shows at most " + counted(kMostShown, "operation") + ", and the run has " +
                          std::to_string(record.timeline.size()),
                      {"", 0, 0, "--report"}, "--timeline-window FROM..TO shows a part of the run");

@@ -5,7 +5,7 @@
 #include "experiments/view/figures.hpp"
 #include "sim/model/layer_graph.hpp"
 
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -20,7 +20,7 @@ struct ShownRun {
 };
 
 /// Operations that browsers still show: the text of a page must fit into one of their strings.
-inline constexpr std::size_t kMostShown = 5'000'000;
+inline constexpr std::int64_t kMostShown = 5'000'000;
 
 /// The run as one HTML file that needs no other file and no network: figures, timeline, memory and links over time, and
 /// the plan (docs/reference/run-page.md). With a window it shows the operations of this part of the run.

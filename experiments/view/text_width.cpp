@@ -1,9 +1,13 @@
 #include "experiments/view/text_width.hpp"
 
+#include "sim/base/utf8.hpp"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <clocale>
+#include <cwchar>
 
 namespace stagecraft {
 namespace {
@@ -11,13 +15,46 @@ namespace {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): what all tables of a program are made for
 std::optional<std::size_t> screen;
 
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+/// While it lives, the C library knows the characters of Unicode, whatever the user's locale.
+class UnicodeCharacters {
+ public:
+  UnicodeCharacters() {
+    static const locale_t kUnicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    if (kUnicode != nullptr) before_ = uselocale(kUnicode);
+  }
+  ~UnicodeCharacters() {
+    if (before_ != nullptr) uselocale(before_);
+  }
+  UnicodeCharacters(const UnicodeCharacters&) = delete;
+  UnicodeCharacters& operator=(const UnicodeCharacters&) = delete;
+  UnicodeCharacters(UnicodeCharacters&&) = delete;
+  UnicodeCharacters& operator=(UnicodeCharacters&&) = delete;
 
-/// The number of bytes of the first `count` characters.
-std::size_t bytes_of(std::string_view text, std::size_t count) {
+ private:
+  locale_t before_ = nullptr;
+};
+
+/// The columns that a character takes: two if it is Chinese, none if it is an accent on the one before. One if that is
+/// not known.
+std::size_t columns_of(std::string_view character) {
+  if (character.size() == 1) return 1;
+  wchar_t code = 0;
+  std::mbstate_t state{};
+  if (std::mbrtowc(&code, character.data(), character.size(), &state) != character.size()) return 1;
+  const int columns = wcwidth(code);
+  return columns < 0 ? 1 : static_cast<std::size_t>(columns);
+}
+
+/// The number of bytes of the first characters that fit in so many columns.
+std::size_t bytes_of(std::string_view text, std::size_t columns) {
+  const UnicodeCharacters known;
   std::size_t position = 0;
-  for (; position < text.size(); ++position) {
-    if (begins_character(text[position]) && count-- == 0) break;
+  std::size_t taken = 0;
+  while (position < text.size()) {
+    const std::size_t length = std::max<std::size_t>(utf8_length(text, position), 1);
+    taken += columns_of(text.substr(position, length));
+    if (taken > columns) break;
+    position += length;
   }
   return position;
 }
@@ -36,13 +73,21 @@ std::size_t break_of(std::string_view text, std::size_t fitting) {
 }  // namespace
 
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+  const UnicodeCharacters known;
+  std::size_t columns = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(utf8_length(text, at), 1);
+    columns += columns_of(text.substr(at, length));
+    at += length;
+  }
+  return columns;
 }
 
 std::string wrapped(std::string_view text, std::size_t columns) {
   std::string lines;
-  while (width_of(text) > columns) {
-    const std::size_t fitting = bytes_of(text, columns);
+  const auto first = [&] { return std::max<std::size_t>(utf8_length(text, 0), 1); };  // also where it is too wide
+  while (width_of(text) > columns && text.size() > first()) {
+    const std::size_t fitting = std::max(bytes_of(text, columns), first());
     const std::size_t blank = break_of(text, fitting);
     const bool has_break = blank != std::string_view::npos && blank > 0;
     const std::size_t end = has_break ? blank : fitting;
@@ -56,7 +101,9 @@ std::string shortened(std::string_view text, std::size_t columns) {
   const std::size_t width = width_of(text);
   if (width <= columns) return std::string(text);
   if (columns == 0) return "";
-  return "…" + std::string(text.substr(bytes_of(text, width - columns + 1)));
+  std::string_view end = text;
+  while (width_of(end) >= columns) end.remove_prefix(std::max<std::size_t>(utf8_length(end, 0), 1));
+  return "…" + std::string(end);
 }
 
 std::optional<std::size_t> output_terminal_columns() {

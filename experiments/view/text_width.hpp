@@ -7,15 +7,15 @@
 
 namespace stagecraft {
 
-/// The number of characters of a UTF-8 text: all bytes but continuation bytes.
+/// The columns that a UTF-8 text takes in a terminal.
 [[nodiscard]] std::size_t width_of(std::string_view text);
 
-/// The text in lines of at most `columns` characters, each with a line end. Lines are broken at blanks, those
+/// The text in lines of at most `columns` columns, each with a line end. Lines are broken at blanks, those
 /// after a digit only if there is no other, and within a word only if the word alone is longer than a line.
 /// **Requires** `columns` > 0.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
 
-/// The last characters of the text after `…` if it is longer than `columns`, otherwise the text. The ends of names, not
+/// The last characters of the text after `…` if it is wider than `columns`, otherwise the text. The ends of names, not
 /// their beginnings, tell devices apart.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);
 

@@ -48,18 +48,32 @@ bool all_fall_on(const Picture& picture, Seconds unit) {
   });
 }
 
-/// The time that each kind of operation takes of a column.
-using ColumnShare = std::array<double, kSigns.size()>;
+/// The part of a column that each kind of operation takes; the last one is that in which nothing runs.
+using ColumnShare = std::array<double, kSigns.size() + 1>;
+
+constexpr double kLeastShare = 1e-6;
 
 std::size_t index_of(OpKind kind) {
   return static_cast<std::size_t>(std::ranges::find(kSigns, kind, &Sign::kind) - kSigns.begin());
 }
 
-char folded_cell(const ColumnShare& share) {
-  const auto largest = std::ranges::max_element(share);
-  const double busy = std::accumulate(share.begin(), share.end(), 0.0);
-  return busy > 0.5 ? kSigns[static_cast<std::size_t>(largest - share.begin())].letter : '.';
-}
+/// The letters of columns in turn: of what happens in a column, the one that has had the fewest columns for its time.
+class Letters {
+ public:
+  char next(const ColumnShare& share) {
+    std::size_t chosen = kSigns.size();
+    for (std::size_t i = 0; i < share.size(); ++i) {
+      due_[i] += share[i];
+      const bool is_better = share[chosen] < kLeastShare || due_[i] > due_[chosen];
+      if (share[i] >= kLeastShare && is_better) chosen = i;
+    }
+    due_[chosen] -= 1.0;
+    return chosen < kSigns.size() ? kSigns[chosen].letter : '.';
+  }
+
+ private:
+  ColumnShare due_{};  ///< columns that each kind should have had, less those that it has had
+};
 
 }  // namespace
 
@@ -134,7 +148,11 @@ std::string folded_cells(const RowEntries& entries, const Scale& scale) {
     }
   }
   std::string cells;
-  for (const ColumnShare& share : shares) cells += folded_cell(share);
+  Letters letters;
+  for (ColumnShare& share : shares) {
+    share.back() = std::max(0.0, 1.0 - std::accumulate(share.begin(), share.end(), 0.0));
+    cells += letters.next(share);
+  }
   return cells;
 }
 

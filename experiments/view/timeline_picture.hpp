@@ -80,8 +80,9 @@ struct Scale {
 /// **Requires** a computation, and `columns` > 0.
 [[nodiscard]] Scale choose_scale(const Picture& picture, std::size_t columns);
 
-/// For each column the letter of the kind of operation that takes most of its time, or `.` if nothing runs in more than
-/// half of it. Where several run at once, the time counts for the one that has started first.
+/// For each column the letter of a kind of operation that runs in it, or `.` for a time without any. What shares
+/// columns takes turns, so that over many columns each has as many as its time fills: a row that is 31 % idle has 31 %
+/// dots. Where several run at once, the time counts for the one that has started first.
 /// **Cost** O(entries + columns).
 [[nodiscard]] std::string folded_cells(const RowEntries& entries, const Scale& scale);
 

@@ -39,17 +39,6 @@ SliceOfEntry add_slices(const Timeline& timeline, const Tracks& tracks, const Wi
   return numbers;
 }
 
-std::vector<TraceMark> marks_of(const Timeline& timeline, const Window& window) {
-  std::vector<TraceMark> marks;
-  for (const TimelineEntry& entry : timeline) {
-    if (!runs_within(entry, window)) continue;
-    const bool is_other_plan = entry.kind == OpKind::Abandon || (entry.kind == OpKind::Setup && entry.microbatch > 0);
-    if (entry.kind == OpKind::Barrier) marks.push_back({entry.end, "end of an iteration"});
-    if (is_other_plan) marks.push_back({entry.start, "another plan"});
-  }
-  return marks;
-}
-
 /// What an operation waited for last; marks hand on what they waited for.
 std::uint32_t cause_of(const Waits& waits, const Tracks& tracks, std::uint32_t entry) {
   std::uint32_t cause = waits.last(entry);
@@ -97,7 +86,7 @@ std::vector<TraceLoad> loads_of(const TracedRun& run, const Window& window) {
   std::map<LinkId, std::map<Seconds, std::int64_t>> changes;
   std::map<std::tuple<PlaceId, PlaceId, Leg>, std::vector<LinkId>> routes;
   Route route;
-  for (const TimelineEntry& entry : run.record.timeline) {
+  for (const TimelineEntry& entry : run.timeline()) {
     if (!is_transfer(entry.kind) || entry.bytes == Bytes(0) || !runs_within(entry, window)) continue;
     const auto [known, is_new] = routes.try_emplace({entry.from, entry.to, entry.leg});
     if (is_new && find_route(run.platform, entry.from, entry.to, entry.leg, route)) known->second = route.links;
@@ -120,16 +109,16 @@ std::vector<TraceLoad> loads_of(const TracedRun& run, const Window& window) {
 }  // namespace
 
 TraceContent trace_content(const TracedRun& run, const std::optional<TimeRange>& window) {
-  const Timeline& timeline = run.record.timeline;
+  const Timeline& timeline = run.timeline();
   const Tracks tracks = tracks_of(timeline, run.platform);
   TraceContent content;
   content.tracks = tracks.tracks;
-  content.places = shown_places(tracks.tracks, run.record.memory);
+  content.places = shown_places(tracks.tracks, run.simulation.record.memory);
   const SliceOfEntry slices = add_slices(timeline, tracks, window, content);
-  content.marks = marks_of(timeline, window);
-  content.arrows = arrows_of(run.record, tracks, slices);
-  content.memory = memory_of(run.record.memory, window);
-  if (run.crosses_links) content.loads = loads_of(run, window);
+  content.marks = run_marks(run.simulation, run.platform, window);
+  content.arrows = arrows_of(run.simulation.record, tracks, slices);
+  content.memory = memory_of(run.simulation.record.memory, window);
+  if (run.simulation.choices.network == NetworkModel::Platform) content.loads = loads_of(run, window);
   return content;
 }
 

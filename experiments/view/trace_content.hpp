@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/view/ascii_timeline.hpp"
+#include "experiments/view/run_marks.hpp"
 #include "experiments/view/tracks.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/timeline.hpp"
@@ -14,11 +14,11 @@
 
 namespace stagecraft {
 
-/// A recorded run.
+/// A run with its record.
 struct TracedRun {
+  const Simulation& simulation;
   const Platform& platform;
-  const RunRecord& record;
-  bool crosses_links = true;  ///< whether transfers cross the platform's links, and not channels of their own
+  [[nodiscard]] const Timeline& timeline() const { return simulation.record.timeline; }
 };
 
 /// An operation that is drawn on a track.
@@ -31,12 +31,6 @@ struct TraceSlice {
 struct TraceArrow {
   std::uint32_t from = 0;  ///< among the slices
   std::uint32_t to = 0;
-};
-
-/// An instant of the whole run.
-struct TraceMark {
-  Seconds at;
-  const char* name = "";
 };
 
 /// What a place holds from an instant on, by `MemoryCategory`; none of a category that it has held nothing of so far.
@@ -58,7 +52,7 @@ struct TraceContent {
   std::vector<Track> tracks;
   std::vector<PlaceId> places;     ///< that have tracks or hold something, in ascending order
   std::vector<TraceSlice> slices;  ///< in the order of the record
-  std::vector<TraceMark> marks;    ///< in the order of the record
+  std::vector<RunMark> marks;      ///< in the order of time
   std::vector<TraceArrow> arrows;
   std::vector<TraceMemory> memory;  ///< by place, then by date
   std::vector<TraceLoad> loads;     ///< by link, then by date

@@ -21,7 +21,7 @@ bool is_control_character(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (first < 0x20 || first == 0x7F) return true;
   if (first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0) return true;
-  return character == "\u2028" || character == "\u2029";
+  return (character >= "\u2028" && character <= "\u202E") || (character >= "\u2066" && character <= "\u2069");
 }
 
 }  // namespace stagecraft

@@ -25,7 +25,7 @@ IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKin
   for (const YamlNode& item : items) {
     item.allow_keys({"name", "kind", "host"});
     ExplicitDevice device;
-    device.name = read_name(item.at("name"));
+    device.name = read_key_name(item.at("name"));
     device.kind = find_id(item.at("kind"), "device kind", kinds);
     if (const auto host = item.find("host")) device.host = read_host(*host, false);
     if (by_name.contains(device.name)) {

@@ -62,6 +62,10 @@ class YamlNode {
   std::string key_;
 };
 
+/// The most characters of a key between quotes: YAML allows 1024. Whatever is read must be writable and readable again.
+inline constexpr std::size_t kLongestKey = 1000;
+[[nodiscard]] bool fits_as_key(const std::string& text);
+
 /// The root of the only document in `text`.
 /// **Throws** InputError for text that is empty, not valid YAML, nested deeper than 100, with several documents,
 /// duplicate keys, keys that are no scalars, merge keys, tags, recursive or deeply nested aliases, more than ten

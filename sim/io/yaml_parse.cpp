@@ -35,9 +35,6 @@ bool has_foreign_control(const std::string& text) {
   return has_control_characters(beyond);
 }
 
-/// YAML allows keys of at most 1024 characters. Whatever is read must be writable and readable again.
-constexpr std::size_t kLongestKey = 1000;
-
 /// The most characters that the text takes between quotes.
 std::size_t written_length(const std::string& text) {
   std::size_t length = 0;
@@ -167,7 +164,7 @@ class DocumentBuilder : public YAML::EventHandler {
     for (std::size_t i = 0; i < map.children.size(); i += 2) {
       const RawNode& key = document_->nodes[map.children[i]];
       if (key.kind != YamlKind::Text || !is_name(key.text)) fail_at(key.line, key.column, "expected a name as key");
-      if (written_length(key.text) > kLongestKey) {
+      if (!fits_as_key(key.text)) {
         fail_at(key.line, key.column, "a key has at most " + std::to_string(kLongestKey) + " characters");
       }
       if (key.text == "<<" && !key.quoted) {
@@ -196,6 +193,8 @@ class DocumentBuilder : public YAML::EventHandler {
 };
 
 }  // namespace
+
+bool fits_as_key(const std::string& text) { return written_length(text) <= kLongestKey; }
 
 YamlNode parse_yaml(std::string_view text, const std::string& file_name) {
   check_text(text, file_name);

@@ -102,6 +102,12 @@ std::string read_name(const YamlNode& node) {
   return name;
 }
 
+std::string read_key_name(const YamlNode& node) {
+  std::string name = read_name(node);
+  if (!fits_as_key(name)) node.fail("a name has at most " + std::to_string(kLongestKey) + " characters");
+  return name;
+}
+
 Detail read_detail(const YamlNode& node, std::uint64_t most) {
   if (node.size() > most) {
     node.fail("expected a value of at most " + std::to_string(most) + " nodes, found " + std::to_string(node.size()),

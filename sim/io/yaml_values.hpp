@@ -33,6 +33,8 @@ namespace stagecraft {
 [[nodiscard]] std::string read_text(const YamlNode& node);
 /// Text that is not empty and has no control characters.
 [[nodiscard]] std::string read_name(const YamlNode& node);
+/// A name that other files have as a key.
+[[nodiscard]] std::string read_key_name(const YamlNode& node);
 // The largest numbers that the readers of plans, orders, events and answers accept.
 constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 constexpr std::int64_t kMostStages = 1'000'000;

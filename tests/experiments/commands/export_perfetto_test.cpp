@@ -265,7 +265,7 @@ TEST_CASE("export --to perfetto: a failure, and the marks of the run") {
   for (const PerfettoEvent& event : reader.events) {
     if (event.type == 3) marks.push_back(event.name);
   }
-  CHECK(marks == std::vector<std::string>{"run", "end of an iteration"});
+  CHECK(marks == std::vector<std::string>{"run", "b fails for 10 ms", "end of iteration 0"});
 }
 
 }  // namespace stagecraft

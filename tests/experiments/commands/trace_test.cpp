@@ -1,4 +1,5 @@
 // `simulate --trace`, read by a JSON library and compared with `--timeline --json` of the same run.
+#include "tests/experiments/commands/told_run.hpp"
 #include "tests/experiments/commands/toy.hpp"
 
 #include <doctest/doctest.h>
@@ -178,6 +179,47 @@ TEST_CASE("--trace: an operation that a failure ended is there, and again") {
         }) == 1);
 }
 
+/// The marks of the run, with their times in microseconds.
+std::vector<std::pair<double, std::string>> marks_of(const std::string& trace) {
+  std::vector<std::pair<double, std::string>> marks;
+  const Json parsed = Json::parse(trace);
+  for (const Json& event : parsed["traceEvents"]) {
+    if (event["ph"] == "i") marks.emplace_back(event["ts"].get<double>(), event["name"].get<std::string>());
+  }
+  return marks;
+}
+
+TEST_CASE("--trace: the ends of iterations and events are marked") {
+  const Toy toy;
+  write(toy.file("events.yaml"), "schema: stagecraft/events/1\nevents:\n  - {at: 15 ms, device: b, slowdown: 2}\n");
+  const auto marks =
+      marks_of(toy.on("simulate", {"--trace", "-", "--events", toy.file("events.yaml"), "--iterations", "2"}).out);
+  REQUIRE(marks.size() == 3);
+  CHECK(marks[0] == std::pair<double, std::string>(15'000.0, "b takes 2 times the time"));
+  CHECK(marks[1].second == "end of iteration 0");
+  CHECK(marks[2].second == "end of iteration 1");
+  CHECK(marks[2].first > marks[1].first);
+}
+
+TEST_CASE("--trace: of an asynchronous run the microbatches are marked between which its period is measured") {
+  const Folder folder;
+  const test::PlanOnDisk plan = test::planned(folder, "vgg16-blocks", "p3.8xlarge-x4", {"--planner", "pipedream"});
+  const Json told = Json::parse(plan.told());
+  const auto marks = marks_of(run(plan.of("simulate", {"--trace", "-"})).out);
+  REQUIRE(marks.size() >= 2);
+  for (const auto& [at, name] : marks) {
+    REQUIRE(name.starts_with("end of microbatch "));
+    // Its last backward ends then.
+    double end = 0.0;
+    for (const Json& op : told["timeline"]) {
+      if (op["op"] == "backward" && std::to_string(op["microbatch"].get<int>()) == name.substr(18)) {
+        end = std::max(end, op["end_s"].get<double>());
+      }
+    }
+    CHECK(at == doctest::Approx(end * 1e6));
+  }
+}
+
 TEST_CASE("--trace: a window, and standard output") {
   const Toy toy;
   const std::string whole = toy.on("simulate", {"--trace", "-"}).out;
@@ -188,7 +230,9 @@ TEST_CASE("--trace: a window, and standard output") {
   CHECK(slices(whole) == 2 * 2 * 8 + 2 * 8);  // computations and transfers
   const std::string part = toy.on("simulate", {"--trace", "-", "--timeline-window", "15 ms..16 ms"}).out;
   CHECK(slices(part) == 2);
-  CHECK(toy.on("simulate", {"--trace", "-", "--json"}).out == whole);
+  for (const char* other : {"--json", "--timeline", "--transfers"}) {  // it would be lost
+    CHECK(toy.on("simulate", {"--trace", "-", other}).code == 2);
+  }
 }
 
 TEST_CASE("--trace: names are quoted, and no other file is replaced") {

@@ -86,6 +86,19 @@ TEST_CASE("progress: of many parts the share is told, and the time left once som
   CHECK(progress_text(&activity, seconds(5)).ends_with(", 100 % of 1000000 microbatches"));
 }
 
+TEST_CASE("progress: a narrow terminal has the words that fit, so no number loses digits") {
+  Activity activity("evaluating");
+  activity.count(0, 1'000'000, "microbatches");
+  const std::string whole = progress_text(&activity, seconds(5));
+  for (std::size_t columns = 0; columns < whole.size(); ++columns) {
+    const std::string text = progress_text(&activity, seconds(5), columns);
+    CHECK(text.size() <= columns);
+    CHECK(whole.starts_with(text));
+    CHECK((text.empty() || whole[text.size()] == ' '));
+  }
+  CHECK(progress_text(&activity, seconds(5), whole.size()) == whole);
+}
+
 TEST_CASE("progress: nothing is shown before it is due") {
   Pipe pipe;
   {

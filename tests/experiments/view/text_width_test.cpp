@@ -30,6 +30,16 @@ TEST_CASE("text width: a character of several bytes is one column") {
   CHECK(shortened("a€€€", 3) == "…€€");
 }
 
+TEST_CASE("text width: Chinese characters take two columns, accents of their own none") {
+  CHECK(width_of("模型1") == 5);
+  CHECK(width_of("e\u0301") == 1);
+  CHECK(wrapped("模型模型", 5) == "模型\n模型\n");
+  CHECK(wrapped("模型", 1) == "模\n型\n");  // narrower than a character
+  CHECK(shortened("模型1", 5) == "模型1");
+  CHECK(shortened("模型12", 5) == "…型12");
+  CHECK(shortened("模型模型", 4) == "…型");
+}
+
 TEST_CASE("text width: of a name that is too long the end is kept") {
   CHECK(shortened("node12/gpu3", 11) == "node12/gpu3");
   CHECK(shortened("node12/gpu3", 5) == "…gpu3");

@@ -40,6 +40,12 @@ export interface Stage {
   devices: number[];
 }
 
+/** An instant of the whole run: the end of an iteration, an event, another plan. */
+export interface Mark {
+  at_s: number;
+  name: string;
+}
+
 export type Value = null | boolean | number | string | Value[] | { [key: string]: Value };
 export type Values = { [key: string]: Value };
 
@@ -52,6 +58,7 @@ export interface WrittenColumns {
   operations: { start_s: string; end_s: string; class: string; microbatch: string; aborted: string };
   waits: { begin: string; on: string; critical_path: string };
   memory: { place: number; at_s: string; category: string; bytes: string }[];
+  marks: Mark[]; // in the order of time
 }
 
 /** What the page of a run has besides. */
@@ -64,6 +71,7 @@ interface About {
   report: Values;
   text: string;
   bottleneck: string;
+  remedies: string[]; // changes of which each would make the plan fit
   layers: Layer[];
   stages: Stage[];
   window: { from_s: number; to_s: number } | null; // the part of the run that the columns have
@@ -142,7 +150,7 @@ function reversed(waits: Rows, count: number): Rows {
 }
 
 export function readColumns(written: WrittenColumns): Columns {
-  const { operations, waits, memory, places, links, tracks, classes } = written;
+  const { operations, waits, memory, places, links, tracks, classes, marks } = written;
   const start = times(operations.start_s);
   const end = times(operations.end_s);
   const numbersOfClasses = numbers(operations.class);
@@ -152,6 +160,7 @@ export function readColumns(written: WrittenColumns): Columns {
     links,
     tracks,
     classes,
+    marks,
     start,
     end,
     classOf: numbersOfClasses,

@@ -1,5 +1,5 @@
 // Everything about an operation: beside the pointer, and below the timeline for the one that is chosen.
-import { classOf, rowOf, type Columns } from "./data";
+import { classOf, rowOf, type Columns, type Mark } from "./data";
 import { element } from "../shared/dom";
 import * as format from "../shared/format";
 import { lastWait } from "./gestures";
@@ -46,11 +46,10 @@ function causeOf(timeline: Timeline, op: number): number | null {
 export class Tooltip {
   readonly box = element("div", { class: "tooltip", hidden: true });
 
-  show(timeline: Timeline, hit: Hit | null, event: MouseEvent): void {
-    this.box.hidden = hit === null;
-    if (!hit) return;
-    const { run } = timeline;
-    this.box.replaceChildren(...(hit.op !== null ? this.ofOp(run, hit.op) : this.ofGap(timeline, hit)));
+  show(timeline: Timeline, under: Hit | Mark[] | null, event: MouseEvent): void {
+    this.box.hidden = under === null;
+    if (!under) return;
+    this.box.replaceChildren(...(Array.isArray(under) ? this.ofMarks(under) : this.ofHit(timeline, under)));
     const { innerWidth, innerHeight } = window;
     const { offsetWidth, offsetHeight } = this.box;
     this.box.style.left = `${Math.max(0, Math.min(event.clientX + 14, innerWidth - offsetWidth - 8))}px`;
@@ -59,6 +58,16 @@ export class Tooltip {
 
   hide(): void {
     this.box.hidden = true;
+  }
+
+  private ofMarks(marks: Mark[]): Node[] {
+    const facts = marks.slice(0, mostListed).map((mark): [string, string] => [format.seconds(mark.at_s), mark.name]);
+    if (marks.length > mostListed) facts.push(["", `and ${marks.length - mostListed} more`]);
+    return [factList(facts)];
+  }
+
+  private ofHit(timeline: Timeline, hit: Hit): Node[] {
+    return hit.op !== null ? this.ofOp(timeline.run, hit.op) : this.ofGap(timeline, hit);
   }
 
   private ofOp(run: Columns, op: number): Node[] {

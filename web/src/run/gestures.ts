@@ -1,6 +1,7 @@
 // What the mouse, fingers and keys do on the timeline.
 import { rowOf } from "./data";
 import { dateAt } from "./drawing";
+import type { Mark } from "./data";
 import type { Hit, Timeline } from "./timeline";
 
 const click = 4; // pixels that a click may move
@@ -8,7 +9,7 @@ const step = 0.15; // of what is shown
 const closer = 0.7;
 
 /** Zooms with Ctrl and the wheel, pans by dragging, chooses by clicking; tells what lies under the pointer. */
-export function followPointer(timeline: Timeline, hover: (hit: Hit | null, event: MouseEvent) => void): void {
+export function followPointer(timeline: Timeline, hover: (under: Hit | Mark[] | null, event: MouseEvent) => void): void {
   const { canvas, window } = timeline;
   let held: { x: number; y: number; from: number; top: number; moved: boolean } | null = null;
 
@@ -32,7 +33,8 @@ export function followPointer(timeline: Timeline, hover: (hit: Hit | null, event
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!held) {
-      hover(timeline.hit(event.offsetX, event.offsetY), event);
+      const { offsetX: x, offsetY: y } = event;
+      hover(timeline.marksAt(x, y) ?? timeline.hit(x, y), event);
       return;
     }
     held.moved ||= Math.hypot(event.offsetX - held.x, event.offsetY - held.y) > click;

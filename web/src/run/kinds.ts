@@ -26,7 +26,7 @@ const marks: { [op: string]: string } = {
   delay: "delay",
   "collective-begin": "a collective begins",
   "collective-end": "a collective ends",
-  barrier: "the end of an iteration",
+  barrier: "the end of an iteration, or of a microbatch",
   setup: "the plan's memory is taken",
   post: "a transfer is posted",
   abandon: "what was in flight is given up",

@@ -46,6 +46,16 @@ function largestPeak(figures: Values): string {
   return peaks.length > 0 ? format.bytes(Math.max(...peaks)) : "-";
 }
 
+/** What would make a plan fit that lacks memory. */
+function remedies(run: Run): HTMLElement[] {
+  if (run.remedies.length === 0) return [];
+  const items = run.remedies.map((text) => element("li", {}, text));
+  return [
+    element("p", {}, "The plan would fit with any one of these (samples/s: without contention):"),
+    element("ul", {}, ...items),
+  ];
+}
+
 /** What makes the figures less than they seem: memory that lacks, a period that has not converged. */
 export function warnings(run: Run): HTMLElement[] {
   const texts: string[] = [];
@@ -58,7 +68,7 @@ export function warnings(run: Run): HTMLElement[] {
     texts.push(`Out of memory: ${places.join(", ")}${lacking.length > mostLacking ? ", …" : ""}.`);
   }
   if (run.report.converged === false) texts.push("The period has not converged.");
-  return texts.map((text) => element("p", { class: "warning" }, text));
+  return [...texts.map((text) => element("p", { class: "warning" }, text)), ...remedies(run)];
 }
 
 /** What the planner claimed, what an evaluation without contention gives, what the run took, and what bounds it. */

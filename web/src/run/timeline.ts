@@ -1,6 +1,6 @@
 // The timeline: rows of operations on a canvas that stays where it is while its rows scroll.
 import { drawAxis } from "./axis";
-import { classOf, rowOf, type Columns } from "./data";
+import { classOf, rowOf, type Columns, type Mark } from "./data";
 import { onRecolour } from "../shared/colours";
 import { element } from "../shared/dom";
 import { Colours, dateAt, Drawing, xOf, type Scale } from "./drawing";
@@ -11,6 +11,8 @@ import type { TimeWindow } from "./window";
 export const gutter = (): number => (innerWidth < 700 ? 84 : 150);
 export const margin = 12; // pixels right of the last date
 const axisHeight = 24;
+const marksHeight = 16; // of the names of marks, where there are any
+const near = 4; // pixels between the pointer and a mark
 const mostHeight = 560;
 const dimmed = 0.22;
 const mostArrows = 200;
@@ -41,7 +43,7 @@ export class Timeline {
   private readonly spacer = element("div", { class: "spacer" });
   private readonly drawing: Drawing;
   private readonly onPath: Uint8Array;
-  private readonly marks: { at: number; name: string }[];
+  private readonly top: number; // of the rows
   private readonly listeners: ((op: number | null) => void)[] = [];
 
   constructor(
@@ -51,7 +53,7 @@ export class Timeline {
     this.drawing = new Drawing(run);
     this.onPath = new Uint8Array(run.start.length);
     for (const op of run.criticalPath) this.onPath[op] = 1;
-    this.marks = marksOf(run);
+    this.top = axisHeight + (run.marks.length > 0 ? marksHeight : 0);
     this.box = element("div", { class: "timeline" }, this.canvas, this.spacer);
     this.box.addEventListener("scroll", () => this.redraw());
     new ResizeObserver(() => this.resize()).observe(this.box);
@@ -104,8 +106,8 @@ export class Timeline {
   /** What lies at a point of the canvas. */
   hit(x: number, y: number): Hit | null {
     const { scale } = this;
-    if (x < scale.left || x > scale.right || y < axisHeight) return null;
-    const height = y - axisHeight + this.box.scrollTop;
+    if (x < scale.left || x > scale.right || y < this.top) return null;
+    const height = y - this.top + this.box.scrollTop;
     const row = this.rows.find((each) => height >= each.top && height < each.top + each.height);
     if (!row) return null;
     const date = dateAt(scale, x);
@@ -114,6 +116,14 @@ export class Timeline {
     const next = at < ops.length ? ops[at] : null;
     const isOn = next !== null && this.run.start[next] <= dateAt(scale, x + 1);
     return { row, date, op: isOn ? next : null, next };
+  }
+
+  /** The marks at a point above the rows; none if there are none. */
+  marksAt(x: number, y: number): Mark[] | null {
+    if (y >= this.top) return null;
+    const { scale } = this;
+    const marks = this.run.marks.filter((mark) => Math.abs(xOf(scale, mark.at_s) - x) <= near);
+    return marks.length > 0 ? marks : null;
   }
 
   /** The operation so many places after another in its row. */
@@ -167,13 +177,13 @@ export class Timeline {
     drawAxis(canvas, colours, scale, height, axisHeight);
     canvas.save();
     canvas.beginPath();
-    canvas.rect(0, axisHeight, width, height - axisHeight);
+    canvas.rect(0, this.top, width, height - this.top);
     canvas.clip();
     this.drawRows(canvas, scale, height);
-    this.drawMarks(canvas, scale, height);
     if (this.showsPath) this.drawPath(canvas, scale, height);
     this.drawSelection(canvas, scale);
     canvas.restore();
+    this.drawMarks(canvas, scale, height);
   }
 
   private visibleRows(height: number): Row[] {
@@ -181,7 +191,7 @@ export class Timeline {
     return this.rows.filter((row) => row.top + row.height >= top && row.top <= top + height);
   }
 
-  private yOf = (row: Row): number => axisHeight + row.top - this.box.scrollTop;
+  private yOf = (row: Row): number => this.top + row.top - this.box.scrollTop;
 
   private drawRows(canvas: CanvasRenderingContext2D, scale: Scale, height: number): void {
     for (const row of this.visibleRows(height)) {
@@ -202,13 +212,22 @@ export class Timeline {
 
   private drawMarks(canvas: CanvasRenderingContext2D, scale: Scale, height: number): void {
     canvas.strokeStyle = this.colours.mark;
+    canvas.fillStyle = this.colours.faint;
+    canvas.textAlign = "left";
     canvas.setLineDash([4, 3]);
     canvas.beginPath();
-    for (const mark of this.marks) {
-      const x = Math.round(xOf(scale, mark.at)) + 0.5;
-      if (x < scale.left || x > scale.right) continue;
+    let taken = scale.left; // by the names so far
+    let last = -1;
+    for (const mark of this.run.marks) {
+      const x = Math.round(xOf(scale, mark.at_s)) + 0.5;
+      if (x < scale.left || x > scale.right || x === last) continue;
       canvas.moveTo(x, axisHeight);
       canvas.lineTo(x, height);
+      last = x;
+      const right = x + 3 + (x >= taken ? canvas.measureText(mark.name).width : 0);
+      if (x < taken || right > scale.right + margin) continue;
+      canvas.fillText(mark.name, x + 3, axisHeight + marksHeight / 2);
+      taken = right + 6;
     }
     canvas.stroke();
     canvas.setLineDash([]);
@@ -279,7 +298,7 @@ export class Timeline {
 
   private scrollTo(op: number): void {
     const row = this.rowOfOp(op);
-    const height = this.box.clientHeight - axisHeight;
+    const height = this.box.clientHeight - this.top;
     if (!row) return;
     if (row.top < this.box.scrollTop || row.top + row.height > this.box.scrollTop + height) {
       this.box.scrollTop = row.top - height / 2;
@@ -294,7 +313,7 @@ export class Timeline {
   }
 
   private resize(): void {
-    const whole = this.rowsHeight + axisHeight + 4;
+    const whole = this.rowsHeight + this.top + 4;
     const height = Math.min(whole, mostHeight);
     this.box.style.height = `${height}px`;
     this.canvas.style.height = `${height}px`;
@@ -311,17 +330,4 @@ function fitted(canvas: CanvasRenderingContext2D, text: string, width: number): 
   let length = Math.min(text.length, Math.ceil(width / 3));
   while (length > 1 && canvas.measureText(`${text.slice(0, length)}…`).width > width) --length;
   return `${text.slice(0, length)}…`;
-}
-
-/** The ends of iterations, and the dates at which another plan takes over. */
-function marksOf(run: Columns): { at: number; name: string }[] {
-  const marks: { at: number; name: string }[] = [];
-  for (let op = 0; op < run.start.length; ++op) {
-    const { op: kind } = classOf(run, op);
-    if (kind === "barrier") marks.push({ at: run.end[op], name: "end of an iteration" });
-    if (kind === "abandon" || (kind === "setup" && run.microbatch[op] > 0)) {
-      marks.push({ at: run.start[op], name: "another plan" });
-    }
-  }
-  return marks;
 }
