@@ -4,6 +4,7 @@ import { element } from "../shared/dom";
 import * as format from "../shared/format";
 import { lastWait } from "./gestures";
 import { letterOf, wordsOf } from "./kinds";
+import type { Row } from "./rows";
 import type { Hit, Timeline } from "./timeline";
 
 const mostListed = 12;
@@ -35,6 +36,13 @@ export function factsOf(run: Columns, op: number): [string, string][] {
   return facts;
 }
 
+/** The places that the row of an operation stands for. */
+function alikeFacts(run: Columns, tracks: number[]): [string, string][] {
+  if (tracks.length === 0) return [];
+  const [first, last] = [tracks[0], tracks[tracks.length - 1]].map((track) => placeName(run, run.tracks[track].place));
+  return [["alike", first === last ? first : `${first} to ${last}`]];
+}
+
 /** The last wait that takes time: marks hand on what they waited for. */
 function causeOf(timeline: Timeline, op: number): number | null {
   let cause = lastWait(timeline, op);
@@ -50,7 +58,7 @@ export class Tooltip {
     this.box.hidden = hit === null;
     if (!hit) return;
     const { run } = timeline;
-    this.box.replaceChildren(...(hit.op !== null ? this.ofOp(run, hit.op) : this.ofGap(timeline, hit)));
+    this.box.replaceChildren(...(hit.op !== null ? this.ofOp(run, hit.op, hit.row) : this.ofGap(timeline, hit)));
     const { innerWidth, innerHeight } = window;
     const { offsetWidth, offsetHeight } = this.box;
     this.box.style.left = `${Math.max(0, Math.min(event.clientX + 14, innerWidth - offsetWidth - 8))}px`;
@@ -61,8 +69,8 @@ export class Tooltip {
     this.box.hidden = true;
   }
 
-  private ofOp(run: Columns, op: number): Node[] {
-    return [element("strong", {}, titleOf(run, op)), factList(factsOf(run, op))];
+  private ofOp(run: Columns, op: number, { alike }: Row): Node[] {
+    return [element("strong", {}, titleOf(run, op)), factList([...factsOf(run, op), ...alikeFacts(run, alike)])];
   }
 
   private ofGap(timeline: Timeline, hit: Hit): Node[] {
