@@ -1,13 +1,15 @@
 // What the page of a run knows is what the program says of the run.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { severalRuns } from "./runs.mjs";
+import { largeRun, severalRuns } from "./runs.mjs";
 import { load } from "./source.mjs";
 
 const { readRun, rowOf } = await load("run/data.ts");
 const { heldMost } = await load("run/memory.ts");
 const { loadOf, meanShares } = await load("run/load.ts");
 const { partsOfPath } = await load("run/path.ts");
+const { standInsOf } = await load("run/alike.ts");
+const { rowsOf } = await load("run/rows.ts");
 
 const nameOf = (run, place) => (place === null ? null : run.places[place].name);
 
@@ -101,4 +103,46 @@ test("two transfers that overlap share a link evenly, and what a failure ended d
   const { at, share } = loadOf(columns, 0);
   assert.deepEqual([...at], [0, 1, 2, 3]);
   [1, 1, 1, 0].forEach((expected, i) => assert.ok(Math.abs(share[i] - expected) < 1e-12));
+});
+
+test("of many places that compute alike the first one shows the rows", () => {
+  const { data, told } = largeRun();
+  const run = readRun(data);
+  const labels = (each) => rowsOf(each, false, standInsOf(each)).rows.map(({ label, more }) => label + more);
+  const alike = ["gpu0 +51", "gpu52 +11", "gpu64 +51", "gpu116 +11", "gpu128 +51", "gpu180 +11", "gpu192 +51", "gpu244 +11"];
+  assert.deepEqual(labels(run), alike);
+  assert.equal(rowsOf(run, false, null).rows.length, 256);
+
+  const { rows } = rowsOf(run, true, standInsOf(run));
+  assert.deepEqual(new Set(rows.map(({ track }) => run.places[run.tracks[track].place].name)), new Set(alike.map((label) => label.split(" ")[0])));
+  const computed = told.timeline.filter(({ op }) => ["forward", "backward", "update"].includes(op));
+  const workOf = (name) => computed.filter(({ from }) => from === name).map(({ op, stage, start_s, end_s }) => [op, stage, start_s, end_s]);
+  for (const row of rows.filter((each) => each.alike.length > 0)) {
+    const [work, ...others] = [row.track, ...row.alike].map((track) => workOf(run.places[run.tracks[track].place].name));
+    for (const other of others) {
+      assert.equal(other.length, work.length);
+      other.forEach(([op, stage, start, end], i) => {
+        assert.deepEqual([op, stage], work[i].slice(0, 2));
+        assert.ok(Math.abs(start - work[i][2]) + Math.abs(end - work[i][3]) < 1e-8 * run.until);
+      });
+    }
+  }
+
+  const changed = (change) => {
+    const other = readRun(data);
+    change(other, rowOf(other.opsOfTrack, other.tracks.findIndex(({ place, computes }) => computes && other.places[place].name === "gpu3"))[1]);
+    return labels(other);
+  };
+  const apart = ["gpu0 +2", "gpu3", "gpu4 +47", ...alike.slice(1)];
+  assert.deepEqual(changed((other, op) => (other.end[op] += 1e-11 * run.until)), alike);
+  assert.deepEqual(changed((other, op) => (other.end[op] += 1e-8 * run.until)), apart);
+  assert.deepEqual(changed((other, op) => (other.microbatch[op] += 1)), alike);
+  assert.deepEqual(changed((other, op) => other.aborted.add(op)), apart);
+  const another = run.classes.findIndex(({ op }) => op === "update");
+  assert.deepEqual(changed((other, op) => (other.classOf[op] = another)), apart);
+});
+
+test("few places are shown each by itself", () => {
+  const { data } = severalRuns().replicas;
+  assert.equal(standInsOf(readRun(data)), null);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { launch, open } from "./browser.mjs";
-import { file, run, simulate } from "./runs.mjs";
+import { file, largeRun, run, simulate } from "./runs.mjs";
 
 const browser = await launch();
 after(() => browser.close());
@@ -192,5 +192,42 @@ test("a run with more operations than pixels is drawn", async () => {
       return colours.size;
     });
     assert.ok(inked > 1);
+  });
+});
+
+test("of many devices that compute alike the first one stands for all, until one asks for more", async () => {
+  await opened(replicas.page, {}, async (page) => {
+    assert.ok(await page.evaluate(() => [...document.querySelectorAll(".toolbar button")].every((each) => each.textContent !== "Alike")));
+  });
+  await opened(largeRun().page, {}, async (page) => {
+    const pressed = () =>
+      page.evaluate(() => [...document.querySelectorAll(".toolbar button")].find((each) => each.textContent === "Alike").ariaPressed);
+    const height = () => page.evaluate(() => document.querySelector(".timeline").scrollHeight);
+    const select = (kind) =>
+      page.evaluate((kind) => {
+        const { run, timeline } = window.stagecraft;
+        const op = run.start.findIndex((_, i) => {
+          const { op, from } = run.classes[run.classOf[i]];
+          return op === kind && run.places[from].name === "gpu3";
+        });
+        timeline.select(op);
+        return document.querySelector(".selected h3").textContent;
+      }, kind);
+    const folded = await height();
+    assert.ok(folded < 560);
+    assert.equal(await pressed(), "true");
+    assert.match(await select("forward"), /gpu3$/);
+    assert.equal(await pressed(), "true");
+    assert.equal(await height(), folded);
+    await page.keyboard.press("a");
+    assert.equal(await pressed(), "false");
+    assert.ok((await height()) > 10 * folded);
+    await page.keyboard.press("a");
+    assert.equal(await height(), folded);
+    assert.match(await select("forward"), /gpu3$/);
+    await page.keyboard.press("]"); // to a transfer
+    assert.match(await page.evaluate(() => document.querySelector(".selected h3").textContent), /gpu3 → /);
+    assert.equal(await pressed(), "false");
+    assert.ok((await height()) > 10 * folded);
   });
 });

@@ -46,6 +46,9 @@ test("the page asks for nothing and has no error, light and dark, narrow and wid
       await opened({ width, dark }, async (page) => {
         const needed = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(needed <= width, `${needed} pixels wide in a window of ${width}`);
+        const boxes = await page.evaluate(() => [...document.querySelectorAll(".tall, .rows")].map((each) => each.offsetHeight / innerHeight));
+        assert.equal(boxes.length, 3);
+        assert.ok(boxes.every((height) => height < 0.75));
         assert.equal(await page.evaluate(() => document.querySelectorAll("img").length), 0);
         assert.ok((await page.title()).includes("</script><img src=x>"));
       });
@@ -81,6 +84,32 @@ test("bars show the speed-ups of all groups, or of one", async () => {
     await page.select(".chooser select", "1");
     assert.deepEqual(await bars(), expected(quick.told.groups[1].lines));
   });
+});
+
+test("dots show the speed-ups of every group at a glance, below the bars of all", async () => {
+  for (const width of [360, 1280]) {
+    await opened({ width }, async (page) => {
+      const rows = () =>
+        page.evaluate(() =>
+          [...document.querySelectorAll(".rows svg > g")].map((row) => [
+            row.querySelector("text title").textContent,
+            ...[...row.querySelectorAll(":scope > g title")].map((each) => each.textContent),
+          ]),
+        );
+      const expected = quick.told.groups.map(({ keys, lines }) => [
+        Object.entries(keys).map(([key, value]) => `${key} ${value}`).join(", "),
+        ...lines.filter((line) => line.speed_up !== null).map((line) => `${line.name}: ${line.speed_up.toFixed(3)}`),
+      ]);
+      assert.deepEqual(await rows(), expected);
+      const beyond = await page.evaluate(() => {
+        const left = document.querySelector(".rows svg").getBoundingClientRect().left;
+        return [...document.querySelectorAll(".rows text")].filter((each) => each.getBoundingClientRect().left < left).length;
+      });
+      assert.equal(beyond, 0);
+      await page.select(".chooser select", "1");
+      assert.deepEqual(await rows(), []);
+    });
+  }
 });
 
 test("two cells share one time axis: what moves the one moves the other", async () => {

@@ -4,6 +4,7 @@ import { element } from "../shared/dom";
 import * as format from "../shared/format";
 import { lastWait } from "./gestures";
 import { letterOf, wordsOf } from "./kinds";
+import type { Row } from "./rows";
 import type { Hit, Timeline } from "./timeline";
 
 const mostListed = 12;
@@ -33,6 +34,13 @@ export function factsOf(run: Columns, op: number): [string, string][] {
   if (links.length > 0) facts.push(["over", links.map((link) => run.links[link].name).join(", ")]);
   if (run.aborted.has(op)) facts.push(["ended by", "a failure; it runs again"]);
   return facts;
+}
+
+/** The places that the row of an operation stands for. */
+function alikeFacts(run: Columns, tracks: number[]): [string, string][] {
+  if (tracks.length === 0) return [];
+  const [first, last] = [tracks[0], tracks[tracks.length - 1]].map((track) => placeName(run, run.tracks[track].place));
+  return [["alike", first === last ? first : `${first} to ${last}`]];
 }
 
 /** The last wait that takes time: marks hand on what they waited for. */
@@ -67,11 +75,11 @@ export class Tooltip {
   }
 
   private ofHit(timeline: Timeline, hit: Hit): Node[] {
-    return hit.op !== null ? this.ofOp(timeline.run, hit.op) : this.ofGap(timeline, hit);
+    return hit.op !== null ? this.ofOp(timeline.run, hit.op, hit.row) : this.ofGap(timeline, hit);
   }
 
-  private ofOp(run: Columns, op: number): Node[] {
-    return [element("strong", {}, titleOf(run, op)), factList(factsOf(run, op))];
+  private ofOp(run: Columns, op: number, { alike }: Row): Node[] {
+    return [element("strong", {}, titleOf(run, op)), factList([...factsOf(run, op), ...alikeFacts(run, alike)])];
   }
 
   private ofGap(timeline: Timeline, hit: Hit): Node[] {

@@ -71,10 +71,10 @@ export function firstWaiting(timeline: Timeline, op: number): number | null {
   return rowOf(timeline.run.waitedForBy, op)[0] ?? null;
 }
 
-/** `toggles` are what the buttons of the same names do. With `page`, keys pressed while nothing has the focus count too. */
+/** `toggles` are what the buttons of the same names do, if there are such. With `page`, keys pressed while nothing has the focus count too. */
 export function followKeys(
   timeline: Timeline,
-  toggles: { path: () => void; transfers: () => void },
+  toggles: { path: () => void; transfers: () => void; alike: (() => void) | null },
   page?: HTMLElement,
 ): void {
   const { window } = timeline;
@@ -91,6 +91,7 @@ export function followKeys(
     "0": () => window.fit(),
     c: toggles.path,
     t: toggles.transfers,
+    ...(toggles.alike ? { a: toggles.alike } : {}),
     ArrowLeft: chosenOr((op) => timeline.neighbour(op, -1), () => window.pan(-step)),
     ArrowRight: chosenOr((op) => timeline.neighbour(op, 1), () => window.pan(step)),
     ArrowUp: chosenOr((op) => timeline.beside(op, -1), () => timeline.box.scrollBy(0, -40)),

@@ -54,7 +54,7 @@ function show(run: Run, page: HTMLElement): Timeline | null {
   );
   const timeline = run.start.length > 0 ? new Timeline(run, new TimeWindow(run.window?.from_s ?? run.begin, Math.min(run.window?.to_s ?? run.until, run.until))) : null;
   if (timeline) {
-    page.append(section("Timeline", ...timelineView(timeline, document.body), help()));
+    page.append(section("Timeline", ...timelineView(timeline, document.body), help(timeline.canFold)));
     const throughput = throughputChart(run, timeline.window);
     if (throughput) page.append(section("Throughput", throughput));
     if (run.memory.length > 0) page.append(section("Memory", memoryChart(run, timeline.window)));

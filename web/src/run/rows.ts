@@ -1,11 +1,14 @@
 // The rows of the timeline: one for each track that is shown, with its height.
+import { computingTracks, type StandIns } from "./alike";
 import { rowOf, type Columns } from "./data";
 
 export interface Row {
   track: number;
+  alike: number[]; // the tracks of other places that it stands for
   top: number;
   height: number;
   label: string;
+  more: string; // ` +7` for that many other places
   isFirstOfPlace: boolean;
 }
 
@@ -14,8 +17,11 @@ const transferHeight = 10;
 const between = { rows: 2, places: 6 };
 const wanted = 640; // pixels for all rows, if that leaves them high enough
 
-export function rowsOf(run: Columns, withTransfers: boolean): { rows: Row[]; height: number } {
-  const shown = run.tracks.map((_, i) => i).filter((i) => withTransfers || run.tracks[i].computes);
+/** With stand-ins, a place has no rows if another one stands for it. */
+export function rowsOf(run: Columns, withTransfers: boolean, standIns: StandIns | null): { rows: Row[]; height: number } {
+  const isShown = ({ place, computes }: Columns["tracks"][number]) =>
+    (withTransfers || computes) && (!standIns || standIns[place] === place);
+  const shown = run.tracks.map((_, i) => i).filter((i) => isShown(run.tracks[i]));
   const compute = Math.min(computeHeights.most, Math.max(computeHeights.least, Math.floor(wanted / shown.length)));
   const rows: Row[] = [];
   let top = 0;
@@ -26,11 +32,25 @@ export function rowsOf(run: Columns, withTransfers: boolean): { rows: Row[]; hei
     if (rows.length > 0) top += isFirstOfPlace ? between.places : between.rows;
     const height = computes ? compute : transferHeight;
     const label = isFirstOfPlace ? run.places[own].name : computes ? "" : name;
-    rows.push({ track, top, height, label, isFirstOfPlace });
+    rows.push({ track, alike: [], top, height, label, more: "", isFirstOfPlace });
     top += height;
     place = own;
   }
+  if (standIns) fold(run, rows, standIns);
   return { rows, height: top };
+}
+
+/** Tells the rows that stand for other places so. */
+function fold(run: Columns, rows: Row[], standIns: StandIns): void {
+  const tracks = computingTracks(run);
+  const rowOfTrack = new Map(rows.map((row) => [row.track, row]));
+  standIns.forEach((standIn, place) => {
+    if (standIn === place) return;
+    tracks[standIn].forEach((track, i) => rowOfTrack.get(track)?.alike.push(tracks[place][i]));
+  });
+  for (const row of rows) {
+    if (row.isFirstOfPlace && row.alike.length > 0) row.more = ` +${row.alike.length}`;
+  }
 }
 
 /** The operations of a track in the order of their starts; they do not overlap. */

@@ -1,4 +1,5 @@
 // The timeline: rows of operations on a canvas that stays where it is while its rows scroll.
+import { standInsOf, type StandIns } from "./alike";
 import { drawAxis } from "./axis";
 import { classOf, rowOf, type Columns, type Mark } from "./data";
 import { onRecolour } from "../shared/colours";
@@ -34,6 +35,7 @@ export class Timeline {
   readonly box: HTMLElement;
   showsPath = false;
   showsTransfers = true;
+  folds = true;
   private rows: Row[] = [];
   private rowOfTrack = new Map<number, Row>();
   private rowsHeight = 0;
@@ -44,6 +46,7 @@ export class Timeline {
   private readonly drawing: Drawing;
   private readonly onPath: Uint8Array;
   private readonly top: number; // of the rows
+  private readonly standIns: StandIns | null;
   private readonly listeners: ((op: number | null) => void)[] = [];
 
   constructor(
@@ -54,6 +57,7 @@ export class Timeline {
     this.onPath = new Uint8Array(run.start.length);
     for (const op of run.criticalPath) this.onPath[op] = 1;
     this.top = axisHeight + (run.marks.length > 0 ? marksHeight : 0);
+    this.standIns = standInsOf(run);
     this.box = element("div", { class: "timeline" }, this.canvas, this.spacer);
     this.box.addEventListener("scroll", () => this.redraw());
     new ResizeObserver(() => this.resize()).observe(this.box);
@@ -73,7 +77,7 @@ export class Timeline {
   select(op: number | null): void {
     this.chosen = op;
     if (op !== null) {
-      if (!this.showsTransfers && this.rowOfOp(op) === undefined) this.toggleTransfers();
+      this.uncover(op);
       this.window.reveal(this.run.start[op], this.run.end[op]);
       this.scrollTo(op);
     }
@@ -88,6 +92,17 @@ export class Timeline {
 
   toggleTransfers(): void {
     this.showsTransfers = !this.showsTransfers;
+    this.layOut();
+    this.resize();
+  }
+
+  /** Whether places compute alike, so that some can share the rows of others. */
+  get canFold(): boolean {
+    return this.standIns !== null;
+  }
+
+  toggleFolds(): void {
+    this.folds = !this.folds;
     this.layOut();
     this.resize();
   }
@@ -201,7 +216,7 @@ export class Timeline {
       canvas.textAlign = "right";
       canvas.fillStyle = row.isFirstOfPlace ? this.colours.text : this.colours.faint;
       if (row.isFirstOfPlace || row.height >= 10) {
-        canvas.fillText(fitted(canvas, row.label, scale.left - 14), scale.left - 8, y + row.height / 2);
+        canvas.fillText(fitted(canvas, row, scale.left - 10), scale.left - 8, y + row.height / 2);
       }
       canvas.textAlign = "center";
       canvas.globalAlpha = this.showsPath ? dimmed : 1;
@@ -237,7 +252,9 @@ export class Timeline {
   private drawPath(canvas: CanvasRenderingContext2D, scale: Scale, height: number): void {
     canvas.textAlign = "center";
     for (const row of this.visibleRows(height)) {
-      this.drawing.drawRow(canvas, this.colours, scale, row, this.yOf(row), (op) => this.onPath[op] === 1);
+      for (const track of [row.track, ...row.alike]) {
+        this.drawing.drawRow(canvas, this.colours, scale, { ...row, track }, this.yOf(row), (op) => this.onPath[op] === 1);
+      }
     }
     canvas.strokeStyle = this.colours.accent;
     canvas.beginPath();
@@ -292,6 +309,13 @@ export class Timeline {
     canvas.lineTo(clamped(this.run.start[to]), this.yOf(second) + second.height / 2);
   }
 
+  /** Makes rows visible until an operation has one. */
+  private uncover(op: number): void {
+    if (classOf(this.run, op).track === null) return;
+    if (!this.showsTransfers && this.rowOfOp(op) === undefined) this.toggleTransfers();
+    if (this.folds && this.rowOfOp(op) === undefined) this.toggleFolds();
+  }
+
   private rowOfOp(op: number): Row | undefined {
     return this.rowOfTrack.get(classOf(this.run, op).track ?? -1);
   }
@@ -306,10 +330,10 @@ export class Timeline {
   }
 
   private layOut(): void {
-    const { rows, height } = rowsOf(this.run, this.showsTransfers);
+    const { rows, height } = rowsOf(this.run, this.showsTransfers, this.folds ? this.standIns : null);
     this.rows = rows;
     this.rowsHeight = height;
-    this.rowOfTrack = new Map(rows.map((row) => [row.track, row]));
+    this.rowOfTrack = new Map(rows.flatMap((row) => [row.track, ...row.alike].map((track) => [track, row])));
   }
 
   private resize(): void {
@@ -324,10 +348,10 @@ export class Timeline {
   }
 }
 
-/** The beginning of a text that is not wider than so many pixels. */
-function fitted(canvas: CanvasRenderingContext2D, text: string, width: number): string {
-  if (canvas.measureText(text).width <= width) return text;
-  let length = Math.min(text.length, Math.ceil(width / 3));
-  while (length > 1 && canvas.measureText(`${text.slice(0, length)}…`).width > width) --length;
-  return `${text.slice(0, length)}…`;
+/** The label of a row, of which only the beginning is left if it is wider than so many pixels. */
+function fitted(canvas: CanvasRenderingContext2D, { label, more }: Row, width: number): string {
+  if (canvas.measureText(label + more).width <= width) return label + more;
+  let length = Math.min(label.length, Math.ceil(width / 3));
+  while (length > 1 && canvas.measureText(`${label.slice(0, length)}…${more}`).width > width) --length;
+  return `${label.slice(0, length)}…${more}`;
 }

@@ -42,7 +42,7 @@ function show(study: Study, page: HTMLElement): Timeline[] {
     ["Time against memory", memoryChart(study, groups)],
     ["Timelines on one axis", cells?.box ?? null],
     ["Why cells gave no figures", reasons(study)],
-    ["As the terminal shows it", element("pre", { class: "wide" }, study.text)],
+    ["As the terminal shows it", element("pre", { class: "wide tall", tabindex: 0 }, study.text)],
   ];
   const sections = parts.flatMap(([heading, part]) => (part ? [{ heading, part: section(heading, part) }] : []));
   const links = sections.map(({ heading, part }, i) => {

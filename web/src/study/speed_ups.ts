@@ -1,12 +1,11 @@
 // Speed-ups as bars: the mean of each planner and its range over the groups, or one group's with its intervals.
 import { element, svg } from "../shared/dom";
 import { keysText, type Study, type Value } from "./data";
+import { groupRows, mostGroups } from "./group_rows";
 import { colourOfPlanner } from "./planners";
+import { numberOrNull, rulerFor, shortened, type Ruler } from "./ruler";
 
 const row = 22;
-const left = 170;
-const width = 760;
-const right = 60;
 
 interface Bar {
   name: string;
@@ -14,8 +13,6 @@ interface Bar {
   low: number | null;
   high: number | null;
 }
-
-const numberOrNull = (value: Value | undefined) => (typeof value === "number" ? value : null);
 
 function barsOf(study: Study, group: number | null): Bar[] {
   const lines = group === null ? study.report.overall : study.report.groups[group].lines;
@@ -30,18 +27,19 @@ function barsOf(study: Study, group: number | null): Bar[] {
     .filter(({ mean }) => !Number.isNaN(mean));
 }
 
-function picture(study: Study, bars: Bar[]): SVGElement {
-  const most = Math.max(1, ...bars.map(({ mean, high }) => Math.max(mean, high ?? 0)));
-  const x = (value: number) => left + ((width - left - right) * value) / most;
+const longest = (bars: Bar[]): number => Math.max(1, ...bars.map(({ mean, high }) => Math.max(mean, high ?? 0)));
+
+function picture(study: Study, bars: Bar[], ruler: Ruler): SVGElement {
+  const { left, width, x } = ruler;
   const height = bars.length * row + 8;
-  const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "speed-ups" });
+  const drawn = svg("svg", { width, height, role: "img", "aria-label": "speed-ups" });
   drawn.append(svg("path", { d: `M${x(1)} 0 V${height}`, class: "one" }));
   bars.forEach(({ name, mean, low, high }, i) => {
     const y = i * row + 4;
     const bar = svg("rect", { x: left, y, width: Math.max(x(mean) - left, 0), height: row - 6, rx: 2 });
     bar.setAttribute("fill", colourOfPlanner(study.planners.indexOf(name)));
     drawn.append(
-      svg("text", { x: left - 8, y: y + row / 2 - 3, class: "end" }, name.length > 24 ? `${name.slice(0, 23)}…` : name),
+      svg("text", { x: left - 8, y: y + row / 2 - 3, class: "end" }, shortened([name], ruler)),
       svg("g", {}, svg("title", {}, `${name}: ${mean.toFixed(3)}`), bar),
       svg("text", { x: Math.max(x(mean), x(high ?? 0)) + 6, y: y + row / 2 - 3, class: "start" }, mean.toFixed(2)),
     );
@@ -54,20 +52,29 @@ function picture(study: Study, bars: Bar[]): SVGElement {
 
 export function speedUps(study: Study): HTMLElement | null {
   if (barsOf(study, null).length === 0) return null;
+  const { groups } = study.report;
   const choose = element(
     "select",
     {},
     element("option", { value: -1 }, "all groups: mean and range"),
-    ...study.report.groups.map(({ keys }, i) => element("option", { value: i }, keysText(keys) || "all cells")),
+    ...groups.map(({ keys }, i) => element("option", { value: i }, keysText(keys) || "all cells")),
   );
   const box = element("div", { class: "wide picture" });
+  const rows = element("div", { class: "rows", tabindex: 0, role: "group", "aria-label": "speed-ups of each group" });
   const show = () => {
     const group = Number(choose.value);
-    box.replaceChildren(picture(study, barsOf(study, group < 0 ? null : group)));
+    const bars = barsOf(study, group < 0 ? null : group);
+    const ruler = rulerFor(longest(bars), box.clientWidth);
+    box.replaceChildren(picture(study, bars, ruler));
+    rows.hidden = group >= 0 || groups.length < 2;
+    rows.replaceChildren(...(rows.hidden ? [] : [groupRows(study, ruler)]));
   };
   choose.addEventListener("change", show);
+  new ResizeObserver(show).observe(box);
   show();
   const baseline = study.report.baseline ? `Ratio of samples/s to ${keysText(study.report.baseline)}. ` : "";
-  const help = element("p", { class: "help" }, `${baseline}Lines: the range over the groups, or a group's 95 % interval.`);
-  return element("div", {}, element("label", { class: "chooser" }, "of ", choose), box, help);
+  const shown = groups.length > mostGroups ? `the first ${mostGroups} groups` : "each group";
+  const dots = groups.length < 2 ? "" : ` Dots: the planners in ${shown}.`;
+  const help = element("p", { class: "help" }, `${baseline}Lines: the range over the groups, or a group's 95 % interval.${dots}`);
+  return element("div", {}, element("label", { class: "chooser" }, "of ", choose), box, rows, help);
 }

@@ -24,5 +24,5 @@ export function timelines(cells: CellTimeline[]): { box: HTMLElement; all: Timel
     const heading = `Cell ${run.cell}: ${what}, ends at ${format.seconds(run.until)}`;
     return [element("h3", { class: "cell" }, heading), ...timelineView(all[i])];
   });
-  return { box: element("div", {}, ...parts, help()), all };
+  return { box: element("div", {}, ...parts, help(all.some(({ canFold }) => canFold))), all };
 }
