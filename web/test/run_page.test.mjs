@@ -59,6 +59,41 @@ test("the figures are those of the report", async () => {
   });
 });
 
+test("marks: an event and the end of an iteration are named above the rows, and under the pointer", async () => {
+  const events = file(
+    "events.yaml",
+    "schema: stagecraft/events/1\nevents:\n  - {at: 10 ms, device: gpu1, slowdown: 2}\n  - {at: 20 ms, device: gpu1, slowdown: 1}\n",
+  );
+  const slowed = run("bert-large", "dgx-1-v100", ["--planner", "uniform", "--set", "stages=4", "--microbatches", "8"], "--events", events);
+  await opened(slowed.page, {}, async (page) => {
+    const marks = await page.evaluate(() => window.stagecraft.run.marks);
+    assert.deepEqual(
+      marks.map(({ name }) => name),
+      ["gpu1 takes 2 times the time", "gpu1 takes 1 times the time", "end of iteration 0"],
+    );
+    const place = await page.evaluate((date) => {
+      const { timeline } = window.stagecraft;
+      const { x, y } = timeline.canvas.getBoundingClientRect();
+      const { from, perSecond, left } = timeline.scale;
+      return { x: x + left + (date - from) * perSecond, y: y + 30 };
+    }, marks[0].at_s);
+    await page.mouse.move(place.x, place.y);
+    const tooltip = await page.evaluate(() => document.querySelector(".tooltip").innerText);
+    assert.match(tooltip, /10 ms\s+gpu1 takes 2 times the time/);
+  });
+});
+
+test("a run that is out of memory: the page says what would make the plan fit", async () => {
+  const planning = ["--planner", "gpipe", "--microbatches", "64", "--memory", "keep", "--despite-memory"];
+  const lacking = run("bert-48", "rtx2080ti-4x4", planning);
+  const { memory_bytes: needed } = lacking.told.would_fit;
+  await opened(lacking.page, {}, async (page) => {
+    const items = await page.evaluate(() => [...document.querySelectorAll("#page > ul li")].map((item) => item.innerText));
+    assert.equal(items.length, lacking.told.would_fit.fastest_first.length);
+    assert.ok(items.some((text) => text.startsWith(`at least ${(needed / 2 ** 30).toFixed(1)} GiB`)));
+  });
+});
+
 test("the pointer: an operation tells about itself, a gap what it waits for, and a click chooses", async () => {
   await opened(replicas.page, {}, async (page) => {
     const tooltip = () => page.evaluate(() => document.querySelector(".tooltip").innerText);

@@ -1,5 +1,5 @@
 // Runs of the program, with their pages and their JSON.
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,8 +10,13 @@ const program = process.env.STAGECRAFT ?? join(root, "build/release/stagecraft")
 const folder = mkdtempSync(join(tmpdir(), "stagecraft-pages-"));
 let count = 0;
 
-const stagecraft = (...parameters) =>
-  execFileSync(program, parameters, { cwd: root, encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
+const outOfMemory = 3; // how the program ends after a run that is
+
+const stagecraft = (...parameters) => {
+  const ended = spawnSync(program, parameters, { cwd: root, encoding: "utf8", maxBuffer: 1 << 30 });
+  if (ended.status !== 0 && ended.status !== outOfMemory) throw new Error(`${parameters.join(" ")}: ${ended.stderr}`);
+  return ended.stdout;
+};
 
 /** A file of the tests' own. */
 export function file(name, text) {

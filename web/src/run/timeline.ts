@@ -239,10 +239,12 @@ export class Timeline {
       canvas.moveTo(x, axisHeight);
       canvas.lineTo(x, height);
       last = x;
-      const right = x + 3 + (x >= taken ? canvas.measureText(mark.name).width : 0);
-      if (x < taken || right > scale.right + margin) continue;
-      canvas.fillText(mark.name, x + 3, axisHeight + marksHeight / 2);
-      taken = right + 6;
+      if (x < taken) continue;
+      const { width } = canvas.measureText(mark.name);
+      const left = x + 3 + width <= scale.right + margin ? x + 3 : x - 3 - width;
+      if (left < taken) continue;
+      canvas.fillText(mark.name, left, axisHeight + marksHeight / 2);
+      taken = Math.max(x, left + width) + 6;
     }
     canvas.stroke();
     canvas.setLineDash([]);
