@@ -60,7 +60,7 @@ Answer with_trace(const std::string& path, const SimulatedRun& run, const std::o
 void refuse_two_answers(const SimulateOptions& options, bool json) {
   if (!options.trace || names_file(options.trace)) return;
   const char* drawing = options.timeline ? "--timeline" : options.transfers ? "--transfers" : nullptr;
-  const char* other = json ? "--json" : drawing;
+  const char* other = drawing == nullptr && json ? "--json" : drawing;
   if (other == nullptr) return;
   throw InputError("standard output would be the trace, and not what " + std::string(other) + " asks for",
                    {"", 0, 0, "--trace"}, "name a file with --trace, or leave out " + std::string(other));
