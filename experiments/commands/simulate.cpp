@@ -8,6 +8,7 @@
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/simulation_text.hpp"
 #include "experiments/view/svg_timeline.hpp"
+#include "experiments/view/terminal_colours.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
@@ -125,7 +126,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (options.draws()) {
     text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
-                                  {terminal_columns(), options.transfers, window});
+                                  {terminal_columns(), options.transfers, window, output_shows_colours()});
   }
   for (const auto& [option, file] : outputs) text += "\nwritten to " + file;
   if (!outputs.empty()) text += "\n";

@@ -91,9 +91,7 @@ SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::option
   return run;
 }
 
-TracedRun traced(const SimulatedRun& run) {
-  return {run.simulation, run.inputs.platform};
-}
+TracedRun traced(const SimulatedRun& run) { return {run.simulation, run.inputs.platform}; }
 
 Detail::Record about(const SimulatedRun& run) {
   return {{"program", "stagecraft"},

@@ -1,5 +1,6 @@
 #include "experiments/view/ascii_timeline.hpp"
 
+#include "experiments/view/terminal_colours.hpp"
 #include "experiments/view/text_width.hpp"
 #include "experiments/view/timeline_picture.hpp"
 #include "sim/base/counted.hpp"
@@ -229,11 +230,14 @@ std::size_t room_for_names(std::size_t width, std::size_t columns) {
 }
 
 std::string draw(Drawing& drawing, std::size_t room, const PictureOptions& options) {
-  const std::vector<TimelineRow> devices = device_rows(drawing);
-  const std::vector<TimelineRow> transfers = options.transfers ? transfer_rows(drawing) : std::vector<TimelineRow>();
+  std::vector<TimelineRow> devices = device_rows(drawing);
+  std::vector<TimelineRow> transfers = options.transfers ? transfer_rows(drawing) : std::vector<TimelineRow>();
   std::size_t width = 0;  // names may be narrower than the room for them
-  for (const auto* rows : {&devices, &transfers}) {
-    for (const TimelineRow& row : *rows) width = std::max(width, width_of(row.name));
+  for (auto* rows : {&devices, &transfers}) {
+    for (TimelineRow& row : *rows) {
+      width = std::max(width, width_of(row.name));
+      if (options.colours) row.cells = coloured(row.cells);
+    }
   }
   width = std::min(width, room);
   const std::string margin(width == 0 ? 0 : width + 1, ' ');

@@ -22,6 +22,7 @@ struct PictureOptions {
   std::size_t columns = 100;                       ///< the longest line
   bool transfers = false;                          ///< whether to draw rows for transfers, too
   std::optional<TimeRange> window = std::nullopt;  ///< the part of the run to draw; otherwise the last iteration
+  bool colours = false;                            ///< whether kinds of operation have colours of a terminal
 };
 
 /// A run drawn in characters: a row for each device that computes, with time from left to right. A computation is its
@@ -30,9 +31,9 @@ struct PictureOptions {
 /// picture.
 ///
 /// If a device runs more than one computation for every two columns, the picture is folded: each column shows the
-/// letter of what fills most of its time, or a dot if nothing runs in half of it. Of more than 40 devices, those that
-/// follow one another and look the same share a row, and if more than 40 rows are left, the first and the last 20 are
-/// drawn. No line is longer than the columns: names are shortened and sentences broken.
+/// letter of a kind that runs in it, or a dot, so that each has as many columns as its time fills. Of more than 40
+/// devices, those that follow one another and look the same share a row, and if more than 40 rows are left, the first
+/// and the last 20 are drawn. No line is longer than the columns: names are shortened and sentences broken.
 ///
 /// **Cost** O(entries · log entries).
 [[nodiscard]] std::string ascii_timeline(const Timeline& timeline, const Platform& platform,

@@ -131,9 +131,7 @@ class ChromeTrace {
     }
   }
 
-  [[nodiscard]] const TimelineEntry& entry_of(const TraceSlice& slice) const {
-    return run_.timeline()[slice.entry];
-  }
+  [[nodiscard]] const TimelineEntry& entry_of(const TraceSlice& slice) const { return run_.timeline()[slice.entry]; }
 
   const TracedRun& run_;
   TraceContent content_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,9 +19,11 @@ namespace {
 using test::shell;
 using test::ShellRun;
 
-/// What the program writes to a terminal of that width.
-std::string on_terminal(unsigned short columns, const std::string& arguments) {
-  const std::string script = "cd '" STAGECRAFT_SOURCE_DIR "' && '" STAGECRAFT_PROGRAM "' " + arguments;
+/// What the program writes to a terminal of that width. `settings` are of the environment.
+std::string on_terminal(unsigned short columns, const std::string& arguments,
+                        const std::string& settings = "NO_COLOR=1 TERM=xterm") {
+  const std::string script =
+      "cd '" STAGECRAFT_SOURCE_DIR "' && env -u NO_COLOR " + settings + " '" STAGECRAFT_PROGRAM "' " + arguments;
   const winsize size{24, columns, 0, 0};
   int terminal = -1;
   const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
@@ -72,6 +75,25 @@ TEST_CASE("terminal: the table of devices and the timeline fit its width; elsewh
   CHECK(elsewhere.size() == 17 + 16);
   CHECK(elsewhere.front() == wide.front());
   CHECK(wide.front().size() > 80);
+}
+
+std::string without_colours(const std::string& text) {
+  return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");
+}
+
+TEST_CASE("terminal: the timeline has colours there, unless the user wants none") {
+  const test::TemporaryFolder folder;
+  const std::string inputs = " --model bert-large --platform p3.8xlarge-x4 ";
+  REQUIRE(shell("$S plan" + inputs + "--planner uniform -o $D/plan.yaml", folder.path()).code == 0);
+  const std::string simulate =
+      "simulate '" + folder.path() + "/plan.yaml'" + inputs + "--engine evaluate --transfers --no-timings";
+  const std::string plain = on_terminal(120, simulate);
+  CHECK(plain.find('\x1b') == std::string::npos);
+  CHECK(on_terminal(120, simulate, "TERM=dumb") == plain);
+  const std::string colours = on_terminal(120, simulate, "TERM=xterm");
+  CHECK(colours.find("\x1b[") != std::string::npos);
+  CHECK(without_colours(colours) == plain);
+  CHECK(shell("$S " + simulate).out.find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("terminal: a command that is quick shows no progress") {

@@ -54,6 +54,14 @@ TEST_CASE("ascii timeline: 1F1B of two stages, every length exact") {
         ". idle; a column is 500 ms\n");
 }
 
+TEST_CASE("ascii timeline: each operation has its colour to its end, and idle time has none") {
+  PictureOptions options{30};
+  options.colours = true;
+  CHECK(drawn(chain(2, 1, 2), pairwise(2), straight(2, 3, "1f1b"), options)
+            .starts_with("gpu0 \x1b[30;46mF0F1\x1b[0m....\x1b[30;43mB0--\x1b[0m\x1b[30;46mF2\x1b[0m\x1b[30;43mB1--"
+                         "\x1b[0m..\x1b[30;43mB2--\x1b[0m\ngpu1 "));
+}
+
 TEST_CASE("ascii timeline: a row for each pair's transfers") {
   // 1 s for each tensor: F 0..1, A 1..2, F 2..3, B 3..5, G 5..6, B 6..8.
   CHECK(drawn(chain(2, 1, 2, 1'000'000'000), pairwise(2), straight(2, 1, "gpipe"), {32, true})
