@@ -181,7 +181,7 @@ std::string legend(const Drawing& drawing, bool has_window) {
   }
   if (drawing.joins_rows) text += "+N: N further devices that look the same, ";
   text += ". idle; a column is " + format_human_seconds(drawing.scale.column);
-  if (drawing.folds_columns) text += ", and what shares columns takes turns: each has as many as its time fills";
+  if (drawing.folds_columns) text += "; the letters and dots of a row are in proportion to their time";
   text = wrapped(text, drawing.columns);
   if (drawing.folds_columns) text += wrapped(part_text(drawing.picture, has_window), drawing.columns);
   if (drawing.left_out > 0) {
