@@ -127,6 +127,18 @@ Plan recomputed(Plan plan, const std::vector<StageId>& stages, bool by_layer) {
   return plan;
 }
 
+/// The plan whose given stages swap the stash of each layer to the host, and recompute nothing.
+Plan swapped(const LayerGraph& graph, Plan plan, const std::vector<StageId>& stages) {
+  for (StageId id : stages) {
+    Stage& stage = plan.stages[id.value()];
+    stage.memory.clear();
+    for (LayerId layer : stage.layers) {
+      if (graph.layers[layer].stash > Bytes(0)) stage.memory.emplace_back(Swap{{layer}});
+    }
+  }
+  return plan;
+}
+
 /// Evaluates plans with changes, as long as they are not too large.
 class Trial {
  public:
@@ -140,7 +152,15 @@ class Trial {
 
   void add(Change change, const LayerGraph& graph, const ScheduleProgram& program) {
     TriedChange& tried = tried_.emplace_back(TriedChange{change, std::nullopt});
-    if (is_short_) tried.throughput = throughput(graph, program);
+    if (is_short_) tried.throughput = evaluated(graph, program).throughput;
+  }
+
+  /// Adds the change if hosts hold what it swaps, which only the run tells. Returns whether they do.
+  bool add_swaps(const LayerGraph& graph, const ScheduleProgram& program) {
+    if (!is_short_) return false;
+    const Report report = evaluated(graph, program);
+    if (!report.out_of_memory()) tried_.push_back({Change::Swap, report.throughput});
+    return !report.out_of_memory();
   }
 
   /// The fastest first.
@@ -150,12 +170,9 @@ class Trial {
   }
 
  private:
-  [[nodiscard]] double throughput(const LayerGraph& graph, const ScheduleProgram& program) const {
-    if (!run_length_ || program.synchronous) {
-      return evaluate_until_converged(graph, platform_, program, options_).throughput;
-    }
-    return evaluate_program(graph, platform_, with_length(graph, platform_, program, {*run_length_}), options_)
-        .throughput;
+  [[nodiscard]] Report evaluated(const LayerGraph& graph, const ScheduleProgram& program) const {
+    if (!run_length_ || program.synchronous) return evaluate_until_converged(graph, platform_, program, options_);
+    return evaluate_program(graph, platform_, with_length(graph, platform_, program, {*run_length_}), options_);
   }
 
   const Platform& platform_;
@@ -202,13 +219,15 @@ Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Sche
   if (capped.program) trial.add(Change::InFlight, graph, *capped.program);
   remedies.in_flight = std::move(capped.caps);
   const auto try_recomputing = [&](Change change) {
-    const Plan changed = recomputed(plan, stages, change == Change::RecomputeLayers);
-    const std::optional<ScheduleProgram> fits = fitting(graph, platform, changed);
+    const auto fits = fitting(graph, platform, recomputed(plan, stages, change == Change::RecomputeLayers));
     if (fits) trial.add(change, graph, *fits);
     return fits.has_value();
   };
   remedies.recompute_layers = try_recomputing(Change::RecomputeLayers);
   remedies.recompute_stages = try_recomputing(Change::RecomputeStages);
+  if (const auto fits = fitting(graph, platform, swapped(graph, plan, stages))) {
+    remedies.swap = trial.add_swaps(graph, *fits);
+  }
   remedies.tried = trial.take();
   return remedies;
 }

@@ -14,7 +14,7 @@
 namespace stagecraft {
 
 /// A change to a plan that lacks memory; the enumerators name the fields of `Remedies`.
-enum class Change : std::uint8_t { Memory, MicrobatchSize, InFlight, RecomputeLayers, RecomputeStages };
+enum class Change : std::uint8_t { Memory, MicrobatchSize, InFlight, RecomputeLayers, RecomputeStages, Swap };
 
 /// A change that was tried.
 struct TriedChange {
@@ -32,6 +32,7 @@ struct Remedies {
   std::vector<std::pair<StageId, std::int64_t>> in_flight;
   bool recompute_layers = false;   ///< each layer of the stages that lack memory recomputed by itself
   bool recompute_stages = false;   ///< or each of those stages as one segment
+  bool swap = false;               ///< the stash of each layer of the stages that lack memory swapped to the host
   std::vector<TriedChange> tried;  ///< all that would be enough, the fastest first
   friend bool operator==(const Remedies&, const Remedies&) = default;
 };
@@ -40,7 +41,7 @@ struct Remedies {
 /// period has converged, or with `run_length` microbatches if the plan is asynchronous and they are given.
 /// `graph` is the model at the plan's microbatch size. Where a host lacks memory nothing is tried, because the ledger
 /// does not know what a host holds.
-/// **Cost** up to five evaluations, or none if each has more than 10^6 computations.
+/// **Cost** up to six evaluations, or none if each has more than 10^6 computations; swaps are then not tried.
 [[nodiscard]] Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const ScheduleProgram& program,
                                      const Report& report, const LowerOptions& options = {},
                                      const std::optional<std::int64_t>& run_length = {});

@@ -111,9 +111,11 @@ std::string change_text(const Remedies& remedies, Change change) {
     case Change::MicrobatchSize: return "as many microbatches of " + counted(*remedies.microbatch_size, "sample");
     case Change::InFlight: return "fewer microbatches in flight (in_flight): " + caps_text(remedies);
     case Change::RecomputeLayers: return "recomputation of each single layer, in the stages that lack memory";
-    case Change::RecomputeStages: break;
+    case Change::RecomputeStages:
+      return "recomputation of the whole stage as one segment, for each stage that lacks memory";
+    case Change::Swap: break;
   }
-  return "recomputation of the whole stage as one segment, for each stage that lacks memory";
+  return "the stash of each layer swapped to the host, in the stages that lack memory";
 }
 
 std::string remedies_text(const Remedies& remedies) {
@@ -137,9 +139,10 @@ const char* change_name(Change change) {
     case Change::MicrobatchSize: return "microbatch_size";
     case Change::InFlight: return "in_flight";
     case Change::RecomputeLayers: return "recompute_layer";
-    case Change::RecomputeStages: break;
+    case Change::RecomputeStages: return "recompute_stage";
+    case Change::Swap: break;
   }
-  return "recompute_stage";
+  return "swap";
 }
 
 /// Then memory is not that of the platform, for which remedies are sought.
@@ -267,6 +270,7 @@ Detail::Record remedy_record(const Remedies& remedies) {
           {"microbatch_size", remedies.microbatch_size ? Detail(*remedies.microbatch_size) : Detail()},
           {"in_flight", std::move(caps)},
           {"recompute", std::move(recompute)},
+          {"swap", remedies.swap},
           {"fastest_first", std::move(tried)}};
 }
 

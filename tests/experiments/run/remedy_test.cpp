@@ -4,6 +4,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
+#include "tests/planners/saving_fixtures.hpp"
 
 #include <doctest/doctest.h>
 
@@ -157,6 +158,31 @@ TEST_CASE("remedies: each change is tried, and the fastest is named first") {
   CHECK(remedies.tried.front().change == Change::Memory);
   // One microbatch at a time takes both stages 4 · 12 s; recomputing costs stage 0 two seconds of each eight.
   CHECK(remedies.tried.back().change == Change::InFlight);
+}
+
+TEST_CASE("remedies: swapping is named where there are hosts, and they hold what is swapped") {
+  // All four microbatches are in flight: 820 + 480 bytes. With swaps two of them are on the device: 820 + 240.
+  Case lacking(Bytes(1200), "gpipe");
+  CHECK_FALSE(lacking.remedies().swap);
+  lacking.inputs.platform = testing::swapping_platform(2, Bytes(1200), 100.0);
+  const Remedies remedies = lacking.remedies();
+  CHECK(remedies.swap);
+  Plan plan = lacking.plan;
+  plan.stages[0].memory = {Swap{{LayerId(0)}}, Swap{{LayerId(1)}}};
+  plan.stages[1].memory = {Swap{{LayerId(2)}}, Swap{{LayerId(3)}}};
+  const Report report = evaluate_plan(lacking.graph, lacking.inputs.platform, plan);
+  CHECK_FALSE(report.out_of_memory());
+  const auto tried = std::ranges::find(remedies.tried, Change::Swap, &TriedChange::change);
+  REQUIRE(tried != remedies.tried.end());
+  CHECK(tried->throughput == report.throughput);
+  // A host that holds one byte less than is swapped there.
+  REQUIRE(!report.hosts.empty());
+  const Bytes held = report.hosts.front().memory.peak;
+  CHECK(held > Bytes(0));
+  for (const std::int64_t less : {0, 1}) {
+    lacking.inputs.platform = testing::swapping_platform(2, Bytes(1200), 100.0, held - Bytes(less));
+    CHECK(lacking.remedies().swap == (less == 0));
+  }
 }
 
 TEST_CASE("remedies: the plans of a long run are not tried") {
