@@ -55,7 +55,7 @@ std::vector<std::string> inputs_read(const ExportOptions& options) {
 }
 
 SimulatedRun recorded(const ExportOptions& options, const Settings& settings) {
-  SimulatedRun run = simulate_plan(options, Recording{"--to"}, settings);
+  SimulatedRun run = simulate_plan(options, recording_for("--to", options.window.has_value()), settings);
   if (run.simulation.report.out_of_memory())
     settings.say("note: the plan runs out of memory; the run goes on to its end");
   return run;

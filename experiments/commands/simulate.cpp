@@ -45,16 +45,24 @@ std::string json_of(Detail::Record record, const Simulation& simulation, const P
   return to_json(std::move(record));
 }
 
-/// Writes the trace to its file, or makes it the answer.
-Answer with_trace(const std::string& path, const SimulatedRun& run, const std::optional<TimeRange>& window,
-                  Answer answer) {
-  const std::string text = chrome_trace(traced(run), about(run), window);
-  if (names_file(path)) {
-    write_file_atomically(path, text + "\n");
-  } else {
-    answer.text = text + "\n";
+/// The trace, with the end of its last line.
+std::string trace_text(const SimulatedRun& run, const std::optional<TimeRange>& window) {
+  return chrome_trace(traced(run), about(run), window) + "\n";
+}
+
+/// Writes the files that the user has named.
+void write_files(const SimulateOptions& options, const SimulatedRun& run, const Explanation& explanation,
+                 const std::optional<TimeRange>& window, bool timings) {
+  const Simulation& simulation = run.simulation;
+  const Platform& platform = run.inputs.platform;
+  if (options.report) {
+    const ShownRun shown{{simulation, run.program.kept->plan, platform}, run.input.graph, explanation, timings};
+    write_file_atomically(*options.report, run_page(shown, window));
   }
-  return answer;
+  if (options.picture) {
+    write_file_atomically(*options.picture, svg_timeline(simulation.record.timeline, platform, window));
+  }
+  if (names_file(options.trace)) write_file_atomically(*options.trace, trace_text(run, window));
 }
 
 /// Refuses a trace on standard output that leaves no room there for what else was asked for.
@@ -99,15 +107,15 @@ void refuse_same_file(const Outputs& outputs) {
   }
 }
 
-/// A page shows fewer operations than a run may have for anything else, unless it shows a part of the run.
+/// The record that the options need, if any.
 std::optional<Recording> recording_of(const SimulateOptions& options) {
-  if (options.report && !options.window) {
-    return Recording{"--report", kMostShown, "; --timeline-window FROM..TO shows a part of it"};
-  }
-  if (options.report) return Recording{"--report"};
-  if (options.trace) return Recording{"--trace"};
-  if (options.picture) return Recording{"--picture"};
-  return options.draws() ? std::optional(Recording{"--timeline"}) : std::nullopt;
+  const char* option = options.report    ? "--report"
+                       : options.trace   ? "--trace"
+                       : options.picture ? "--picture"
+                       : options.window  ? "--timeline-window"
+                       : options.draws() ? "--timeline"
+                                         : nullptr;
+  return option != nullptr ? std::optional(recording_for(option, options.window.has_value())) : std::nullopt;
 }
 
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
@@ -123,28 +131,27 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   const auto& [inputs, input, program, simulation] = run;
   const Plan& plan = program.kept->plan;
   const Explanation explanation = explain(inputs, input.graph, program, simulation);
-  std::string text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
+  write_files(options, run, explanation, window, settings.timings);
+  Answer answer;
+  answer.code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done;
+  if (options.trace && !names_file(options.trace)) {  // in place of the report
+    for (const auto& [option, file] : outputs) settings.say("written to " + file);
+    answer.text = trace_text(run, window);
+    return answer;
+  }
+  answer.text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (options.draws()) {
-    text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
-                                  {terminal_columns(), options.transfers, window, output_shows_colours()});
+    answer.text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
+                                         {terminal_columns(), options.transfers, window, output_shows_colours()});
   }
-  for (const auto& [option, file] : outputs) text += "\nwritten to " + file;
-  if (!outputs.empty()) text += "\n";
-  Answer answer{.text = std::move(text),
-                .json = settings.json ? json_of(simulation_record(simulation, input.graph, plan, inputs.platform,
-                                                                  explanation, settings.timings),
-                                                simulation, inputs.platform, options.draws(), window)
-                                      : std::string(),
-                .code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done};
-  if (options.report) {
-    const ShownRun shown{{simulation, plan, inputs.platform}, input.graph, explanation, settings.timings};
-    write_file_atomically(*options.report, run_page(shown, window));
+  if (!outputs.empty()) answer.text += "\n";
+  for (const auto& [option, file] : outputs) answer.text += "written to " + file + "\n";
+  if (settings.json) {
+    answer.json =
+        json_of(simulation_record(simulation, input.graph, plan, inputs.platform, explanation, settings.timings),
+                simulation, inputs.platform, options.draws(), window);
   }
-  if (options.picture) {
-    write_file_atomically(*options.picture, svg_timeline(simulation.record.timeline, inputs.platform, window));
-  }
-  if (!options.trace) return answer;
-  return with_trace(*options.trace, run, window, std::move(answer));
+  return answer;
 }
 
 VerbAction configure_simulate(CLI::App& command) {

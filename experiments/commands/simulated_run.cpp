@@ -34,15 +34,6 @@ ScheduleProgram compiled(const SimulatedRunOptions& options, const PlanInput& in
   return with_samples_per_update(input.graph, platform, *std::move(judged.program), *samples);
 }
 
-/// Refuses a run that is sure to have too many operations: each microbatch has at least one on every stage.
-void refuse_long_run(const Recording& recording, const Plan& plan, std::int64_t iterations) {
-  const double least = static_cast<double>(plan.microbatches) * static_cast<double>(plan.stages.size()) *
-                       static_cast<double>(iterations);
-  if (least <= static_cast<double>(recording.most)) return;
-  throw InputError("takes a run of at most " + counted(recording.most, "operation") + ", and this one has more",
-                   {"", 0, 0, recording.option}, "fewer microbatches or iterations make it shorter" + recording.hint);
-}
-
 }  // namespace
 
 void add_simulated_run_options(CLI::App& command, SimulatedRunOptions& options) {
@@ -60,7 +51,7 @@ SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::option
   if (choices.replan && options.schedule_file) {
     throw InputError("a plan with the orders of a --schedule-file cannot change", {"", 0, 0, "--replan"});
   }
-  choices.record = recording.has_value();
+  choices.recording = recording;
   SimulatedRun run;
   run.inputs = load_inputs(options.inputs, settings);
   const Platform& platform = run.inputs.platform;
@@ -84,11 +75,17 @@ SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::option
                      "--run-length gives the length of an asynchronous run");
   }
   refuse_run_length(choices.run_length, run.program.synchronous);
-  if (recording) refuse_long_run(*recording, run.program.kept->plan, choices.iterations);
   const std::string remark = prediction_remark(run.program.kept->plan, run.program.synchronous);
   if (!remark.empty()) settings.say(remark);
   run.simulation = simulate_program(graph, platform, run.program, choices, settings);
   return run;
+}
+
+Recording recording_for(const std::string& option, bool part) {
+  if (part) return {option};
+  return {
+      option, run_limits::kMostWritten,
+      "; --timeline-window FROM..TO takes a part of a run of up to " + counted(run_limits::kMostRecorded, "operation")};
 }
 
 TracedRun traced(const SimulatedRun& run) { return {run.simulation, run.inputs.platform}; }

@@ -2,14 +2,12 @@
 
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/run/inputs.hpp"
-#include "experiments/run/limits.hpp"
 #include "experiments/run/plan_input.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/trace_content.hpp"
 #include "sim/model/detail.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -33,18 +31,14 @@ struct SimulatedRun {
   Simulation simulation;
 };
 
-/// A record of the run that a command wants.
-struct Recording {
-  const char* option;                             ///< that needs it
-  std::int64_t most = run_limits::kMostRecorded;  ///< operations that the run may have
-  std::string hint = {};                            ///< what else than a shorter run would do
-};
-
 /// Reads the files, compiles the plan and simulates it. The record of the run is kept only if it is wanted. Remarks go
-/// to the user. **Throws** InputError for options and files that make no sense, for a plan that breaks a rule, and
-/// before the run if it is sure to have more operations than its record may have.
+/// to the user. **Throws** InputError for options and files that make no sense, for a plan that breaks a rule, and for a
+/// run of more operations than its record may have.
 [[nodiscard]] SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::optional<Recording>& recording,
                                          const Settings& settings);
+
+/// What a command wants that writes operations of a run, of one or of a part.
+[[nodiscard]] Recording recording_for(const std::string& option, bool part);
 
 /// The record of a run that has kept it. The run must outlive it.
 [[nodiscard]] TracedRun traced(const SimulatedRun& run);

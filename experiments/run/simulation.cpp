@@ -5,6 +5,7 @@
 #include "experiments/run/judge.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/activity.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/engine/run_recorder.hpp"
@@ -106,11 +107,14 @@ class PlanRunner {
   /// Also collects the traffic, and the record of the run if it is wanted of this engine. `bound`: of an evaluation.
   Report evaluate(const std::optional<LowerBound>& bound) {
     return run(bound, [&](const RunLength& length) {
+      refuse_long_run(least_operations(length));
+      std::int64_t operations = 0;
       TrafficFold traffic(platform_, run_.kept->plan, choices_.iterations);
       simulation_.record = {};
       RunRecorder recorder(platform_, simulation_.record);
-      const bool is_recorded = choices_.record && choices_.engine == EngineChoice::Evaluate;
+      const bool is_recorded = choices_.recording && choices_.engine == EngineChoice::Evaluate;
       RunWatch watch([&](const Span& span, const Op& op, std::span<const MemoryDelta> deltas) {
+        refuse_long_run(static_cast<double>(++operations));
         if (is_recorded) recorder.add(span, op, deltas);
         traffic.add(span, op);
       });
@@ -128,7 +132,7 @@ class PlanRunner {
     return run(bound, [&](const RunLength& length) {
       Activity activity("replaying the plan");
       ReplayOptions options;
-      options.record = choices_.record;
+      options.record = choices_.recording.has_value();
       options.in_place = choices_.in_place && !extends_;  // a process can replay in place only once
       options.progress = [&](const ReplayProgress& progress) {
         activity.count(progress.operations, operations, "operations");
@@ -141,6 +145,23 @@ class PlanRunner {
   }
 
  private:
+  /// Each microbatch has an operation on every stage.
+  [[nodiscard]] double least_operations(const RunLength& length) const {
+    return static_cast<double>(length.microbatches) * static_cast<double>(program_.kept->plan.stages.size()) *
+           static_cast<double>(choices_.iterations);
+  }
+
+  /// Refuses a run of so many operations if its record is wanted and may not have them.
+  void refuse_long_run(double operations) const {
+    const std::optional<Recording>& wish = choices_.recording;
+    if (!wish || operations <= static_cast<double>(wish->most)) return;
+    throw InputError(
+        "takes a run of at most " + counted(wish->most, "operation") + ", and this one has more",
+        {"", 0, 0, wish->option},
+        (program_.synchronous ? "fewer microbatches or iterations make it shorter" : "--run-length makes it shorter") +
+            wish->hint);
+  }
+
   Report run(const std::optional<LowerBound>& bound, const std::function<Report(const RunLength&)>& once) {
     const std::optional<Seconds> least = bound ? std::optional(bound->time) : std::nullopt;
     const auto longer = [&](const RunLength& length) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "experiments/run/basis.hpp"
+#include "experiments/run/limits.hpp"
 #include "experiments/run/plan_load.hpp"
 #include "experiments/run/replanning.hpp"
 #include "experiments/run/settings.hpp"
@@ -28,13 +29,20 @@ namespace stagecraft {
 
 enum class EngineChoice { Replay, Evaluate };
 
+/// A wish for the record of a run.
+struct Recording {
+  std::string option = {};                        ///< that needs it
+  std::int64_t most = run_limits::kMostRecorded;  ///< operations that the run may have
+  std::string hint = {};                          ///< what else than a shorter run would do
+};
+
 struct SimulationChoices {
   EngineChoice engine = EngineChoice::Replay;
   NetworkModel network = NetworkModel::Platform;
   std::int64_t iterations = 1;
-  bool in_place = false;            ///< whether to replay in this process; a process can do so only once
-  bool record = false;              ///< whether to keep the record of the run
-  std::optional<Schedule> literal;  ///< the orders of a plan whose schedule is `literal`
+  bool in_place = false;               ///< whether to replay in this process; a process can do so only once
+  std::optional<Recording> recording;  ///< if the record of the run is to be kept
+  std::optional<Schedule> literal;     ///< the orders of a plan whose schedule is `literal`
   /// The exact length of an asynchronous run, in microbatches. Without it the run has at least the plan's length, and
   /// is extended until its period has converged, unless there are events or the plan may change.
   std::optional<std::int64_t> run_length;
@@ -88,7 +96,8 @@ struct Simulation {
 /// The iteration time of a synchronous schedule, the period of an asynchronous one.
 [[nodiscard]] std::optional<Seconds> headline(const Figures& figures);
 
-/// **Requires** a plan without findings (`judge_plan`). **Throws** InputError for a run of too many operations.
+/// **Requires** a plan without findings (`judge_plan`). **Throws** InputError for a run of too many operations, if its
+/// record is wanted before it is replayed.
 [[nodiscard]] Simulation simulate_program(const LayerGraph& graph, const Platform& platform,
                                           const ScheduleProgram& program, const SimulationChoices& choices,
                                           const Settings& settings);

@@ -33,7 +33,7 @@ SimulationChoices simulation_choices(const Manifest& manifest, const CellSpec& c
   choices.replan = read_replan_option("replan", cell.replan,
                                       [&](const std::string& name) { return planner_of(manifest, cell, name); });
   choices.in_place = use == CellUse::RowOnly;
-  choices.record = use == CellUse::Recorded;
+  if (use == CellUse::Recorded) choices.recording.emplace();
   if (!cell.events.empty()) {
     const StudyFile& file = find_file(manifest, "events", cell.events);
     choices.set_events(load_events(file.path, cell.events), given.model, platform);

@@ -23,9 +23,17 @@ constexpr std::size_t kColumnsPerComputation = 2;
 constexpr std::size_t kTickDistance = 20;
 constexpr std::size_t kMostTimelineRows = 40;
 
+/// Columns of a row.
+struct Cells {
+  std::string text;
+  std::string letters;  ///< for each column the letter of the kind of operation, or a dot
+  explicit Cells(std::size_t columns) : text(columns, '.'), letters(columns, '.') {}
+  explicit Cells(std::string folded) : text(std::move(folded)), letters(text) {}
+};
+
 struct TimelineRow {
   std::string name;
-  std::string cells;
+  Cells cells;
   std::size_t places = 1;  ///< devices, or pairs of them, that the row stands for; 0 for the further rows of a pair
 };
 
@@ -59,21 +67,22 @@ std::string label_of(const Picture& picture, const TimelineEntry& entry, std::si
 }
 
 /// Writes an entry into columns of its row.
-void paint(std::string& row, const Picture& picture, const TimelineEntry& entry, std::size_t begin, std::size_t end) {
+void paint(Cells& row, const Picture& picture, const TimelineEntry& entry, std::size_t begin, std::size_t end) {
   std::string text = label_of(picture, entry, end - begin);
   text.resize(end - begin, entry.aborted ? '!' : '-');
-  row.replace(begin, end - begin, text);
+  row.text.replace(begin, end - begin, text);
+  row.letters.replace(begin, end - begin, end - begin, sign_of(entry.kind)->letter);
 }
 
-std::string fold(Drawing& drawing, const RowEntries& entries) {
-  std::string cells = folded_cells(entries, drawing.scale);
-  drawing.letters.insert(cells.begin(), cells.end());
+Cells fold(Drawing& drawing, const RowEntries& entries) {
+  Cells cells(folded_cells(entries, drawing.scale));
+  drawing.letters.insert(cells.letters.begin(), cells.letters.end());
   return cells;
 }
 
-std::string cells_of(Drawing& drawing, const RowEntries& entries) {
+Cells cells_of(Drawing& drawing, const RowEntries& entries) {
   if (drawing.folds_columns) return fold(drawing, entries);
-  std::string cells(drawing.scale.columns, '.');
+  Cells cells(drawing.scale.columns);
   for (const TimelineEntry* entry : entries) {
     const std::size_t begin = drawing.scale.at(entry->start);
     const std::size_t end = drawing.scale.at(entry->end);
@@ -93,8 +102,8 @@ std::vector<TimelineRow> device_rows(Drawing& drawing) {
   const bool joins = drawing.picture.computations.size() > kMostTimelineRows;
   std::vector<TimelineRow> rows;
   for (const auto& [place, entries] : drawing.picture.computations) {
-    std::string cells = cells_of(drawing, entries);
-    if (joins && !rows.empty() && rows.back().cells == cells) {
+    Cells cells = cells_of(drawing, entries);
+    if (joins && !rows.empty() && rows.back().cells.text == cells.text) {
       ++rows.back().places;
     } else {
       rows.push_back({drawing.platform.place_name(place), std::move(cells)});
@@ -123,7 +132,7 @@ std::vector<TimelineRow> pair_rows(Drawing& drawing, const std::string& name, co
     const auto row = std::ranges::find_if(free_from, [&](std::size_t column) { return column <= begin; });
     const auto index = static_cast<std::size_t>(row - free_from.begin());
     if (row == free_from.end()) {
-      rows.push_back({index == 0 ? name : "", std::string(columns, '.'), index == 0 ? 1U : 0U});
+      rows.push_back({index == 0 ? name : "", Cells(columns), index == 0 ? 1U : 0U});
       free_from.push_back(0);
     }
     free_from[index] = end;
@@ -204,7 +213,7 @@ std::string lines(const std::vector<TimelineRow>& rows, std::size_t name_width, 
       continue;
     }
     const std::string name = shortened(rows[i].name, name_width);
-    text += name + std::string(name_width == 0 ? 0 : name_width - width_of(name) + 1, ' ') + rows[i].cells + "\n";
+    text += name + std::string(name_width == 0 ? 0 : name_width - width_of(name) + 1, ' ') + rows[i].cells.text + "\n";
   }
   return text;
 }
@@ -236,7 +245,7 @@ std::string draw(Drawing& drawing, std::size_t room, const PictureOptions& optio
   for (auto* rows : {&devices, &transfers}) {
     for (TimelineRow& row : *rows) {
       width = std::max(width, width_of(row.name));
-      if (options.colours) row.cells = coloured(row.cells);
+      if (options.colours) row.cells.text = coloured(row.cells.text, row.cells.letters);
     }
   }
   width = std::min(width, room);

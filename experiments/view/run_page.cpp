@@ -1,5 +1,6 @@
 #include "experiments/view/run_page.hpp"
 
+#include "experiments/run/limits.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/view/page.hpp"
 #include "experiments/view/part_of_run.hpp"
@@ -85,10 +86,10 @@ std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& wind
                      {"", 0, 0, "--timeline-window"},
                      "the run ends at " + format_human_seconds(shown.run.simulation.report.end));
   }
-  if (std::ssize(record.timeline) > kMostShown) {
-    throw InputError("a page shows at most " + counted(kMostShown, "operation") + ", and the run has " +
+  if (std::ssize(record.timeline) > run_limits::kMostWritten) {
+    throw InputError("a page shows at most " + counted(run_limits::kMostWritten, "operation") + ", and the run has " +
                          std::to_string(record.timeline.size()),
-                     {"", 0, 0, "--report"}, "--timeline-window FROM..TO shows a part of the run");
+                     {"", 0, 0, "--report"}, "a shorter part of the run has fewer");
   }
   return with_data(Page::Run, page_data(shown, record, window));
 }

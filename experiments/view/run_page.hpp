@@ -19,12 +19,9 @@ struct ShownRun {
   bool timings = false;  ///< whether to tell how long the simulation took
 };
 
-/// Operations that browsers still show: the text of a page must fit into one of their strings.
-inline constexpr std::int64_t kMostShown = 5'000'000;
-
 /// The run as one HTML file that needs no other file and no network: figures, timeline, memory and links over time, and
 /// the plan (docs/reference/run-page.md). With a window it shows the operations of this part of the run.
-/// **Throws** InputError for more than `kMostShown` operations.
+/// **Throws** InputError for more than `run_limits::kMostWritten` operations.
 [[nodiscard]] std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& window);
 
 }  // namespace stagecraft

@@ -1,5 +1,6 @@
 #include "experiments/view/svg_timeline.hpp"
 
+#include "experiments/view/text_width.hpp"
 #include "experiments/view/timeline_picture.hpp"
 #include "experiments/view/tracks.hpp"
 #include "sim/base/counted.hpp"
@@ -31,6 +32,7 @@ constexpr double kAxis = 22;
 constexpr double kLegend = 26;
 constexpr double kNarrow = 0.5;
 constexpr double kLabelled = 16;
+constexpr std::size_t kNameColumns = 13;  ///< that fit left of the rows
 
 /// The class in the style of a kind of computation.
 struct StyleClass {
@@ -139,8 +141,10 @@ class SvgTimeline {
 
   void write_row(const Row& row, double y) {
     const Track& track = tracks_.tracks[row.track];
-    append(R"(<text class="d" x="{}" y="{}">{}</text><rect class="row" x="{}" y="{}" width="{}" height="{}"/>)",
-           kLeft - 8, y + kRow * 0.7, xml(platform_.place_name(track.place)), kLeft, y, kRight - kLeft, kRow);
+    const std::string& name = platform_.place_name(track.place);
+    append(R"(<text class="d" x="{}" y="{}">{}{}</text><rect class="row" x="{}" y="{}" width="{}" height="{}"/>)",
+           kLeft - 8, y + kRow * 0.7, width_of(name) > kNameColumns ? "<title>" + xml(name) + "</title>" : "",
+           xml(shortened(name, kNameColumns)), kLeft, y, kRight - kLeft, kRow);
     for (std::size_t i = 0; i < row.entries.size();) {
       const TimelineEntry& entry = *row.entries[i];
       Seconds end = entry.end;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 
 namespace stagecraft {
@@ -30,11 +31,6 @@ std::string_view code_of(OpKind kind) {
   }
 }
 
-const Sign* sign_with(char letter) {
-  const auto sign = std::ranges::find(kSigns, letter, &Sign::letter);
-  return sign == kSigns.end() ? nullptr : &*sign;
-}
-
 }  // namespace
 
 bool output_shows_colours() {
@@ -45,19 +41,18 @@ bool output_shows_colours() {
   return isatty(STDOUT_FILENO) == 1 && setting("NO_COLOR").empty() && setting("TERM") != "dumb";
 }
 
-std::string coloured(std::string_view cells) {
+std::string coloured(std::string_view cells, std::string_view letters) {
   std::string text;
   std::string_view current;
-  for (const char cell : cells) {
-    const Sign* sign = sign_with(cell);
-    // What is no letter goes on with the operation before it: its microbatch, its stage, and the dashes that fill it.
-    const std::string_view code = cell == '.' ? std::string_view() : sign != nullptr ? code_of(sign->kind) : current;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto* const sign = std::ranges::find(kSigns, letters[i], &Sign::letter);
+    const std::string_view code = sign == kSigns.end() ? std::string_view() : code_of(sign->kind);
     if (code != current) {
       if (!current.empty()) text += kReset;
       text += code;
       current = code;
     }
-    text += cell;
+    text += cells[i];
   }
   if (!current.empty()) text += kReset;
   return text;

@@ -102,7 +102,9 @@ std::string shortened(std::string_view text, std::size_t columns) {
   if (width <= columns) return std::string(text);
   if (columns == 0) return "";
   std::string_view end = text;
-  while (width_of(end) >= columns) end.remove_prefix(std::max<std::size_t>(utf8_length(end, 0), 1));
+  const auto first = [&] { return end.substr(0, std::max<std::size_t>(utf8_length(end, 0), 1)); };
+  const UnicodeCharacters known;
+  while (width_of(end) >= columns || (!end.empty() && columns_of(first()) == 0)) end.remove_prefix(first().size());
   return "…" + std::string(end);
 }
 

@@ -21,6 +21,7 @@ bool is_control_character(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (first < 0x20 || first == 0x7F) return true;
   if (first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0) return true;
+  if (character == "\u061C" || character == "\u200E" || character == "\u200F") return true;
   return (character >= "\u2028" && character <= "\u202E") || (character >= "\u2066" && character <= "\u2069");
 }
 

@@ -62,6 +62,16 @@ TEST_CASE("ascii timeline: each operation has its colour to its end, and idle ti
                          "\x1b[0m..\x1b[30;43mB2--\x1b[0m\ngpu1 "));
 }
 
+TEST_CASE("ascii timeline: the letter of a stage has the colour of its operation") {
+  Plan plan = straight(18, 1, "gpipe");
+  for (Stage& stage : plan.stages) stage.replicas = {DeviceId(0)};
+  PictureOptions options{5 + 3 * 54};
+  options.colours = true;
+  const std::string picture = drawn(chain(18, 1, 2), pairwise(1), plan, options);
+  CHECK(picture.find("F0r") != std::string::npos);
+  CHECK(picture.find("\x1b[30;42m") == std::string::npos);  // the colour of recomputes
+}
+
 TEST_CASE("ascii timeline: a row for each pair's transfers") {
   // 1 s for each tensor: F 0..1, A 1..2, F 2..3, B 3..5, G 5..6, B 6..8.
   CHECK(drawn(chain(2, 1, 2, 1'000'000'000), pairwise(2), straight(2, 1, "gpipe"), {32, true})

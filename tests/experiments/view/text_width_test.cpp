@@ -38,6 +38,7 @@ TEST_CASE("text width: Chinese characters take two columns, accents of their own
   CHECK(shortened("模型1", 5) == "模型1");
   CHECK(shortened("模型12", 5) == "…型12");
   CHECK(shortened("模型模型", 4) == "…型");
+  CHECK(shortened("cafe\u0301-22", 4) == "…-22");  // the accent goes with its letter
 }
 
 TEST_CASE("text width: of a name that is too long the end is kept") {

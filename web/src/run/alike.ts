@@ -44,7 +44,7 @@ function areAlike(run: Columns, looks: Uint32Array, first: number, second: numbe
   );
 }
 
-/** The stand-ins of a run that has many places; null if every place stands for itself. Reads every operation at most twice. */
+/** The stand-ins of a run that has many places; null if every place stands for itself. Linear in operations. */
 export function standInsOf(run: Columns): StandIns | null {
   const tracks = computingTracks(run);
   const computing = run.places.map((_, place) => place).filter((place) => tracks[place].length > 0);

@@ -27,6 +27,7 @@ export class Colours {
   readonly faint = valueOf("--faint");
   readonly line = valueOf("--line");
   readonly row = valueOf("--row");
+  readonly back = valueOf("--back");
   readonly accent = valueOf("--accent");
   readonly waited = valueOf("--waited");
   readonly waiting = valueOf("--waiting");

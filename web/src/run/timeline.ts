@@ -5,6 +5,7 @@ import { classOf, rowOf, type Columns, type Mark } from "./data";
 import { onRecolour } from "../shared/colours";
 import { element } from "../shared/dom";
 import { Colours, dateAt, Drawing, xOf, type Scale } from "./drawing";
+import { drawMarks, marksHeight } from "./marks";
 import { firstAfter, opsOf, rowsOf, type Row } from "./rows";
 import type { TimeWindow } from "./window";
 
@@ -12,7 +13,6 @@ import type { TimeWindow } from "./window";
 export const gutter = (): number => (innerWidth < 700 ? 84 : 150);
 export const margin = 12; // pixels right of the last date
 const axisHeight = 24;
-const marksHeight = 16; // of the names of marks, where there are any
 const near = 4; // pixels between the pointer and a mark
 const mostHeight = 560;
 const dimmed = 0.22;
@@ -198,7 +198,7 @@ export class Timeline {
     if (this.showsPath) this.drawPath(canvas, scale, height);
     this.drawSelection(canvas, scale);
     canvas.restore();
-    this.drawMarks(canvas, scale, height);
+    drawMarks(canvas, colours, scale, this.run.marks, axisHeight, height);
   }
 
   private visibleRows(height: number): Row[] {
@@ -223,31 +223,6 @@ export class Timeline {
       this.drawing.drawRow(canvas, this.colours, scale, row, y);
       canvas.globalAlpha = 1;
     }
-  }
-
-  private drawMarks(canvas: CanvasRenderingContext2D, scale: Scale, height: number): void {
-    canvas.strokeStyle = this.colours.mark;
-    canvas.fillStyle = this.colours.faint;
-    canvas.textAlign = "left";
-    canvas.setLineDash([4, 3]);
-    canvas.beginPath();
-    let taken = scale.left; // by the names so far
-    let last = -1;
-    for (const mark of this.run.marks) {
-      const x = Math.round(xOf(scale, mark.at_s)) + 0.5;
-      if (x < scale.left || x > scale.right || x === last) continue;
-      canvas.moveTo(x, axisHeight);
-      canvas.lineTo(x, height);
-      last = x;
-      if (x < taken) continue;
-      const { width } = canvas.measureText(mark.name);
-      const left = x + 3 + width <= scale.right + margin ? x + 3 : x - 3 - width;
-      if (left < taken) continue;
-      canvas.fillText(mark.name, left, axisHeight + marksHeight / 2);
-      taken = Math.max(x, left + width) + 6;
-    }
-    canvas.stroke();
-    canvas.setLineDash([]);
   }
 
   /** Draws the operations of the critical path again, and lines from each to the next. */
@@ -288,10 +263,20 @@ export class Timeline {
     };
     waits("waitsFor", this.colours.waited);
     waits("waitedForBy", this.colours.waiting);
+    this.drawAlone(canvas, scale, op);
     canvas.strokeStyle = this.colours.text;
     canvas.lineWidth = 2.5;
     this.outline(canvas, scale, op);
     canvas.lineWidth = 1;
+  }
+
+  /** Draws the operation of a device that has no row of its own over those of the device that stands for it. */
+  private drawAlone(canvas: CanvasRenderingContext2D, scale: Scale, op: number): void {
+    const row = this.rowOfOp(op);
+    const { track } = classOf(this.run, op);
+    if (!row || track === null || track === row.track) return;
+    canvas.textAlign = "center";
+    this.drawing.drawRow(canvas, this.colours, scale, { ...row, track }, this.yOf(row), (other) => other === op);
   }
 
   private outline(canvas: CanvasRenderingContext2D, scale: Scale, op: number): void {
