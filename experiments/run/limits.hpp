@@ -17,13 +17,12 @@ inline constexpr Seconds kLongestPlanning(864000);  ///< time limit of an extern
 inline constexpr double kMostComputations = 1e9;           ///< of one microbatch on one stage each
 inline constexpr std::int64_t kMostRecorded = 20'000'000;  ///< operations of a run whose record is wanted: each takes
                                                            ///< some 200 bytes
-inline constexpr std::int64_t kMostWritten =
-    5'000'000;                                          ///< operations in a trace or a page: each takes some 600 bytes,
-                                                        ///< and browsers show no page with more
-inline constexpr double kMostBytes = 0x1p60;            ///< of all memory together: 1 EiB
-inline constexpr double kMostModelBytes = 0x1p50;       ///< sizes of a model, as model files may hold: 1 PiB
-inline constexpr std::int64_t kMostAtOnce = 4'000'000;  ///< computations in one order: each takes some 900 bytes, its
-                                                        ///< transfers included
+inline constexpr std::int64_t kMostWritten = 5'000'000;    ///< the same of one that is written whole: each takes some
+                                                           ///< 600 bytes, and browsers show no page with more
+inline constexpr double kMostBytes = 0x1p60;               ///< of all memory together: 1 EiB
+inline constexpr double kMostModelBytes = 0x1p50;          ///< sizes of a model, as model files may hold: 1 PiB
+inline constexpr std::int64_t kMostAtOnce = 4'000'000;    ///< computations in one order: each takes some 900 bytes, its
+                                                          ///< transfers included
 inline constexpr std::int64_t kMostPending = 10'000'000;  ///< microbatches in flight: each takes some 200 bytes
 
 // Microbatch sizes in a search for the largest one with a plan.
