@@ -1,6 +1,18 @@
 #include "sim/base/utf8.hpp"
 
 namespace stagecraft {
+namespace {
+
+/// The number of a UTF-8 character in Unicode.
+char32_t code_point(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first;
+  char32_t code = first & (0x7FU >> character.size());
+  for (const char byte : character.substr(1)) code = code << 6U | (static_cast<unsigned char>(byte) & 0x3FU);
+  return code;
+}
+
+}  // namespace
 
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
@@ -18,11 +30,10 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
 }
 
 bool is_control_character(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (first < 0x20 || first == 0x7F) return true;
-  if (first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0) return true;
-  if (character == "\u061C" || character == "\u200E" || character == "\u200F") return true;
-  return (character >= "\u2028" && character <= "\u202E") || (character >= "\u2066" && character <= "\u2069");
+  const char32_t code = code_point(character);
+  const auto is_between = [&](char32_t first, char32_t last) { return first <= code && code <= last; };
+  return code < 0x20 || is_between(0x7F, 0x9F) || code == 0x61C || is_between(0x200E, 0x200F) ||
+         is_between(0x2028, 0x202E) || is_between(0x2066, 0x2069);
 }
 
 }  // namespace stagecraft

@@ -151,6 +151,8 @@ TEST_CASE("text: quotes show control characters and cut what is long") {
   CHECK(quote("a\x80\xff") == "'a\\x80\\xff'");
   CHECK(quote("\u0085\u2028") == "'\\xc2\\x85\\xe2\\x80\\xa8'");
   CHECK(quote("\u202E\u2066") == "'\\xe2\\x80\\xae\\xe2\\x81\\xa6'");  // they would turn what follows around
+  CHECK(quote("\u061C\u200F") == "'\\xd8\\x9c\\xe2\\x80\\x8f'");
+  CHECK(quote("\u007F\u0080\u009F") == "'\\x7f\\xc2\\x80\\xc2\\x9f'");
   CHECK(quote("\u2027\u202F\u2065\u206A") == "'\u2027\u202F\u2065\u206A'");
   CHECK(quote(std::string(200, '\x80')).size() < 400);
 }
