@@ -184,7 +184,9 @@ Detail::Record run_columns(const RunRecord& record, const std::vector<RunMark>& 
                            bool crosses_links) {
   Detail::Record columns = Columns(record, platform, crosses_links).all();
   Detail::List list;
-  for (const RunMark& mark : marks) list.emplace_back(Detail::Record{{"at_s", mark.at.value()}, {"name", mark.name}});
+  for (const RunMark& mark : marks) {
+    list.emplace_back(Detail::Record{{"at_s", mark.at.value()}, {"name", mark.name}, {"is_end", mark.is_end}});
+  }
   columns.emplace_back("marks", std::move(list));
   return columns;
 }

@@ -61,9 +61,9 @@ std::size_t index_of(OpKind kind) {
 class Letters {
  public:
   char next(const ColumnShare& share) {
+    for (std::size_t i = 0; i < share.size(); ++i) due_[i] += share[i];
     std::size_t chosen = kSigns.size();
     for (std::size_t i = 0; i < share.size(); ++i) {
-      due_[i] += share[i];
       const bool is_better = share[chosen] < kLeastShare || due_[i] > due_[chosen];
       if (share[i] >= kLeastShare && is_better) chosen = i;
     }

@@ -1,4 +1,5 @@
 // `simulate --trace`, read by a JSON library and compared with `--timeline --json` of the same run.
+#include "tests/experiments/commands/replanned_pipeline.hpp"
 #include "tests/experiments/commands/told_run.hpp"
 #include "tests/experiments/commands/toy.hpp"
 
@@ -199,6 +200,28 @@ TEST_CASE("--trace: the ends of iterations and events are marked") {
   CHECK(marks[1].second == "end of iteration 0");
   CHECK(marks[2].second == "end of iteration 1");
   CHECK(marks[2].first > marks[1].first);
+}
+
+TEST_CASE("--trace: another plan is marked where one begins, and not where the plan goes on with another size") {
+  const testing::Pipeline pipeline;
+  const auto named = [&](const std::string& events, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--trace", "-"};
+    all.insert(all.end(), more.begin(), more.end());
+    std::vector<double> dates;
+    for (const auto& [at, name] : marks_of(pipeline.ran("plan.yaml", events, all).out)) {
+      if (name == "another plan") dates.push_back(at);
+    }
+    return dates;
+  };
+  const std::string slow = "{at: 0 s, device: b, slowdown: 1.5}";
+  const std::vector<std::string> replan{"--replan", "vpipe,granularity=layers,window=64"};
+  const Json told = pipeline.answer<Json>("plan.yaml", slow, replan);
+  REQUIRE(told["replans"].size() == 1);
+  const std::vector<double> dates = named(slow, replan);
+  REQUIRE(dates.size() == 1);
+  CHECK(dates[0] == doctest::Approx(told["replans"][0]["at_s"].get<double>() * 1e6).epsilon(1e-9));
+  CHECK(named(slow, {"--run-length", "1000"}).empty());
+  CHECK(named("{at_microbatch: 64, microbatch_size: 1}", {"--run-length", "1000"}).empty());
 }
 
 TEST_CASE("--trace: of an asynchronous run the microbatches are marked between which its period is measured") {

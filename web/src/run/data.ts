@@ -44,6 +44,7 @@ export interface Stage {
 export interface Mark {
   at_s: number;
   name: string;
+  is_end: boolean; // of an iteration or a microbatch
 }
 
 export type Value = null | boolean | number | string | Value[] | { [key: string]: Value };

@@ -13,8 +13,6 @@ interface Place {
   marks: Mark[]; // those that tell most come first
 }
 
-const isEnd = (mark: Mark): boolean => mark.name.startsWith("end of ");
-
 function placesOf(marks: Mark[], scale: Scale): Place[] {
   const places: Place[] = [];
   for (const mark of marks) {
@@ -25,7 +23,7 @@ function placesOf(marks: Mark[], scale: Scale): Place[] {
     if (last?.x === x) last.marks.push(mark);
     else places.push({ x, marks: [mark] });
   }
-  for (const place of places) place.marks.sort((a, b) => Number(isEnd(a)) - Number(isEnd(b)));
+  for (const place of places) place.marks.sort((a, b) => Number(a.is_end) - Number(b.is_end));
   return places;
 }
 
@@ -49,7 +47,7 @@ function drawNames(canvas: CanvasRenderingContext2D, places: Place[], colours: C
   const isFree = (left: number, right: number) => taken.every((each) => right + 6 < each.left || left > each.right + 6);
   for (const ends of [false, true]) {
     for (const { x, marks } of places) {
-      if (isEnd(marks[0]) !== ends || !isFree(x, x)) continue;
+      if (marks[0].is_end !== ends || !isFree(x, x)) continue;
       const name = marks.length > 1 ? `${marks[0].name} +${marks.length - 1}` : marks[0].name;
       const { width } = canvas.measureText(name);
       const left = x + 3 + width <= scale.right + beyond ? x + 3 : x - 3 - width;
