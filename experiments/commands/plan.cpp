@@ -8,7 +8,6 @@
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
-#include "sim/analytic/lower_bound.hpp"
 #include "sim/io/json.hpp"
 
 #include <algorithm>
@@ -29,10 +28,7 @@ struct PlanOptions {
 
 /// The run of the plan as the user asked for it: of the given length, or until its period has converged.
 Report evaluated(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, bool extends) {
-  if (extends) return evaluate_until_converged(graph, platform, program);
-  Report report = evaluate_program(graph, platform, program);
-  report.bound = evaluated_period_bound(graph, platform, program);
-  return report;
+  return extends ? evaluate_until_converged(graph, platform, program) : evaluate_with_bound(graph, platform, program);
 }
 
 Answer answer_plan(const PlanOptions& options, const Settings& settings) {

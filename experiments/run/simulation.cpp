@@ -95,19 +95,17 @@ class PlanRunner {
     run_ = recompiled(graph, platform, program, plan);
   }
 
-  /// Of the run as it begins, if it holds for a run with these events.
+  /// Of the run as it was evaluated first, if it holds for a run with these events.
   [[nodiscard]] std::optional<LowerBound> bound(EngineChoice engine) const {
-    if (!bound_holds(platform_, choices_.events, program_.synchronous)) return std::nullopt;
-    BoundOptions options;
-    options.lowering = lower_options(length_);
-    options.shares_links = engine == EngineChoice::Replay;
-    return lower_bound(graph_, platform_, run_, options);
+    return bound_ ? bound_->finish(engine == EngineChoice::Replay) : std::nullopt;
   }
 
-  /// Also collects the traffic, and the record of the run if it is wanted of this engine. `bound`: of an evaluation.
-  Report evaluate(const std::optional<LowerBound>& bound) {
-    return run(bound, [&](const RunLength& length) {
+  /// Also collects the traffic, and the record of the run if it is wanted of this engine.
+  Report evaluate() {
+    return run(EngineChoice::Evaluate, [&](const RunLength& length) {
       refuse_long_run(least_operations(length));
+      const bool is_bounded = !bound_ && bound_holds(platform_, choices_.events, program_.synchronous);
+      if (is_bounded) bound_.emplace(platform_, run_);
       std::int64_t operations = 0;
       TrafficFold traffic(platform_, run_.kept->plan, choices_.iterations);
       simulation_.record = {};
@@ -118,7 +116,10 @@ class PlanRunner {
         if (is_recorded) recorder.add(span, op, deltas);
         traffic.add(span, op);
       });
-      if (is_recorded) watch.window = [&](const OpGraph& window) { recorder.add(window); };
+      watch.window = [&](const OpGraph& window) {
+        if (is_bounded) bound_->add(window);
+        if (is_recorded) recorder.add(window);
+      };
       Report report = evaluate_program(graph_, platform_, run_, lower_options(length), events_of(choices_), watch);
       recorder.finish();
       simulation_.traffic = traffic.finish();
@@ -126,10 +127,9 @@ class PlanRunner {
     });
   }
 
-  /// Begins with the length at which the evaluation has converged. `bound`: of a replay. `operations`: of the
-  /// evaluation.
-  Report replay(const std::optional<LowerBound>& bound, std::uint64_t operations) {
-    return run(bound, [&](const RunLength& length) {
+  /// Begins with the length at which the evaluation has converged. `operations`: of the evaluation.
+  Report replay(std::uint64_t operations) {
+    return run(EngineChoice::Replay, [&](const RunLength& length) {
       Activity activity("replaying the plan");
       ReplayOptions options;
       options.record = choices_.recording.has_value();
@@ -162,14 +162,22 @@ class PlanRunner {
             wish->hint);
   }
 
-  Report run(const std::optional<LowerBound>& bound, const std::function<Report(const RunLength&)>& once) {
-    const std::optional<Seconds> least = bound ? std::optional(bound->time) : std::nullopt;
+  Report run(EngineChoice engine, const std::function<Report(const RunLength&)>& once) {
+    std::optional<Seconds> least;
+    const auto with_bound = [&](const RunLength& length) {
+      Report report = once(length);
+      if (!report.period || !report.course.replans.empty()) return report;  // the bound is that of one plan
+      if (!least) {
+        if (const std::optional<LowerBound> found = bound(engine)) least = found->time;
+      }
+      report.bound = least;
+      return report;
+    };
     const auto longer = [&](const RunLength& length) {
       run_ = with_length(graph_, platform_, std::move(run_), length);
-      return once(length);
+      return with_bound(length);
     };
-    Report report = extends_ ? run_until_converged(program_, length_, least, longer) : once(length_);
-    if (report.period && report.course.replans.empty()) report.bound = least;  // it is that of one plan
+    Report report = extends_ ? run_until_converged(program_, length_, longer) : with_bound(length_);
     simulation_.length = length_;
     return report;
   }
@@ -196,6 +204,7 @@ class PlanRunner {
   const SimulationChoices& choices_;
   bool extends_;
   RunLength length_;
+  std::optional<BoundFold> bound_;  ///< of the first evaluation
 };
 
 }  // namespace
@@ -247,22 +256,21 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   simulation.choices = choices;
   PlanRunner runner(graph, platform, program, simulation, settings);
   simulation.updates = stage_updates(graph, program);
-  const std::optional<LowerBound> bound = runner.bound(choices.engine);
-  const bool needs_both = choices.engine == EngineChoice::Replay && !program.synchronous;
-  const std::optional<LowerBound> evaluated_bound = needs_both ? runner.bound(EngineChoice::Evaluate) : bound;
   Clock::time_point start = Clock::now();
-  Report evaluated = runner.evaluate(evaluated_bound);
+  Report evaluated = runner.evaluate();
   simulation.evaluated = evaluated.figures();
   simulation.load = load_of(graph, platform, program, choices.network, simulation.traffic);
   if (choices.engine == EngineChoice::Evaluate) {
     simulation.report = std::move(evaluated);
   } else {
     start = Clock::now();
-    simulation.report = runner.replay(bound, evaluated.operations);
+    simulation.report = runner.replay(evaluated.operations);
   }
   const bool is_one_plan = simulation.report.course.replans.empty();
   if (!is_one_plan) simulation.load = {};
-  if (is_one_plan && (!simulation.report.period || simulation.report.converged())) simulation.bound = bound;
+  if (is_one_plan && (!simulation.report.period || simulation.report.converged())) {
+    simulation.bound = runner.bound(choices.engine);
+  }
   simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   return simulation;

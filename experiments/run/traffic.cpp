@@ -2,13 +2,12 @@
 
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
-#include "sim/analytic/lower_bound.hpp"
-#include "sim/schedule/convergence.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace stagecraft {
@@ -65,20 +64,13 @@ Traffic TrafficFold::finish() const {
 }
 
 TrafficEvaluation evaluate_traffic(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
-  RunLength whole = first_length(program);
-  ScheduleProgram run = with_length(graph, platform, program, whole);
-  const auto bound = evaluated_period_bound(graph, platform, run);
   TrafficEvaluation evaluation;
-  evaluation.report = run_until_converged(program, whole, bound, [&](const RunLength& length) {
-    run = with_length(graph, platform, std::move(run), length);
-    TrafficFold fold(platform, run.kept->plan, 1);
-    LowerOptions options;
-    options.head = length.head;
-    Report report = evaluate_program(graph, platform, run, options, {},
-                                     [&](const Span& span, const Op& op, auto) { fold.add(span, op); });
-    evaluation.traffic = fold.finish();
-    return report;
+  std::optional<TrafficFold> fold;
+  evaluation.report = evaluate_until_converged(graph, platform, program, {}, [&](const ScheduleProgram& run) {
+    fold.emplace(platform, run.kept->plan, 1);
+    return RunWatch([&](const Span& span, const Op& op, auto) { fold->add(span, op); });
   });
+  evaluation.traffic = fold->finish();
   return evaluation;
 }
 

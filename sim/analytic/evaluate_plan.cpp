@@ -54,16 +54,39 @@ Report evaluate_program(const LayerGraph& graph, const Platform& platform, const
   return summary.finish();
 }
 
+Report evaluate_with_bound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
+                           const LowerOptions& options, RunWatch watch) {
+  if (program.synchronous) return evaluate_program(graph, platform, program, options, {}, watch);
+  BoundFold fold(platform, program);
+  watch.window = [&, others = std::move(watch.window)](const OpGraph& window) {
+    fold.add(window);
+    if (others) others(window);
+  };
+  Report report = evaluate_program(graph, platform, program, options, {}, watch);
+  if (const std::optional<LowerBound> bound = fold.finish(false)) report.bound = bound->time;
+  return report;
+}
+
 Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
-                                const LowerOptions& options) {
+                                const LowerOptions& options,
+                                const std::function<RunWatch(const ScheduleProgram& run)>& watch) {
   RunLength length = first_length(program);
-  ScheduleProgram run = with_length(graph, platform, program, length);
-  const auto least = evaluated_period_bound(graph, platform, run, options);
-  return run_until_converged(program, length, least, [&](const RunLength& of_run) {
+  ScheduleProgram run = program;
+  bool is_first = true;
+  std::optional<Seconds> bound;
+  return run_until_converged(program, length, [&](const RunLength& of_run) {
     run = with_length(graph, platform, std::move(run), of_run);
     LowerOptions lowering = options;
     lowering.head = of_run.head;
-    return evaluate_program(graph, platform, run, lowering);
+    const RunWatch own = watch ? watch(run) : RunWatch();
+    if (std::exchange(is_first, false)) {
+      Report report = evaluate_with_bound(graph, platform, run, lowering, own);
+      bound = report.bound;
+      return report;
+    }
+    Report report = evaluate_program(graph, platform, run, lowering, {}, own);
+    report.bound = bound;
+    return report;
   });
 }
 

@@ -7,6 +7,8 @@
 #include "sim/model/timeline.hpp"
 #include "sim/schedule/lower.hpp"
 
+#include <functional>
+
 namespace stagecraft {
 
 struct Plan;
@@ -20,10 +22,16 @@ struct Plan;
 [[nodiscard]] Report evaluate_program(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                       const LowerOptions& options = {}, const Events& events = {},
                                       const RunWatch& watch = {});
+/// The same with `Report::bound`, if the run is asynchronous.
+[[nodiscard]] Report evaluate_with_bound(const LayerGraph& graph, const Platform& platform,
+                                         const ScheduleProgram& program, const LowerOptions& options = {},
+                                         RunWatch watch = {});
 /// The figures of the plan's steady state: an asynchronous run is extended until its period has converged
-/// (`run_until_converged`). `options.head` is that of the run.
-[[nodiscard]] Report evaluate_until_converged(const LayerGraph& graph, const Platform& platform,
-                                              const ScheduleProgram& program, const LowerOptions& options = {});
+/// (`run_until_converged`), with the bound of the shortest run. `options.head` is that of the run. `watch`, if given, is
+/// asked for what watches a run before it begins.
+[[nodiscard]] Report evaluate_until_converged(
+    const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, const LowerOptions& options = {},
+    const std::function<RunWatch(const ScheduleProgram& run)>& watch = nullptr);
 /// The time of an iteration alone, which takes a search less time than a report: its `iterations.back()`.
 /// **Requires** a synchronous program.
 [[nodiscard]] Seconds evaluate_iteration(const LayerGraph& graph, const Platform& platform,

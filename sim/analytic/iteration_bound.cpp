@@ -1,16 +1,18 @@
 #include "sim/analytic/iteration_bound.hpp"
 
+#include "sim/analytic/occupancy.hpp"
 #include "sim/analytic/one_machine.hpp"
+#include "sim/analytic/residences.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kMostKept = 4'000'000;  ///< operations; each takes some 200 bytes
-constexpr Seconds kNotAwaited{-1.0};
+constexpr Seconds kNotAwaited{-1.0};  ///< the tail of what the iteration does not wait for
 
 /// The last backward of a replica, which may be divided into several operations.
 struct LastBackward {
@@ -19,115 +21,123 @@ struct LastBackward {
   Seconds from_begin;  ///< the longest chain from its begin to the end of the iteration
 };
 
-}  // namespace
-
-bool IterationBound::add(const Op& op, std::span<const OpId> needs, std::span<const LaneId> extra) {
-  if (entries_.size() == kMostKept) return false;
-  Entry entry;
-  entry.op = op;
-  entry.time = occupancy_.time_of(op);
-  for (OpId earlier : needs) {
-    const Entry& before = entries_[earlier.value()];
-    entry.head = std::max(entry.head, before.head + before.time);
-  }
-  dependencies_.insert(dependencies_.end(), needs.begin(), needs.end());
-  extra_.insert(extra_.end(), extra.begin(), extra.end());
-  entry.dependency_end = static_cast<std::uint32_t>(dependencies_.size());
-  entry.extra_end = static_cast<std::uint32_t>(extra_.size());
-  entries_.push_back(entry);
-  return true;
-}
-
-std::span<const OpId> IterationBound::dependencies_of(std::size_t at) const {
-  const std::size_t begin = at == 0 ? 0 : entries_[at - 1].dependency_end;
-  return std::span(dependencies_).subspan(begin, entries_[at].dependency_end - begin);
-}
-
-std::span<const LaneId> IterationBound::extra_of(std::size_t at) const {
-  const std::size_t begin = at == 0 ? 0 : entries_[at - 1].extra_end;
-  return std::span(extra_).subspan(begin, entries_[at].extra_end - begin);
-}
-
-LowerBound IterationBound::finish(const Residences& residences, std::int64_t microbatches) {
-  find_tails();
-  LowerBound bound;
-  for (const Entry& entry : entries_) {
-    if (entry.op.kind == OpKind::Barrier) bound.raise_to(entry.head, {});
-  }
-  raise_to_resources(bound);
-  raise_to_in_flight(bound, residences, microbatches);
-  return bound;
-}
-
-/// From the last operation to the first. On a strict lane the other backwards of a replica end before its last one
-/// begins, whichever comes last.
-void IterationBound::find_tails() {
-  std::vector<LastBackward> last(occupancy_.replicas().size());
-  for (std::size_t at = entries_.size(); at-- > 0;) {
-    Entry& entry = entries_[at];
-    const Op& op = entry.op;
-    if (op.kind == OpKind::Barrier) entry.tail = Seconds(0);
-    if (is_compute(op.kind) && occupancy_.is_strict(op.lane)) {
-      entry.tail = std::max(entry.tail, Seconds(0));
-      LastBackward& backward = last[occupancy_.replica_of(op).value()];
+/// By operation. From the last one to the first: on a strict lane the other backwards of a replica end before its last
+/// one begins, whichever comes last.
+std::vector<Seconds> tails_of(const SampledRun& run) {
+  std::vector<Seconds> tails(run.ops().size(), kNotAwaited);
+  std::vector<LastBackward> last(run.replicas().size());
+  for (std::size_t at = tails.size(); at-- > 0;) {
+    const SampledOp& sampled = run.ops()[at];
+    const Op& op = sampled.op;
+    Seconds& tail = tails[at];
+    if (op.kind == OpKind::Barrier) tail = Seconds(0);
+    if (is_compute(op.kind) && run.is_strict(op.lane)) {
+      tail = std::max(tail, Seconds(0));
+      LastBackward& backward = last[run.replica_at(op.from, op).value()];
       if (op.closes && backward.kind == OpKind::Setup) {
         backward.kind = op.kind;
         backward.microbatch = op.microbatch;
       }
       if (op.kind == backward.kind && op.microbatch == backward.microbatch) {
-        backward.from_begin = std::max(backward.from_begin, entry.time + entry.tail);
+        backward.from_begin = std::max(backward.from_begin, sampled.time + tail);
       } else if (op.closes) {
-        entry.tail = std::max(entry.tail, backward.from_begin);
+        tail = std::max(tail, backward.from_begin);
       }
     }
-    if (entry.tail == kNotAwaited) continue;
-    for (OpId earlier : dependencies_of(at)) {
-      Seconds& tail = entries_[earlier.value()].tail;
-      tail = std::max(tail, entry.time + entry.tail);
+    if (tail == kNotAwaited) continue;
+    for (const std::uint32_t earlier : run.needs_of(at)) {
+      tails[earlier] = std::max(tails[earlier], sampled.time + tail);
     }
   }
+  return tails;
 }
 
-void IterationBound::raise_to_resources(LowerBound& bound) {
-  std::vector<std::vector<Job>> jobs;
-  for (std::size_t at = 0; at < entries_.size(); ++at) {
-    const Entry& entry = entries_[at];
-    if (entry.tail == kNotAwaited) continue;
-    for (const Occupied& part : occupancy_.of(entry.op, extra_of(at))) {
-      if (part.time <= Seconds(0)) continue;
-      jobs.resize(std::max(jobs.size(), part.resource + 1));
-      jobs[part.resource].push_back({entry.head + part.latency, part.time, entry.tail});
+/// Of a replica.
+struct Ends {
+  Seconds head{std::numeric_limits<double>::infinity()};  ///< the least before a forward
+  Seconds tail = head;                                    ///< the least after a backward
+};
+
+class IterationBound {
+ public:
+  IterationBound(const SampledRun& run, std::int64_t microbatches)
+      : run_(run),
+        counts_(run.representatives().counts(microbatches)),
+        tails_(tails_of(run)),
+        ends_(run.replicas().size()) {
+    for (std::size_t at = 0; at < run.ops().size(); ++at) note_ends(at);
+  }
+
+  void raise_to_chains(LowerBound& bound) const {
+    for (const SampledOp& sampled : run_.ops()) {
+      if (sampled.op.kind == OpKind::Barrier) bound.raise_to(sampled.head, {});
     }
   }
-  for (std::size_t resource = 0; resource < jobs.size(); ++resource) {
-    bound.raise_to(least_completion(std::move(jobs[resource])), occupancy_.cause(resource));
-  }
-}
 
-void IterationBound::raise_to_in_flight(LowerBound& bound, const Residences& residences,
-                                        std::int64_t microbatches) const {
-  if (in_flight_.empty()) return;
-  const Replicas& replicas = occupancy_.replicas();
-  const Seconds never(std::numeric_limits<double>::infinity());
-  std::vector<Seconds> heads(replicas.size(), never);
-  std::vector<Seconds> tails(replicas.size(), never);
-  for (const Entry& entry : entries_) {
-    if (!is_compute(entry.op.kind)) continue;
-    const ReplicaId replica = occupancy_.replica_of(entry.op);
-    Seconds& head = heads[replica.value()];
-    Seconds& tail = tails[replica.value()];
-    if (entry.op.kind == OpKind::Forward) head = std::min(head, entry.head);
-    if (entry.op.closes) tail = std::min(tail, std::max(entry.tail, Seconds(0)));
+  void raise_to_resources(LowerBound& bound, bool shares_links) const {
+    Occupancy occupancy(run_, shares_links);
+    std::vector<std::vector<Job>> jobs;
+    for (std::size_t at = 0; at < run_.ops().size(); ++at) {
+      const SampledOp& sampled = run_.ops()[at];
+      if (tails_[at] == kNotAwaited) continue;
+      const bool stands_for_others = is_of_microbatch(sampled.op.kind) && !run_.takes_all();
+      const double times = stands_for_others ? count(sampled.op.microbatch) : 1.0;
+      for (const Occupied& part : occupancy.of(at)) {
+        if (part.time <= Seconds(0)) continue;
+        jobs.resize(std::max(jobs.size(), part.resource + 1));
+        jobs[part.resource].push_back({sampled.head + part.latency, part.time * times, tails_[at]});
+      }
+    }
+    for (std::size_t resource = 0; resource < jobs.size(); ++resource) {
+      bound.raise_to(least_completion(std::move(jobs[resource])), occupancy.cause(resource));
+    }
   }
-  for (ReplicaId replica : replicas.all()) {
-    const Seconds flown = residences.sum(replica, microbatches);
-    if (flown <= Seconds(0)) continue;
-    BoundCause cause;
-    cause.kind = BoundCause::Kind::InFlight;
-    cause.stage = replicas[replica].stage;
-    const auto most = static_cast<double>(in_flight_[cause.stage.value()]);
-    bound.raise_to(heads[replica.value()] + flown / most + tails[replica.value()], cause);
+
+  void raise_to_in_flight(LowerBound& bound, const std::vector<std::int64_t>& most) const {
+    if (most.empty()) return;
+    const auto found = residences(run_);
+    for (const ReplicaId replica : run_.replicas().all()) {
+      Seconds sum;
+      for (const Residence& residence : found[replica]) sum += residence.time * count(residence.microbatch);
+      if (sum <= Seconds(0)) continue;
+      BoundCause cause;
+      cause.kind = BoundCause::Kind::InFlight;
+      cause.stage = run_.replicas()[replica].stage;
+      const auto places = static_cast<double>(most[cause.stage.value()]);
+      bound.raise_to(ends_[replica].head + sum / places + ends_[replica].tail, cause);
+    }
   }
+
+ private:
+  [[nodiscard]] double count(std::uint32_t microbatch) const {
+    return static_cast<double>(run_.representatives().count(microbatch, counts_));
+  }
+
+  void note_ends(std::size_t at) {
+    const SampledOp& sampled = run_.ops()[at];
+    const Op& op = sampled.op;
+    if (!is_compute(op.kind)) return;
+    Ends& ends = ends_[run_.replica_at(op.from, op)];
+    if (op.kind == OpKind::Forward) ends.head = std::min(ends.head, sampled.head);
+    if (op.closes) ends.tail = std::min(ends.tail, std::max(tails_[at], Seconds(0)));
+  }
+
+  const SampledRun& run_;
+  std::vector<std::int64_t> counts_;
+  std::vector<Seconds> tails_;
+  IndexVector<ReplicaId, Ends> ends_;
+};
+
+}  // namespace
+
+LowerBound iteration_bound(const SampledRun& iteration, std::int64_t microbatches,
+                           const std::vector<std::int64_t>& in_flight, bool shares_links) {
+  const IterationBound of(iteration, microbatches);
+  LowerBound bound;
+  of.raise_to_resources(bound, shares_links);
+  of.raise_to_in_flight(bound, in_flight);
+  of.raise_to_chains(bound);
+  return bound;
 }
 
 }  // namespace stagecraft

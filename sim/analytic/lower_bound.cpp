@@ -1,41 +1,19 @@
 #include "sim/analytic/lower_bound.hpp"
 
 #include "sim/analytic/iteration_bound.hpp"
-#include "sim/analytic/needs.hpp"
-#include "sim/analytic/occupancy.hpp"
 #include "sim/analytic/period_bound.hpp"
-#include "sim/analytic/residences.hpp"
+#include "sim/analytic/sampled_run.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <span>
-#include <utility>
+#include <cstdint>
 #include <variant>
+#include <vector>
 
 namespace stagecraft {
 namespace {
-
-/// Passes on all operations of a run, with what they wait for and their further lanes, until `take` returns false.
-/// Whether it never did.
-template <class Take>
-bool all_operations(const OpSource& source, Occupancy& occupancy, Residences& residences, const Take& take) {
-  Needs needs(occupancy);
-  const Observation observation;
-  while (const std::optional<OpGraph> window = source.next(observation)) {
-    occupancy.add_lanes(window->new_lanes);
-    std::span<const LaneId> extra = window->extra_lanes;
-    for (std::size_t i = 0; i < window->ops.size(); ++i) {
-      const Op& op = window->ops[i];
-      const std::span<const OpId> own = needs.of(*window, i);
-      residences.add(OpId(window->first_id.value() + i), op, occupancy.time_of(op), own);
-      if (!take(op, own, extra.first(op.extra_lanes))) return false;
-      extra = extra.subspan(op.extra_lanes);
-    }
-  }
-  return true;
-}
 
 /// By stage, what no run exceeds; empty if only the orders tell. Where times decide the order, a stage takes every
 /// forward that is ready while its backwards are late, so only a cap of its own limits it.
@@ -47,10 +25,6 @@ std::vector<std::int64_t> most_in_flight_of(const ScheduleProgram& program) {
     caps.push_back(stage.in_flight.value_or(program.kept->plan.microbatches));
   }
   return caps;
-}
-
-std::optional<LowerBound> unless_zero(const LowerBound& bound) {
-  return bound.time > Seconds(0) ? std::optional(bound) : std::nullopt;
 }
 
 bool slows_down(const Platform& platform, const Event& event) {
@@ -67,38 +41,48 @@ bool slows_down(const Platform& platform, const Event& event) {
   return !is_other_work;  // else a failure, or less memory
 }
 
+Sampling sampling_of(const ScheduleProgram& program) {
+  const auto& [plan, replicas] = *program.kept;
+  if (program.synchronous) {
+    const auto is_late = [](const Stage& stage) { return stage.swap_backlog.has_value(); };
+    const bool takes_all = program.orders_are_given || std::ranges::any_of(plan.stages, is_late);
+    return {Representatives::of_iteration(plan, replicas), takes_all};
+  }
+  const std::int64_t round = whole_round(plan, replicas);
+  return {Representatives::of_run(plan, replicas, discarded_at_an_end(program), round), false, round,
+          plan.rounds_per_update};
+}
+
 }  // namespace
+
+BoundFold::BoundFold(const Platform& platform, const ScheduleProgram& program)
+    : kept_(program.kept),
+      synchronous_(program.synchronous),
+      in_flight_(most_in_flight_of(program)),
+      run_(std::make_unique<SampledRun>(platform, kept_->replicas, sampling_of(program))) {}
+BoundFold::~BoundFold() = default;
+BoundFold::BoundFold(BoundFold&&) noexcept = default;
+BoundFold& BoundFold::operator=(BoundFold&&) noexcept = default;
+
+void BoundFold::add(const OpGraph& window) { run_->add(window); }
+
+std::optional<LowerBound> BoundFold::finish(bool shares_links) const {
+  if (!run_->is_whole()) return std::nullopt;
+  const Plan& plan = kept_->plan;
+  const LowerBound bound = synchronous_ ? iteration_bound(*run_, plan.microbatches, in_flight_, shares_links)
+                                        : period_bound(*run_, plan, in_flight_, shares_links);
+  return bound.time > Seconds(0) ? std::optional(bound) : std::nullopt;
+}
 
 std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                       const BoundOptions& options) {
-  const KeptPlan& kept = *program.kept;
   LowerOptions lowering = options.lowering;
   lowering.iterations = 1;
+  BoundFold fold(platform, program);
   const LoweredRun run = lower(graph, platform, program, lowering);
-  Occupancy occupancy(platform, kept.replicas, options.shares_links);
-  Residences residences(platform, kept.replicas, kept.plan);
-  std::vector<std::int64_t> in_flight = most_in_flight_of(program);
-  if (program.synchronous) {
-    IterationBound bound(occupancy, std::move(in_flight));
-    const bool is_kept = all_operations(run.source, occupancy, residences, [&](const Op& op, auto needs, auto extra) {
-      return bound.add(op, needs, extra);
-    });
-    return is_kept ? unless_zero(bound.finish(residences, kept.plan.microbatches)) : std::nullopt;
-  }
-  PeriodBound bound(occupancy, kept.plan, std::move(in_flight));
-  if (bound.counted() == 0) return std::nullopt;
-  all_operations(run.source, occupancy, residences, [&](const Op& op, auto, auto extra) {
-    bound.add(op, extra);
-    return true;
-  });
-  return unless_zero(bound.finish(residences));
-}
-
-std::optional<Seconds> evaluated_period_bound(const LayerGraph& graph, const Platform& platform,
-                                              const ScheduleProgram& program, const LowerOptions& lowering) {
-  if (program.synchronous) return std::nullopt;
-  const std::optional<LowerBound> bound = lower_bound(graph, platform, program, {lowering, false});
-  return bound ? std::optional(bound->time) : std::nullopt;
+  const Observation observation;
+  while (const std::optional<OpGraph> window = run.source.next(observation)) fold.add(*window);
+  return fold.finish(options.shares_links);
 }
 
 bool bound_holds(const Platform& platform, const Events& events, bool synchronous) {

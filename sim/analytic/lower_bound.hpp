@@ -7,11 +7,15 @@
 #include "sim/model/platform.hpp"
 #include "sim/schedule/lower.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <utility>
+#include <vector>
 
 namespace stagecraft {
+
+class SampledRun;
 
 /// What keeps a plan from being faster.
 struct BoundCause {
@@ -37,9 +41,10 @@ struct LowerBound {
   BoundCause cause;
   friend bool operator==(const LowerBound&, const LowerBound&) = default;
 
-  /// Takes the larger one; `other` only if it is larger.
+  /// Takes the larger one. Of two that differ by rounding only, the first one is the cause.
   void raise_to(Seconds least, const BoundCause& decides) {
-    if (least > time) *this = {least, decides};
+    if (least > time * (1.0 + 1e-12)) cause = decides;
+    time = std::max(time, least);
   }
 };
 
@@ -48,17 +53,34 @@ struct BoundOptions {
   bool shares_links = true;  ///< transfers that meet on a link divide its bandwidth, as in `replay`
 };
 
-/// The bound of a plan with its own stages, replicas, actions for memory and caps (docs/reference/report.md). None for
-/// an iteration of more operations than are kept, for a run without a whole round, and where nothing takes any time.
-/// **Requires** and **Throws** as `lower`.
-/// **Cost** O(operations log operations); memory O(operations of an iteration).
+/// The bound of a plan with its own stages, replicas, actions for memory and caps (docs/reference/report.md), from the
+/// windows of a run that takes place anyway.
+class BoundFold {
+ public:
+  /// `program`: of the run. `platform` must outlive it.
+  BoundFold(const Platform& platform, const ScheduleProgram& program);
+  ~BoundFold();
+  BoundFold(BoundFold&&) noexcept;
+  BoundFold& operator=(BoundFold&&) noexcept;
+
+  /// **Requires** all windows of the run, one after the other. **Cost** next to nothing for most of its operations.
+  void add(const OpGraph& window);
+
+  /// None if the run went over to another plan or is too long to look at, for a run without a whole round, and where
+  /// nothing takes any time.
+  /// **Cost** O(n log n) in the operations of one microbatch of each kind (`Representatives`).
+  [[nodiscard]] std::optional<LowerBound> finish(bool shares_links) const;
+
+ private:
+  std::shared_ptr<const KeptPlan> kept_;
+  bool synchronous_;
+  std::vector<std::int64_t> in_flight_;  ///< by stage, the most on a replica; empty if that is not known
+  std::unique_ptr<SampledRun> run_;
+};
+
+/// The bound of a plan that is not run. **Requires** and **Throws** as `lower`. **Cost** O(operations of a run).
 [[nodiscard]] std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform,
                                                     const ScheduleProgram& program, const BoundOptions& options = {});
-
-/// The bound of the plan's evaluated period; none for a synchronous plan. **Requires** and **Throws** as above.
-[[nodiscard]] std::optional<Seconds> evaluated_period_bound(const LayerGraph& graph, const Platform& platform,
-                                                            const ScheduleProgram& program,
-                                                            const LowerOptions& lowering = {});
 
 /// Whether the bound of a plan without events holds for a run with them: it does for iterations if they only slow
 /// things down. Noise may speed things up. A period is taken over a window, in which a pipeline may catch up.

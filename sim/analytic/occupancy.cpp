@@ -3,19 +3,29 @@
 #include <algorithm>
 
 namespace stagecraft {
+namespace {
 
-Occupancy::Occupancy(const Platform& platform, const Replicas& replicas, bool shares_links)
-    : platform_(platform), replicas_(replicas), shares_links_(shares_links), cost_(platform) {}
+constexpr std::size_t kUnknown = ~std::size_t{0};
 
-void Occupancy::add_lanes(const std::vector<Lane>& lanes) { lanes_.insert(lanes_.end(), lanes.begin(), lanes.end()); }
+}  // namespace
 
-std::span<const Occupied> Occupancy::of(const Op& op, std::span<const LaneId> extra) {
+std::span<const Occupied> Occupancy::of(std::size_t at) {
   parts_.clear();
-  const Seconds time = time_of(op);
-  if (!op.lane.is_none()) occupy_lane(op, op.lane, time);
-  for (LaneId lane : extra) occupy_lane(op, lane, time);
-  if (crosses_links(op)) occupy_links(op, time);
+  const SampledOp& sampled = run_.ops()[at];
+  if (!sampled.op.lane.is_none()) occupy_lane(sampled, sampled.op.lane);
+  for (const LaneId lane : run_.extra_lanes_of(at)) occupy_lane(sampled, lane);
+  if (crosses_links(sampled.op)) occupy_links(sampled);
   return parts_;
+}
+
+/// The resource's number; a new one gets the cause that `cause` makes.
+std::size_t Occupancy::number(Numbers& numbers, std::uint32_t id, const auto& cause) {
+  if (id >= numbers.size()) numbers.resize(id + std::size_t{1}, kUnknown);
+  if (numbers[id] == kUnknown) {
+    numbers[id] = causes_.size();
+    causes_.push_back(cause());
+  }
+  return numbers[id];
 }
 
 BoundCause Occupancy::cause_of(const Op& op, const Lane& lane) const {
@@ -26,34 +36,36 @@ BoundCause Occupancy::cause_of(const Op& op, const Lane& lane) const {
   cause.kind = BoundCause::Kind::Channel;
   cause.stage = cause.other = op.stage;
   if (op.kind == OpKind::Activation || op.kind == OpKind::Gradient) {
-    const StageId to = replicas_[replicas_.on(platform_.device(op.to))[op.chunk]].stage;
+    const StageId to = run_.replicas()[run_.replica_at(op.to, op)].stage;
     cause.stage = std::min(op.stage, to);
     cause.other = std::max(op.stage, to);
   }
   return cause;
 }
 
-void Occupancy::occupy_lane(const Op& op, LaneId id, Seconds time) {
-  const auto [found, is_new] = of_lane_.try_emplace(id.value(), causes_.size());
-  if (is_new) causes_.push_back(cause_of(op, lanes_[id.value()]));
-  parts_.push_back({found->second, Seconds(0), time});
+void Occupancy::occupy_lane(const SampledOp& sampled, LaneId id) {
+  const std::size_t resource = number(of_lane_, id.value(), [&] { return cause_of(sampled.op, run_.lane(id)); });
+  parts_.push_back({resource, Seconds(0), sampled.time});
 }
 
-void Occupancy::occupy_links(const Op& op, Seconds time) {
-  if (!find_route(platform_, op.from, op.to, op.leg, route_)) return;
-  for (LinkId id : route_.links) {
-    const Link& link = platform_.links[id];
+void Occupancy::occupy_links(const SampledOp& sampled) {
+  const Op& op = sampled.op;
+  if (!find_route(run_.platform(), op.from, op.to, op.leg, route_)) return;
+  for (const LinkId id : route_.links) {
+    const Link& link = run_.platform().links[id];
     const bool is_exclusive = link.sharing == Sharing::Exclusive;
     if (!is_exclusive && !shares_links_) continue;
-    const auto [found, is_new] = of_link_.try_emplace(id.value(), causes_.size());
-    if (is_new) {
+    const std::size_t resource = number(of_link_, id.value(), [&] {
       BoundCause cause;
       cause.kind = BoundCause::Kind::Link;
       cause.link = id;
-      causes_.push_back(cause);
+      return cause;
+    });
+    if (is_exclusive) {
+      parts_.push_back({resource, Seconds(0), sampled.time});
+    } else {
+      parts_.push_back({resource, route_.latency, op.bytes / link.bandwidth});
     }
-    parts_.push_back(
-        {found->second, is_exclusive ? Seconds(0) : route_.latency, is_exclusive ? time : op.bytes / link.bandwidth});
   }
 }
 

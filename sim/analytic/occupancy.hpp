@@ -1,15 +1,13 @@
 #pragma once
 
 #include "sim/analytic/lower_bound.hpp"
-#include "sim/analytic/transfer_cost.hpp"
+#include "sim/analytic/sampled_run.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/op_graph.hpp"
 #include "sim/model/platform.hpp"
-#include "sim/model/replicas.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -25,38 +23,28 @@ struct Occupied {
 /// Tells what the operations of a run occupy. Resources are numbered as they are met.
 class Occupancy {
  public:
-  /// `platform` and `replicas` must outlive it. Without `shares_links` only exclusive links count.
-  Occupancy(const Platform& platform, const Replicas& replicas, bool shares_links);
+  /// `run` must outlive it. Without `shares_links` only exclusive links count.
+  Occupancy(const SampledRun& run, bool shares_links) : run_(run), shares_links_(shares_links) {}
 
-  void add_lanes(const std::vector<Lane>& lanes);
-  /// How long the operation takes at least.
-  [[nodiscard]] Seconds time_of(const Op& op) { return is_transfer(op.kind) ? cost_(op) : op.seconds; }
-  /// What it occupies. `extra`: its lanes beyond the first one. Valid until the next call.
-  [[nodiscard]] std::span<const Occupied> of(const Op& op, std::span<const LaneId> extra);
+  /// What the operation at a position of the run occupies. Valid until the next call.
+  [[nodiscard]] std::span<const Occupied> of(std::size_t at);
 
   [[nodiscard]] std::size_t resources() const { return causes_.size(); }
   [[nodiscard]] const BoundCause& cause(std::size_t resource) const { return causes_[resource]; }
-  [[nodiscard]] const Replicas& replicas() const { return replicas_; }
-  /// The replica to which a computation belongs.
-  [[nodiscard]] ReplicaId replica_of(const Op& op) const { return replicas_.on(platform_.device(op.from))[op.chunk]; }
-  /// Whether the lane takes its operations in the order in which they were appended.
-  [[nodiscard]] bool is_strict(LaneId lane) const {
-    return !lane.is_none() && lanes_[lane.value()].discipline == Discipline::Strict;
-  }
 
  private:
+  /// By identifier of a lane or a link: its number among the resources, or none.
+  using Numbers = std::vector<std::size_t>;
+  [[nodiscard]] std::size_t number(Numbers& numbers, std::uint32_t id, const auto& cause);
   [[nodiscard]] BoundCause cause_of(const Op& op, const Lane& lane) const;
-  void occupy_lane(const Op& op, LaneId id, Seconds time);
-  void occupy_links(const Op& op, Seconds time);
+  void occupy_lane(const SampledOp& sampled, LaneId id);
+  void occupy_links(const SampledOp& sampled);
 
-  const Platform& platform_;
-  const Replicas& replicas_;
+  const SampledRun& run_;
   bool shares_links_;
-  TransferCost cost_;
   Route route_;
-  std::vector<Lane> lanes_;
-  std::map<std::uint32_t, std::size_t> of_lane_;
-  std::map<std::uint32_t, std::size_t> of_link_;
+  Numbers of_lane_;
+  Numbers of_link_;
   std::vector<BoundCause> causes_;  ///< by resource
   std::vector<Occupied> parts_;
 };

@@ -1,89 +1,103 @@
 #include "sim/analytic/residences.hpp"
 
-#include "sim/model/plan.hpp"
-
 #include <algorithm>
-#include <numeric>
+#include <cstddef>
+#include <map>
+#include <span>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kMostLookedAt = 1024;  ///< microbatches of a round
+using Residences = IndexVector<ReplicaId, std::vector<Residence>>;
 
-/// Whether the operation belongs to one microbatch and may lie between its forward and its backward.
-bool is_of_microbatch(OpKind kind) {
-  switch (kind) {
-    case OpKind::Forward:
-    case OpKind::Backward:
-    case OpKind::BackwardInput:
-    case OpKind::BackwardWeight:
-    case OpKind::Recompute:
-    case OpKind::Post:
-    case OpKind::Activation:
-    case OpKind::Gradient:
-    case OpKind::SwapOut:
-    case OpKind::SwapIn: return true;
-    default: return false;
+/// The longest chain from the start of a replica's forward to the end of an operation after it.
+struct Chain {
+  ReplicaId replica;
+  Seconds time;
+};
+using Chains = std::vector<Chain>;  ///< by replica, of those whose microbatch is in flight
+
+/// The longer ones of two.
+Chains merged(const Chains& a, const Chains& b) {
+  Chains both;
+  both.reserve(a.size() + b.size());
+  auto one = a.begin();
+  auto other = b.begin();
+  while (one != a.end() && other != b.end()) {
+    if (one->replica == other->replica) {
+      both.push_back({one->replica, std::max(one->time, other->time)});
+      ++one;
+      ++other;
+    } else {
+      both.push_back(one->replica < other->replica ? *one++ : *other++);
+    }
   }
+  both.insert(both.end(), one, a.end());
+  both.insert(both.end(), other, b.end());
+  return both;
 }
 
-/// Turns and the windows of all stages; no run is longer than the limit.
-std::int64_t round_of(const Replicas& replicas, const Plan& plan) {
-  constexpr std::int64_t kLongest = 1'000'000'000'000;
-  std::int64_t windows = 1;
-  for (const Stage& stage : plan.stages) {
-    windows = std::lcm(windows, window_of(stage));
-    if (windows > kLongest / replicas.round()) return kLongest;
+/// Follows the operations of one microbatch.
+class Flight {
+ public:
+  Flight(const SampledRun& run, std::vector<std::uint32_t>& local_of) : run_(run), local_of_(local_of) {}
+
+  /// `ops`: positions of all of the microbatch's operations, increasing.
+  void add_to(Residences& found, std::span<const std::uint32_t> ops) {
+    chains_.assign(ops.size(), {});
+    for (std::uint32_t local = 0; local < ops.size(); ++local) {
+      local_of_[ops[local]] = local;
+      chains_[local] = chains_of(ops[local]);
+      const Op& op = run_.ops()[ops[local]].op;
+      if (op.closes) close(found, chains_[local], op);
+    }
   }
-  return windows * replicas.round();
-}
+
+ private:
+  [[nodiscard]] Chains chains_of(std::uint32_t at) const {
+    const SampledOp& sampled = run_.ops()[at];
+    Chains chains;
+    for (const std::uint32_t earlier : run_.needs_of(at)) {
+      const Op& before = run_.ops()[earlier].op;
+      if (!is_of_microbatch(before.kind) || before.microbatch != sampled.op.microbatch) continue;
+      const Chains& more = chains_[local_of_[earlier]];
+      chains = chains.empty() ? more : merged(chains, more);
+    }
+    for (Chain& chain : chains) chain.time += sampled.time;
+    if (sampled.op.kind == OpKind::Forward) {
+      const ReplicaId own = run_.replica_at(sampled.op.from, sampled.op);
+      chains.insert(std::ranges::lower_bound(chains, own, {}, &Chain::replica), {own, sampled.time});
+    }
+    return chains;
+  }
+  void close(Residences& found, Chains& chains, const Op& op) const {
+    const ReplicaId own = run_.replica_at(op.from, op);
+    const auto chain = std::ranges::find(chains, own, &Chain::replica);
+    if (chain == chains.end()) return;
+    found[own].push_back({op.microbatch, chain->time});
+    chains.erase(chain);
+  }
+
+  const SampledRun& run_;
+  std::vector<std::uint32_t>& local_of_;  ///< by position in the run: that among its microbatch's operations
+  std::vector<Chains> chains_;
+};
 
 }  // namespace
 
-Residences::Residences(const Platform& platform, const Replicas& replicas, const Plan& plan)
-    : platform_(platform),
-      replicas_(replicas),
-      round_(round_of(replicas, plan)),
-      looked_at_(std::min({plan.microbatches, round_, kMostLookedAt})),
-      found_(replicas.size()) {}
-
-void Residences::add(OpId id, const Op& op, Seconds time, std::span<const OpId> dependencies) {
-  if (!is_of_microbatch(op.kind) || std::int64_t{op.microbatch} >= looked_at_) return;
-  Chains chains;
-  for (OpId earlier : dependencies) {
-    const auto before = known_.find(earlier.value());
-    if (before != known_.end() && before->second.microbatch == op.microbatch) merge(chains, before->second.chains);
+Residences residences(const SampledRun& run) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> by_microbatch;
+  for (std::uint32_t at = 0; at < run.ops().size(); ++at) {
+    const Op& op = run.ops()[at].op;
+    if (is_of_microbatch(op.kind) && run.representatives().has(op.microbatch))
+      by_microbatch[op.microbatch].push_back(at);
   }
-  for (auto& [replica, longest] : chains) longest += time;
-  if (is_compute(op.kind)) {
-    const ReplicaId own = replicas_.on(platform_.device(op.from))[op.chunk];
-    if (op.kind == OpKind::Forward) chains.emplace_back(own, time);
-    const auto known = std::ranges::find(chains, own, &Chains::value_type::first);
-    if (op.closes && known != chains.end()) found_[own].emplace_back(op.microbatch, known->second);
-  }
-  known_.emplace(id.value(), Known{op.microbatch, std::move(chains)});
-}
-
-void Residences::merge(Chains& into, const Chains& chains) {
-  for (const auto& [replica, longest] : chains) {
-    const auto known = std::ranges::find(into, replica, &Chains::value_type::first);
-    if (known == into.end()) {
-      into.emplace_back(replica, longest);
-    } else {
-      known->second = std::max(known->second, longest);
-    }
-  }
-}
-
-Seconds Residences::sum(ReplicaId replica, std::int64_t microbatches) const {
-  Seconds sum;
-  for (const auto& [microbatch, time] : found_[replica]) {
-    if (microbatch >= microbatches) continue;
-    const std::int64_t times = (microbatches - microbatch + round_ - 1) / round_;
-    sum += time * static_cast<double>(times);
-  }
-  return sum;
+  Residences found(run.replicas().size());
+  std::vector<std::uint32_t> local_of(run.ops().size());
+  Flight flight(run, local_of);
+  for (const auto& [microbatch, ops] : by_microbatch) flight.add_to(found, ops);
+  return found;
 }
 
 }  // namespace stagecraft

@@ -154,7 +154,7 @@ struct Report {
   /// it; none if the part is too short for two windows.
   std::optional<double> drift;
   /// Asynchronous: what the plan's work takes per microbatch in the long run at least, for the engine of this run. Set
-  /// by whoever knows it (`run_until_converged`).
+  /// by whoever knows it.
   std::optional<Seconds> bound;
   double throughput = 0.0;  ///< samples per second
   double bubble_ratio = 0.0;

@@ -45,11 +45,10 @@ ScheduleProgram with_length(const LayerGraph& graph, const Platform& platform, S
   return recompiled(graph, platform, std::move(program), plan);
 }
 
-Report run_until_converged(const ScheduleProgram& program, RunLength& length, const std::optional<Seconds>& bound,
+Report run_until_converged(const ScheduleProgram& program, RunLength& length,
                            const std::function<Report(const RunLength&)>& run) {
   for (;;) {
     Report report = run(length);
-    if (report.period) report.bound = bound;
     if (!report.period || report.converged()) return report;
     const std::optional<RunLength> longer = longer_length(program, length);
     if (!longer) return report;

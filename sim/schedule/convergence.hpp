@@ -31,12 +31,11 @@ struct RunLength {
                                           const RunLength& length);
 
 /// Runs an asynchronous plan for longer and longer, from `length` on, until the two windows of the measured part agree
-/// on a period that is not below `bound` (`Report::converged`) or the run cannot be extended. Two windows alone do not
+/// on a period that is not below its bound (`Report::converged`) or the run cannot be extended. Two windows alone do not
 /// tell: while a queue grows in front of a slow stage, they are equal. Returns the last report, and its run's length in
-/// `length`. `bound`: of the period in the long run (`lower_bound`); none if it is not known.
+/// `length`. `run` also says what bounds the period in the long run (`Report::bound`), if that is known.
 /// **Cost** about twice that of the last run.
 [[nodiscard]] Report run_until_converged(const ScheduleProgram& program, RunLength& length,
-                                         const std::optional<Seconds>& bound,
                                          const std::function<Report(const RunLength&)>& run);
 
 }  // namespace stagecraft

@@ -38,12 +38,15 @@ struct Extended {
 Extended extended(const RandomCase& of) {
   const ScheduleProgram program = require_schedule(of.graph, of.platform, of.plan);
   Extended result{{}, first_length(program)};
-  const auto bound =
-      evaluated_period_bound(of.graph, of.platform, with_length(of.graph, of.platform, program, result.length));
-  result.report = run_until_converged(program, result.length, bound, [&](const RunLength& length) {
+  std::optional<Seconds> bound;
+  result.report = run_until_converged(program, result.length, [&](const RunLength& length) {
     LowerOptions options;
     options.head = length.head;
-    return evaluate_program(of.graph, of.platform, with_length(of.graph, of.platform, program, length), options);
+    Report report =
+        evaluate_with_bound(of.graph, of.platform, with_length(of.graph, of.platform, program, length), options);
+    if (!bound) bound = report.bound;
+    report.bound = bound;
+    return report;
   });
   return result;
 }
@@ -143,7 +146,7 @@ TEST_CASE("convergence: two equal windows do not end a run that is faster than i
   CHECK(early.period->value() == doctest::Approx(3.0).epsilon(1e-12));
   CHECK(std::abs(early.drift.value()) < 1e-12);
   CHECK(early.converged());
-  early.bound = evaluated_period_bound(random.graph, random.platform, longer);
+  early.bound = evaluate_with_bound(random.graph, random.platform, longer).bound;
   REQUIRE(early.bound);
   CHECK(early.bound->value() == doctest::Approx(3.0075).epsilon(1e-12));
   CHECK(early.is_below_bound());

@@ -53,7 +53,7 @@ std::optional<Seconds> evaluated_time(const BoundCase& of, int extensions) {
     return evaluate_program(graph, platform, with_length(graph, platform, program, length), options, of.events);
   };
   RunLength length = first_length(program);
-  Report report = run_until_converged(program, length, std::nullopt, evaluate);
+  Report report = run_until_converged(program, length, evaluate);
   if (!report.period) return report.iterations.back();
   for (; extensions > 0; --extensions) {
     if (const auto longer = longer_length(program, length)) length = *longer;
