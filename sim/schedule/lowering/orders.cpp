@@ -4,7 +4,6 @@
 #include "sim/schedule/lowering/deadlock.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace stagecraft {
 namespace {
@@ -14,10 +13,10 @@ constexpr std::size_t kLookAhead = 8;
 
 }  // namespace
 
-Orders::Orders(LoweringState& state) : state_(state), devices_(state.lanes.size()), visited_(state.lanes.size()) {
-  std::iota(visited_.begin(), visited_.end(), std::size_t{0});
-  std::ranges::sort(visited_, {},
-                    [&](std::size_t device) { return state_.replicas().on(state_.lanes.device(device)).front(); });
+Orders::Orders(LoweringState& state) : state_(state), devices_(state.lanes.size()) {
+  for (const ReplicaId id : state.replicas().all()) {
+    if (state.replicas()[id].chunk == 0) visited_.push_back(state.shape.device_index(id));
+  }
 }
 
 void Orders::take(const Schedule& schedule) {
