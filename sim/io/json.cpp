@@ -2,8 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
+#include <variant>
 
 namespace stagecraft {
 namespace {
@@ -13,21 +17,57 @@ using Json = nlohmann::ordered_json;
 constexpr int kDeepestValue = 100;
 constexpr std::uint64_t kLargestWhole = std::numeric_limits<std::int64_t>::max();
 
-struct JsonBuilder {
-  Json operator()(const Detail::List& list) const {
-    Json result = Json::array();
-    for (const Detail& item : list) result.push_back(std::visit(*this, item.value));
-    return result;
+/// Writes a value as the library writes its own, but without making one of these first.
+class JsonWriter {
+ public:
+  explicit JsonWriter(int indent) : indent_(indent) {}
+
+  void write(const Detail& detail) {
+    std::visit([&](const auto& value) { write(value); }, detail.value);
   }
-  Json operator()(const Detail::Record& record) const {
-    Json result = Json::object();
-    for (const auto& [name, value] : record) result[name] = std::visit(*this, value.value);
-    return result;
+
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  void write(const Detail::List& list) {
+    write_all('[', list, ']', [&](const Detail& item) { write(item); });
   }
+  void write(const Detail::Record& record) {
+    write_all('{', record, '}', [&](const auto& entry) {
+      write(entry.first);
+      text_ += indent_ < 0 ? ":" : ": ";
+      write(entry.second);
+    });
+  }
+  void write(const std::string& text) { text_ += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+  void write(std::int64_t whole) { text_ += std::to_string(whole); }
   template <class Scalar>
-  Json operator()(const Scalar& value) const {
-    return value;
+  void write(const Scalar& value) {
+    text_ += Json(value).dump();
   }
+
+  template <class Items, class WriteItem>
+  void write_all(char open, const Items& items, char close, const WriteItem& write_item) {
+    text_ += open;
+    depth_ += indent_;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i > 0) text_ += ',';
+      begin_line();
+      write_item(items[i]);
+    }
+    depth_ -= indent_;
+    if (!items.empty()) begin_line();
+    text_ += close;
+  }
+  void begin_line() {
+    if (indent_ < 0) return;
+    text_ += '\n';
+    text_.append(static_cast<std::size_t>(depth_), ' ');
+  }
+
+  int indent_;     ///< of each level; less than 0: all is on one line
+  int depth_ = 0;  ///< spaces before a line
+  std::string text_;
 };
 
 Detail to_detail(const Json& json) {
@@ -54,8 +94,9 @@ Detail seconds_or_null(const std::optional<Seconds>& value) { return value ? Det
 }  // namespace
 
 std::string to_json(const Detail& value, int indent) {
-  const Json json = std::visit(JsonBuilder{}, value.value);
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  JsonWriter writer(indent);
+  writer.write(value);
+  return writer.take();
 }
 
 std::optional<Detail> from_json(std::string_view text) {

@@ -34,6 +34,7 @@ void Orders::take(const Schedule& schedule) {
     queue.lowered.resize(queue.actions.size());
     queue.cursor = 0;
   }
+  state_.await_nothing();
 }
 
 void Orders::stop_at(std::int64_t end) {
@@ -48,6 +49,7 @@ void Orders::stop_at(std::int64_t end) {
     }
     queue = {std::move(kept), 0, std::move(lowered)};
   }
+  state_.await_nothing();
 }
 
 bool Orders::has_any_left() const {
