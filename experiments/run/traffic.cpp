@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace stagecraft {
@@ -22,8 +23,8 @@ Loads sorted(const std::map<TrafficCause, double>& sums) {
 }  // namespace
 
 std::size_t TrafficFold::PairHash::operator()(const Pair& pair) const {
-  auto hash = static_cast<std::uint64_t>(pair.cause.kind);
-  for (const std::uint32_t part : {pair.cause.from.value(), pair.cause.to.value(), pair.source.value(),
+  auto hash = static_cast<std::uint64_t>(pair.kind);
+  for (const std::uint32_t part : {pair.stage.value(), std::uint32_t{pair.chunk}, pair.source.value(),
                                    pair.target.value(), std::uint32_t{static_cast<std::uint8_t>(pair.leg)}}) {
     hash = (hash ^ part) * 0x9E3779B97F4A7C15U;  // Fibonacci hashing
     hash ^= hash >> 32U;
@@ -39,27 +40,36 @@ TrafficFold::TrafficFold(const Platform& platform, const Plan& plan, std::int64_
 
 void TrafficFold::add(const Span& span, const Op& op) {
   if (span.aborted || !crosses_links(op) || op.bytes == Bytes(0)) return;
-  double& bytes = sums_[{cause_of(op), op.from, op.to, op.leg}];
+  double& bytes = sums_[{op.kind, op.stage, op.chunk, op.from, op.to, op.leg}];
   if (synchronous_ || std::int64_t{op.microbatch} < parts_) bytes += static_cast<double>(op.bytes.value());
 }
 
-TrafficCause TrafficFold::cause_of(const Op& op) const {
-  const bool is_boundary = op.kind == OpKind::Activation || op.kind == OpKind::Gradient;
-  if (op.stage.value() >= stages_) return {op.kind, op.stage, is_boundary ? StageId::none() : op.stage};
+TrafficCause TrafficFold::cause_of(const Pair& pair) const {
+  const bool is_boundary = pair.kind == OpKind::Activation || pair.kind == OpKind::Gradient;
+  if (pair.stage.value() >= stages_) return {pair.kind, pair.stage, is_boundary ? StageId::none() : pair.stage};
   if (is_boundary) {
-    const ReplicaId receiver = replicas_.on(platform_.device(op.to))[op.chunk];
-    return {op.kind, op.stage, replicas_[receiver].stage};
+    const ReplicaId receiver = replicas_.on(platform_.device(pair.target))[pair.chunk];
+    return {pair.kind, pair.stage, replicas_[receiver].stage};
   }
-  const bool is_tied = op.kind == OpKind::AllReduce && op.chunk >= replicas_.rings().size();
-  return {op.kind, op.stage, is_tied ? StageId::none() : op.stage};
+  const bool is_tied = pair.kind == OpKind::AllReduce && pair.chunk >= replicas_.rings().size();
+  return {pair.kind, pair.stage, is_tied ? StageId::none() : pair.stage};
 }
 
 Traffic TrafficFold::finish() const {
+  std::vector<Flow> all;
+  for (const auto& [pair, bytes] : sums_) all.push_back({cause_of(pair), pair.source, pair.target, pair.leg, bytes});
+  std::ranges::sort(all);
   Traffic traffic{{}, parts_};
-  for (const auto& [pair, bytes] : sums_) {
-    traffic.flows.push_back({pair.cause, pair.source, pair.target, pair.leg, bytes});
+  const auto is_same = [](const Flow& a, const Flow& b) {
+    return std::tie(a.cause, a.source, a.target, a.leg) == std::tie(b.cause, b.source, b.target, b.leg);
+  };
+  for (const Flow& flow : all) {
+    if (!traffic.flows.empty() && is_same(traffic.flows.back(), flow)) {
+      traffic.flows.back().bytes += flow.bytes;
+    } else {
+      traffic.flows.push_back(flow);
+    }
   }
-  std::ranges::sort(traffic.flows);
   return traffic;
 }
 

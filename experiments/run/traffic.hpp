@@ -61,8 +61,11 @@ class TrafficFold {
   [[nodiscard]] Traffic finish() const;
 
  private:
+  /// What tells transfers with different causes or places apart, as operations name it.
   struct Pair {
-    TrafficCause cause;
+    OpKind kind = OpKind::Activation;
+    StageId stage;
+    std::uint16_t chunk = 0;
     PlaceId source;
     PlaceId target;
     Leg leg = Leg::Whole;
@@ -72,7 +75,7 @@ class TrafficFold {
     std::size_t operator()(const Pair& pair) const;
   };
 
-  [[nodiscard]] TrafficCause cause_of(const Op& op) const;
+  [[nodiscard]] TrafficCause cause_of(const Pair& pair) const;
 
   const Platform& platform_;
   Replicas replicas_;

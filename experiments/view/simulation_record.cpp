@@ -34,8 +34,9 @@ Detail::Record time_record(const TimeSplit& time) {
 
 /// The device's load; null for a device that only a plan after a change uses.
 Detail load_of(const PlanLoad& load, DeviceId device) {
-  const auto found = std::ranges::find(load.devices, device, &std::pair<DeviceId, Seconds>::first);
-  return found == load.devices.end() ? Detail() : Detail(found->second.value());
+  const auto found = std::ranges::lower_bound(load.devices, device, {}, &std::pair<DeviceId, Seconds>::first);
+  const bool is_there = found != load.devices.end() && found->first == device;
+  return is_there ? Detail(found->second.value()) : Detail();
 }
 
 Detail::Record device_record(const DeviceReport& device, const Simulation& simulation, const Platform& platform) {
@@ -172,17 +173,17 @@ Detail::Record simulation_record(const Simulation& simulation, const LayerGraph&
                         figure(FigureId::IdleMemory),
                         figure(FigureId::IdleMemoryRatio),
                         figure(FigureId::LargestIdleMemoryRatio),
-                        figure(FigureId::StageIdleMemoryRatio),
-                        {"devices", device_list(simulation, platform)},
-                        {"hosts", host_list(report, platform)},
-                        {"links", link_list(report, platform, explanation)},
-                        {"bottleneck", bottleneck_record(report, platform)},
-                        {"all_busy_time_s", all_busy_time(report).value()},
-                        {"overflows", overflow_list(report, platform)},
-                        {"predicted", figures_record(plan.predicted, platform)},
-                        {"evaluated", figures_record(simulation.evaluated, platform)},
-                        figure(FigureId::PredictionError),
-                        figure(FigureId::SimulatedOps)};
+                        figure(FigureId::StageIdleMemoryRatio)};
+  record.emplace_back("devices", device_list(simulation, platform));
+  record.emplace_back("hosts", host_list(report, platform));
+  record.emplace_back("links", link_list(report, platform, explanation));
+  record.emplace_back("bottleneck", bottleneck_record(report, platform));
+  record.emplace_back("all_busy_time_s", all_busy_time(report).value());
+  record.emplace_back("overflows", overflow_list(report, platform));
+  record.emplace_back("predicted", figures_record(plan.predicted, platform));
+  record.emplace_back("evaluated", figures_record(simulation.evaluated, platform));
+  record.push_back(figure(FigureId::PredictionError));
+  record.push_back(figure(FigureId::SimulatedOps));
   for (auto& entry : replanning_record(simulation, graph, plan, platform)) record.push_back(std::move(entry));
   if (report.out_of_memory()) record.emplace_back("would_fit", remedy_record(explanation.remedies));
   if (timings) record.emplace_back("wall_time_s", simulation.wall_time.value());

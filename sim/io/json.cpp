@@ -21,7 +21,10 @@ struct JsonBuilder {
   }
   Json operator()(const Detail::Record& record) const {
     Json result = Json::object();
-    for (const auto& [name, value] : record) result[name] = std::visit(*this, value.value);
+    auto& entries = result.get_ref<Json::object_t&>();
+    for (const auto& [name, value] : record) {
+      entries.Json::object_t::Container::emplace_back(name, std::visit(*this, value.value));  // no search for the name
+    }
     return result;
   }
   template <class Scalar>

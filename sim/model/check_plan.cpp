@@ -1,6 +1,7 @@
 #include "sim/model/check_plan.hpp"
 
 #include "sim/base/counted.hpp"
+#include "sim/model/attachment.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/plan.hpp"
 
@@ -222,17 +223,19 @@ class Judge {
     std::vector<std::vector<Member>> result;
     for (const std::vector<std::size_t>& stages : held_together) {
       std::vector<Member>& ring = result.emplace_back();
-      for (std::size_t s : stages) add_members(s, ring);
+      std::set<DeviceId> devices;
+      for (std::size_t s : stages) add_members(s, devices, ring);
     }
     return result;
   }
 
-  void add_members(std::size_t s, std::vector<Member>& ring) const {
+  /// Adds the stage's replicas that are not on one of `devices`, with their own.
+  void add_members(std::size_t s, std::set<DeviceId>& devices, std::vector<Member>& ring) const {
     const Stage& stage = plan_.stages[s];
     const bool by_turns = stage.ring.empty() || !has_sound_ring(stage);
     for (std::size_t i = 0; i < stage.replicas.size(); ++i) {
       const DeviceId device = stage.replicas[by_turns ? i : stage.ring[i]].lead();
-      if (std::ranges::find(ring, device, &Member::second) == ring.end()) ring.emplace_back(s, device);
+      if (devices.insert(device).second) ring.emplace_back(s, device);
     }
   }
 
@@ -272,6 +275,12 @@ class Judge {
     for (const auto& [from, to] : exchanging) check_exchange(from, to);
   }
 
+  /// Whether every replica of `a` is connected with every one of `b`. False where it takes looking at each pair to know.
+  [[nodiscard]] bool are_all_connected(const Stage& a, const Stage& b) const {
+    const auto alike = smallest_bandwidth_by_attachment(platform_, devices_of(a), devices_of(b), PairUse::Boundary);
+    return alike && !alike->apart;
+  }
+
   /// Checks the replicas that exchange tensors: all pairs, but between two stages whose replicas alternate only the
   /// pairs that share a microbatch.
   void check_exchange(std::size_t from, std::size_t to) {
@@ -279,6 +288,7 @@ class Judge {
     const Stage& b = plan_.stages[to];
     const bool alternate = a.replication == Replication::RoundRobin && b.replication == Replication::RoundRobin;
     const std::size_t stride = alternate ? std::gcd(a.replicas.size(), b.replicas.size()) : 1;
+    if (stride < b.replicas.size() && are_all_connected(a, b)) return;
     for (std::size_t i = 0; i < a.replicas.size(); ++i) {
       for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.replicas.size(); j += stride) {
         const std::string what = "the boundary of " + called(from) + " and " + called(to) + " goes from";

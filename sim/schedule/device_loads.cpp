@@ -4,8 +4,6 @@
 #include "sim/schedule/tied_stages.hpp"
 #include "sim/schedule/turn_programs.hpp"
 
-#include <algorithm>
-
 namespace stagecraft {
 namespace {
 
@@ -18,14 +16,18 @@ Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms
   return (work.forward() + work.mean_backward()) * each + update * updates;
 }
 
-/// The parameters that an update of an asynchronous run changes, in the mean: tied ones where their all-reduce is due.
-Bytes mean_updated(const KeptPlan& kept, const std::vector<TiedRing>& tied, ReplicaId id, Bytes parameters) {
-  for (const TiedRing& ring : tied) {
-    if (ring.members.size() == 1 || std::ranges::find(ring.members, id) == ring.members.end()) continue;
-    const std::int64_t updates = ring.apart / (kept.replicas[id].turns * kept.plan.rounds_per_update);
-    parameters -= ring.bytes - Bytes(ring.bytes.value() / updates);
+/// By replica: the parameters that an update of an asynchronous run does not change, in the mean: tied ones, except
+/// where their all-reduce is due.
+IndexVector<ReplicaId, Bytes> mean_left_alone(const LayerGraph& graph, const KeptPlan& kept) {
+  IndexVector<ReplicaId, Bytes> left_alone(kept.replicas.size());
+  for (const TiedRing& ring : tied_rings(graph, kept.plan, kept.replicas)) {
+    if (ring.members.size() == 1) continue;
+    for (const ReplicaId id : ring.members) {
+      const std::int64_t updates = ring.apart / (kept.replicas[id].turns * kept.plan.rounds_per_update);
+      left_alone[id] += ring.bytes - Bytes(ring.bytes.value() / updates);
+    }
   }
-  return parameters;
+  return left_alone;
 }
 
 }  // namespace
@@ -33,20 +35,21 @@ Bytes mean_updated(const KeptPlan& kept, const std::vector<TiedRing>& tied, Repl
 std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, const Platform& platform,
                                                        const ScheduleProgram& program) {
   const KeptPlan& kept = *program.kept;
-  const std::vector<TiedRing> tied = tied_rings(graph, kept.plan, kept.replicas);
-  std::vector<std::pair<DeviceId, Seconds>> loads;
-  for (DeviceId device : kept.replicas.devices()) {
-    Seconds load;
-    for (ReplicaId id : kept.replicas.on(device)) {
-      const Replica& replica = kept.replicas[id];
-      ReplicaTurns programs(graph, platform, kept.plan.stages[replica.stage.value()]);
-      TurnPrograms work = programs.of(device, replica.share);
+  IndexVector<ReplicaId, Bytes> left_alone(kept.replicas.size());
+  if (!program.synchronous) left_alone = mean_left_alone(graph, kept);
+  IndexVector<DeviceId, Seconds> sums(platform.devices.size());
+  for (const StageId stage : indices<StageId>(kept.plan.stages.size())) {
+    ReplicaTurns programs(graph, platform, kept.plan.stages[stage.value()]);
+    for (const ReplicaId id : kept.replicas.of(stage)) {
+      const DeviceId device = kept.replicas[id].device;
+      TurnPrograms work = programs.of(device, kept.replicas[id].share);
       work.drop_parameters(held_elsewhere(graph, kept, program.weight_versions, id));
-      const Bytes updated = program.synchronous ? work.parameters() : mean_updated(kept, tied, id, work.parameters());
-      load += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, updated));
+      const Bytes updated = work.parameters() - left_alone[id];
+      sums[device] += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, updated));
     }
-    loads.emplace_back(device, load);
   }
+  std::vector<std::pair<DeviceId, Seconds>> loads;
+  for (const DeviceId device : kept.replicas.devices()) loads.emplace_back(device, sums[device]);
   return loads;
 }
 

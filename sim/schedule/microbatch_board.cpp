@@ -1,6 +1,8 @@
 #include "sim/schedule/microbatch_board.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 namespace stagecraft {
 
@@ -9,6 +11,8 @@ void MicrobatchBoard::move_into(std::size_t capacity, const BoardWidths& widths)
   MicrobatchBoard larger(widths);
   larger.begin_ = begin_;
   larger.end_ = end_;
+  larger.held_ = std::move(held_);
+  larger.next_ = next_;
   larger.entries_.resize(capacity);
   larger.forward_ops_.resize(capacity * widths.forward_inputs);
   larger.backward_ops_.resize(capacity * widths.backward_inputs);
@@ -51,30 +55,21 @@ std::span<OpId> MicrobatchBoard::swap_ins(std::int64_t index) { return part(swap
 void MicrobatchBoard::finish(std::int64_t index) {
   at(index).finished = true;
   while (begin_ < end_ && entries_[slot(begin_)].finished) ++begin_;
+  release();
 }
 
 void MicrobatchBoard::restart(std::int64_t index) {
   begin_ = std::max(begin_, index);
   end_ = std::max(end_, begin_);
+  release();
 }
 
-OpId MicrobatchBoard::oldest() const {
-  OpId oldest = OpId::none();
-  for (std::int64_t i = begin_; i < end_; ++i) {
-    const Entry& entry = entries_[slot(i)];
-    oldest = std::min({oldest, entry.forward, entry.input});
-    for (std::uint32_t k = 0; k < entry.forward_arrived; ++k) {
-      oldest = std::min(oldest, forward_ops_[slot(i) * widths_.forward_inputs + k]);
-    }
-    for (std::uint32_t k = 0; k < entry.backward_arrived; ++k) {
-      oldest = std::min(oldest, backward_ops_[slot(i) * widths_.backward_inputs + k]);
-    }
-    for (std::uint32_t k = 0; k < widths_.swapped; ++k) {
-      const std::size_t at = slot(i) * widths_.swapped + k;
-      oldest = std::min({oldest, swap_outs_[at], swap_ins_[at]});
-    }
-  }
-  return oldest;
+/// Forgets the first operations of entries that are not live, up to that of a live one.
+void MicrobatchBoard::release() {
+  while (next_ < held_.size() && held_[next_].index < begin_) ++next_;
+  if (2 * next_ <= held_.size()) return;
+  held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(next_));
+  next_ = 0;
 }
 
 }  // namespace stagecraft

@@ -43,15 +43,17 @@ class MicrobatchBoard {
   }
   /// `op` brings one of the inputs of the forward, or of the backward.
   void arrive_forward(std::int64_t index, OpId op) {
-    Entry& entry = at(index);
+    Entry& entry = hold(index, op);
     STAGECRAFT_CHECK(entry.forward_arrived < widths_.forward_inputs, "an input arrives once");
     part(forward_ops_, index, widths_.forward_inputs)[entry.forward_arrived++] = op;
   }
   void arrive_backward(std::int64_t index, OpId op) {
-    Entry& entry = at(index);
+    Entry& entry = hold(index, op);
     STAGECRAFT_CHECK(entry.backward_arrived < widths_.backward_inputs, "a gradient arrives once");
     part(backward_ops_, index, widths_.backward_inputs)[entry.backward_arrived++] = op;
   }
+  /// `op` is the forward.
+  void note_forward(std::int64_t index, OpId op) { hold(index, op).forward = op; }
   /// Those that have arrived.
   [[nodiscard]] std::span<OpId> forward_inputs(std::int64_t index) {
     const std::uint32_t arrived = at(index).forward_arrived;
@@ -70,10 +72,26 @@ class MicrobatchBoard {
   void restart(std::int64_t index);
   [[nodiscard]] bool is_finished(std::int64_t index) { return index < begin_ || at(index).finished; }
 
-  /// The smallest operation that a live entry names; `none` without any. **Cost** O(live entries).
-  [[nodiscard]] OpId oldest() const;
+  /// No live entry names an operation before it; `none` if none names any.
+  [[nodiscard]] OpId oldest() const { return next_ < held_.size() ? held_[next_].first : OpId::none(); }
 
  private:
+  /// An entry, and the first operation that it has named. Later ones have larger numbers, so the entries that name
+  /// something are in the order of these.
+  struct Held {
+    std::int64_t index = 0;
+    OpId first;
+  };
+  /// The entry, which is about to name `op`.
+  [[nodiscard]] Entry& hold(std::int64_t index, OpId op) {
+    Entry& entry = at(index);
+    const bool is_first = entry.forward_arrived == 0 && entry.backward_arrived == 0 && entry.forward.is_none();
+    if (!is_first) return entry;
+    STAGECRAFT_CHECK(held_.empty() || held_.back().first <= op, "boards learn of operations in their order");
+    held_.push_back({index, op});
+    return entry;
+  }
+  void release();
   void grow(std::int64_t index);
   void move_into(std::size_t capacity, const BoardWidths& widths);
   [[nodiscard]] std::size_t slot(std::int64_t index) const {
@@ -89,6 +107,8 @@ class MicrobatchBoard {
   std::int64_t begin_ = 0;  ///< entries before it are finished
   std::int64_t end_ = 0;
   std::vector<Entry> entries_;
+  std::vector<Held> held_;
+  std::size_t next_ = 0;           ///< the first of these that is live
   std::vector<OpId> forward_ops_;  ///< for each entry as many as `widths_` says; likewise the next three
   std::vector<OpId> backward_ops_;
   std::vector<OpId> swap_outs_;

@@ -1,10 +1,12 @@
 #include "sim/model/replicas.hpp"
 
 #include "sim/model/plan.hpp"
+#include "tests/random_cases.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -152,6 +154,30 @@ TEST_CASE("replicas: two alternating stages exchange what some microbatch takes 
   const Replicas even(two);
   CHECK(even.share_a_microbatch(ReplicaId(2), ReplicaId(4)));
   CHECK_FALSE(even.share_a_microbatch(ReplicaId(1), ReplicaId(4)));
+}
+
+TEST_CASE("replicas: a share overlaps those replicas with which it has samples in common") {
+  std::mt19937 random(7);
+  const auto drawn = [&](int most) { return std::uniform_int_distribution(1, most)(random); };
+  for (int trial = 0; trial < testing::random_cases(200); ++trial) {
+    Plan two;
+    two.stages.resize(2);
+    two.microbatch_size = drawn(24);
+    for (Stage& stage : two.stages) {
+      stage.replication = Replication::Split;
+      const int count = std::min(drawn(8), static_cast<int>(two.microbatch_size));
+      for (int i = 0; i < count; ++i) stage.replicas.emplace_back(DeviceId(i));
+    }
+    const Replicas replicas(two);
+    for (const ReplicaId sender : replicas.of(StageId(0))) {
+      const Share& share = replicas[sender].share;
+      std::vector<ReplicaId> expected;
+      for (const ReplicaId each : replicas.of(StageId(1))) {
+        if (!flow_share(share, replicas[each].share).is_empty()) expected.push_back(each);
+      }
+      CHECK(listed(replicas.overlapping(StageId(1), share)) == expected);
+    }
+  }
 }
 
 }  // namespace stagecraft

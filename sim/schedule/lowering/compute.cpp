@@ -66,13 +66,20 @@ bool Compute::lower(std::size_t device, std::size_t position) {
 }
 
 bool Compute::has_forward_inputs(const Task& task) const {
-  if (task.board.at(task.index).forward_arrived < task.worker.forward_inputs) return false;
+  if (task.board.at(task.index).forward_arrived < task.worker.forward_inputs) {
+    state_.await_input(task.replica);
+    return false;
+  }
   return parts_.live.can_run_forward(task.replica, task.action.microbatch);
 }
 
 bool Compute::has_backward_inputs(const Task& task) const {
   const MicrobatchBoard::Entry& entry = task.board.at(task.index);
-  if (entry.forward.is_none() || entry.backward_arrived < task.worker.backward_inputs) return false;
+  if (entry.forward.is_none()) return false;
+  if (entry.backward_arrived < task.worker.backward_inputs) {
+    state_.await_input(task.replica);
+    return false;
+  }
   if (!parts_.live.can_run_backward(task.replica, task.action.microbatch)) return false;
   return parts_.synchronise.can_run_backward(task.replica, task.index);
 }
@@ -112,7 +119,7 @@ bool Compute::lower_forward(const Task& task) {
 }
 
 void Compute::finish_forward(const Task& task, OpId op) {
-  task.board.at(task.index).forward = op;
+  task.board.note_forward(task.index, op);
   parts_.delivery.send(task.replica, task.action.microbatch, op, false);
   parts_.live.note_forward(task.replica, task.action.microbatch, op);
   if (parts_.swapping.is_active()) parts_.swapping.copy_out(task.replica, task.action.microbatch);

@@ -16,7 +16,11 @@ BoardWidths widths_of(const WorkerShape& worker) {
 
 LoweringState::LoweringState(const RunShape& run_shape, WindowWriter& window_writer, std::int64_t first,
                              const Schedule& orders)
-    : shape(run_shape), writer(window_writer), lanes(window_writer, run_shape.replicas().devices()), first_(first) {
+    : shape(run_shape),
+      writer(window_writer),
+      lanes(window_writer, run_shape.replicas().devices()),
+      first_(first),
+      awaits_input_(run_shape.replicas().devices().size()) {
   for (ReplicaId id : replicas().all()) boards.push_back(MicrobatchBoard(widths_of(shape[id])));
   for (const DeviceOrder& order : orders.devices) {
     lanes.set_discipline(shape.device_index(order.device), order.discipline);
@@ -40,6 +44,7 @@ void LoweringState::add_shape(std::unique_ptr<const RunShape> next, const ShapeB
   const StageId first_stage = begin.announces ? announce_stages() : eras_.back().first_stage;
   const RunShape* shape_added = next.get();
   eras_.push_back({shape_added, std::move(next), begin, first_stage});
+  await_nothing();
 }
 
 void LoweringState::keep_last_shape() {
@@ -48,6 +53,7 @@ void LoweringState::keep_last_shape() {
   last.begin = {};
   eras_.clear();
   eras_.push_back(std::move(last));
+  await_nothing();
 }
 
 void LoweringState::begin_next_iteration() {

@@ -6,6 +6,7 @@
 #include "sim/schedule/lowering/window_writer.hpp"
 #include "sim/schedule/microbatch_board.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -81,8 +82,15 @@ class LoweringState {
     return lanes.append(shape.device_index(replica), op, priority, not_before);
   }
   [[nodiscard]] bool is_on_ready_lane(ReplicaId replica) const { return lanes.is_ready(shape.device_index(replica)); }
+  /// The next action of the replica's device waits for an input that no operation brings yet.
+  void await_input(ReplicaId replica) { awaits_input_[shape.device_index(replica)] = 1; }
+  /// Whether that is so, and no input of any replica on the device has arrived since.
+  [[nodiscard]] bool awaits_input(std::size_t device) const { return awaits_input_[device] != 0; }
+  /// The next actions of devices may have changed, or what they wait for.
+  void await_nothing() { std::ranges::fill(awaits_input_, 0); }
   /// Enters `op` on the replica's board as an operation that its forward, or with `gradient` its backward, waits for.
   void arrive(ReplicaId replica, std::int64_t index, OpId op, bool gradient) {
+    awaits_input_[shape.device_index(replica)] = 0;
     if (gradient) {
       boards[replica].arrive_backward(index, op);
     } else {
@@ -107,6 +115,7 @@ class LoweringState {
 
   std::int64_t first_;
   std::vector<Era> eras_;
+  std::vector<char> awaits_input_;  ///< by device
   std::int64_t iteration_ = 0;
 };
 

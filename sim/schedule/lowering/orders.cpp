@@ -4,7 +4,6 @@
 #include "sim/schedule/lowering/deadlock.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace stagecraft {
 namespace {
@@ -14,10 +13,10 @@ constexpr std::size_t kLookAhead = 8;
 
 }  // namespace
 
-Orders::Orders(LoweringState& state) : state_(state), devices_(state.lanes.size()), visited_(state.lanes.size()) {
-  std::iota(visited_.begin(), visited_.end(), std::size_t{0});
-  std::ranges::sort(visited_, {},
-                    [&](std::size_t device) { return state_.replicas().on(state_.lanes.device(device)).front(); });
+Orders::Orders(LoweringState& state) : state_(state), devices_(state.lanes.size()) {
+  for (const ReplicaId id : state.replicas().all()) {
+    if (state.replicas()[id].chunk == 0) visited_.push_back(state.shape.device_index(id));
+  }
 }
 
 void Orders::take(const Schedule& schedule) {
@@ -35,6 +34,7 @@ void Orders::take(const Schedule& schedule) {
     queue.lowered.resize(queue.actions.size());
     queue.cursor = 0;
   }
+  state_.await_nothing();
 }
 
 void Orders::stop_at(std::int64_t end) {
@@ -49,6 +49,7 @@ void Orders::stop_at(std::int64_t end) {
     }
     queue = {std::move(kept), 0, std::move(lowered)};
   }
+  state_.await_nothing();
 }
 
 bool Orders::has_any_left() const {

@@ -72,6 +72,7 @@ class Orders {
   template <class Lower>
   bool step(std::size_t device, const Lower& lower) {
     const bool is_strict = !state_.lanes.is_ready(device);
+    if (is_strict && state_.awaits_input(device)) return false;
     for (std::size_t i = cursor(device); i < actions(device).size(); ++i) {
       if (devices_[device].lowered[i] != 0 || actions(device)[i].joined) continue;
       const bool is_lowered = lower(device, i);

@@ -1,7 +1,6 @@
 #include "sim/schedule/lowering/run_shape.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/model/bandwidths.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
@@ -30,7 +29,6 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
     connect(boundary, true);
   }
   count_inputs();
-  if (!is_analytic()) check_connected();
 }
 
 void RunShape::make_workers(StageId stage, const std::vector<std::int64_t>& weight_versions) {
@@ -66,9 +64,9 @@ void RunShape::connect(std::size_t boundary, bool gradient) {
       targets.push_back({boundary, to, ReplicaId::none(), flow_share(own, Share{}) * ends.bytes});
       continue;
     }
-    for (ReplicaId receiver : replicas_.of(to)) {
+    for (ReplicaId receiver : replicas_.overlapping(to, own)) {
       const Share share = flow_share(own, replicas_[receiver].share);
-      if (!share.is_empty()) targets.push_back({boundary, to, receiver, share * ends.bytes});
+      targets.push_back({boundary, to, receiver, share * ends.bytes});
     }
   }
 }
@@ -85,39 +83,21 @@ void RunShape::count_inputs() {
     }
     return;
   }
-  const auto count = [&](const Target& target, bool gradient) {
-    const auto add = [&](ReplicaId id) { ++(gradient ? workers_[id].backward_inputs : workers_[id].forward_inputs); };
-    if (!target.replica.is_none()) {
-      add(target.replica);
-      return;
-    }
-    for (ReplicaId id : replicas_.of(target.stage)) add(id);
-  };
+  std::vector<std::uint32_t> forward(plan_.stages.size());  // by stage: the inputs of each of its replicas
+  std::vector<std::uint32_t> backward(plan_.stages.size());
   for (ReplicaId sender : replicas_.all()) {
     const StageId stage = replicas_[sender].stage;
     if (replicas_.alternate(stage) && sender != replicas_.of(stage).front()) continue;
-    for (const Target& target : workers_[sender].forward_targets) count(target, false);
-    for (const Target& target : workers_[sender].backward_targets) count(target, true);
-  }
-}
-
-void RunShape::check_connected() const {
-  Route route;
-  const auto check = [&](ReplicaId a, ReplicaId b) {
-    const DeviceId one = replicas_[a].device;
-    const DeviceId other = replicas_[b].device;
-    STAGECRAFT_CHECK(pair_cost(platform_, one, other, PairUse::Boundary, route) &&
-                         pair_cost(platform_, other, one, PairUse::Boundary, route),
-                     "stages of a sound plan that exchange tensors are connected");
-  };
-  for (ReplicaId sender : replicas_.all()) {
-    for (const Target& target : workers_[sender].forward_targets) {
-      if (!target.replica.is_none()) check(sender, target.replica);
-      if (!target.replica.is_none()) continue;
-      for (ReplicaId receiver : replicas_.of(target.stage)) {
-        if (replicas_.share_a_microbatch(sender, receiver)) check(sender, receiver);
-      }
+    for (const auto& [_, to, receiver, bytes] : workers_[sender].forward_targets) {
+      ++(receiver.is_none() ? forward[to.value()] : workers_[receiver].forward_inputs);
     }
+    for (const auto& [_, to, receiver, bytes] : workers_[sender].backward_targets) {
+      ++(receiver.is_none() ? backward[to.value()] : workers_[receiver].backward_inputs);
+    }
+  }
+  for (ReplicaId id : replicas_.all()) {
+    workers_[id].forward_inputs += forward[replicas_[id].stage.value()];
+    workers_[id].backward_inputs += backward[replicas_[id].stage.value()];
   }
 }
 

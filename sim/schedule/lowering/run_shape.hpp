@@ -85,7 +85,6 @@ class RunShape {
   void make_workers(StageId stage, const std::vector<std::int64_t>& weight_versions);
   void connect(std::size_t boundary, bool gradient);
   void count_inputs();
-  void check_connected() const;
 
   const LayerGraph& graph_;
   const Platform& platform_;

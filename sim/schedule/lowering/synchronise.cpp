@@ -17,11 +17,8 @@ const std::vector<std::size_t>& rings_of(const LoweringState& state, ReplicaId r
   return state.shape.rings().rings_of[stage_of(state, replica).value()];
 }
 
-/// The time of the optimizer's step of a ring's parameters on the device of one of its members; 0 for other replicas.
-Seconds update_of(const LoweringState& state, const RingBuckets::Ring& ring, ReplicaId replica) {
-  if (ring.buckets.empty() || std::ranges::find(ring.members, replica) == ring.members.end()) return {};
-  const DeviceKind& kind = state.shape.platform().kind(state.replicas()[replica].device);
-  return update_time(kind, state.shape.plan().training, ring.buckets.front().bytes);
+std::uint32_t pipeline_of(const LoweringState& state, ReplicaId replica) {
+  return state.shape.plan().stages[stage_of(state, replica).value()].pipeline;
 }
 
 }  // namespace
@@ -34,9 +31,11 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping
   workers_.resize(state.replicas().size());
   for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
     const AllReduceRing reduced{ring.members, ring.buckets, static_cast<std::uint16_t>(rings_.size())};
-    rings_.push_back({.all_reduce = RingAllReduce(state, reduced), .members = {}, .apart = ring.apart, .rounds = {}});
+    rings_.push_back(
+        {.all_reduce = RingAllReduce(state, reduced), .members = {}, .first = {}, .apart = ring.apart, .rounds = {}});
   }
   for (ReplicaId id : state.replicas().all()) add_member(id);
+  if (!synchronous) note_tied();
 }
 
 Seconds Synchronise::update_time(ReplicaId replica) const {
@@ -51,19 +50,27 @@ Seconds Synchronise::update_time(ReplicaId replica) const {
 
 /// Adds the replica to its rings. Those of the same pipeline come in the order of its stages.
 void Synchronise::add_member(ReplicaId replica) {
-  const auto pipeline_of = [&](ReplicaId id) {
-    return state_.shape.plan().stages[stage_of(state_, id).value()].pipeline;
-  };
   for (std::size_t number : rings_of(state_, replica)) {
     Ring& ring = rings_[number];
-    const auto is_earlier = [&](ReplicaId other) {
-      return stage_of(state_, other) < stage_of(state_, replica) && pipeline_of(other) == pipeline_of(replica);
-    };
-    const bool is_awaited = synchronous_ || std::ranges::none_of(ring.members, is_earlier);
+    const StageId stage = stage_of(state_, replica);
+    const bool is_first = ring.first.try_emplace(pipeline_of(state_, replica), stage).first->second == stage;
+    const bool is_awaited = synchronous_ || is_first;
     if (is_awaited && ring.all_reduce.buckets() > 0) workers_[replica].awaited.push_back(number);
     ring.members.push_back(replica);
-    if (synchronous_ || number < state_.shape.rings().untied) continue;
-    workers_[replica].tied.emplace_back(number, update_of(state_, state_.shape.rings().rings[number], replica));
+  }
+}
+
+/// Asynchronous: notes the time of the optimizer's step of tied parameters with the replicas that exchange them.
+void Synchronise::note_tied() {
+  const RingBuckets& rings = state_.shape.rings();
+  for (std::size_t number = rings.untied; number < rings.rings.size(); ++number) {
+    const auto& [members, buckets, apart] = rings.rings[number];
+    if (buckets.empty()) continue;
+    for (const ReplicaId id : members) {
+      const DeviceKind& kind = state_.shape.platform().kind(state_.replicas()[id].device);
+      const Seconds step = stagecraft::update_time(kind, state_.shape.plan().training, buckets.front().bytes);
+      workers_[id].tied.emplace_back(number, step);
+    }
   }
 }
 

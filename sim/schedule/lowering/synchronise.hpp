@@ -84,12 +84,13 @@ class Synchronise {
   };
   struct Ring {
     RingAllReduce all_reduce;
-    std::vector<ReplicaId> members;        ///< also those on the device of another
-    std::int64_t apart = 1;                ///< asynchronous: the microbatches between two all-reduces
-    std::size_t arrived = 0;               ///< members whose iteration's backwards have all been appended
-    std::map<std::int64_t, Round> rounds;  ///< asynchronous, by all-reduce: those that some members have had
-    std::int64_t all_reduces = 0;          ///< asynchronous: those that have been appended
-    OpId end = OpId::none();               ///< of the last all-reduce
+    std::vector<ReplicaId> members;          ///< also those on the device of another
+    std::map<std::uint32_t, StageId> first;  ///< by pipeline: the first stage of its members
+    std::int64_t apart = 1;                  ///< asynchronous: the microbatches between two all-reduces
+    std::size_t arrived = 0;                 ///< members whose iteration's backwards have all been appended
+    std::map<std::int64_t, Round> rounds;    ///< asynchronous, by all-reduce: those that some members have had
+    std::int64_t all_reduces = 0;            ///< asynchronous: those that have been appended
+    OpId end = OpId::none();                 ///< of the last all-reduce
   };
 
   /// The microbatch of the replica's last backward; before any, of its first one.
@@ -101,6 +102,7 @@ class Synchronise {
   /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
   [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   void add_member(ReplicaId replica);
+  void note_tied();
   /// Asynchronous: whether an all-reduce for which the replica waits follows its backwards so far.
   [[nodiscard]] bool is_reduced_after(ReplicaId replica) const;
   void note_last(const EndedBackward& ended);
