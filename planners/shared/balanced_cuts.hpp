@@ -23,8 +23,7 @@ class BalancedCuts {
   explicit BalancedCuts(std::vector<double> prefix) : prefix_(std::move(prefix)), table_(prefix_.size() - 1) {}
 
   /// **Shape** the first item of every piece. **Requires** at least as many items as factors. **Throws** InputError for a
-  /// table of more than 1 GiB. **Cost** O(pieces · items²) time at worst, 4 bytes × pieces · items; O(pieces) if the
-  /// table has rows for these factors.
+  /// table of more than 1 GiB. **Cost** as `BottleneckTable::extend`; O(pieces) if the table has rows for these factors.
   [[nodiscard]] std::vector<std::size_t> cuts(const std::vector<double>& factors);
 
  private:

@@ -100,6 +100,7 @@ class SavingSearch {
       }
       std::vector<PartialSavings> next;
       for (const PartialSavings& choice : frontier) extend(choice, taken, next);
+      bound_.take_next();
       frontier = continued(undominated(std::move(next)), taken + 1);
     }
     return {in_given_order(), is_exact};
@@ -114,7 +115,7 @@ class SavingSearch {
   [[nodiscard]] std::vector<PartialSavings> continued(std::vector<PartialSavings> choices, std::size_t taken) {
     std::vector<PartialSavings> left;
     for (PartialSavings& choice : choices) {
-      choice.bound = bound_.time(taken, choice.lacking, choice.recompute, choice.swapped);
+      choice.bound = bound_.time(choice.lacking, choice.recompute, choice.swapped);
       if (best_ && choice.bound >= best_->time) continue;
       if (choice.lacking <= Bytes(0)) {
         improve(completed(choice, taken));

@@ -21,16 +21,6 @@ Bytes all_kept(std::span<const SavingUnit> units, const StageRoom& room) {
   return sum;
 }
 
-/// The cost of saving `lacking` bytes by steps that may be taken in part; infinite if they do not save that much.
-double fractional_cost(const std::vector<double>& saved, const std::vector<double>& cost, double lacking) {
-  if (lacking <= 0.0) return 0.0;
-  const auto at = static_cast<std::size_t>(std::ranges::lower_bound(saved, lacking) - saved.begin());
-  if (at == saved.size()) return kNever.value();
-  const double saved_before = at == 0 ? 0.0 : saved[at - 1];
-  const double cost_before = at == 0 ? 0.0 : cost[at - 1];
-  return cost_before + (cost[at] - cost_before) * (lacking - saved_before) / (saved[at] - saved_before);
-}
-
 }  // namespace
 
 SavingBound::SavingBound(std::span<const SavingUnit> units, const StageRoom& room)
@@ -48,21 +38,49 @@ SavingBound::SavingBound(std::span<const SavingUnit> units, const StageRoom& roo
     compared.insert(std::clamp(w, 0, kWeights));
   }
   for (const int w : compared) {
-    weights_.push_back({weight_of(w), std::vector<Sums>(units.size() + 1)});
-  }
-  for (Weighted& weighted : weights_) {
-    const std::vector<Step> all = steps(weighted.weight);
-    for (std::size_t from = 0; from <= units.size(); ++from) {
-      double saved = 0.0;
-      double cost = 0.0;
-      Sums& sums = weighted.from[from];
-      for (const Step& step : all) {
-        if (step.unit < from) continue;
-        sums.saved.push_back(saved += step.saved);
-        sums.cost.push_back(cost += step.cost);
-      }
+    Weighted& weighted = weights_.emplace_back(Weighted{weight_of(w), steps(weight_of(w)), {}, {}, {}});
+    weighted.saved.resize(weighted.steps.size());
+    weighted.cost.resize(weighted.steps.size());
+    weighted.of_unit.assign(units.size(), {kNoStep, kNoStep});
+    for (std::uint32_t at = 0; at < weighted.steps.size(); ++at) {
+      auto& [first, last] = weighted.of_unit[weighted.steps[at].unit];
+      if (first == kNoStep) first = at;
+      last = at;
     }
   }
+}
+
+void SavingBound::take_next() {
+  for (Weighted& weighted : weights_) drop(weighted, taken_);
+  ++taken_;
+}
+
+void SavingBound::drop(Weighted& weighted, std::size_t unit) {
+  for (const std::uint32_t at : weighted.of_unit[unit]) {
+    if (at == kNoStep) return;
+    weighted.steps[at].saved = weighted.steps[at].cost = 0.0;
+    weighted.summed = std::min<std::size_t>(weighted.summed, at);
+  }
+}
+
+/// The cost of saving `lacking` bytes by steps that may be taken in part; infinite if they do not save that much. Steps
+/// are always added in their order, so that equal units have equal sums.
+double SavingBound::fractional_cost(Weighted& weighted, double lacking) {
+  if (lacking <= 0.0) return 0.0;
+  double saved_before = weighted.summed > 0 ? weighted.saved[weighted.summed - 1] : 0.0;
+  double cost_before = weighted.summed > 0 ? weighted.cost[weighted.summed - 1] : 0.0;
+  for (std::size_t& at = weighted.summed; at < weighted.steps.size() && saved_before < lacking; ++at) {
+    weighted.saved[at] = saved_before += weighted.steps[at].saved;
+    weighted.cost[at] = cost_before += weighted.steps[at].cost;
+  }
+  if (saved_before < lacking) return kNever.value();
+  const auto summed = weighted.saved.begin() + static_cast<std::ptrdiff_t>(weighted.summed);
+  const auto at =
+      static_cast<std::size_t>(std::lower_bound(weighted.saved.begin(), summed, lacking) - weighted.saved.begin());
+  saved_before = at == 0 ? 0.0 : weighted.saved[at - 1];
+  cost_before = at == 0 ? 0.0 : weighted.cost[at - 1];
+  return cost_before +
+         (weighted.cost[at] - cost_before) * (lacking - saved_before) / (weighted.saved[at] - saved_before);
 }
 
 // A unit's actions lie on a curve of bytes saved and their cost. Only its lower convex hull matters, for between two of
@@ -102,14 +120,13 @@ double SavingBound::root_bound(double weight, double lacking) const {
   return cost;
 }
 
-Seconds SavingBound::time(std::size_t taken, Bytes lacking, Seconds recompute, Bytes swapped) const {
+Seconds SavingBound::time(Bytes lacking, Seconds recompute, Bytes swapped) {
   const double computed = compute_ + recompute.value();
   const double copied = copy_seconds(swapped, room_);
   double bound = std::max(computed, swapped > Bytes(0) ? copy_time(swapped, room_).value() : 0.0);
-  for (const Weighted& weighted : weights_) {
-    const Sums& sums = weighted.from[taken];
+  for (Weighted& weighted : weights_) {
     bound = std::max(bound, weighted.weight * computed + (1.0 - weighted.weight) * copied +
-                                fractional_cost(sums.saved, sums.cost, static_cast<double>(lacking.value())));
+                                fractional_cost(weighted, static_cast<double>(lacking.value())));
   }
   return Seconds(bound);
 }

@@ -77,6 +77,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       crossing_(crossing_bytes(request.graph, order_)),
       stash_(stash_sums(request.graph, order_)),
       crossings_(request.graph, order_),
+      pending_(order_.size() + 1),
       keepers_(request.graph.tensors.size()),
       boundary_buffers_(request.training.boundary_buffers) {
   for (StagePlace& place : places_) {
@@ -90,6 +91,11 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
     position_[order_[at].value()] = at;
     compute_[at + 1] = compute_[at] + Seconds(std::round((layer.forward + layer.backward).value() / grid) * grid);
     for (const std::uint32_t tensor : layer.keeps) keepers_[tensor].push_back(at);
+  }
+  for (std::size_t producer = 0; producer < order_.size(); ++producer) {
+    const std::vector<Crossings::Use>& uses = crossings_.uses_of(producer);
+    for (std::size_t cut = producer + 1; !uses.empty() && cut <= uses.back().at; ++cut)
+      pending_[cut].push_back(producer);
   }
   for (const auto& bounds : divisions_of(request.graph, order_, settings.divisions)) {
     divisions_.push_back(whole_groups(bounds));
@@ -201,19 +207,21 @@ Bytes SavingPipeline::checkpoint(const Group& group, const Group& stage) const {
 }
 
 Bytes SavingPipeline::exchanged(const Group& stage) const {
-  StageWalk walk(crossings_);
-  Bytes sent;
-  walk.restart(stage.end);
-  for (std::size_t at = stage.end; at-- > stage.begin;) {
-    walk.prepend();
-    const std::vector<Crossings::Use>& uses = crossings_.uses_of(at);
+  const auto largest_use = [&](std::size_t producer, std::size_t begin, std::size_t end) {
+    const std::vector<Crossings::Use>& uses = crossings_.uses_of(producer);
     Bytes largest;
-    for (auto use = uses.rbegin(); use != uses.rend() && use->at >= stage.end; ++use) {
+    for (auto use = std::ranges::lower_bound(uses, begin, {}, &Crossings::Use::at); use != uses.end() && use->at < end;
+         ++use) {
       largest = std::max(largest, use->bytes);
     }
-    sent += largest;
+    return largest;
+  };
+  Bytes sum;
+  for (const std::size_t producer : pending_[stage.begin]) sum += largest_use(producer, stage.begin, stage.end);
+  for (const std::size_t producer : pending_[stage.end]) {
+    if (producer >= stage.begin) sum += largest_use(producer, stage.end, order_.size());
   }
-  return walk.received() + sent;
+  return sum;
 }
 
 std::optional<std::vector<std::size_t>> SavingPipeline::cuts_of(const Plan& plan) const {

@@ -94,7 +94,8 @@ struct SavingPipelineSettings {
 class SavingPipeline {
  public:
   /// The stages are those of `stage_devices`. The planner and the request must outlive it.
-  /// **Throws** InputError as `stage_devices` and `stage_places`. **Cost** O(layers log layers + edges) and that of compiling the schedule.
+  /// **Throws** InputError as `stage_devices` and `stage_places`. **Cost** O(layers log layers + edges) and that of compiling the schedule;
+  /// memory for each cut and tensor that crosses it.
   SavingPipeline(const PlannerInfo& planner, const PlanRequest& request, const SavingPipelineSettings& settings);
 
   [[nodiscard]] std::size_t units() const { return bounds_.size() - 1; }
@@ -168,6 +169,7 @@ class SavingPipeline {
   std::vector<Bytes> crossing_;
   RunSums stash_;
   Crossings crossings_;
+  std::vector<std::vector<std::size_t>> pending_;  // by cut: the layers before it whose tensors are used behind it
   std::vector<std::vector<std::size_t>> keepers_;  // by tensor: positions, ascending
   std::int64_t boundary_buffers_ = 0;
 };

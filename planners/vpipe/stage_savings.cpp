@@ -6,6 +6,7 @@
 #include "sim/base/ticks.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace stagecraft::vpipe {
@@ -26,18 +27,35 @@ StageCost cost_of_overflow(const SavingStage& stage, bool joins_suffix) {
   return {std::max(Bytes(1), least - stage.room.capacity), time};
 }
 
+std::size_t hash_of(Bytes bytes) { return std::hash<std::int64_t>()(bytes.value()); }
+std::size_t hash_of(Seconds time) { return std::hash<double>()(time.value()); }
+
+/// Equal for equal stages.
+std::size_t hash_of(const SavingStage& stage) {
+  const StageRoom& room = stage.room;
+  std::uint64_t hash = hash_of(room.held) ^ static_cast<std::uint64_t>(room.in_flight);
+  for (const SavingUnit& unit : stage.units) {
+    const std::uint64_t own = hash_of(unit.forward) * 0x9e3779b97f4a7c15 + hash_of(unit.backward) * 0xc2b2ae3d27d4eb4f +
+                              hash_of(unit.stash) * 0x165667b19e3779f9 + hash_of(unit.checkpoint) * 0xd6e8feb86659fd93 +
+                              hash_of(unit.workspace);
+    hash = (hash ^ own ^ (own >> 31U)) * 0xff51afd7ed558ccd;
+  }
+  return hash ^ (hash >> 33U);
+}
+
 }  // namespace
 
 StageSavings::StageSavings(StageOf stage_of, const SavingRules& rules)
     : stage_of_(std::move(stage_of)), rules_(rules) {}
 
 StageCost StageSavings::cost(std::size_t stage, std::size_t begin, std::size_t end) {
-  const auto [place, is_new] = by_place_.try_emplace({stage, begin, end});
+  const auto [place, is_new] = by_place_.try_emplace(Place{stage, begin, end});
   if (!is_new) return place->second;
   const SavingStage given = stage_of_(stage, begin, end);
-  const auto [kinds, is_new_kind] = by_kinds_.try_emplace(kinds_of(given));
-  if (is_new_kind) kinds->second = cost_of(given);
-  return place->second = kinds->second;
+  const std::size_t hash = hash_of(given);
+  const Kind* known = known_kind(given, hash);
+  if (known == nullptr) known = &kinds_.emplace(hash, Kind{place->first, cost_of(given)})->second;
+  return place->second = known->cost;
 }
 
 std::optional<SavingPlan> StageSavings::savings(std::size_t stage, std::size_t begin, std::size_t end) {
@@ -65,12 +83,14 @@ StageCost StageSavings::cost_of(const SavingStage& stage) {
   return cost;
 }
 
-StageSavings::Kinds StageSavings::kinds_of(const SavingStage& stage) {
-  Kinds kinds{stage.room, {}};
-  for (const SavingUnit& unit : stage.units) {
-    kinds.units.push_back(kinds_.try_emplace(unit, static_cast<std::uint32_t>(kinds_.size())).first->second);
-  }
-  return kinds;
+const StageSavings::Kind* StageSavings::known_kind(const SavingStage& stage, std::size_t hash) const {
+  const auto [begin, end] = kinds_.equal_range(hash);
+  const auto found = std::find_if(begin, end, [&](const auto& each) {
+    const auto& [at, first, last] = each.second.first;
+    const SavingStage other = stage_of_(at, first, last);
+    return other.room == stage.room && other.units == stage.units;
+  });
+  return found == end ? nullptr : &found->second;
 }
 
 }  // namespace stagecraft::vpipe

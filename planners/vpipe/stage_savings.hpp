@@ -11,8 +11,7 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <tuple>
-#include <vector>
+#include <unordered_map>
 
 namespace stagecraft::vpipe {
 
@@ -25,7 +24,7 @@ struct SavingRules {
 using StageOf = std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end)>;
 
 /// The savings of stages. Networks repeat the same few kinds of units, so a stage with the same room and the same
-/// sequence of equal units as one before is not planned again.
+/// sequence of equal units as one before is not planned again. **Cost** memory for each stage, not for its units.
 class StageSavings {
  public:
   StageSavings(StageOf stage_of, const SavingRules& rules);
@@ -40,27 +39,32 @@ class StageSavings {
 
   [[nodiscard]] std::int64_t evaluations() const { return static_cast<std::int64_t>(by_place_.size()); }  ///< of stages
   /// The evaluations that were answered by an equal stage.
-  [[nodiscard]] std::int64_t repeats() const { return evaluations() - static_cast<std::int64_t>(by_kinds_.size()); }
+  [[nodiscard]] std::int64_t repeats() const { return evaluations() - static_cast<std::int64_t>(kinds_.size()); }
   /// Whether the exact search never had to drop choices.
   [[nodiscard]] bool is_exact() const { return is_exact_; }
 
  private:
-  struct Kinds {
-    StageRoom room;
-    std::vector<std::uint32_t> units;  ///< equal numbers for equal units
-    friend auto operator<=>(const Kinds&, const Kinds&) = default;
+  struct Place {
+    std::size_t stage = 0;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  /// Stages with the same room and the same units: the first one that was planned, and their cost.
+  struct Kind {
+    Place first;
+    StageCost cost;
   };
 
   [[nodiscard]] std::optional<SavingPlan> find(std::span<const SavingUnit> units, const StageRoom& room);
   [[nodiscard]] std::optional<SavingPlan> savings_of(const SavingStage& stage);
   [[nodiscard]] StageCost cost_of(const SavingStage& stage);
-  [[nodiscard]] Kinds kinds_of(const SavingStage& stage);
+  [[nodiscard]] const Kind* known_kind(const SavingStage& stage, std::size_t hash) const;
 
   StageOf stage_of_;
   SavingRules rules_;
-  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, StageCost> by_place_;
-  std::map<Kinds, StageCost> by_kinds_;
-  std::map<SavingUnit, std::uint32_t> kinds_;
+  std::map<Place, StageCost> by_place_;
+  std::unordered_multimap<std::size_t, Kind> kinds_;  ///< by hash; what they are is made again to compare it
   bool is_exact_ = true;
 };
 

@@ -51,10 +51,10 @@ void require_moves(std::size_t units, std::size_t stages) {
   const auto s = static_cast<double>(stages);
   const double stage = 2.0 * n / s;  // units of a stage, with a margin for those that grow
   constexpr double kUnitSteps = 200.0;
-  constexpr double kCostBytes = 200.0;  // of a stage that is remembered, besides its units
+  constexpr double kCostBytes = 250.0;  // of a stage that is remembered
   require_affordable(
       {.what = "moving " + std::to_string(units) + " units between " + std::to_string(stages) + " stages",
-       .bytes = 16.0 * n * s + 8.0 * n * (kCostBytes + sizeof(std::uint32_t) * stage),
+       .bytes = 16.0 * n * s + 8.0 * n * kCostBytes,
        .steps = n * n * s + n * 2.0 * s * 10.0 * s * std::log2(s + 1.0) + n * 8.0 * stage * kUnitSteps,
        .remedy = "use a model with blocks in place of layers, or plan for fewer devices"});
 }

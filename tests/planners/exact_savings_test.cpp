@@ -74,16 +74,46 @@ TEST_CASE("exact savings: a bound never exceeds the time of a completion, and ro
   for (int i = 0; i < random_cases(300); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 1 + random() % 6);
-    const SavingBound bound(stage.units, stage.room);
+    SavingBound bound(stage.units, stage.room);
     const Bytes kept = saved_memory(stage.units, std::vector<Saving>(stage.units.size()), stage.room);
     const std::optional<double> least = enumerate_savings(stage).time;
     if (!least) continue;
-    CHECK(bound.time(0, kept - stage.room.capacity, Seconds(0), Bytes(0)).value() <= *least * (1 + 1e-12));
+    CHECK(bound.time(kept - stage.room.capacity, Seconds(0), Bytes(0)).value() <= *least * (1 + 1e-12));
     if (const std::optional<SavingPlan> rounded = bound.rounded()) {
       CHECK(rounded->memory <= stage.room.capacity);
       CHECK(rounded->time.value() >= *least * (1 - 1e-12));
     }
   }
+}
+
+TEST_CASE("exact savings: the bound of the units that are left is that of a stage of these units alone") {
+  std::mt19937_64 random(19);
+  int compared = 0;
+  for (int i = 0; i < random_cases(300); ++i) {
+    CAPTURE(i);
+    const SavingStage stage = wilder_stage(random, 2 + random() % 8);
+    SavingBound bound(stage.units, stage.room);
+    for (std::size_t taken = 0; taken < stage.units.size(); ++taken, bound.take_next()) {
+      CAPTURE(taken);
+      Bytes most(0);  // that the units that are left can save
+      for (std::size_t unit = taken; unit < stage.units.size(); ++unit) {
+        const Bytes kept = residency(stage.units[unit], Saving::Keep, stage.room);
+        Bytes least = residency(stage.units[unit], Saving::Recompute, stage.room);
+        if (can_swap(stage.room)) least = std::min(least, residency(stage.units[unit], Saving::Swap, stage.room));
+        most += kept - std::min(least, kept);
+      }
+      Seconds before(0);
+      for (const Bytes lacking : {most + Bytes(1), most, Bytes(most.value() / 2), Bytes(most.value() / 3), Bytes(0)}) {
+        const Seconds time = bound.time(lacking, Seconds(0), Bytes(0));
+        CHECK((time == kNever) == (lacking > most));
+        CHECK((lacking > most || before == Seconds(0) || before == kNever || time <= before * (1 + 1e-12)));
+        before = time;
+        ++compared;
+      }
+      CHECK(before == compute_time(stage.units));
+    }
+  }
+  CHECK(compared > 0);
 }
 
 TEST_CASE("exact savings: a narrow search says so, and is never slower than the plan that is known") {
