@@ -58,10 +58,15 @@ struct Judged {
   bool fits = true;
 };
 
-Judged judge(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program) {
-  const Report report = program.synchronous ? evaluate_program(graph, platform, program)
-                                            : evaluate_until_converged(graph, platform, program);
-  return {program.synchronous ? report.iterations.back() : *report.period, !report.out_of_memory()};
+/// Of an asynchronous plan the period of the shortest run that converges: however long training goes on, it is the same.
+Judged judge(const LayerGraph& graph, const Platform& platform, Plan plan) {
+  if (!is_asynchronous(plan.schedule)) {
+    const Report report = evaluate_plan(graph, platform, plan);
+    return {report.iterations.back(), !report.out_of_memory()};
+  }
+  plan.microbatches = 1;
+  const Report report = evaluate_until_converged(graph, platform, require_schedule(graph, platform, plan));
+  return {*report.period, !report.out_of_memory()};
 }
 
 bool has_same_stages(const Plan& a, const Plan& b) { return a.stages == b.stages && a.pattern == b.pattern; }
@@ -202,9 +207,8 @@ class PlanAgain {
 
   [[nodiscard]] ReplanAnswer goes_on_with(const Platform& seen, const RunPosition& position, Plan plan,
                                           const std::string& what) {
-    const ScheduleProgram program = require_schedule(position.graph, seen, plan);
-    require_sound(position.graph, seen, program);
-    const Judged then = judge(position.graph, seen, program);
+    require_sound(position.graph, seen, require_schedule(position.graph, seen, plan));
+    const Judged then = judge(position.graph, seen, plan);
     ReplanAnswer answer{.reason = what, .changing = then.time};
     if (!then.fits) {
       answer.reason = joined(what, "the plan without it does not fit in memory");
@@ -219,10 +223,9 @@ class PlanAgain {
                                    const std::string& what) const {
     const Plan& running = position.plan;
     if (has_same_stages(plan, running)) return {.reason = joined(what, "the planner keeps the plan")};
-    const ScheduleProgram program = require_schedule(position.graph, seen, plan);
-    require_sound(position.graph, seen, program);
-    const Judged now = judge(position.graph, seen, require_schedule(position.graph, seen, running));
-    const Judged then = judge(position.graph, seen, program);
+    require_sound(position.graph, seen, require_schedule(position.graph, seen, plan));
+    const Judged now = judge(position.graph, seen, running);
+    const Judged then = judge(position.graph, seen, plan);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
     const bool begins_model = position.cause == ReplanQuestion::Cause::Model;
     const Cost cost = begins_model ? Cost() : cost_of(seen, position, plan, now.time, then.time);
@@ -291,7 +294,9 @@ class PlanAgain {
   [[nodiscard]] std::int64_t first_behind_latency(const RunPosition& position, Seconds time) const {
     const std::int64_t each = is_asynchronous(position.plan.schedule) ? 1 : position.plan.microbatches;
     const double passed = time > Seconds(0) ? choices_.policy.latency / time * static_cast<double>(each) : 0.0;
-    const double wholes = std::ceil(passed / static_cast<double>(position.whole));
+    constexpr double kRounding =
+        1e-9;  // of a time that was evaluated: an answer that comes with a microbatch is in time
+    const double wholes = std::ceil(passed / static_cast<double>(position.whole) * (1.0 - kRounding));
     const auto most = static_cast<double>(position.microbatches);
     return position.earliest + static_cast<std::int64_t>(std::min(wholes * static_cast<double>(position.whole), most));
   }

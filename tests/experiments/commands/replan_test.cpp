@@ -94,6 +94,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("simulate --replan: what a plan takes does not depend on how long training goes on") {
+  const Pipeline pipeline;
+  const auto first_change = [&](const std::string& length) {
+    return changes_of(pipeline.answer<Json>(
+        "plan.yaml", "{at: 0 s, device: b, slowdown: 1.5}",
+        {"--replan", "vpipe,granularity=layers,window=64", "--engine", "evaluate", "--run-length", length}))[0];
+  };
+  const Json soon_over = first_change("400");
+  const Json goes_on = first_change("4000");
+  CHECK(soon_over["keeping_s"] == goes_on["keeping_s"]);
+  CHECK(soon_over["changing_s"] == goes_on["changing_s"]);
+}
+
 TEST_CASE("simulate --replan: both engines ask and answer alike where nothing contends") {
   const Pipeline pipeline;
   const std::string events =
