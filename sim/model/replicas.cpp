@@ -139,19 +139,6 @@ std::span<const ReplicaId> Replicas::on(DeviceId device) const {
   return std::span(by_device_).subspan(device_begin_[at], device_begin_[at + 1] - device_begin_[at]);
 }
 
-std::span<const ReplicaId> Replicas::overlapping(StageId stage, const Share& share) const {
-  const std::span<const ReplicaId> all = of(stage);
-  const auto begins_after = [&](ReplicaId id) {
-    return replicas_[id].share.begin * share.of >= share.end * replicas_[id].share.of;
-  };
-  const auto ends_before = [&](ReplicaId id) {
-    return replicas_[id].share.end * share.of <= share.begin * replicas_[id].share.of;
-  };
-  const auto begin = std::ranges::partition_point(all, ends_before);
-  const auto end = std::ranges::partition_point(all, [&](ReplicaId id) { return !begins_after(id); });
-  return {begin, end};
-}
-
 bool Replicas::runs(ReplicaId replica, std::uint32_t microbatch) const {
   const Replica& own = replicas_[replica];
   return own.turns == 1 || microbatch % own.turns == own.turn;
@@ -171,6 +158,19 @@ std::int64_t Replicas::round() const {
   std::int64_t round = 1;
   for (const Replica& replica : replicas_) round = std::lcm(round, replica.turns);
   return round;
+}
+
+std::span<const ReplicaId> overlapping(const Replicas& replicas, StageId stage, const Share& share) {
+  const std::span<const ReplicaId> all = replicas.of(stage);
+  const auto begins_after = [&](ReplicaId id) {
+    return replicas[id].share.begin * share.of >= share.end * replicas[id].share.of;
+  };
+  const auto ends_before = [&](ReplicaId id) {
+    return replicas[id].share.end * share.of <= share.begin * replicas[id].share.of;
+  };
+  const auto begin = std::ranges::partition_point(all, ends_before);
+  const auto end = std::ranges::partition_point(all, [&](ReplicaId id) { return !begins_after(id); });
+  return {begin, end};
 }
 
 }  // namespace stagecraft

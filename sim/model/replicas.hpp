@@ -94,9 +94,6 @@ class Replicas {
     if (after_first % pipelines_ != 0) return {};
     return alternate(stage) ? replicas.subspan(static_cast<std::size_t>(after_first / pipelines_), 1) : replicas;
   }
-  /// The replicas of the stage whose shares of a microbatch have samples in common with `share`.
-  /// **Requires** a stage that divides its microbatches, and a share that is not empty. **Cost** O(log replicas).
-  [[nodiscard]] std::span<const ReplicaId> overlapping(StageId stage, const Share& share) const;
   /// How many replicas run each microbatch that the stage runs.
   [[nodiscard]] std::size_t runners_of_each(StageId stage) const { return alternate(stage) ? 1 : of(stage).size(); }
   /// How many replicas of all stages run the microbatch.
@@ -143,5 +140,9 @@ class Replicas {
   std::vector<GradientRing> rings_;
   std::vector<std::vector<std::size_t>> rings_of_;  ///< by stage
 };
+
+/// The replicas of the stage whose shares of a microbatch have samples in common with `share`.
+/// **Requires** a stage that divides its microbatches, and a share that is not empty. **Cost** O(log replicas).
+[[nodiscard]] std::span<const ReplicaId> overlapping(const Replicas& replicas, StageId stage, const Share& share);
 
 }  // namespace stagecraft

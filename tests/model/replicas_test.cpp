@@ -175,7 +175,7 @@ TEST_CASE("replicas: a share overlaps those replicas with which it has samples i
       for (const ReplicaId each : replicas.of(StageId(1))) {
         if (!flow_share(share, replicas[each].share).is_empty()) expected.push_back(each);
       }
-      CHECK(listed(replicas.overlapping(StageId(1), share)) == expected);
+      CHECK(listed(overlapping(replicas, StageId(1), share)) == expected);
     }
   }
 }

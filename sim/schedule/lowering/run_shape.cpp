@@ -64,7 +64,7 @@ void RunShape::connect(std::size_t boundary, bool gradient) {
       targets.push_back({boundary, to, ReplicaId::none(), flow_share(own, Share{}) * ends.bytes});
       continue;
     }
-    for (ReplicaId receiver : replicas_.overlapping(to, own)) {
+    for (ReplicaId receiver : overlapping(replicas_, to, own)) {
       const Share share = flow_share(own, replicas_[receiver].share);
       targets.push_back({boundary, to, receiver, share * ends.bytes});
     }

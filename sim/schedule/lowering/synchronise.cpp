@@ -21,6 +21,20 @@ std::uint32_t pipeline_of(const LoweringState& state, ReplicaId replica) {
   return state.shape.plan().stages[stage_of(state, replica).value()].pipeline;
 }
 
+/// Calls `note` with each replica that exchanges tied parameters, their ring, and the time of the optimizer's step for them.
+template <class Note>
+void for_each_tied(const LoweringState& state, const Note& note) {
+  const RingBuckets& rings = state.shape.rings();
+  for (std::size_t number = rings.untied; number < rings.rings.size(); ++number) {
+    const auto& [members, buckets, apart] = rings.rings[number];
+    if (buckets.empty()) continue;
+    for (const ReplicaId id : members) {
+      const DeviceKind& kind = state.shape.platform().kind(state.replicas()[id].device);
+      note(id, number, update_time(kind, state.shape.plan().training, buckets.front().bytes));
+    }
+  }
+}
+
 }  // namespace
 
 Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping& versions)
@@ -35,7 +49,9 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping
         {.all_reduce = RingAllReduce(state, reduced), .members = {}, .first = {}, .apart = ring.apart, .rounds = {}});
   }
   for (ReplicaId id : state.replicas().all()) add_member(id);
-  if (!synchronous) note_tied();
+  if (synchronous) return;
+  for_each_tied(state,
+                [&](ReplicaId id, std::size_t ring, Seconds step) { workers_[id].tied.emplace_back(ring, step); });
 }
 
 Seconds Synchronise::update_time(ReplicaId replica) const {
@@ -57,20 +73,6 @@ void Synchronise::add_member(ReplicaId replica) {
     const bool is_awaited = synchronous_ || is_first;
     if (is_awaited && ring.all_reduce.buckets() > 0) workers_[replica].awaited.push_back(number);
     ring.members.push_back(replica);
-  }
-}
-
-/// Asynchronous: notes the time of the optimizer's step of tied parameters with the replicas that exchange them.
-void Synchronise::note_tied() {
-  const RingBuckets& rings = state_.shape.rings();
-  for (std::size_t number = rings.untied; number < rings.rings.size(); ++number) {
-    const auto& [members, buckets, apart] = rings.rings[number];
-    if (buckets.empty()) continue;
-    for (const ReplicaId id : members) {
-      const DeviceKind& kind = state_.shape.platform().kind(state_.replicas()[id].device);
-      const Seconds step = stagecraft::update_time(kind, state_.shape.plan().training, buckets.front().bytes);
-      workers_[id].tied.emplace_back(number, step);
-    }
   }
 }
 

@@ -102,7 +102,6 @@ class Synchronise {
   /// Whether an update, with its all-reduce, follows that many rounds of an asynchronous run.
   [[nodiscard]] bool updates_after(std::int64_t rounds) const { return rounds % rounds_per_update_ == 0; }
   void add_member(ReplicaId replica);
-  void note_tied();
   /// Asynchronous: whether an all-reduce for which the replica waits follows its backwards so far.
   [[nodiscard]] bool is_reduced_after(ReplicaId replica) const;
   void note_last(const EndedBackward& ended);
