@@ -3,9 +3,13 @@
 #include "experiments/view/text_parts.hpp"
 #include "sim/io/json.hpp"
 
+#include <fmt/core.h>
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +33,7 @@ class ChromeTrace {
   }
 
   void write(const Detail::Record& about) {
-    out_.append(R"({{"displayTimeUnit":"ms","otherData":{},"traceEvents":[)", to_json(Detail(about), -1));
+    append(R"({{"displayTimeUnit":"ms","otherData":{},"traceEvents":[)", to_json(Detail(about), -1));
     write_names();
     for (const TraceSlice& slice : content_.slices) write_slice(entry_of(slice), slice.track);
     if (!content_.tracks.empty()) write_marks();
@@ -38,14 +42,18 @@ class ChromeTrace {
       show_memory(run_.memory(), place, content_.window, [&](const TraceMemory& memory) { write_memory(memory); });
     }
     if (!content_.links.empty()) write_links();
-    out_.append("\n]}}\n");
+    append("\n]}}\n");
     out_.finish();
   }
 
  private:
+  template <class... Values>
+  void append(fmt::format_string<const Values&...> format, const Values&... values) {
+    fmt::format_to(std::back_inserter(out_.part()), format, values...);
+  }
   /// The beginning of an event: its phase, and where it belongs. Numbers start at 1: for viewers 0 is the idle process.
   void begin(char phase, std::uint32_t process) {
-    out_.append(
+    append(
         "{}\n"
         R"({{"ph":"{}","pid":{})",
         is_first_ ? "" : ",", phase, process + 1);
@@ -53,7 +61,7 @@ class ChromeTrace {
   }
   void begin(char phase, std::uint32_t process, std::uint32_t thread) {
     begin(phase, process);
-    out_.append(R"(,"tid":{})", thread + 1);
+    append(R"(,"tid":{})", thread + 1);
   }
   void begin_on(char phase, Seconds at, std::uint32_t track) {
     begin(phase, content_.tracks[track].place.value(), track);
@@ -63,14 +71,14 @@ class ChromeTrace {
     begin('C', process);
     write_date(at);
   }
-  void write_date(Seconds at) { out_.append(R"(,"ts":{})", written(at)); }
+  void write_date(Seconds at) { append(R"(,"ts":{})", written(at)); }
 
   void write_name(const char* what, std::uint32_t process, std::uint32_t thread, const std::string& name) {
     begin('M', process, thread);
-    out_.append(R"(,"name":"{}_name","args":{{"name":{}}}}})", what, quoted(name));
+    append(R"(,"name":"{}_name","args":{{"name":{}}}}})", what, quoted(name));
     begin('M', process, thread);
     const bool is_process = std::string_view(what) == "process";
-    out_.append(R"(,"name":"{0}_sort_index","args":{{"sort_index":{1}}}}})", what, is_process ? process : thread);
+    append(R"(,"name":"{0}_sort_index","args":{{"sort_index":{1}}}}})", what, is_process ? process : thread);
   }
 
   /// Processes are numbered as places, and threads as tracks. The links are one more process.
@@ -85,22 +93,22 @@ class ChromeTrace {
 
   void write_slice(const TimelineEntry& entry, std::uint32_t track) {
     begin_on('X', entry.start, track);
-    out_.append(R"(,"dur":{},"name":"{}","args":{{"microbatch":{})", written(entry.end - entry.start),
-                slice_name(entry), entry.microbatch);
-    if (!entry.stage.is_none()) out_.append(R"(,"stage":{})", entry.stage.value());
+    append(R"(,"dur":{},"name":"{}","args":{{"microbatch":{})", written(entry.end - entry.start), slice_name(entry),
+           entry.microbatch);
+    if (!entry.stage.is_none()) append(R"(,"stage":{})", entry.stage.value());
     if (is_transfer(entry.kind)) {
       const auto [from, to] = ends_of(run_.platform, entry.from, entry.to, entry.leg);
-      out_.append(R"(,"from":{},"to":{},"bytes":{})", place_names_[from.value()], place_names_[to.value()],
-                  entry.bytes.value());
+      append(R"(,"from":{},"to":{},"bytes":{})", place_names_[from.value()], place_names_[to.value()],
+             entry.bytes.value());
     }
-    if (entry.aborted) out_.append(R"(,"aborted":true)");
-    out_.append("}}}}");
+    if (entry.aborted) append(R"(,"aborted":true)");
+    append("}}}}");
   }
 
   void write_marks() {
     for (const RunMark& mark : content_.marks) {
       begin_on('i', mark.at, 0);
-      out_.append(R"(,"s":"g","name":{}}})", quoted(mark.name));
+      append(R"(,"s":"g","name":{}}})", quoted(mark.name));
     }
   }
 
@@ -112,22 +120,22 @@ class ChromeTrace {
       const TraceSlice& target = content_.slices[content_.arrows[i].to];
       const TimelineEntry& earlier = entry_of(source);
       begin_on('s', earlier.start + (earlier.end - earlier.start) * kLeaves, source.track);
-      out_.append(R"(,"id":{},"cat":"wait","name":"wait"}})", i);
+      append(R"(,"id":{},"cat":"wait","name":"wait"}})", i);
       begin_on('f', entry_of(target).start, target.track);
-      out_.append(R"(,"id":{},"bp":"e","cat":"wait","name":"wait"}})", i);
+      append(R"(,"id":{},"bp":"e","cat":"wait","name":"wait"}})", i);
     }
   }
 
   void write_memory(const TraceMemory& memory) {
     begin_counter(memory.at, memory.place.value());
-    out_.append(R"(,"name":"memory","args":{{)");
+    append(R"(,"name":"memory","args":{{)");
     const char* separator = "";
     for (std::size_t i = 0; i < memory.held.size(); ++i) {
       if (!memory.held[i]) continue;
-      out_.append(R"({}"{}":{})", separator, to_string(static_cast<MemoryCategory>(i)), memory.held[i]->value());
+      append(R"({}"{}":{})", separator, to_string(static_cast<MemoryCategory>(i)), memory.held[i]->value());
       separator = ",";
     }
-    out_.append("}}}}");
+    append("}}}}");
   }
 
   void write_links() {
@@ -137,7 +145,7 @@ class ChromeTrace {
       const std::string name = quoted(run_.platform.links[link.link].name);
       show_loads(run_.timeline(), link, [&](const TraceLoad& load) {
         begin_counter(load.at, process);
-        out_.append(R"(,"name":{},"args":{{"count":{}}}}})", name, load.transfers);
+        append(R"(,"name":{},"args":{{"count":{}}}}})", name, load.transfers);
       });
     }
   }

@@ -2,11 +2,15 @@
 
 #include "experiments/view/text_parts.hpp"
 
+#include <fmt/core.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -156,7 +160,7 @@ class PajeTrace {
       : run_(run), timeline_(run.timeline()), content_(trace_content(run, window)), out_(sink) {}
 
   void write_all(const Detail::Record& about) {
-    out_.append_bytes(kHeader);
+    out_.part() += kHeader;
     for (const auto& [key, value] : about) {
       if (const auto* text = std::get_if<std::string>(&value.value)) write("# {}: {}", key, paje_name(*text));
     }
@@ -190,9 +194,13 @@ class PajeTrace {
   };
 
   template <class... Values>
+  void append(fmt::format_string<const Values&...> format, const Values&... values) {
+    fmt::format_to(std::back_inserter(out_.part()), format, values...);
+  }
+  template <class... Values>
   void write(fmt::format_string<const Values&...> format, const Values&... values) {
-    out_.append(format, values...);
-    out_.append_bytes("\n");
+    append(format, values...);
+    append("\n");
   }
   void add(double at, What what, std::uint32_t index, std::int64_t value = 0, std::uint8_t category = 0) {
     events_.push_back({at, value, index, what, category});
@@ -280,7 +288,7 @@ class PajeTrace {
   /// A line with its number and its date.
   template <class... Values>
   void write_line(int number, const Event& event, fmt::format_string<const Values&...> rest, const Values&... values) {
-    out_.append("{} {:.12f} ", number, event.at / kPicoseconds);
+    append("{} {:.12f} ", number, event.at / kPicoseconds);
     write(rest, values...);
   }
   void write_arrow(int number, const Event& event, std::uint32_t slice) {
@@ -293,14 +301,14 @@ class PajeTrace {
     const TimelineEntry& entry = entry_of(slice);
     const std::int64_t stage = entry.stage.is_none() ? -1 : std::int64_t{entry.stage.value()};
     const bool is_moved = is_transfer(entry.kind);
-    out_.append("{} {:.12f} S t{} {} {} {} {}", is_moved ? 9 : 8, event.at / kPicoseconds, slice.track,
-                to_string(entry.kind), entry.microbatch, stage, entry.aborted ? 1 : 0);
+    append("{} {:.12f} S t{} {} {} {} {}", is_moved ? 9 : 8, event.at / kPicoseconds, slice.track,
+           to_string(entry.kind), entry.microbatch, stage, entry.aborted ? 1 : 0);
     if (is_moved) {
       const auto [from, to] = ends_of(run_.platform, entry.from, entry.to, entry.leg);
-      out_.append(" {} {} {}", paje_name(run_.platform.place_name(from)), paje_name(run_.platform.place_name(to)),
-                  entry.bytes.value());
+      append(" {} {} {}", paje_name(run_.platform.place_name(from)), paje_name(run_.platform.place_name(to)),
+             entry.bytes.value());
     }
-    out_.append_bytes("\n");
+    append("\n");
   }
 
   /// In the order of time, which the format asks for.

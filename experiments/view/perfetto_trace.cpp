@@ -98,7 +98,7 @@ class PerfettoTrace {
   void write_packet(const ProtobufWriter& packet) {
     ProtobufWriter framed;
     framed.message(kPacketOfTrace, packet);
-    out_.append_bytes(framed.bytes());
+    out_.part() += framed.bytes();
   }
 
   void write_first() {

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -99,7 +98,9 @@ class SvgTimeline {
         kWidth, height, kStyle);
     write_axis(height - kLegend);
     double y = kAxis;
-    for (const auto& [place, entries] : picture_.computations | std::views::take(rows_)) {
+    std::size_t left = rows_;
+    for (const auto& [place, entries] : picture_.computations) {
+      if (left-- == 0) break;
       write_name(platform_.place_name(place), y);
       folds_ ? write_folded(entries, y) : write_operations(entries, y);
       append("\n");
