@@ -36,13 +36,13 @@ struct ExportOptions : SimulatedRunOptions {
 struct TraceFormat {
   const char* name;
   OutputKind kind;
-  std::string (*write)(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window);
-  const char* end;  ///< of the file
+  void (*write)(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window,
+                const TextSink& sink);
 };
 constexpr std::array<TraceFormat, 3> kTraceFormats = {{
-    {"chrome", OutputKind::Trace, chrome_trace, "\n"},
-    {"perfetto", OutputKind::PerfettoTrace, perfetto_trace, ""},
-    {"paje", OutputKind::PajeTrace, paje_trace, ""},
+    {"chrome", OutputKind::Trace, chrome_trace},
+    {"perfetto", OutputKind::PerfettoTrace, perfetto_trace},
+    {"paje", OutputKind::PajeTrace, paje_trace},
 }};
 constexpr const char* kChakra = "chakra";
 
@@ -77,9 +77,12 @@ Answer export_trace(const TraceFormat& format, const ExportOptions& options, con
   }
   refuse_overwriting(options.output, format.kind, inputs_read(options));
   const SimulatedRun run = recorded(options, settings);
-  std::string text = format.write(traced(run), about(run), window);
-  if (!is_file) return {.text = text + format.end, .json = is_json ? text : std::string()};
-  write_file_atomically(options.output, text + format.end);
+  const TextSource trace = [&](const TextSink& sink) { format.write(traced(run), about(run), window, sink); };
+  if (!is_file) {
+    const std::string text = text_of(trace);
+    return {.text = text, .json = is_json ? text.substr(0, text.size() - 1) : ""};
+  }
+  write_file_atomically(options.output, trace);
   return written_to(format.name, {options.output});
 }
 

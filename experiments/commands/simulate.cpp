@@ -45,9 +45,9 @@ std::string json_of(Detail::Record record, const Simulation& simulation, const P
   return to_json(std::move(record));
 }
 
-/// The trace, with the end of its last line.
-std::string trace_text(const SimulatedRun& run, const std::optional<TimeRange>& window) {
-  return chrome_trace(traced(run), about(run), window) + "\n";
+/// `run` must outlive the trace.
+TextSource trace_of(const SimulatedRun& run, const std::optional<TimeRange>& window) {
+  return [&run, window](const TextSink& sink) { chrome_trace(traced(run), about(run), window, sink); };
 }
 
 /// Writes the files that the user has named.
@@ -57,12 +57,12 @@ void write_files(const SimulateOptions& options, const SimulatedRun& run, const 
   const Platform& platform = run.inputs.platform;
   if (options.report) {
     const ShownRun shown{{simulation, run.program.kept->plan, platform}, run.input.graph, explanation, timings};
-    write_file_atomically(*options.report, run_page(shown, window));
+    write_file_atomically(*options.report, [&](const TextSink& sink) { run_page(shown, window, sink); });
   }
   if (options.picture) {
     write_file_atomically(*options.picture, svg_timeline(simulation.record.timeline, platform, window));
   }
-  if (names_file(options.trace)) write_file_atomically(*options.trace, trace_text(run, window));
+  if (names_file(options.trace)) write_file_atomically(*options.trace, trace_of(run, window));
 }
 
 /// Refuses a trace on standard output that leaves no room there for what else was asked for.
@@ -136,7 +136,7 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   answer.code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done;
   if (options.trace && !names_file(options.trace)) {  // in place of the report
     for (const auto& [option, file] : outputs) settings.say("written to " + file);
-    answer.text = trace_text(run, window);
+    answer.text = text_of(trace_of(run, window));
     return answer;
   }
   answer.text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);

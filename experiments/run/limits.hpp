@@ -18,7 +18,7 @@ inline constexpr double kMostComputations = 1e9;           ///< of one microbatc
 inline constexpr std::int64_t kMostRecorded = 20'000'000;  ///< operations of a run whose record is wanted: each takes
                                                            ///< some 200 bytes
 inline constexpr std::int64_t kMostWritten = 5'000'000;    ///< the same of one that is written whole: each takes some
-                                                           ///< 600 bytes, and browsers show no page with more
+                                                           ///< 550 bytes of a file, and browsers show no page with more
 inline constexpr double kMostBytes = 0x1p60;               ///< of all memory together: 1 EiB
 inline constexpr double kMostModelBytes = 0x1p50;          ///< sizes of a model, as model files may hold: 1 PiB
 inline constexpr std::int64_t kMostAtOnce = 4'000'000;    ///< computations in one order: each takes some 900 bytes, its

@@ -1,15 +1,18 @@
 #include "experiments/run/written_file.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/io/text_file.hpp"
+#include "sim/base/signal_taken.hpp"
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <system_error>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -98,9 +101,51 @@ void refuse_place(const std::string& path) {
   }
 }
 
+/// The name of the file that is being written, which a signal that ends the process removes; null for none.
+std::atomic<const char*> unfinished_name = nullptr;
+
+void remove_unfinished(int signal) {
+  if (const char* name = unfinished_name) unlink(name);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // takes effect when the handler returns
+}
+
+bool is_ignored(int signal) {
+  struct sigaction now{};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/// A file that is removed with its owner, or when a signal ends the process, unless it has got its final name.
+/// **Requires** one at a time.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(std::string name) : name_(std::move(name)) {
+    unfinished_name = name_.c_str();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ}) {
+      if (!is_ignored(signal)) taken_.emplace_back(signal, remove_unfinished);
+    }
+  }
+  ~UnfinishedFile() {
+    std::error_code problem;  // it may have its final name, or not exist
+    std::filesystem::remove(name_, problem);
+    taken_.clear();
+    unfinished_name = nullptr;
+  }
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+  UnfinishedFile(UnfinishedFile&&) = delete;
+  UnfinishedFile& operator=(UnfinishedFile&&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  std::list<SignalTaken> taken_;
+};
+
 }  // namespace
 
-void write_file_atomically(const std::string& path, std::string_view content) {
+void write_file_atomically(const std::string& path, const TextSource& content) {
   namespace fs = std::filesystem;
   const InputPlace place{path, 0, 0, ""};
   refuse_place(path);
@@ -114,18 +159,18 @@ void write_file_atomically(const std::string& path, std::string_view content) {
     target = fs::weakly_canonical(path, problem);
     if (problem) throw InputError("cannot be written: " + problem.message(), place);
   }
-  const std::string beside = target.string() + "." + std::to_string(getpid()) + ".part";
+  const UnfinishedFile beside(target.string() + "." + std::to_string(getpid()) + ".part");
   try {
-    write_text_file(beside, content);
+    write_text_file(beside.name(), content);
   } catch (const InputError& error) {
-    fs::remove(beside, problem);
-    throw InputError(error.message(), place);
+    throw error.place().file == beside.name() ? InputError(error.message(), place) : error;
   }
-  fs::rename(beside, target, problem);
-  if (!problem) return;
-  const std::string reason = problem.message();
-  fs::remove(beside, problem);
-  throw InputError("cannot be written: " + reason, place);
+  fs::rename(beside.name(), target, problem);
+  if (problem) throw InputError("cannot be written: " + problem.message(), place);
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  write_file_atomically(path, whole(content));
 }
 
 bool names_file(const std::optional<std::string>& output) { return output && *output != "-"; }

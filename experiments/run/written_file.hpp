@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sim/io/text_file.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,8 +11,10 @@
 namespace stagecraft {
 
 /// Writes a file completely or not at all: to a temporary file beside it, which is then renamed. A file that is not
-/// regular (a pipe, a device) is written directly. A symbolic link is followed.
-/// **Throws** InputError if that is not possible; an old file of that name is then unchanged.
+/// regular (a pipe, a device) is written directly. A symbolic link is followed. The temporary file is removed if the
+/// content cannot be had or written, or if a signal ends the process meanwhile.
+/// **Throws** InputError if that is not possible, and what `content` throws; an old file of that name is then unchanged.
+void write_file_atomically(const std::string& path, const TextSource& content);
 void write_file_atomically(const std::string& path, std::string_view content);
 
 /// What a command writes to the file that the user names with --output.

@@ -178,9 +178,10 @@ Detail::Record study_record(const StudySummary& summary) {
 }
 
 std::string study_page(const StudySummary& summary, const std::vector<PlanningTimes>& times, Detail::List timelines) {
-  return with_data(Page::Study, {{"text", to_text(study_document(summary, times))},
-                                 {"report", study_record(summary)},
-                                 {"timelines", std::move(timelines)}});
+  Detail::Record data{{"text", to_text(study_document(summary, times))},
+                      {"report", study_record(summary)},
+                      {"timelines", std::move(timelines)}};
+  return text_of([&](const TextSink& sink) { write_page(Page::Study, std::move(data), sink); });
 }
 
 std::string study_csv(const StudySummary& summary) {

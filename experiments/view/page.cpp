@@ -3,26 +3,26 @@
 #include "experiments/view/built_pages.hpp"
 #include "sim/io/json.hpp"
 
+#include <algorithm>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace stagecraft {
 
-std::string with_data(Page page, const Detail::Record& data) {
+void write_page(Page page, Detail::Record data, const TextSink& sink) {
   constexpr std::string_view kMark = "@DATA@";
   const std::string_view built = page == Page::Run ? kBuiltRunPage : kBuiltStudyPage;
-  const std::string json = to_json(Detail(data), -1);
+  const std::string json = to_json(Detail(std::move(data)), -1);
   const std::size_t mark = built.find(kMark);
-  std::string text(built.substr(0, mark));
-  text.reserve(built.size() + json.size());
-  for (const char c : json) {
-    if (c == '<') {
-      text += "\\u003c";  // in JSON it occurs only in strings
-    } else {
-      text += c;
-    }
+  sink(built.substr(0, mark));
+  for (std::string_view left = json; !left.empty();) {
+    const std::size_t bracket = std::min(left.find('<'), left.size());
+    sink(left.substr(0, bracket));
+    if (bracket < left.size()) sink("\\u003c");  // in JSON it occurs only in strings
+    left.remove_prefix(std::min(bracket + 1, left.size()));
   }
-  text += built.substr(mark + kMark.size());
-  return text;
+  sink(built.substr(mark + kMark.size()));
 }
 
 }  // namespace stagecraft

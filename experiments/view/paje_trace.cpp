@@ -1,14 +1,18 @@
 #include "experiments/view/paje_trace.hpp"
 
+#include "experiments/view/text_parts.hpp"
+
 #include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -152,11 +156,11 @@ std::string paje_name(std::string name) {
 /// Writes one run. Aliases: types are capital letters; places, tracks and links are p, t and l with their numbers.
 class PajeTrace {
  public:
-  PajeTrace(const TracedRun& run, const std::optional<TimeRange>& window)
-      : run_(run), timeline_(run.timeline()), content_(trace_content(run, window)) {}
+  PajeTrace(const TracedRun& run, const std::optional<TimeRange>& window, const TextSink& sink)
+      : run_(run), timeline_(run.timeline()), content_(trace_content(run, window)), out_(sink) {}
 
-  std::string text(const Detail::Record& about) {
-    out_ = kHeader;
+  void write_all(const Detail::Record& about) {
+    out_.part() += kHeader;
     for (const auto& [key, value] : about) {
       if (const auto* text = std::get_if<std::string>(&value.value)) write("# {}: {}", key, paje_name(*text));
     }
@@ -164,21 +168,25 @@ class PajeTrace {
     write_containers();
     add_states();
     add_arrows();
-    add_memory();
-    for (const TraceLoad& load : content_.loads) {
-      add(ticks(load.at), fmt::format("U l{} {}", load.link.value(), load.transfers), 11);
+    for (const PlaceMemory& place : content_.memory) add_memory(place);
+    for (const LinkTransfers& link : content_.links) {
+      show_loads(timeline_, link,
+                 [&](const TraceLoad& load) { add(ticks(load.at), What::Load, load.link.value(), load.transfers); });
     }
-    for (const RunMark& mark : content_.marks) add(ticks(mark.at), fmt::format("E r {}", paje_name(mark.name)), 12);
+    for (std::uint32_t i = 0; i < content_.marks.size(); ++i) add(ticks(content_.marks[i].at), What::Mark, i);
     write_events();
-    return std::move(out_);
+    out_.finish();
   }
 
  private:
-  /// A line of the file after its number and its date.
+  enum class What : std::uint8_t { Push, Pop, Leave, Arrive, Memory, Held, Load, Mark };
+  /// A line of the file.
   struct Event {
     double at = 0.0;  ///< in picoseconds
-    int number = 0;
-    std::string rest;
+    std::int64_t value = 0;
+    std::uint32_t index = 0;  ///< of the slice, the arrow, the place, the link or the mark
+    What what = What::Push;
+    std::uint8_t category = 0;  ///< of what is held
   };
   struct Ticks {
     double begin = 0.0;
@@ -186,11 +194,17 @@ class PajeTrace {
   };
 
   template <class... Values>
-  void write(fmt::format_string<const Values&...> format, const Values&... values) {
-    fmt::format_to(std::back_inserter(out_), format, values...);
-    out_ += '\n';
+  void append(fmt::format_string<const Values&...> format, const Values&... values) {
+    fmt::format_to(std::back_inserter(out_.part()), format, values...);
   }
-  void add(double at, std::string rest, int number) { events_.push_back({at, number, std::move(rest)}); }
+  template <class... Values>
+  void write(fmt::format_string<const Values&...> format, const Values&... values) {
+    append(format, values...);
+    append("\n");
+  }
+  void add(double at, What what, std::uint32_t index, std::int64_t value = 0, std::uint8_t category = 0) {
+    events_.push_back({at, value, index, what, category});
+  }
   static double ticks(Seconds at) { return std::round(at.value() * kPicoseconds); }
   [[nodiscard]] const TimelineEntry& entry_of(const TraceSlice& slice) const { return timeline_[slice.entry]; }
 
@@ -223,73 +237,86 @@ class PajeTrace {
       write("6 0 t{} T p{} {}", i, track.place.value(),
             paje_name(run_.platform.place_name(track.place) + ' ' + name_of(track)));
     }
-    for (const LinkId link : links()) {
-      write("6 0 l{} L r {}", link.value(), paje_name(run_.platform.links[link].name));
+    for (const LinkTransfers& each : content_.links) {
+      write("6 0 l{} L r {}", each.link.value(), paje_name(run_.platform.links[each.link].name));
     }
-  }
-  [[nodiscard]] std::set<LinkId> links() const {
-    std::set<LinkId> links;
-    for (const TraceLoad& load : content_.loads) links.insert(load.link);
-    return links;
   }
 
   void add_states() {
     dates_.resize(content_.slices.size());
     for (const SliceEvent& each : slice_events(content_, timeline_, kPicoseconds)) {
-      const TraceSlice& slice = content_.slices[each.slice];
       (each.is_end ? dates_[each.slice].end : dates_[each.slice].begin) = each.at;
-      if (each.is_end) {
-        add(each.at, fmt::format("S t{}", slice.track), 10);
-      } else {
-        add_push(each.at, entry_of(slice), slice.track);
-      }
+      add(each.at, each.is_end ? What::Pop : What::Push, each.slice);
     }
-  }
-
-  /// No stage is -1, because Paje has no empty fields.
-  void add_push(double at, const TimelineEntry& entry, std::uint32_t track) {
-    const std::int64_t stage = entry.stage.is_none() ? -1 : std::int64_t{entry.stage.value()};
-    std::string rest =
-        fmt::format("S t{} {} {} {} {}", track, to_string(entry.kind), entry.microbatch, stage, entry.aborted ? 1 : 0);
-    if (!is_transfer(entry.kind)) {
-      add(at, std::move(rest), 8);
-      return;
-    }
-    const auto [from, to] = ends_of(run_.platform, entry.from, entry.to, entry.leg);
-    rest += fmt::format(" {} {} {}", paje_name(run_.platform.place_name(from)), paje_name(run_.platform.place_name(to)),
-                        entry.bytes.value());
-    add(at, std::move(rest), 9);
   }
 
   void add_arrows() {
-    for (std::size_t i = 0; i < content_.arrows.size(); ++i) {
+    for (std::uint32_t i = 0; i < content_.arrows.size(); ++i) {
       const auto [from, to] = content_.arrows[i];
       const double leaves = dates_[from].end;
-      add(leaves, fmt::format(R"(D r "waited for" t{} {})", content_.slices[from].track, i), 13);
-      add(std::max(leaves, dates_[to].begin), fmt::format(R"(D r "waited for" t{} {})", content_.slices[to].track, i),
-          14);
+      add(leaves, What::Leave, i);
+      add(std::max(leaves, dates_[to].begin), What::Arrive, i);
     }
   }
 
-  void add_memory() {
-    for (const TraceMemory& memory : content_.memory) {
+  /// The sum, and each category where it changes.
+  void add_memory(const PlaceMemory& place) {
+    std::array<std::optional<Bytes>, kMemoryCategories> last;
+    show_memory(run_.memory(), place, content_.window, [&](const TraceMemory& memory) {
       const double at = ticks(memory.at);
-      add(at, fmt::format("M p{} {}", memory.place.value(), sum_of(memory).value()), 11);
-      for (std::size_t i = 0; i < memory.held.size(); ++i) {
-        if (!memory.held[i]) continue;
-        add(at, fmt::format("M{} p{} {}", i, memory.place.value(), memory.held[i]->value()), 11);
+      const std::uint32_t index = memory.place.value();
+      add(at, What::Memory, index, sum_of(memory).value());
+      for (std::uint8_t i = 0; i < kMemoryCategories; ++i) {
+        if (memory.held[i] != last[i]) add(at, What::Held, index, memory.held[i]->value(), i);
       }
+      last = memory.held;
+    });
+  }
+
+  void write_event(const Event& event) {
+    switch (event.what) {
+      case What::Push: write_push(event); return;
+      case What::Pop: write_line(10, event, "S t{}", content_.slices[event.index].track); return;
+      case What::Leave: write_arrow(13, event, content_.arrows[event.index].from); return;
+      case What::Arrive: write_arrow(14, event, content_.arrows[event.index].to); return;
+      case What::Memory: write_line(11, event, "M p{} {}", event.index, event.value); return;
+      case What::Held: write_line(11, event, "M{} p{} {}", event.category, event.index, event.value); return;
+      case What::Load: write_line(11, event, "U l{} {}", event.index, event.value); return;
+      case What::Mark: write_line(12, event, "E r {}", paje_name(content_.marks[event.index].name)); return;
     }
+  }
+  /// A line with its number and its date.
+  template <class... Values>
+  void write_line(int number, const Event& event, fmt::format_string<const Values&...> rest, const Values&... values) {
+    append("{} {:.12f} ", number, event.at / kPicoseconds);
+    write(rest, values...);
+  }
+  void write_arrow(int number, const Event& event, std::uint32_t slice) {
+    write_line(number, event, R"(D r "waited for" t{} {})", content_.slices[slice].track, event.index);
+  }
+
+  /// No stage is -1, because Paje has no empty fields.
+  void write_push(const Event& event) {
+    const TraceSlice& slice = content_.slices[event.index];
+    const TimelineEntry& entry = entry_of(slice);
+    const std::int64_t stage = entry.stage.is_none() ? -1 : std::int64_t{entry.stage.value()};
+    const bool is_moved = is_transfer(entry.kind);
+    append("{} {:.12f} S t{} {} {} {} {}", is_moved ? 9 : 8, event.at / kPicoseconds, slice.track,
+           to_string(entry.kind), entry.microbatch, stage, entry.aborted ? 1 : 0);
+    if (is_moved) {
+      const auto [from, to] = ends_of(run_.platform, entry.from, entry.to, entry.leg);
+      append(" {} {} {}", paje_name(run_.platform.place_name(from)), paje_name(run_.platform.place_name(to)),
+             entry.bytes.value());
+    }
+    append("\n");
   }
 
   /// In the order of time, which the format asks for.
   void write_events() {
     std::ranges::stable_sort(events_, {}, &Event::at);
-    for (const Event& event : events_) {
-      write("{} {:.12f} {}", event.number, event.at / kPicoseconds, event.rest);
-    }
+    for (const Event& event : events_) write_event(event);
     const double end = events_.empty() ? 0.0 : events_.back().at / kPicoseconds;
-    for (const LinkId link : links()) write("7 {:.12f} L l{}", end, link.value());
+    for (const LinkTransfers& each : content_.links) write("7 {:.12f} L l{}", end, each.link.value());
     for (std::size_t i = 0; i < content_.tracks.size(); ++i) write("7 {:.12f} T t{}", end, i);
     for (const PlaceId place : content_.places) write("7 {:.12f} P p{}", end, place.value());
     write("7 {:.12f} R r", end);
@@ -300,13 +327,14 @@ class PajeTrace {
   TraceContent content_;
   std::vector<Ticks> dates_;  ///< by slice
   std::vector<Event> events_;
-  std::string out_;
+  TextParts out_;
 };
 
 }  // namespace
 
-std::string paje_trace(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window) {
-  return PajeTrace(run, window).text(about);
+void paje_trace(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window,
+                const TextSink& sink) {
+  PajeTrace(run, window, sink).write_all(about);
 }
 
 }  // namespace stagecraft

@@ -1,11 +1,13 @@
 #include "experiments/view/perfetto_trace.hpp"
 
 #include "experiments/view/protobuf_writer.hpp"
+#include "experiments/view/text_parts.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -72,17 +74,19 @@ class InternedNames {
 /// Writes the packets of one run.
 class PerfettoTrace {
  public:
-  PerfettoTrace(const TracedRun& run, const std::optional<TimeRange>& window)
-      : run_(run), content_(trace_content(run, window)), flows_(content_.slices.size()) {}
+  PerfettoTrace(const TracedRun& run, const std::optional<TimeRange>& window, const TextSink& sink)
+      : run_(run), content_(trace_content(run, window)), flows_(content_.slices.size()), out_(sink) {}
 
-  std::string bytes(const Detail::Record& about) {
+  void write(const Detail::Record& about) {
     write_first();
     write_processes();
     write_marks(about);
     write_slices();
-    for (const TraceMemory& memory : content_.memory) write_memory(memory);
-    if (!content_.loads.empty()) write_loads();
-    return out_.bytes();
+    for (const PlaceMemory& place : content_.memory) {
+      show_memory(run_.memory(), place, content_.window, [&](const TraceMemory& memory) { write_memory(memory); });
+    }
+    if (!content_.links.empty()) write_loads();
+    out_.finish();
   }
 
  private:
@@ -91,11 +95,17 @@ class PerfettoTrace {
     std::vector<std::uint64_t> begins;
   };
 
+  void write_packet(const ProtobufWriter& packet) {
+    ProtobufWriter framed;
+    framed.message(kPacketOfTrace, packet);
+    out_.part() += framed.bytes();
+  }
+
   void write_first() {
     ProtobufWriter packet;
     packet.number(PacketField::kSequenceId, kSequence);
     packet.number(PacketField::kFlags, kClearsState);
-    out_.message(kPacketOfTrace, packet);
+    write_packet(packet);
   }
 
   /// Returns the number of the track.
@@ -109,7 +119,7 @@ class PerfettoTrace {
     ProtobufWriter packet;
     packet.number(PacketField::kSequenceId, kSequence);
     packet.message(PacketField::kDescriptor, descriptor);
-    out_.message(kPacketOfTrace, packet);
+    write_packet(packet);
     return last_uuid_;
   }
 
@@ -153,7 +163,7 @@ class PerfettoTrace {
     const ProtobufWriter fresh = names_.take_fresh();
     if (!fresh.bytes().empty()) packet.message(PacketField::kInterned, fresh);
     packet.number(PacketField::kFlags, kNeedsState);
-    out_.message(kPacketOfTrace, packet);
+    write_packet(packet);
   }
 
   static ProtobufWriter event_of(EventType type, std::uint64_t track) {
@@ -253,11 +263,9 @@ class PerfettoTrace {
   void write_loads() {
     const auto links = static_cast<std::uint32_t>(run_.platform.place_count());
     const std::uint64_t process = describe_process(links, "transfers on links");
-    std::map<LinkId, std::uint64_t> counters;
-    for (const TraceLoad& load : content_.loads) {
-      std::uint64_t& counter = counters[load.link];
-      if (counter == 0) counter = describe_counter(process, run_.platform.links[load.link].name, kCount);
-      write_value(counter, load.at, load.transfers);
+    for (const LinkTransfers& link : content_.links) {
+      const std::uint64_t counter = describe_counter(process, run_.platform.links[link.link].name, kCount);
+      show_loads(run_.timeline(), link, [&](const TraceLoad& load) { write_value(counter, load.at, load.transfers); });
     }
   }
 
@@ -276,13 +284,14 @@ class PerfettoTrace {
   std::map<std::pair<PlaceId, std::string>, Held> held_;
   InternedNames names_;
   std::uint64_t last_uuid_ = 0;
-  ProtobufWriter out_;
+  TextParts out_;
 };
 
 }  // namespace
 
-std::string perfetto_trace(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window) {
-  return PerfettoTrace(run, window).bytes(about);
+void perfetto_trace(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window,
+                    const TextSink& sink) {
+  PerfettoTrace(run, window, sink).write(about);
 }
 
 }  // namespace stagecraft

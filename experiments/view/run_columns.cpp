@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -43,11 +42,7 @@ class Columns {
         platform_(platform),
         crosses_links_(crosses_links),
         tracks_(tracks_of(record.timeline, platform)),
-        order_(record.timeline.size()) {
-    std::iota(order_.begin(), order_.end(), 0U);
-    std::ranges::sort(order_, {},
-                      [&](std::uint32_t i) { return std::pair(record_.timeline[i].start, record_.timeline[i].id); });
-  }
+        order_(in_order_of_starts(record.timeline)) {}
 
   Detail::Record all() {
     Detail::Record operations = operation_columns();

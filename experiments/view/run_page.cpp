@@ -76,7 +76,7 @@ Detail::Record page_data(const ShownRun& shown, const RunRecord& record, const s
 
 }  // namespace
 
-std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& window) {
+void run_page(const ShownRun& shown, const std::optional<TimeRange>& window, const TextSink& sink) {
   const RunRecord& whole = shown.run.simulation.record;
   const RunRecord part = window ? part_of(whole, *window) : RunRecord();
   const RunRecord& record = window ? part : whole;
@@ -91,7 +91,7 @@ std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& wind
                          std::to_string(record.timeline.size()),
                      {"", 0, 0, "--report"}, "a shorter part of the run has fewer");
   }
-  return with_data(Page::Run, page_data(shown, record, window));
+  write_page(Page::Run, page_data(shown, record, window), sink);
 }
 
 }  // namespace stagecraft

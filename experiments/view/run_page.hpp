@@ -3,11 +3,11 @@
 #include "experiments/view/ascii_timeline.hpp"
 #include "experiments/view/explanation.hpp"
 #include "experiments/view/figures.hpp"
+#include "sim/io/text_file.hpp"
 #include "sim/model/layer_graph.hpp"
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace stagecraft {
 
@@ -19,9 +19,9 @@ struct ShownRun {
   bool timings = false;  ///< whether to tell how long the simulation took
 };
 
-/// The run as one HTML file that needs no other file and no network: figures, timeline, memory and links over time, and
+/// Writes the run as one HTML file that needs no other file and no network: figures, timeline, memory and links over time, and
 /// the plan (docs/reference/run-page.md). With a window it shows the operations of this part of the run.
 /// **Throws** InputError for more than `run_limits::kMostWritten` operations.
-[[nodiscard]] std::string run_page(const ShownRun& shown, const std::optional<TimeRange>& window);
+void run_page(const ShownRun& shown, const std::optional<TimeRange>& window, const TextSink& sink);
 
 }  // namespace stagecraft

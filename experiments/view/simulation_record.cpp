@@ -8,6 +8,7 @@
 #include "sim/model/plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -121,10 +122,9 @@ Detail place_or_null(const Platform& platform, PlaceId place) {
 }  // namespace
 
 Detail::List timeline_list(const Timeline& timeline, const Platform& platform) {
-  Timeline sorted = timeline;
-  std::ranges::sort(sorted, {}, [](const TimelineEntry& entry) { return std::pair(entry.start, entry.id); });
   Detail::List list;
-  for (const TimelineEntry& entry : sorted) {
+  for (const std::uint32_t i : in_order_of_starts(timeline)) {
+    const TimelineEntry& entry = timeline[i];
     const auto [from, to] = ends_of(platform, entry.from, entry.to, entry.leg);
     list.emplace_back(
         Detail::Record{{"op", to_string(entry.kind)},

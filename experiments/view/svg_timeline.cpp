@@ -2,7 +2,6 @@
 
 #include "experiments/view/text_width.hpp"
 #include "experiments/view/timeline_picture.hpp"
-#include "experiments/view/tracks.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 
@@ -12,12 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -30,7 +29,8 @@ constexpr double kRow = 20;
 constexpr double kGap = 3;
 constexpr double kAxis = 22;
 constexpr double kLegend = 26;
-constexpr double kNarrow = 0.5;
+constexpr auto kColumns = static_cast<std::size_t>(kRight - kLeft);  ///< of a folded row, a unit each
+constexpr std::size_t kUnitsPerComputation = 2;
 constexpr double kLabelled = 16;
 constexpr std::size_t kNameColumns = 13;  ///< that fit left of the rows
 
@@ -85,37 +85,33 @@ Seconds tick_of(Seconds span) {
 class SvgTimeline {
  public:
   SvgTimeline(const Timeline& timeline, const Platform& platform, const TimeRange& range)
-      : platform_(platform), range_(range), tracks_(tracks_of(timeline, platform)) {
-    for (std::uint32_t i = 0; i < tracks_.tracks.size(); ++i) {
-      if (is_compute(tracks_.tracks[i].kind)) rows_.push_back({i, {}});
-    }
-    left_out_ = rows_.size() - std::min(rows_.size(), kMostPictureRows);
-    rows_.resize(rows_.size() - left_out_);
-    for (std::size_t i = 0; i < timeline.size(); ++i) {
-      const auto row = std::ranges::find(rows_, tracks_.of_entry[i], &Row::track);
-      if (row != rows_.end()) row->entries.push_back(&timeline[i]);
-    }
-    for (Row& row : rows_) std::ranges::sort(row.entries, {}, &TimelineEntry::start);
-  }
+      : platform_(platform),
+        range_(range),
+        picture_(take_picture(timeline, platform, range)),
+        rows_(std::min(picture_.computations.size(), kMostPictureRows)),
+        folds_(picture_.most_computations() * kUnitsPerComputation > kColumns) {}
 
   std::string text() {
-    const double height = kAxis + static_cast<double>(rows_.size()) * (kRow + kGap) + kLegend;
+    const double height = kAxis + static_cast<double>(rows_) * (kRow + kGap) + kLegend;
     append(
         R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img"><!-- Stagecraft --><style>{}</style>)",
         kWidth, height, kStyle);
     write_axis(height - kLegend);
-    for (std::size_t i = 0; i < rows_.size(); ++i) write_row(rows_[i], kAxis + static_cast<double>(i) * (kRow + kGap));
+    double y = kAxis;
+    std::size_t left = rows_;
+    for (const auto& [place, entries] : picture_.computations) {
+      if (left-- == 0) break;
+      write_name(platform_.place_name(place), y);
+      folds_ ? write_folded(entries, y) : write_operations(entries, y);
+      append("\n");
+      y += kRow + kGap;
+    }
     write_legend(height - kLegend / 3);
     append("</svg>\n");
     return fmt::to_string(out_);
   }
 
  private:
-  struct Row {
-    std::uint32_t track = 0;
-    std::vector<const TimelineEntry*> entries;
-  };
-
   template <class... Values>
   void append(fmt::format_string<const Values&...> format, const Values&... values) {
     fmt::format_to(std::back_inserter(out_), format, values...);
@@ -139,30 +135,41 @@ class SvgTimeline {
     append("\n");
   }
 
-  void write_row(const Row& row, double y) {
-    const Track& track = tracks_.tracks[row.track];
-    const std::string& name = platform_.place_name(track.place);
+  void write_name(const std::string& name, double y) {
     append(R"(<text class="d" x="{}" y="{}">{}{}</text><rect class="row" x="{}" y="{}" width="{}" height="{}"/>)",
            kLeft - 8, y + kRow * 0.7, width_of(name) > kNameColumns ? "<title>" + xml(name) + "</title>" : "",
            xml(shortened(name, kNameColumns)), kLeft, y, kRight - kLeft, kRow);
-    for (std::size_t i = 0; i < row.entries.size();) {
-      const TimelineEntry& entry = *row.entries[i];
-      Seconds end = entry.end;
-      const bool is_alone = x_of(end) - x_of(entry.start) >= kNarrow;
-      for (++i; !is_alone && i < row.entries.size(); ++i) {
-        const TimelineEntry& next = *row.entries[i];
-        if (next.kind != entry.kind || x_of(next.end) - x_of(entry.start) >= kNarrow) break;
-        end = next.end;
-      }
-      if (end > range_.begin && entry.start < range_.end) write_operation(entry, end, y);
-    }
-    append("\n");
   }
 
-  void write_operation(const TimelineEntry& entry, Seconds end, double y) {
+  void write_operations(const RowEntries& entries, double y) {
+    for (const TimelineEntry* entry : entries) write_operation(*entry, y);
+  }
+
+  /// A path for each kind, of the columns that are its own.
+  void write_folded(const RowEntries& entries, double y) {
+    const std::string cells =
+        folded_cells(entries, {range_.begin, (range_.end - range_.begin) / static_cast<double>(kColumns), kColumns});
+    std::map<char, std::string> paths;
+    for (std::size_t begin = 0; begin < cells.size();) {
+      const std::size_t end = std::min(cells.find_first_not_of(cells[begin], begin), cells.size());
+      if (cells[begin] != '.') {
+        paths[cells[begin]] +=
+            fmt::format("M{} {}h{}v{}h-{}z", kLeft + static_cast<double>(begin), y, end - begin, kRow, end - begin);
+      }
+      begin = end;
+    }
+    for (const Sign& sign : kSigns) {
+      const auto path = paths.find(sign.letter);
+      if (path == paths.end()) continue;
+      kinds_.insert(sign.kind);
+      append(R"(<path class="{}" d="{}"/>)", style_class(sign.kind), path->second);
+    }
+  }
+
+  void write_operation(const TimelineEntry& entry, double y) {
     kinds_.insert(entry.kind);
     const double left = x_of(entry.start);
-    const double width = x_of(end) - left;
+    const double width = x_of(entry.end) - left;
     append(R"(<rect class="{}" x="{:.2f}" y="{}" width="{:.2f}" height="{}"/>)", style_class(entry.kind), left, y,
            width > 3 ? width - 0.6 : std::max(width, 0.2), kRow);
     const std::string number = std::to_string(entry.microbatch);
@@ -182,15 +189,15 @@ class SvgTimeline {
           style_class(sign.kind), x, y - 10, x + 15, y, sign.letter, sign.meaning);
       x += 40 + 7 * static_cast<double>(std::string_view(sign.meaning).size());
     }
-    if (left_out_ > 0)
-      append(R"(<text class="a" x="{}" y="{:.1f}">{}</text>)", x, y, counted(left_out_, "more device"));
+    const std::size_t left_out = picture_.computations.size() - rows_;
+    if (left_out > 0) append(R"(<text class="a" x="{}" y="{:.1f}">{}</text>)", x, y, counted(left_out, "more device"));
   }
 
   const Platform& platform_;
   TimeRange range_;
-  Tracks tracks_;
-  std::vector<Row> rows_;
-  std::size_t left_out_ = 0;
+  Picture picture_;
+  std::size_t rows_;
+  bool folds_;  ///< computations are too short to show, and those of a column take turns
   std::set<OpKind> kinds_;
   fmt::memory_buffer out_;
 };

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -18,10 +19,10 @@ bool runs_within(const TimelineEntry& entry, const Window& window) {
   return !window || (entry.start < window->end && entry.end >= window->begin);
 }
 
-std::vector<PlaceId> shown_places(const std::vector<Track>& tracks, const MemoryCourse& memory) {
+std::vector<PlaceId> shown_places(const std::vector<Track>& tracks, const std::vector<PlaceMemory>& memory) {
   std::set<PlaceId> places;
   for (const Track& track : tracks) places.insert(track.place);
-  for (const MemoryChange& change : memory) places.insert(change.place);
+  for (const PlaceMemory& each : memory) places.insert(each.place);
   return {places.begin(), places.end()};
 }
 
@@ -59,52 +60,33 @@ std::vector<TraceArrow> arrows_of(const RunRecord& record, const Tracks& tracks,
   return arrows;
 }
 
-/// What every place holds, after all changes of an instant. What it holds when the window begins stands at its begin.
-std::vector<TraceMemory> memory_of(MemoryCourse course, const Window& window) {
-  std::ranges::stable_sort(course, {}, [](const MemoryChange& change) { return change.place; });
-  std::vector<TraceMemory> levels;
-  TraceMemory level;
-  for (std::size_t i = 0; i < course.size(); ++i) {
-    const MemoryChange& change = course[i];
-    std::optional<Bytes>& held = level.held[static_cast<std::size_t>(change.category)];
-    held = held.value_or(Bytes(0)) + change.bytes;
-    const bool is_last = i + 1 == course.size() || course[i + 1].place != change.place;
-    const auto holds_until = [&](Seconds next) {
-      return next > change.at + date_noise(change.at) && (!window || next > window->begin);
-    };
-    if ((is_last || holds_until(course[i + 1].at)) && (!window || change.at < window->end)) {
-      level.place = change.place;
-      level.at = window ? std::max(change.at, window->begin) : change.at;
-      levels.push_back(level);
-    }
-    if (is_last) level = {};
-  }
-  return levels;
+std::vector<PlaceMemory> memory_of(const MemoryCourse& course) {
+  std::map<PlaceId, std::vector<std::uint32_t>> places;
+  for (std::uint32_t i = 0; i < course.size(); ++i) places[course[i].place].push_back(i);
+  std::vector<PlaceMemory> memory;
+  for (auto& [place, changes] : places) memory.push_back({place, std::move(changes)});
+  return memory;
 }
 
-std::vector<TraceLoad> loads_of(const TracedRun& run, const Window& window) {
-  std::map<LinkId, std::map<Seconds, std::int64_t>> changes;
+std::vector<LinkTransfers> links_of(const TracedRun& run, const Window& window) {
+  std::map<LinkId, std::vector<std::uint32_t>> transfers;
   std::map<std::tuple<PlaceId, PlaceId, Leg>, std::vector<LinkId>> routes;
   Route route;
-  for (const TimelineEntry& entry : run.timeline()) {
+  const Timeline& timeline = run.timeline();
+  for (std::uint32_t i = 0; i < timeline.size(); ++i) {
+    const TimelineEntry& entry = timeline[i];
     if (!is_transfer(entry.kind) || entry.bytes == Bytes(0) || !runs_within(entry, window)) continue;
     const auto [known, is_new] = routes.try_emplace({entry.from, entry.to, entry.leg});
     if (is_new && find_route(run.platform, entry.from, entry.to, entry.leg, route)) known->second = route.links;
-    for (const LinkId link : known->second) {
-      ++changes[link][entry.start];
-      --changes[link][entry.end];
-    }
+    for (const LinkId link : known->second) transfers[link].push_back(i);
   }
-  std::vector<TraceLoad> loads;
-  for (const auto& [link, dates] : changes) {
-    std::int64_t count = 0;
-    for (const auto& [at, change] : dates) {
-      count += change;
-      if (change != 0) loads.push_back({link, at, count});
-    }
-  }
-  return loads;
+  std::vector<LinkTransfers> links;
+  for (auto& [link, entries] : transfers) links.push_back({link, std::move(entries)});
+  return links;
 }
+
+/// Whether a change happens at the instant of the one before it.
+bool is_one_instant(Seconds at, Seconds next) { return next <= at + date_noise(at); }
 
 }  // namespace
 
@@ -113,13 +95,54 @@ TraceContent trace_content(const TracedRun& run, const std::optional<TimeRange>&
   const Tracks tracks = tracks_of(timeline, run.platform);
   TraceContent content;
   content.tracks = tracks.tracks;
-  content.places = shown_places(tracks.tracks, run.simulation.record.memory);
+  content.memory = memory_of(run.memory());
+  content.places = shown_places(tracks.tracks, content.memory);
   const SliceOfEntry slices = add_slices(timeline, tracks, window, content);
   content.marks = run_marks(run.simulation, run.platform, window);
   content.arrows = arrows_of(run.simulation.record, tracks, slices);
-  content.memory = memory_of(run.simulation.record.memory, window);
-  if (run.simulation.choices.network == NetworkModel::Platform) content.loads = loads_of(run, window);
+  if (run.simulation.choices.network == NetworkModel::Platform) content.links = links_of(run, window);
+  content.window = window;
   return content;
+}
+
+void show_memory(const MemoryCourse& course, const PlaceMemory& place, const std::optional<TimeRange>& window,
+                 const std::function<void(const TraceMemory&)>& show) {
+  TraceMemory level{place.place, {}, {}};
+  for (const std::uint32_t i : place.changes) level.held[static_cast<std::size_t>(course[i].category)] = Bytes(0);
+  TraceMemory shown;
+  for (std::size_t i = 0; i < place.changes.size(); ++i) {
+    const MemoryChange& change = course[place.changes[i]];
+    *level.held[static_cast<std::size_t>(change.category)] += change.bytes;
+    if (window && change.at >= window->end) return;
+    if (i + 1 < place.changes.size()) {
+      const Seconds next = course[place.changes[i + 1]].at;
+      if (is_one_instant(change.at, next) || (window && next <= window->begin)) continue;
+    }
+    if (level.held == shown.held) continue;
+    level.at = window ? std::max(change.at, window->begin) : change.at;
+    show(level);
+    shown = level;
+  }
+}
+
+void show_loads(const Timeline& timeline, const LinkTransfers& link,
+                const std::function<void(const TraceLoad&)>& show) {
+  std::vector<std::pair<Seconds, std::int64_t>> changes;
+  for (const std::uint32_t i : link.entries) {
+    changes.emplace_back(timeline[i].start, 1);
+    changes.emplace_back(timeline[i].end, -1);
+  }
+  std::ranges::sort(changes);
+  TraceLoad load{link.link, {}, 0};
+  std::int64_t shown = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    load.transfers += changes[i].second;
+    load.at = changes[i].first;
+    const bool is_last = i + 1 == changes.size() || !is_one_instant(load.at, changes[i + 1].first);
+    if (!is_last || load.transfers == shown) continue;
+    show(load);
+    shown = load.transfers;
+  }
 }
 
 std::string slice_name(const TimelineEntry& entry) {

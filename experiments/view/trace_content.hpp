@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@ struct TracedRun {
   const Simulation& simulation;
   const Platform& platform;
   [[nodiscard]] const Timeline& timeline() const { return simulation.record.timeline; }
+  [[nodiscard]] const MemoryCourse& memory() const { return simulation.record.memory; }
 };
 
 /// An operation that is drawn on a track.
@@ -33,11 +35,23 @@ struct TraceArrow {
   std::uint32_t to = 0;
 };
 
-/// What a place holds from an instant on, by `MemoryCategory`; none of a category that it has held nothing of so far.
+/// Where the record has the changes of what a place holds, in the order of their dates.
+struct PlaceMemory {
+  PlaceId place;
+  std::vector<std::uint32_t> changes;
+};
+
+/// What a place holds from an instant on, by `MemoryCategory`; none of a category that it never holds anything of.
 struct TraceMemory {
   PlaceId place;
   Seconds at;
   std::array<std::optional<Bytes>, kMemoryCategories> held;
+};
+
+/// Where the timeline has the transfers that cross a link.
+struct LinkTransfers {
+  LinkId link;
+  std::vector<std::uint32_t> entries;
 };
 
 /// How many transfers cross a link from an instant on.
@@ -54,13 +68,22 @@ struct TraceContent {
   std::vector<TraceSlice> slices;  ///< in the order of the record
   std::vector<RunMark> marks;      ///< in the order of time
   std::vector<TraceArrow> arrows;
-  std::vector<TraceMemory> memory;  ///< by place, then by date
-  std::vector<TraceLoad> loads;     ///< by link, then by date
+  std::vector<PlaceMemory> memory;   ///< of the places that hold something, in ascending order
+  std::vector<LinkTransfers> links;  ///< that something crosses, in ascending order
+  std::optional<TimeRange> window;
 };
 
 /// With a window only what lies within that part of the run; arrows then have both ends within it.
-/// **Cost** O(entries · log entries).
+/// **Cost** O(entries · log entries), some 40 bytes for each.
 [[nodiscard]] TraceContent trace_content(const TracedRun& run, const std::optional<TimeRange>& window);
+
+/// Shows what a place holds wherever that changes, after all changes of an instant, in the order of time. What it holds
+/// when the window begins stands at its begin. **Cost** O(changes).
+void show_memory(const MemoryCourse& course, const PlaceMemory& place, const std::optional<TimeRange>& window,
+                 const std::function<void(const TraceMemory&)>& show);
+
+/// Shows the transfers on a link wherever their number changes, as `show_memory`. **Cost** O(transfers · log transfers).
+void show_loads(const Timeline& timeline, const LinkTransfers& link, const std::function<void(const TraceLoad&)>& show);
 
 /// The name of an operation in every viewer: its kind and its microbatch, as in `forward 3`.
 [[nodiscard]] std::string slice_name(const TimelineEntry& entry);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <numeric>
-#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -19,41 +17,38 @@ Track stream_of(const TimelineEntry& entry, const Platform& platform) {
   return {is_fetched ? to : from, entry.kind, entry.leg, 0};
 }
 
-std::vector<std::size_t> in_order_of_starts(const Timeline& timeline) {
-  std::vector<std::size_t> order(timeline.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(timeline[i].start, timeline[i].id); });
-  return order;
-}
-
 }  // namespace
 
 Tracks tracks_of(const Timeline& timeline, const Platform& platform) {
-  std::map<Track, std::vector<Seconds>> free_at;  // of the rows of each stream
-  std::vector<Track> of_entry(timeline.size());
-  for (const std::size_t i : in_order_of_starts(timeline)) {
+  struct Row {
+    Seconds free_at;
+    std::uint32_t found = 0;  ///< how many rows were found before it
+  };
+  std::map<Track, std::vector<Row>> streams;
+  std::uint32_t rows = 0;
+  Tracks result;
+  result.of_entry.assign(timeline.size(), Tracks::kNone);
+  for (const std::uint32_t i : in_order_of_starts(timeline)) {
     const TimelineEntry& entry = timeline[i];
     if (!is_shown(entry.kind)) continue;
-    of_entry[i] = stream_of(entry, platform);
-    std::vector<Seconds>& rows = free_at[of_entry[i]];
+    std::vector<Row>& stream = streams[stream_of(entry, platform)];
     const Seconds start = entry.start + date_noise(entry.start);
-    const auto row = std::ranges::find_if(rows, [&](Seconds end) { return end <= start; });
-    of_entry[i].row = static_cast<std::uint32_t>(row - rows.begin());
-    if (row == rows.end()) rows.push_back(entry.end);
-    rows[of_entry[i].row] = entry.end;
+    const auto free = std::ranges::find_if(stream, [&](const Row& each) { return each.free_at <= start; });
+    Row& row = free == stream.end() ? stream.emplace_back(Row{{}, rows++}) : *free;
+    row.free_at = entry.end;
+    result.of_entry[i] = row.found;
   }
-  Tracks result;
-  std::map<Track, std::uint32_t> numbers;
-  for (const auto& [stream, rows] : free_at) {
-    for (std::uint32_t row = 0; row < rows.size(); ++row) {
-      Track track = stream;
-      track.row = row;
-      numbers[track] = static_cast<std::uint32_t>(result.tracks.size());
+  std::vector<std::uint32_t> numbers(rows);  // of the tracks, by when their rows were found
+  for (const auto& [stream, its_rows] : streams) {
+    Track track = stream;
+    for (const Row& row : its_rows) {
+      numbers[row.found] = static_cast<std::uint32_t>(result.tracks.size());
       result.tracks.push_back(track);
+      ++track.row;
     }
   }
-  for (std::size_t i = 0; i < timeline.size(); ++i) {
-    result.of_entry.push_back(is_shown(timeline[i].kind) ? numbers.at(of_entry[i]) : Tracks::kNone);
+  for (std::uint32_t& track : result.of_entry) {
+    if (track != Tracks::kNone) track = numbers[track];
   }
   return result;
 }

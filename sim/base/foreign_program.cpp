@@ -1,6 +1,7 @@
 #include "sim/base/foreign_program.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/base/signal_taken.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -68,25 +69,6 @@ ProgramPipe open_program_pipe() {
   if (!result.read_end.is_open() || !result.write_end.is_open()) lack("no pipe");
   return result;
 }
-
-/// Sets how this process handles a signal, until the object is destroyed.
-class SignalTaken {
- public:
-  SignalTaken(int signal, void (*how)(int)) : signal_(signal) {
-    struct sigaction action{};
-    action.sa_handler = how;
-    sigaction(signal_, &action, &old_);
-  }
-  ~SignalTaken() { sigaction(signal_, &old_, nullptr); }
-  SignalTaken(const SignalTaken&) = delete;
-  SignalTaken& operator=(const SignalTaken&) = delete;
-  SignalTaken(SignalTaken&&) = delete;
-  SignalTaken& operator=(SignalTaken&&) = delete;
-
- private:
-  int signal_;
-  struct sigaction old_{};
-};
 
 void reap(pid_t pid) {
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {

@@ -78,12 +78,29 @@ std::string read_text_file(const std::string& path) {
   return content;
 }
 
-void write_text_file(const std::string& path, std::string_view content) {
+TextSource whole(std::string_view content) {
+  return [content](const TextSink& sink) { sink(content); };
+}
+
+std::string text_of(const TextSource& content) {
+  std::string text;
+  content([&](std::string_view part) { text += part; });
+  return text;
+}
+
+void write_text_file(const std::string& path, const TextSource& content) {
   errno = 0;
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream.write(content.data(), static_cast<std::streamsize>(content.size()));
+  const auto refuse_broken = [&] {
+    if (!stream) throw InputError(std::string("cannot be written: ") + std::strerror(errno), {path, 0, 0, ""});
+  };
+  refuse_broken();
+  content([&](std::string_view part) {
+    stream.write(part.data(), static_cast<std::streamsize>(part.size()));
+    refuse_broken();
+  });
   stream.close();
-  if (!stream) throw InputError(std::string("cannot be written: ") + std::strerror(errno), {path, 0, 0, ""});
+  refuse_broken();
 }
 
 std::optional<std::string> nearest_file(const std::string& path) {

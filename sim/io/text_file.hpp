@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +14,17 @@ namespace stagecraft {
 /// The same without the check: the content may be anything.
 [[nodiscard]] std::string read_bytes_file(const std::string& path);
 
-/// Writes the whole content. **Throws** InputError where that is not possible.
-void write_text_file(const std::string& path, std::string_view content);
+/// Takes the parts of a content one after the other.
+using TextSink = std::function<void(std::string_view)>;
+
+/// Hands a content to a sink part by part, so that it need not be in memory as a whole.
+using TextSource = std::function<void(const TextSink&)>;
+
+[[nodiscard]] TextSource whole(std::string_view content);
+[[nodiscard]] std::string text_of(const TextSource& content);
+
+/// Writes the whole content. **Throws** InputError where that is not possible, and what `content` throws.
+void write_text_file(const std::string& path, const TextSource& content);
 
 /// **Throws** InputError naming the first place that is neither printable UTF-8 nor white space.
 void check_text(std::string_view text, const std::string& file_name);

@@ -2,11 +2,21 @@
 
 #include "sim/model/schedule.hpp"
 
+#include <numeric>
+#include <tuple>
+
 namespace stagecraft {
 
 TimelineEntry timeline_entry(const Span& span, const Op& op) {
-  return {span.id, op.kind,    span.aborted, op.microbatch, op.stage, op.from,
-          op.to,   span.start, span.end,     op.bytes,      op.leg,   op.chunk};
+  return {span.id, op.kind, span.aborted, op.chunk,   op.microbatch, op.stage,
+          op.from, op.to,   op.leg,       span.start, span.end,      op.bytes};
+}
+
+std::vector<std::uint32_t> in_order_of_starts(const Timeline& timeline) {
+  std::vector<std::uint32_t> order(timeline.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::tuple(timeline[i].start, timeline[i].id, i); });
+  return order;
 }
 
 SpanSink collect_into(Timeline& timeline) {

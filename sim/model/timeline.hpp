@@ -47,20 +47,20 @@ struct RunSink {
   RunSink(Spans&& spans) : span(std::forward<Spans>(spans)) {}  // NOLINT: a sink of spans is a sink of a run
 };
 
-/// A span with its operation, for traces and pictures.
+/// A span with its operation, for traces and pictures. Runs have millions: the order of the fields leaves no gaps.
 struct TimelineEntry {
   OpId id;
   OpKind kind = OpKind::Delay;
   bool aborted = false;
+  std::uint16_t chunk = 0;  ///< as `Op::chunk`
   std::uint32_t microbatch = 0;
   StageId stage;
   PlaceId from;
   PlaceId to;
+  Leg leg = Leg::Whole;  ///< of a transfer: the part of the way from `from` to `to`
   Seconds start;
   Seconds end;
   Bytes bytes;
-  Leg leg = Leg::Whole;     ///< of a transfer: the part of the way from `from` to `to`
-  std::uint16_t chunk = 0;  ///< as `Op::chunk`
   friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
 };
 
@@ -68,6 +68,9 @@ struct TimelineEntry {
 using Timeline = std::vector<TimelineEntry>;
 
 [[nodiscard]] TimelineEntry timeline_entry(const Span& span, const Op& op);
+
+/// The positions of all entries, by their starts, then by age. **Cost** O(entries · log entries).
+[[nodiscard]] std::vector<std::uint32_t> in_order_of_starts(const Timeline& timeline);
 
 /// A change of the bytes that a place holds for one purpose.
 struct MemoryChange {

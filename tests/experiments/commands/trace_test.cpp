@@ -70,8 +70,10 @@ void check_slices(const Traced& traced) {
     if (event["ph"] != "X") continue;
     const Json& told = event["args"];
     const std::string place = traced.processes.at(event["pid"]);
-    const Work work(event["cat"], told.value("stage", Json()), told["microbatch"], told.value("from", place),
-                    told.value("to", place), told.value("bytes", std::int64_t{0}), told.value("aborted", false));
+    const std::string name = event["name"];
+    const Work work(name.substr(0, name.find(' ')), told.value("stage", Json()), told["microbatch"],
+                    told.value("from", place), told.value("to", place), told.value("bytes", std::int64_t{0}),
+                    told.value("aborted", false));
     const Slice slice = Traced::slice_of(event);
     const auto [begin, end] = left.equal_range(work);
     const auto found = std::find_if(begin, end, [&](const auto& entry) {

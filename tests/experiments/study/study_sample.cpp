@@ -92,7 +92,7 @@ std::vector<Row> sample_rows(const Manifest& manifest) {
 
 void write_study(const std::string& folder, const Manifest& manifest, const std::vector<std::vector<Row>>& shards) {
   fs::create_directories(folder);
-  write_text_file(manifest_path(folder), to_text(manifest));
+  write_text_file(manifest_path(folder), whole(to_text(manifest)));
   for (const std::vector<Row>& rows : shards) {
     ShardWriter writer(folder, "test");
     for (const Row& row : rows) writer.append(to_line(row));

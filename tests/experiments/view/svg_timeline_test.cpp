@@ -6,8 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -73,9 +76,44 @@ TEST_CASE("--picture: a window has its part, and long runs stay small") {
   const Toy toy;
   const std::string part = drawn(toy, {"--timeline-window", "15 ms..16 ms"});
   CHECK(operations_in(part).size() < operations_in(drawn(toy)).size());
-  const std::string many = drawn(toy, {"--iterations", "400"});
-  CHECK(many.size() < 1'000'000);
-  CHECK(operations_in(many).size() > 100);
+  CHECK(drawn(toy, {"--iterations", "4000"}).size() < 40'000);
+}
+
+/// The units that each kind takes in each row of a folded picture, by class and row, and the shapes that it has.
+struct Folded {
+  std::map<std::pair<std::string, std::string>, int> units;
+  std::size_t shapes = 0;
+
+  explicit Folded(const std::string& svg) {
+    const std::regex path(R"re(<path class="([a-z])" d="(M[^"]*)"/>)re");
+    const std::regex shape(R"re(M[0-9]+ ([0-9]+)h([0-9]+)v20h-([0-9]+)z)re");
+    for (auto it = std::sregex_iterator(svg.begin(), svg.end(), path); it != std::sregex_iterator(); ++it) {
+      const std::string shown = (*it)[2];
+      for (auto at = std::sregex_iterator(shown.begin(), shown.end(), shape); at != std::sregex_iterator(); ++at) {
+        CHECK((*at)[2] == (*at)[3]);
+        units[{(*it)[1], (*at)[1]}] += std::stoi((*at)[2]);
+        ++shapes;
+      }
+    }
+  }
+};
+
+TEST_CASE("--picture: a long run has a bounded number of shapes, as wide as its kinds are long") {
+  const Toy toy;
+  constexpr int kUnits = 892;
+  for (const int iterations : {100, 2000}) {
+    const std::vector<std::string> length{"--iterations", std::to_string(iterations)};
+    const Folded folded(drawn(toy, length));
+    CHECK(folded.shapes > 0);
+    CHECK(folded.shapes <= 2 * kUnits);  // two devices
+    CHECK(folded.units.size() == 4);     // each computes forwards and backwards
+    const Json told = Json::parse(toy.on("simulate", {length[0], length[1], "--json"}).out);
+    const double whole = told["iteration_time_s"].get<double>() * iterations;
+    for (const auto& [which, units] : folded.units) {
+      const double busy = iterations * 8 * (which.first == "f" ? 0.01 : 0.02);
+      CHECK(std::abs(units - kUnits * busy / whole) <= 2);
+    }
+  }
 }
 
 TEST_CASE("--picture: names with markup are texts") {
