@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planners/pipedream/changing_stage.hpp"
 #include "planners/pipedream/recurrence.hpp"
 #include "planners/planner.hpp"
 
@@ -22,20 +23,15 @@ struct MemoryChoices {
 /// **Requires** a stage with all its layers.
 void apply(const MemoryChoices& choices, Stage& stage);
 
-/// How to count tensors that several later stages need. Each of these stages needs a buffer for the tensor, but their
-/// number is not known while the stage is chosen.
-enum class Consumers {
-  One,    ///< one stage, the least possible: never refuses a stage that would fit
-  Every,  ///< one stage for each edge, the most possible: never accepts a stage that would not fit
-};
-
 /// The shared memory ledger for a stage of the request's schedule, on a device with the smallest capacity. With a cap
 /// on microbatches in flight it does not know how much the caps of earlier stages lower the stage's own number, so it
 /// may refuse a stage that would fit.
-/// **Cost** O(states² · (layers + edges)).
+/// Entries of pairs of states that are no stage are 0. **Cost** O(states² · layers / 64), and as `ChangingStage::become`
+/// for what one state differs from the next.
 [[nodiscard]] MemoryTest ledger_memory_test(const PlanRequest& request, const DownSets& states,
                                             const MemoryChoices& choices, Consumers consumers);
-/// The number of steps that `ledger_memory_test` takes.
+/// What `ledger_memory_test` counts for `max_work`: a step for each layer and edge of each pair of states. It takes far
+/// fewer where states differ little from the next.
 [[nodiscard]] double ledger_test_work(const PlanRequest& request, std::size_t state_count);
 inline constexpr double kLedgerStepTime = 4.0;  ///< nanoseconds, about
 

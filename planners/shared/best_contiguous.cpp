@@ -2,11 +2,13 @@
 
 #include "planners/shared/crossings.hpp"
 #include "planners/shared/cut_search.hpp"
+#include "planners/shared/fewest_stages.hpp"
 #include "sim/base/error.hpp"
 
 #include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -62,6 +64,18 @@ std::optional<std::vector<ChainStage>> cut_by(CutSearch<Rule>& search, const Rul
   return std::nullopt;
 }
 
+/// A cut on the fewest devices that fits with some period, and whether labels were dropped.
+struct Fit {
+  std::optional<std::vector<ChainStage>> stages;
+  bool has_dropped = false;
+};
+Fit cut_that_fits(const Chain& chain, Bytes capacity) {
+  if (is_plain_chain(chain.crossings())) return {fewest_stages(chain, capacity)};
+  CutSearch<FitRule> search(chain, capacity);
+  std::optional<std::vector<ChainStage>> stages = cut_by(search, FitRule{});
+  return {std::move(stages), search.has_dropped()};
+}
+
 /// A lower bound of all periods: the load of the largest layer, and all layers divided evenly among the devices.
 Ticks least_conceivable(const Chain& chain) {
   const auto devices = static_cast<Ticks>(std::min<std::size_t>(chain.device_count(), chain.size()));
@@ -73,8 +87,7 @@ Ticks least_conceivable(const Chain& chain) {
 }  // namespace
 
 std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capacity) {
-  CutSearch<FitRule> fitting(chain, capacity);
-  std::optional<std::vector<ChainStage>> stages = cut_by(fitting, FitRule{});
+  auto [stages, has_dropped] = cut_that_fits(chain, capacity);
   if (!stages) return std::nullopt;
   const auto period_of = [&](const std::vector<ChainStage>& found) {
     const std::optional<Ticks> period = least_period(chain, found, capacity);
@@ -98,7 +111,7 @@ std::optional<ContiguousAnswer> best_contiguous(const Chain& chain, Bytes capaci
     }
   }
   stages = cut_by(search, StarRule{enough});
-  return ContiguousAnswer{*stages, enough, !fitting.has_dropped() && !search.has_dropped()};
+  return ContiguousAnswer{*stages, enough, !has_dropped && !search.has_dropped()};
 }
 
 std::optional<ContiguousAnswer> best_contiguous(const Chain& chain) { return best_contiguous(chain, chain.capacity()); }
@@ -108,8 +121,7 @@ Bytes least_capacity(const Chain& chain) {
   Bytes lacking(-1);
   while (enough - lacking > Bytes(1)) {
     const Bytes middle = lacking + Bytes((enough - lacking).value() / 2);
-    CutSearch<FitRule> search(chain, middle);
-    (cut_by(search, FitRule{}) ? enough : lacking) = middle;
+    (cut_that_fits(chain, middle).stages ? enough : lacking) = middle;
   }
   return enough;
 }
