@@ -39,6 +39,15 @@ Bytes Crossings::sent(std::size_t producer, std::size_t cut, const Charges& behi
   return behind[static_cast<std::size_t>(found - branching_[cut].begin())];
 }
 
+bool is_plain_chain(const Crossings& crossings) {
+  for (std::size_t at = 0; at < crossings.layers(); ++at) {
+    const std::vector<Crossings::Use>& uses = crossings.uses_of(at);
+    const bool is_last = at + 1 == crossings.layers();
+    if (is_last ? !uses.empty() : uses.size() != 1 || uses.front().at != at + 1) return false;
+  }
+  return true;
+}
+
 void StageWalk::restart(std::size_t end) {
   for (const std::size_t producer : touched_) largest_[producer] = Bytes(0);
   touched_.clear();
@@ -55,6 +64,12 @@ void StageWalk::prepend() {
     largest = need.bytes;
     touched_.push_back(need.at);
   }
+}
+
+void StageWalk::skip_to(std::size_t begin) {
+  restart(end_);
+  begin_ = begin + 1;
+  prepend();
 }
 
 Charges StageWalk::charges(const Charges& behind) const {

@@ -53,6 +53,9 @@ class Crossings {
   std::vector<std::vector<std::size_t>> branching_;
 };
 
+/// Whether each layer's tensor goes to the next layer and to no other one.
+[[nodiscard]] bool is_plain_chain(const Crossings& crossings);
+
 /// A stage that ends at a cut and grows to the front, layer by layer.
 class StageWalk {
  public:
@@ -61,6 +64,8 @@ class StageWalk {
   /// Starts with the empty stage before the cut `end`.
   void restart(std::size_t end);
   void prepend();
+  /// Goes on as if all layers from `begin` on had been prepended. **Requires** a plain chain, and that at least one was.
+  void skip_to(std::size_t begin);
 
   /// The bytes that the stage receives: each tensor that is made before it and used in it, at its largest edge there.
   [[nodiscard]] Bytes received() const { return received_; }

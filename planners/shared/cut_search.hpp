@@ -43,6 +43,7 @@ class CutSearch {
         capacity_(capacity),
         devices_(std::min<std::size_t>(chain.device_count(), chain.size())),
         states_((chain.size() + 1) * (devices_ + 1)),
+        is_plain_(is_plain_chain(chain.crossings())),
         walk_(chain.crossings()) {}
 
   /// Fills the table for a rule.
@@ -106,13 +107,26 @@ class CutSearch {
     });
   }
 
+  /// Whether the devices that `q` leave can carry the load of the layers before l.
+  [[nodiscard]] bool may_complete(std::size_t l, std::size_t q, const Rule& rule) const {
+    return l == 0 || (chain_.load(0, l) - 1) / rule.longest < static_cast<Ticks>(devices_ - q);
+  }
+
+  /// The last k before l from where some label of l, extended by [k, l), may lead to a complete cut.
+  [[nodiscard]] std::size_t last_useful(std::size_t l, const Rule& rule) const {
+    std::size_t useful = 0;
+    for (std::size_t beyond = l; useful + 1 < beyond;) {
+      const std::size_t middle = useful + (beyond - useful) / 2;
+      (may_complete(middle, front_.front().devices + 1, rule) ? useful : beyond) = middle;
+    }
+    return useful;
+  }
+
   /// Collects the labels of l that may lead to a complete cut: at least one device is left, the devices that are left
   /// can carry the load of the layers before l, and no label on fewer devices dominates.
   void find_front(std::size_t l, const Rule& rule) {
     front_.clear();
-    const Ticks before = chain_.load(0, l);
-    for (std::size_t q = 0; q < devices_; ++q) {
-      if ((before - 1) / rule.longest >= static_cast<Ticks>(devices_ - q)) break;
+    for (std::size_t q = 0; q < devices_ && may_complete(l, q, rule); ++q) {
       const std::vector<Label>& labels = at(l, q);
       for (std::size_t i = 0; i < labels.size(); ++i) {
         if (!is_dominated(labels[i])) front_.push_back({labels[i].value, q, i, &labels[i].charges, Bytes(0)});
@@ -121,8 +135,10 @@ class CutSearch {
   }
 
   /// Extends the labels of `find_front` by a stage [k, l), for all k < l. The stage's load only grows as k falls, and
-  /// so does its memory without what it receives; the loop ends when nothing longer can fit.
+  /// so does its memory without what it receives; the loop ends when nothing longer can fit. On a plain chain only the
+  /// last layer sends, so it goes on where k is useful.
   void extend(std::size_t l, const Rule& rule) {
+    const std::size_t useful = is_plain_ ? last_useful(l, rule) : l;
     walk_.restart(l);
     for (std::size_t k = l; k-- > 0;) {
       walk_.prepend();
@@ -140,6 +156,11 @@ class CutSearch {
         return most_in_flight(entry.sent) == 0;
       });
       if (front_.empty()) return;
+      if (k > useful) {
+        k = useful + 1;
+        walk_.skip_to(k);
+        continue;
+      }
       if (k > 0 && (chain_.cut_load(k) > rule.longest || chain_.transfer(k) >= kLongestTransfer)) continue;
       for (const Entry& entry : front_) {
         Value value = rule.join(entry.value, load);
@@ -176,6 +197,7 @@ class CutSearch {
   std::size_t devices_;
   std::vector<std::vector<Label>> states_;  // [layer * (devices + 1) + devices used]
   std::vector<Entry> front_;                // devices ascending
+  bool is_plain_;
   StageWalk walk_;
   bool has_dropped_ = false;
 };

@@ -42,15 +42,6 @@ std::size_t best_end(const Chain& chain, std::size_t begin, std::size_t last, co
 
 }  // namespace
 
-bool is_plain_chain(const Crossings& crossings) {
-  for (std::size_t at = 0; at < crossings.layers(); ++at) {
-    const std::vector<Crossings::Use>& uses = crossings.uses_of(at);
-    const bool is_last = at + 1 == crossings.layers();
-    if (is_last ? !uses.empty() : uses.size() != 1 || uses.front().at != at + 1) return false;
-  }
-  return true;
-}
-
 std::optional<std::vector<ChainStage>> fewest_stages(const Chain& chain, Bytes capacity) {
   const std::size_t devices = std::min<std::size_t>(chain.device_count(), chain.size());
   std::vector<std::vector<std::size_t>> begins(devices + 1);  // decreasing, of what runs on so many stages at least

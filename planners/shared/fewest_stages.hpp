@@ -8,9 +8,6 @@
 
 namespace stagecraft {
 
-/// Whether each layer's tensor goes to the next layer and to no other one.
-[[nodiscard]] bool is_plain_chain(const Crossings& crossings);
-
 /// The cut into the fewest stages of which each fits within `capacity` with one microbatch in flight; of several the one
 /// whose first stage is the longest, then its second one, and so on, with what is behind on the fewest stages. None if
 /// the devices are too few for all such cuts. **Requires** a plain chain.

@@ -1,5 +1,6 @@
 #include "planners/shared/fewest_stages.hpp"
 
+#include "planners/shared/crossings.hpp"
 #include "tests/planners/memory_chains.hpp"
 
 #include <doctest/doctest.h>
@@ -64,6 +65,31 @@ TEST_CASE("fewest_stages: the cut that fits on the fewest devices, with the long
   }
   CHECK(none > 200);
   CHECK(several > 200);
+}
+
+TEST_CASE("StageWalk: layers that are skipped on a plain chain leave what is received as it would be") {
+  std::mt19937 random(2);
+  for (int i = 0; i < 100; ++i) {
+    const MemoryProblem problem = drawn_problem(random);
+    const Chain chain = problem.chain();
+    const std::size_t end = 1 + random() % chain.size();
+    StageWalk walk(chain.crossings());
+    StageWalk skipping(chain.crossings());
+    walk.restart(end);
+    skipping.restart(end);
+    skipping.prepend();
+    const std::size_t begin = random() % end;
+    for (std::size_t k = end; k-- > 0;) {
+      walk.prepend();
+      if (k > begin) continue;
+      if (k == begin) {
+        skipping.skip_to(begin);
+      } else {
+        skipping.prepend();
+      }
+      CHECK(skipping.received() == walk.received());
+    }
+  }
 }
 
 }  // namespace stagecraft::fewest_stages_test
