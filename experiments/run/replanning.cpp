@@ -26,6 +26,7 @@ namespace {
 
 constexpr double kSlowdownToTell = 0.05;  ///< a device that is this much slower or faster is named
 constexpr std::size_t kReasonsToTell = 3;
+constexpr double kRounding = 1e-9;  ///< of times that were evaluated, as a part of them
 
 bool has_option(const PlannerInfo& planner, const std::string& name) {
   return std::ranges::find(planner.options, name, &OptionInfo::name) != planner.options.end();
@@ -279,7 +280,7 @@ class PlanAgain {
     if (!then.fits) return "the other plan does not fit in memory";
     if (!now.fits) return {};
     const Seconds saved = now.time - then.time;
-    if (saved <= Seconds(0)) return "the other plan is not faster";
+    if (saved <= now.time * kRounding) return "the other plan is not faster";
     if (saved <= now.time * policy.gain)
       return fmt::format("the other plan saves {:.1f} %", 100.0 * (saved / now.time));
     const std::int64_t each = is_asynchronous(position.plan.schedule) ? 1 : position.plan.microbatches;
@@ -294,8 +295,7 @@ class PlanAgain {
   [[nodiscard]] std::int64_t first_behind_latency(const RunPosition& position, Seconds time) const {
     const std::int64_t each = is_asynchronous(position.plan.schedule) ? 1 : position.plan.microbatches;
     const double passed = time > Seconds(0) ? choices_.policy.latency / time * static_cast<double>(each) : 0.0;
-    constexpr double kRounding =
-        1e-9;  // of a time that was evaluated: an answer that comes with a microbatch is in time
+    // An answer that comes with a microbatch is in time.
     const double wholes = std::ceil(passed / static_cast<double>(position.whole) * (1.0 - kRounding));
     const auto most = static_cast<double>(position.microbatches);
     return position.earliest + static_cast<std::int64_t>(std::min(wholes * static_cast<double>(position.whole), most));

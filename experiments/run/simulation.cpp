@@ -97,7 +97,10 @@ class PlanRunner {
 
   /// Of the run as it was evaluated first, if it holds for a run with these events.
   [[nodiscard]] std::optional<LowerBound> bound(EngineChoice engine) const {
-    return bound_ ? bound_->finish(engine == EngineChoice::Replay) : std::nullopt;
+    if (!bound_) return std::nullopt;
+    const bool shares_links = engine == EngineChoice::Replay;
+    if (!bound_->needs_all()) return bound_->finish(shares_links);
+    return lower_bound(graph_, platform_, run_, {lower_options(length_), shares_links});
   }
 
   /// Also collects the traffic, and the record of the run if it is wanted of this engine.

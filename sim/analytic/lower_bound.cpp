@@ -41,12 +41,12 @@ bool slows_down(const Platform& platform, const Event& event) {
   return !is_other_work;  // else a failure, or less memory
 }
 
-Sampling sampling_of(const ScheduleProgram& program) {
+Sampling sampling_of(const ScheduleProgram& program, bool takes_all) {
   const auto& [plan, replicas] = *program.kept;
   if (program.synchronous) {
     const auto is_late = [](const Stage& stage) { return stage.swap_backlog.has_value(); };
-    const bool takes_all = program.orders_are_given || std::ranges::any_of(plan.stages, is_late);
-    return {Representatives::of_iteration(plan, replicas), takes_all};
+    const bool wait = program.orders_are_given || std::ranges::any_of(plan.stages, is_late);  // for each other
+    return {Representatives::of_iteration(plan, replicas), takes_all || wait};
   }
   const std::int64_t round = whole_round(plan, replicas);
   return {Representatives::of_run(plan, replicas, discarded_at_an_end(program), round), false, round,
@@ -55,19 +55,21 @@ Sampling sampling_of(const ScheduleProgram& program) {
 
 }  // namespace
 
-BoundFold::BoundFold(const Platform& platform, const ScheduleProgram& program)
+BoundFold::BoundFold(const Platform& platform, const ScheduleProgram& program, bool takes_all)
     : kept_(program.kept),
       synchronous_(program.synchronous),
       in_flight_(most_in_flight_of(program)),
-      run_(std::make_unique<SampledRun>(platform, kept_->replicas, sampling_of(program))) {}
+      run_(std::make_unique<SampledRun>(platform, kept_->replicas, sampling_of(program, takes_all))) {}
 BoundFold::~BoundFold() = default;
 BoundFold::BoundFold(BoundFold&&) noexcept = default;
 BoundFold& BoundFold::operator=(BoundFold&&) noexcept = default;
 
 void BoundFold::add(const OpGraph& window) { run_->add(window); }
 
+bool BoundFold::needs_all() const { return synchronous_ && !run_->has_ends(); }
+
 std::optional<LowerBound> BoundFold::finish(bool shares_links) const {
-  if (!run_->is_whole()) return std::nullopt;
+  if (!run_->is_whole() || needs_all()) return std::nullopt;
   const Plan& plan = kept_->plan;
   const LowerBound bound = synchronous_ ? iteration_bound(*run_, plan.microbatches, in_flight_, shares_links)
                                         : period_bound(*run_, plan, in_flight_, shares_links);
@@ -78,10 +80,15 @@ std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& p
                                       const BoundOptions& options) {
   LowerOptions lowering = options.lowering;
   lowering.iterations = 1;
-  BoundFold fold(platform, program);
-  const LoweredRun run = lower(graph, platform, program, lowering);
-  const Observation observation;
-  while (const std::optional<OpGraph> window = run.source.next(observation)) fold.add(*window);
+  const auto folded = [&](bool takes_all) {
+    BoundFold fold(platform, program, takes_all);
+    const LoweredRun run = lower(graph, platform, program, lowering);
+    const Observation observation;
+    while (const std::optional<OpGraph> window = run.source.next(observation)) fold.add(*window);
+    return fold;
+  };
+  BoundFold fold = folded(false);
+  if (fold.needs_all()) fold = folded(true);
   return fold.finish(options.shares_links);
 }
 

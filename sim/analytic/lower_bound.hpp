@@ -57,8 +57,8 @@ struct BoundOptions {
 /// windows of a run that takes place anyway.
 class BoundFold {
  public:
-  /// `program`: of the run. `platform` must outlive it.
-  BoundFold(const Platform& platform, const ScheduleProgram& program);
+  /// `program`: of the run. `platform` must outlive it. With `takes_all` it looks at every microbatch of an iteration.
+  BoundFold(const Platform& platform, const ScheduleProgram& program, bool takes_all = false);
   ~BoundFold();
   BoundFold(BoundFold&&) noexcept;
   BoundFold& operator=(BoundFold&&) noexcept;
@@ -66,7 +66,10 @@ class BoundFold {
   /// **Requires** all windows of the run, one after the other. **Cost** next to nothing for most of its operations.
   void add(const OpGraph& window);
 
-  /// None if the run went over to another plan or is too long to look at, for a run without a whole round, and where
+  /// Whether some replica has run its last backward out of turn. Then only a fold that takes all has the bound.
+  [[nodiscard]] bool needs_all() const;
+
+  /// None if it needs all, if the run went over to another plan or is too long to look at, for a run without a whole round, and where
   /// nothing takes any time.
   /// **Cost** O(n log n) in the operations of one microbatch of each kind (`Representatives`).
   [[nodiscard]] std::optional<LowerBound> finish(bool shares_links) const;
@@ -78,7 +81,7 @@ class BoundFold {
   std::unique_ptr<SampledRun> run_;
 };
 
-/// The bound of a plan that is not run. **Requires** and **Throws** as `lower`. **Cost** O(operations of a run).
+/// The bound of a plan that is not run, or that needs all. **Requires** and **Throws** as `lower`. **Cost** O(operations of a run).
 [[nodiscard]] std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform,
                                                     const ScheduleProgram& program, const BoundOptions& options = {});
 

@@ -13,8 +13,9 @@ struct Plan;
 ///
 /// Two microbatches are *alike* if the same replicas run them with the same memory actions. Their operations take as
 /// long as each other and wait for the same, except after the last backward of a replica in an iteration, which the
-/// exchange of gradients waits for. That one is near an end of the iteration, where every microbatch stands for itself.
-/// In between, the first of its kind stands for the others.
+/// exchange of gradients waits for. That one is near an end of the iteration as long as backwards run in the order of
+/// their microbatches, or in the reverse order (`SampledRun::has_ends`); there every microbatch stands for itself. In
+/// between, the first of its kind stands for the others.
 class Representatives {
  public:
   /// Every microbatch stands for itself.

@@ -22,7 +22,11 @@ bool is_needed(OpKind kind, OpKind earlier) {
 }  // namespace
 
 SampledRun::SampledRun(const Platform& platform, const Replicas& replicas, Sampling sampling)
-    : platform_(platform), replicas_(replicas), sampling_(std::move(sampling)), cost_(platform) {}
+    : platform_(platform),
+      replicas_(replicas),
+      sampling_(std::move(sampling)),
+      cost_(platform),
+      misses_end_(replicas.size()) {}
 
 void SampledRun::add(const OpGraph& window) {
   if (!window.new_stages.empty() && !lanes_.empty()) is_one_plan_ = false;
@@ -34,7 +38,9 @@ void SampledRun::add(const OpGraph& window) {
     const Op& op = window.ops[i];
     std::uint32_t& position = position_of_.extend();
     position = kUnsampled;
-    if (has(op)) {
+    const bool is_sampled = has(op);
+    if (op.closes && is_strict(op.lane)) misses_end_[replica_at(op.from, op)] = is_sampled ? 0 : 1;
+    if (is_sampled) {
       position = static_cast<std::uint32_t>(ops_.size());
       add(window, i, extra_lanes.first(op.extra_lanes));
     }

@@ -2,12 +2,14 @@
 
 #include "sim/analytic/representatives.hpp"
 #include "sim/analytic/transfer_cost.hpp"
+#include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/engine/ring.hpp"
 #include "sim/model/op_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/model/replicas.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -55,6 +57,10 @@ class SampledRun {
   /// **Cost** for an operation that is no part of the sample, that of looking at it.
   void add(const OpGraph& window);
 
+  /// Whether it has the last backward of each replica that keeps an order, which must not stand for others before it.
+  [[nodiscard]] bool has_ends() const {
+    return std::ranges::none_of(misses_end_, [](char misses) { return misses != 0; });
+  }
   /// Whether the sample has all of an iteration, or of an asynchronous run, and of one plan.
   [[nodiscard]] bool is_whole() const { return is_one_plan_ && ops_.size() < kMost && (round() > 0 || has_ended_); }
   /// In the order of their numbers.
@@ -100,6 +106,7 @@ class SampledRun {
   Ring<std::uint32_t> position_of_;  ///< in `ops_`, of the operations that later ones may depend on
   /// By replica and microbatch the last computation that was appended, on lanes that keep the order of appending.
   std::map<std::pair<ReplicaId, std::uint32_t>, std::uint32_t> last_;
+  IndexVector<ReplicaId, char> misses_end_;  ///< whether the last backward so far is no part of the sample
   bool is_one_plan_ = true;
   bool has_ended_ = false;  ///< the iteration
 };

@@ -2,6 +2,7 @@
 
 #include "sim/analytic/representatives.hpp"
 
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/analytic/iteration_bound.hpp"
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/analytic/sampled_run.hpp"
@@ -14,9 +15,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <random>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -64,6 +70,41 @@ TEST_CASE("representatives: the bound of an iteration is the one from all its mi
     }
   }
   CHECK(with_windows > testing::random_cases(100));
+}
+
+// Stages of two and of three replicas take turns, and some share devices of different speeds, so the last backward of a
+// replica may be that of a microbatch far from both ends.
+TEST_CASE("representatives: the bound is the one from all microbatches where backwards run out of turn, 300 plans") {
+  int out_of_turn = 0;
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(300U); ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    BoundCase made{
+        {testing::chain(3, 0.6, 3, 1, 0, 100), testing::pairwise(5, 20, 0), testing::straight(3, 0, "spp-pe")}, {}, {}};
+    for (const DeviceId id : indices(made.random.platform.devices)) {
+      made.random.platform.devices[id].slowdown = std::array{0.5, 1.0, 2.0}.at(random() % 3);
+    }
+    Plan& plan = made.random.plan;
+    plan.microbatches = 15 + random() % 20;
+    for (Stage& stage : plan.stages) {
+      std::vector<std::uint32_t> devices{0, 1, 2, 3, 4};
+      std::ranges::shuffle(devices, random);
+      devices.resize(2 + random() % 2);
+      stage.replicas.assign(devices.size(), DeviceId(0));
+      for (std::size_t i = 0; i < devices.size(); ++i) stage.replicas[i] = {DeviceId(devices[i])};
+    }
+    const ScheduleProgram program = require_schedule(made.random.graph, made.random.platform, plan);
+    BoundFold fold(made.random.platform, program);
+    const LoweredRun run = lower(made.random.graph, made.random.platform, program);
+    while (const std::optional<OpGraph> window = run.source.next({})) fold.add(*window);
+    if (fold.needs_all()) ++out_of_turn;
+    const auto bound = lower_bound(made.random.graph, made.random.platform, program, {made.options, false});
+    REQUIRE(bound);
+    CHECK(bound->time.value() == doctest::Approx(bound_of_all(made, program, false).time.value()).epsilon(1e-12));
+    CHECK(bound->time.value() <=
+          evaluate_iteration(made.random.graph, made.random.platform, program).value() * (1 + 1e-9));
+  }
+  CHECK(out_of_turn > 0);
 }
 
 TEST_CASE("representatives: the bound of a period does not depend on the length of the run, 300 plans") {
