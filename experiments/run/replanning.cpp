@@ -59,7 +59,7 @@ struct Judged {
   bool fits = true;
 };
 
-/// Of an asynchronous plan the period of the shortest run that converges: however long training goes on, it is the same.
+/// Of an asynchronous plan the period of the shortest run that converges, however long training goes on.
 Judged judge(const LayerGraph& graph, const Platform& platform, Plan plan) {
   if (!is_asynchronous(plan.schedule)) {
     const Report report = evaluate_plan(graph, platform, plan);

@@ -44,7 +44,8 @@ struct StarRule {
   static std::int64_t in_flight(Reach v, std::size_t /*devices*/) { return v.group; }
 };
 
-/// The rule for cuts that fit with some period: with a long one, one microbatch in flight is enough on every stage.
+/// The rule for cuts that fit with some period: with a long one, one microbatch in flight is enough on every stage. For
+/// graphs with tensors that skip layers; `fewest_stages` knows plain chains only.
 struct FitRule {
   using Value = int;
   Ticks longest = kUnlimited;

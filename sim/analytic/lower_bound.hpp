@@ -69,8 +69,8 @@ class BoundFold {
   /// Whether some replica has run its last backward out of turn. Then only a fold that takes all has the bound.
   [[nodiscard]] bool needs_all() const;
 
-  /// None if it needs all, if the run went over to another plan or is too long to look at, for a run without a whole round, and where
-  /// nothing takes any time.
+  /// None if it needs all, if the run went over to another plan or is too long to look at, for a run without a whole
+  /// round, and where nothing takes any time.
   /// **Cost** O(n log n) in the operations of one microbatch of each kind (`Representatives`).
   [[nodiscard]] std::optional<LowerBound> finish(bool shares_links) const;
 
@@ -81,7 +81,8 @@ class BoundFold {
   std::unique_ptr<SampledRun> run_;
 };
 
-/// The bound of a plan that is not run, or that needs all. **Requires** and **Throws** as `lower`. **Cost** O(operations of a run).
+/// The bound of a plan that is not run, or that needs all. **Requires** and **Throws** as `lower`.
+/// **Cost** O(operations of a run).
 [[nodiscard]] std::optional<LowerBound> lower_bound(const LayerGraph& graph, const Platform& platform,
                                                     const ScheduleProgram& program, const BoundOptions& options = {});
 

@@ -29,7 +29,6 @@ class Occupancy {
   /// What the operation at a position of the run occupies. Valid until the next call.
   [[nodiscard]] std::span<const Occupied> of(std::size_t at);
 
-  [[nodiscard]] std::size_t resources() const { return causes_.size(); }
   [[nodiscard]] const BoundCause& cause(std::size_t resource) const { return causes_[resource]; }
 
  private:

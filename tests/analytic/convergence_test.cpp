@@ -1,7 +1,6 @@
 #include "sim/schedule/convergence.hpp"
 
 #include "sim/analytic/evaluate_plan.hpp"
-#include "sim/analytic/lower_bound.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/random_plans.hpp"
