@@ -55,7 +55,7 @@ const std::vector<Values>& known_values() {
       {"model", "--device", [] { return names_of(known_devices()); }},
       {"model", "NAME", [] { return names_of(known_architectures()); }},
       {"model", "--granularity", [] { return Words{"operator", "layer", "residual", "block"}; }},
-      {"export", "--to", [] { return Words{"chrome", "perfetto", "paje", "chakra"}; }},
+      {"export", "--to", [] { return Words{"perfetto", "chakra"}; }},
       {"import", "FORMAT", [] { return Words{"pipedream", "vpipe"}; }},
       {"schema", "FORMAT", [] { return schema_names(); }},
       {"list", "KIND", [] { return catalogue_kinds(); }},

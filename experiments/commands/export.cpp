@@ -4,8 +4,6 @@
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/chakra_trace.hpp"
-#include "experiments/view/chrome_trace.hpp"
-#include "experiments/view/paje_trace.hpp"
 #include "experiments/view/perfetto_trace.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
@@ -14,7 +12,6 @@
 #include "sim/schedule/ring_buckets.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -32,18 +29,7 @@ struct ExportOptions : SimulatedRunOptions {
   std::optional<std::string> window;
 };
 
-/// A format that has the whole run in one file.
-struct TraceFormat {
-  const char* name;
-  OutputKind kind;
-  void (*write)(const TracedRun& run, const Detail::Record& about, const std::optional<TimeRange>& window,
-                const TextSink& sink);
-};
-constexpr std::array<TraceFormat, 3> kTraceFormats = {{
-    {"chrome", OutputKind::Trace, chrome_trace},
-    {"perfetto", OutputKind::PerfettoTrace, perfetto_trace},
-    {"paje", OutputKind::PajeTrace, paje_trace},
-}};
+constexpr const char* kPerfetto = "perfetto";
 constexpr const char* kChakra = "chakra";
 
 std::vector<std::string> inputs_read(const ExportOptions& options) {
@@ -67,23 +53,19 @@ Answer written_to(const std::string& format, const std::vector<std::string>& fil
           .json = to_json(Detail::Record{{"format", format}, {"files", Detail::List(files.begin(), files.end())}})};
 }
 
-Answer export_trace(const TraceFormat& format, const ExportOptions& options, const Settings& settings) {
+Answer export_perfetto(const ExportOptions& options, const Settings& settings) {
   const std::optional<TimeRange> window = read_window(options.window);
   const bool is_file = names_file(options.output);
-  const bool is_json = format.kind == OutputKind::Trace;
-  if (!is_file && !is_json && settings.json) {
-    throw InputError(std::string("a trace for ") + format.name + " is no JSON document, which standard output would be",
-                     {"", 0, 0, "--json"}, "name a file with --output, or leave out --json");
+  if (!is_file && settings.json) {
+    throw InputError("a trace is no JSON document, which standard output would be", {"", 0, 0, "--json"},
+                     "name a file with --output, or leave out --json");
   }
-  refuse_overwriting(options.output, format.kind, inputs_read(options));
+  refuse_overwriting(options.output, OutputKind::PerfettoTrace, inputs_read(options));
   const SimulatedRun run = recorded(options, settings);
-  const TextSource trace = [&](const TextSink& sink) { format.write(traced(run), about(run), window, sink); };
-  if (!is_file) {
-    const std::string text = text_of(trace);
-    return {.text = text, .json = is_json ? text.substr(0, text.size() - 1) : ""};
-  }
+  const TextSource trace = [&](const TextSink& sink) { perfetto_trace(traced(run), about(run), window, sink); };
+  if (!is_file) return {.text = text_of(trace), .json = ""};
   write_file_atomically(options.output, trace);
-  return written_to(format.name, {options.output});
+  return written_to(kPerfetto, {options.output});
 }
 
 /// Refuses what Chakra cannot say, so that no file says something false.
@@ -166,19 +148,14 @@ Answer export_chakra(const ExportOptions& options, const Settings& settings) {
 }
 
 Answer answer_export(const ExportOptions& options, const Settings& settings) {
-  std::vector<std::string> known;
-  for (const TraceFormat& format : kTraceFormats) known.emplace_back(format.name);
-  known.emplace_back(kChakra);
-  const std::string name = read_choice_option("--to", options.format, known);
-  const auto format =
-      std::ranges::find(kTraceFormats, name, [](const TraceFormat& each) { return std::string(each.name); });
-  return format == kTraceFormats.end() ? export_chakra(options, settings) : export_trace(*format, options, settings);
+  const bool is_chakra = read_choice_option("--to", options.format, {kPerfetto, kChakra}) == kChakra;
+  return is_chakra ? export_chakra(options, settings) : export_perfetto(options, settings);
 }
 
 VerbAction configure_export(CLI::App& command) {
   auto options = std::make_shared<ExportOptions>();
   add_simulated_run_options(command, *options);
-  add_required(command, "--to", options->format, "the format: chrome, perfetto, paje or chakra");
+  add_required(command, "--to", options->format, "the format: perfetto or chakra");
   add_option(command, "--timeline-window", options->window,
              "FROM..TO, such as '1.5 s..2 s': only this part of the run; not for chakra");
   add_required(command, "-o,--output", options->output,

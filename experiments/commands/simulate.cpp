@@ -3,7 +3,7 @@
 #include "experiments/commands/verbs.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/ascii_timeline.hpp"
-#include "experiments/view/chrome_trace.hpp"
+#include "experiments/view/perfetto_trace.hpp"
 #include "experiments/view/run_page.hpp"
 #include "experiments/view/simulation_record.hpp"
 #include "experiments/view/simulation_text.hpp"
@@ -45,11 +45,6 @@ std::string json_of(Detail::Record record, const Simulation& simulation, const P
   return to_json(std::move(record));
 }
 
-/// `run` must outlive the trace.
-TextSource trace_of(const SimulatedRun& run, const std::optional<TimeRange>& window) {
-  return [&run, window](const TextSink& sink) { chrome_trace(traced(run), about(run), window, sink); };
-}
-
 /// Writes the files that the user has named.
 void write_files(const SimulateOptions& options, const SimulatedRun& run, const Explanation& explanation,
                  const std::optional<TimeRange>& window, bool timings) {
@@ -62,17 +57,17 @@ void write_files(const SimulateOptions& options, const SimulatedRun& run, const 
   if (options.picture) {
     write_file_atomically(*options.picture, svg_timeline(simulation.record.timeline, platform, window));
   }
-  if (names_file(options.trace)) write_file_atomically(*options.trace, trace_of(run, window));
+  if (options.trace) {
+    write_file_atomically(*options.trace,
+                          [&](const TextSink& sink) { perfetto_trace(traced(run), about(run), window, sink); });
+  }
 }
 
-/// Refuses a trace on standard output that leaves no room there for what else was asked for.
-void refuse_two_answers(const SimulateOptions& options, bool json) {
-  if (!options.trace || names_file(options.trace)) return;
-  const char* drawing = options.timeline ? "--timeline" : options.transfers ? "--transfers" : nullptr;
-  const char* other = drawing == nullptr && json ? "--json" : drawing;
-  if (other == nullptr) return;
-  throw InputError("standard output would be the trace, and not what " + std::string(other) + " asks for",
-                   {"", 0, 0, "--trace"}, "name a file with --trace, or leave out " + std::string(other));
+/// A report and a trace are not on standard output both.
+void refuse_standard_output(const std::optional<std::string>& trace) {
+  if (!trace || names_file(trace)) return;
+  throw InputError("expected the name of a file, found '-'", {"", 0, 0, "--trace"},
+                   "export PLAN --to perfetto -o - writes the trace to standard output");
 }
 
 /// Refuses a file whose name browsers would not take for what it is, or that would replace something else.
@@ -90,7 +85,7 @@ using Outputs = std::vector<std::pair<const char*, std::string>>;
 
 Outputs outputs_of(const SimulateOptions& options) {
   Outputs outputs;
-  if (names_file(options.trace)) outputs.emplace_back("--trace", *options.trace);
+  if (options.trace) outputs.emplace_back("--trace", *options.trace);
   if (options.report) outputs.emplace_back("--report", *options.report);
   if (options.picture) outputs.emplace_back("--picture", *options.picture);
   return outputs;
@@ -121,12 +116,12 @@ std::optional<Recording> recording_of(const SimulateOptions& options) {
 Answer answer_simulate(const SimulateOptions& options, const Settings& settings) {
   const std::optional<TimeRange> window = read_window(options.window);
   const std::vector<std::string> inputs_read{options.plan, options.inputs.model, options.inputs.platform.platform};
-  refuse_overwriting(options.trace, OutputKind::Trace, inputs_read);
+  refuse_standard_output(options.trace);
+  refuse_overwriting(options.trace, OutputKind::PerfettoTrace, inputs_read);
   refuse_for_browsers("--report", options.report, ".html", OutputKind::RunPage, inputs_read);
   refuse_for_browsers("--picture", options.picture, ".svg", OutputKind::Picture, inputs_read);
   const Outputs outputs = outputs_of(options);
   refuse_same_file(outputs);
-  refuse_two_answers(options, settings.json);
   const SimulatedRun run = simulate_plan(options, recording_of(options), settings);
   const auto& [inputs, input, program, simulation] = run;
   const Plan& plan = program.kept->plan;
@@ -134,11 +129,6 @@ Answer answer_simulate(const SimulateOptions& options, const Settings& settings)
   write_files(options, run, explanation, window, settings.timings);
   Answer answer;
   answer.code = simulation.report.out_of_memory() ? ExitCode::No : ExitCode::Done;
-  if (options.trace && !names_file(options.trace)) {  // in place of the report
-    for (const auto& [option, file] : outputs) settings.say("written to " + file);
-    answer.text = text_of(trace_of(run, window));
-    return answer;
-  }
   answer.text = simulation_text(simulation, plan, inputs.platform, explanation, settings.timings);
   if (options.draws()) {
     answer.text += "\n" + ascii_timeline(simulation.record.timeline, inputs.platform,
@@ -162,8 +152,7 @@ VerbAction configure_simulate(CLI::App& command) {
   add_flag(command, "--transfers", options->transfers, "like --timeline, with rows for transfers");
   add_option(command, "--timeline-window", options->window,
              "FROM..TO, such as '1.5 s..2 s': like --timeline, for this part of the run");
-  add_option(command, "--trace", options->trace,
-             "write the run as a trace for Perfetto and chrome://tracing to this file; - is standard output");
+  add_option(command, "--trace", options->trace, "write the run as a trace for Perfetto to this file");
   add_option(command, "--report", options->report,
              "write the run as a page to this file: timeline, memory and links over time, what waits for what");
   add_option(

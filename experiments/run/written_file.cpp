@@ -33,9 +33,7 @@ std::string name_of(OutputKind kind) {
     case OutputKind::ModelFile: return "model file";
     case OutputKind::EventsFile: return "events file";
     case OutputKind::StudyReport: return "report of a study";
-    case OutputKind::Trace: return "trace";
     case OutputKind::PerfettoTrace: return "Perfetto trace of this program";
-    case OutputKind::PajeTrace: return "Paje trace";
     case OutputKind::ChakraTrace: return "Chakra trace";
     case OutputKind::ChakraGroups: return "file of the groups of a Chakra trace";
     case OutputKind::RunPage: return "page of a run";
@@ -53,10 +51,8 @@ bool begins_with_message(std::string_view start, std::string_view field) {
 /// Whether it is a trace in one of the formats of other tools; none for other kinds of files.
 std::optional<bool> is_trace_of(const std::string& start, OutputKind kind) {
   switch (kind) {
-    case OutputKind::Trace: return start.starts_with(R"({"displayTimeUnit")");
     case OutputKind::PerfettoTrace:  // a packet of sequence 1, with the flag that begins the sequence
       return start.starts_with('\n') && begins_with_message(start.substr(1), "\x50\x01\x68\x01");
-    case OutputKind::PajeTrace: return start.starts_with("%EventDef Paje");
     case OutputKind::ChakraTrace:
       return begins_with_message(start,
                                  "\n\x05"

@@ -23,9 +23,7 @@ enum class OutputKind : std::uint8_t {
   ModelFile,
   EventsFile,
   StudyReport,
-  Trace,          ///< for Chrome
   PerfettoTrace,  ///< as this program writes it
-  PajeTrace,
   ChakraTrace,
   ChakraGroups,
   RunPage,

@@ -3,6 +3,7 @@
 #include "experiments/view/protobuf_writer.hpp"
 #include "experiments/view/text_parts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,7 @@ struct PacketField {
 };
 enum SequenceFlag : std::uint8_t { kClearsState = 1, kNeedsState = 2 };
 struct EventField {
-  static constexpr std::uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kName = 10, kTrack = 11, kCounter = 30,
+  static constexpr std::uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kTrack = 11, kName = 23, kCounter = 30,
                                  kFlow = 47, kLastFlow = 48;
 };
 enum EventType : std::uint8_t { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounterValue = 4 };
@@ -48,7 +49,7 @@ struct AnnotationField {
   static constexpr std::uint32_t kName = 1, kBool = 2, kInt = 4, kString = 6;
 };
 /// The index that a name belongs to, by its field of `InternedData`.
-enum NameIndex : std::uint8_t { kCategories = 1, kEventNames = 2, kAnnotationNames = 3 };
+enum NameIndex : std::uint8_t { kCategories = 1, kAnnotationNames = 3 };
 
 /// Names that are written once; later they are numbers.
 class InternedNames {
@@ -75,7 +76,7 @@ class InternedNames {
 class PerfettoTrace {
  public:
   PerfettoTrace(const TracedRun& run, const std::optional<TimeRange>& window, const TextSink& sink)
-      : run_(run), content_(trace_content(run, window)), flows_(content_.slices.size()), out_(sink) {}
+      : run_(run), content_(trace_content(run, window)), has_arrow_(content_.slices.size()), out_(sink) {}
 
   void write(const Detail::Record& about) {
     write_first();
@@ -90,11 +91,6 @@ class PerfettoTrace {
   }
 
  private:
-  struct Flows {
-    std::uint64_t ends = 0;  ///< the arrow that points to the slice; 0: none
-    std::vector<std::uint64_t> begins;
-  };
-
   void write_packet(const ProtobufWriter& packet) {
     ProtobufWriter framed;
     framed.message(kPacketOfTrace, packet);
@@ -174,7 +170,7 @@ class PerfettoTrace {
   }
   void name(ProtobufWriter& event, const std::string& category, const std::string& text) {
     event.number(EventField::kCategory, names_.number(kCategories, category));
-    event.number(EventField::kName, names_.number(kEventNames, text));
+    event.text(EventField::kName, text);
   }
 
   void annotate(ProtobufWriter& event, const std::string& key,
@@ -208,19 +204,18 @@ class PerfettoTrace {
   }
 
   void write_slices() {
-    for (std::size_t i = 0; i < content_.arrows.size(); ++i) {
-      flows_[content_.arrows[i].from].begins.push_back(i + 1);
-      flows_[content_.arrows[i].to].ends = i + 1;
-    }
+    std::ranges::sort(content_.arrows, {}, &TraceArrow::from);
+    for (const TraceArrow& arrow : content_.arrows) has_arrow_[arrow.to] = true;
     for (const SliceEvent& each : slice_events(content_, run_.timeline(), kNanoseconds)) {
-      const TraceSlice& slice = content_.slices[each.slice];
-      ProtobufWriter event = event_of(each.is_end ? kSliceEnd : kSliceBegin, threads_[slice.track]);
-      if (!each.is_end) describe_slice(event, run_.timeline()[slice.entry], flows_[each.slice]);
+      ProtobufWriter event =
+          event_of(each.is_end ? kSliceEnd : kSliceBegin, threads_[content_.slices[each.slice].track]);
+      if (!each.is_end) describe_slice(event, each.slice);
       write_event(each.at, event);
     }
   }
 
-  void describe_slice(ProtobufWriter& event, const TimelineEntry& entry, const Flows& flows) {
+  void describe_slice(ProtobufWriter& event, std::uint32_t slice) {
+    const TimelineEntry& entry = run_.timeline()[content_.slices[slice].entry];
     name(event, to_string(entry.kind), slice_name(entry));
     annotate(event, "microbatch", std::int64_t{entry.microbatch});
     if (!entry.stage.is_none()) annotate(event, "stage", std::int64_t{entry.stage.value()});
@@ -231,9 +226,14 @@ class PerfettoTrace {
       annotate(event, "bytes", entry.bytes.value());
     }
     if (entry.aborted) annotate(event, "aborted", true);
-    for (const std::uint64_t flow : flows.begins) event.fixed(EventField::kFlow, flow);
-    if (flows.ends != 0) event.fixed(EventField::kLastFlow, flows.ends);
+    for (const TraceArrow& arrow : std::ranges::equal_range(content_.arrows, slice, {}, &TraceArrow::from)) {
+      event.fixed(EventField::kFlow, flow_to(arrow.to));
+    }
+    if (has_arrow_[slice]) event.fixed(EventField::kLastFlow, flow_to(slice));
   }
+
+  /// An operation waits for one other last, so at most one arrow points to a slice, and has its number.
+  static std::uint64_t flow_to(std::uint32_t slice) { return std::uint64_t{slice} + 1; }
 
   void write_value(std::uint64_t counter, Seconds at, std::int64_t value) {
     ProtobufWriter event = event_of(kCounterValue, counter);
@@ -278,7 +278,7 @@ class PerfettoTrace {
 
   const TracedRun& run_;
   TraceContent content_;
-  std::vector<Flows> flows_;  ///< by slice
+  std::vector<bool> has_arrow_;  ///< by slice: that points to it
   std::map<PlaceId, std::uint64_t> processes_;
   std::vector<std::uint64_t> threads_;  ///< by track
   std::map<std::pair<PlaceId, std::string>, Held> held_;

@@ -164,20 +164,23 @@ std::vector<SliceEvent> slice_events(const TraceContent& content, const Timeline
   });
   const auto ticks = [&](Seconds time) { return std::round(time.value() * ticks_in_second); };
   std::vector<double> free_at(content.tracks.size(), 0.0);
-  std::vector<std::pair<std::size_t, SliceEvent>> ranked;  // by what comes first at one date
-  for (std::size_t i = 0; i < order.size(); ++i) {
+  std::vector<std::uint32_t> place_of(order.size());  // of a slice in the order
+  std::vector<SliceEvent> events;
+  events.reserve(2 * order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
     const TraceSlice& slice = content.slices[order[i]];
     const TimelineEntry& entry = timeline[slice.entry];
     double& free = free_at[slice.track];
     const double begin = std::max(free, ticks(entry.start));
     free = std::max(begin, ticks(entry.end));
-    ranked.push_back({i + 1, {begin, order[i], false}});
-    ranked.push_back({free == begin ? i + 1 : 0, {free, order[i], true}});
+    place_of[order[i]] = i;
+    events.push_back({begin, order[i], false, free == begin});
+    events.push_back({free, order[i], true, free == begin});
   }
-  std::ranges::stable_sort(ranked, {}, [](const auto& each) { return std::pair(each.second.at, each.first); });
-  std::vector<SliceEvent> events;
-  events.reserve(ranked.size());
-  for (const auto& [rank, event] : ranked) events.push_back(event);
+  std::ranges::sort(events, {}, [&](const SliceEvent& event) {
+    const bool only_ends = event.is_end && !event.is_brief;
+    return std::tuple(event.at, !only_ends, place_of[event.slice], event.is_end);
+  });
   return events;
 }
 

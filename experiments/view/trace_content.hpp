@@ -61,7 +61,7 @@ struct TraceLoad {
   std::int64_t transfers = 0;
 };
 
-/// All that a viewer shows of a run, whatever the format.
+/// All that a viewer shows of a run.
 struct TraceContent {
   std::vector<Track> tracks;
   std::vector<PlaceId> places;     ///< that have tracks or hold something, in ascending order
@@ -85,7 +85,7 @@ void show_memory(const MemoryCourse& course, const PlaceMemory& place, const std
 /// Shows the transfers on a link wherever their number changes, as `show_memory`. **Cost** O(transfers · log transfers).
 void show_loads(const Timeline& timeline, const LinkTransfers& link, const std::function<void(const TraceLoad&)>& show);
 
-/// The name of an operation in every viewer: its kind and its microbatch, as in `forward 3`.
+/// The name of an operation in a viewer: its kind and its microbatch, as in `forward 3`.
 [[nodiscard]] std::string slice_name(const TimelineEntry& entry);
 
 /// The bytes of all categories.
@@ -96,14 +96,15 @@ struct SliceEvent {
   double at = 0.0;  ///< a whole number of ticks
   std::uint32_t slice = 0;
   bool is_end = false;
+  bool is_brief = false;  ///< the slice has no length
 };
 
-/// The starts and ends of all slices in the order of time, for formats that have events in place of durations.
+/// The starts and ends of all slices in the order of time.
 ///
 /// No two slices of a track overlap after rounding either: one that starts, by rounding, before the end of the one
 /// before it starts at that end. Of one date, the ends of slices come first, then the starts in the order of operations,
 /// each of no length directly followed by its end. So an event never comes before one that it waits for.
-/// **Cost** O(slices · log slices).
+/// **Cost** O(slices · log slices), 36 bytes for each.
 [[nodiscard]] std::vector<SliceEvent> slice_events(const TraceContent& content, const Timeline& timeline,
                                                    double ticks_in_second);
 

@@ -119,7 +119,7 @@ FAMILIES = [
     Family("the same run without `--replan`", "microbatches", [1_000, 10_000, 100_000], replanned,
            simulate(*EVALUATE, "--events", "e.yaml")),
     Family("`simulate --trace`, 64 stages", "microbatches", [40, 400, 4_000],
-           lambda n: run_files(64, n), simulate(*EVALUATE, "--trace", "t.json")),
+           lambda n: run_files(64, n), simulate(*EVALUATE, "--trace", "t.pftrace")),
     Family("`plan --planner uniform`, 8 devices", "layers", [1_000, 10_000, 100_000],
            lambda n: {"m.yaml": model(n, 4), "p.yaml": platform(8)}, planned("uniform")),
     Family("the same with half the memory that it needs", "layers", [300, 1_000, 3_000],

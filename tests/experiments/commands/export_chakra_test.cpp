@@ -1,6 +1,6 @@
 // `export --to chakra`, decoded by a reader of its own and compared with `--timeline --json` of the same run.
-#include "tests/experiments/commands/protobuf_reader.hpp"
 #include "tests/experiments/commands/told_run.hpp"
+#include "tests/experiments/perfetto_reader.hpp"
 #include "tests/paths.hpp"
 
 #include <doctest/doctest.h>
@@ -95,11 +95,10 @@ struct Exported {
       if (file.ends_with(".json")) groups = Json::parse(read(file));
     }
     devices.resize(traces.size());
-    const Json chrome = Json::parse(plan.exported("chrome"));
-    for (const Json& event : chrome["traceEvents"]) {
-      if (event["name"] != "process_name") continue;
-      const auto place = event["pid"].get<std::size_t>() - 1;
-      if (place < devices.size()) devices[place] = event["args"]["name"];  // hosts and links come behind them
+    const std::string trace = plan.exported("perfetto");
+    const test::PerfettoReader reader(trace);
+    for (const auto& [uuid, track] : reader.tracks) {  // hosts and links come behind the devices
+      if (track.pid && *track.pid <= devices.size()) devices[*track.pid - 1] = track.name;
     }
   }
   [[nodiscard]] std::int64_t count(NodeType type) const {

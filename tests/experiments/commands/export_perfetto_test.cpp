@@ -1,6 +1,7 @@
-// `export --to perfetto`, decoded by a reader of its own and compared with `--timeline --json` of the same run.
-#include "tests/experiments/commands/protobuf_reader.hpp"
+// Traces for Perfetto, decoded by a reader of their own and compared with `--timeline --json` of the same run.
+#include "tests/experiments/commands/replanned_pipeline.hpp"
 #include "tests/experiments/commands/told_run.hpp"
+#include "tests/experiments/perfetto_reader.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -8,136 +9,20 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
 namespace {
 
 using Json = nlohmann::json;
-using test::read_message;
+using test::PerfettoEvent;
+using test::PerfettoReader;
+using test::PerfettoTrack;
 
-constexpr double kNanosecond = 1e-9;
-
-struct PerfettoTrack {
-  std::string name;
-  std::uint64_t parent = 0;
-  std::optional<std::uint64_t> pid;   ///< of a process
-  std::optional<std::uint64_t> tid;   ///< of a thread
-  std::optional<std::uint64_t> unit;  ///< of a counter
-};
-
-struct PerfettoEvent {
-  std::uint64_t at = 0;  ///< nanoseconds
-  std::uint64_t type = 0;
-  std::uint64_t track = 0;
-  std::string name, category;
-  std::map<std::string, std::string> texts;
-  std::map<std::string, std::int64_t> numbers;
-  std::int64_t value = 0;
-  std::vector<std::uint64_t> flows, last_flows;
-};
-
-/// The packets of a trace, with their names looked up.
-class PerfettoReader {
- public:
-  explicit PerfettoReader(std::string_view bytes) {
-    bool is_first = true;
-    for (const test::ProtobufField& packet : read_message(bytes)) {
-      REQUIRE(packet.number == 1);
-      take_packet(packet.bytes, is_first);
-      is_first = false;
-    }
-  }
-
-  std::map<std::uint64_t, PerfettoTrack> tracks;
-  std::vector<PerfettoEvent> events;
-
- private:
-  void take_packet(std::string_view bytes, bool is_first) {
-    const auto fields = read_message(bytes);
-    std::uint64_t at = 0;
-    std::uint64_t flags = 0;
-    for (const auto& field : fields) {
-      if (field.number == 8) at = field.value;
-      if (field.number == 10) CHECK(field.value == 1);
-      if (field.number == 12) take_names(field.bytes);  // names of a packet count for its own event
-      if (field.number == 13) flags = field.value;
-      if (field.number == 60) take_descriptor(field.bytes);
-    }
-    CHECK((flags == 1) == is_first);
-    for (const auto& field : fields) {
-      if (field.number != 11) continue;
-      CHECK(flags == 2);  // it needs the names that came before
-      take_event(field.bytes, at);
-    }
-  }
-
-  void take_names(std::string_view bytes) {
-    for (const auto& entry : read_message(bytes)) {
-      const auto fields = read_message(entry.bytes);
-      REQUIRE(fields.size() == 2);
-      CHECK(names_[entry.number].emplace(fields[0].value, fields[1].bytes).second);
-    }
-  }
-
-  void take_descriptor(std::string_view bytes) {
-    PerfettoTrack track;
-    std::uint64_t uuid = 0;
-    for (const auto& field : read_message(bytes)) {
-      if (field.number == 1) uuid = field.value;
-      if (field.number == 2) track.name = field.bytes;
-      if (field.number == 3) track.pid = first_number(field.bytes, 1);
-      if (field.number == 4) track.tid = first_number(field.bytes, 2);
-      if (field.number == 5) track.parent = field.value;
-      if (field.number == 8) track.unit = first_number(field.bytes, 3);
-    }
-    if (track.parent != 0) CHECK(tracks.contains(track.parent));
-    CHECK(uuid != 0);
-    CHECK(tracks.emplace(uuid, track).second);
-  }
-
-  static std::uint64_t first_number(std::string_view bytes, std::uint32_t number) {
-    for (const auto& field : read_message(bytes)) {
-      if (field.number == number) return field.value;
-    }
-    FAIL("missing field ", number);
-    return 0;
-  }
-
-  void take_event(std::string_view bytes, std::uint64_t at) {
-    PerfettoEvent event;
-    event.at = at;
-    for (const auto& field : read_message(bytes)) {
-      if (field.number == 3) event.category = names_.at(1).at(field.value);
-      if (field.number == 4) take_annotation(field.bytes, event);
-      if (field.number == 9) event.type = field.value;
-      if (field.number == 10) event.name = names_.at(2).at(field.value);
-      if (field.number == 11) event.track = field.value;
-      if (field.number == 30) event.value = static_cast<std::int64_t>(field.value);
-      if (field.number == 47) event.flows.push_back(field.value);
-      if (field.number == 48) event.last_flows.push_back(field.value);
-    }
-    REQUIRE(tracks.contains(event.track));
-    events.push_back(event);
-  }
-
-  void take_annotation(std::string_view bytes, PerfettoEvent& event) const {
-    const auto fields = read_message(bytes);
-    REQUIRE(fields.size() == 2);
-    const std::string& key = names_.at(3).at(fields[0].value);
-    if (fields[1].number == 6) {
-      event.texts[key] = fields[1].bytes;
-    } else {
-      event.numbers[key] = static_cast<std::int64_t>(fields[1].value);
-    }
-  }
-
-  std::map<std::uint32_t, std::map<std::uint64_t, std::string>> names_;
-};
-
-test::ToldOperation operation_of(const PerfettoReader& reader, const PerfettoEvent& begin, const PerfettoEvent& end) {
+test::ToldOperation operation_of(const PerfettoReader& reader, const test::PerfettoSlice& slice) {
+  const PerfettoEvent& begin = slice.begin;
   const PerfettoTrack& thread = reader.tracks.at(begin.track);
   CHECK(thread.tid);
   const PerfettoTrack& process = reader.tracks.at(thread.parent);
@@ -156,42 +41,38 @@ test::ToldOperation operation_of(const PerfettoReader& reader, const PerfettoEve
           .to = text("to"),
           .bytes = number("bytes", 0),
           .aborted = number("aborted", 0) == 1,
-          .begin = static_cast<double>(begin.at) * kNanosecond,
-          .end = static_cast<double>(end.at) * kNanosecond};
+          .begin = begin.seconds(),
+          .end = slice.end.seconds()};
 }
 
-/// The slices. On a track each ends before the next one begins, in the order of the file, so that none is nested.
-std::vector<test::ToldOperation> slices_of(const PerfettoReader& reader) {
-  std::vector<test::ToldOperation> slices;
-  std::map<std::uint64_t, std::optional<PerfettoEvent>> open;
-  std::uint64_t last = 0;
-  for (const PerfettoEvent& event : reader.events) {
-    if (event.type != 1 && event.type != 2) continue;
-    CHECK(event.at >= last);
-    last = event.at;
-    REQUIRE(open[event.track].has_value() == (event.type == 2));
-    if (event.type == 1) {
-      open[event.track] = event;
-    } else {
-      slices.push_back(operation_of(reader, *open[event.track], event));
-      open[event.track].reset();
-    }
-  }
-  for (const auto& [track, event] : open) CHECK(!event);
-  return slices;
+std::vector<test::ToldOperation> operations_of(const PerfettoReader& reader) {
+  std::vector<test::ToldOperation> operations;
+  for (const test::PerfettoSlice& slice : slices_of(reader)) operations.push_back(operation_of(reader, slice));
+  return operations;
 }
 
-/// Every flow leaves one slice and ends at one that begins later in the file. Returns their number.
-std::size_t check_flows(const PerfettoReader& reader) {
-  std::map<std::uint64_t, std::uint64_t> leaving;
-  std::size_t count = 0;
+/// The trace that `simulate --trace` writes, with these arguments.
+std::string traced(const test::PlanOnDisk& plan, std::vector<std::string> more = {}) {
+  const Folder folder;
+  const std::string file = folder.file("run.pftrace");
+  more.insert(more.end(), {"--trace", file});
+  const Ran ran = run(plan.of("simulate", more));
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  CHECK(ran.out.ends_with("\nwritten to " + file + "\n"));
+  return read(file);
+}
+
+/// The marks of the run, with their times in seconds.
+std::vector<std::pair<double, std::string>> marks_of(const std::string& trace) {
+  std::vector<std::pair<double, std::string>> marks;
+  const PerfettoReader reader(trace);
   for (const PerfettoEvent& event : reader.events) {
-    for (const std::uint64_t flow : event.last_flows) CHECK(leaving.erase(flow) == 1);
-    for (const std::uint64_t flow : event.flows) CHECK(leaving.emplace(flow, event.at).second);
-    count += event.last_flows.size();
+    if (event.type == test::kInstant) marks.emplace_back(event.seconds(), event.name);
   }
-  CHECK(leaving.empty());
-  return count;
+  REQUIRE(!marks.empty());
+  CHECK(marks.front() == std::pair<double, std::string>(0.0, "run"));
+  marks.erase(marks.begin());
+  return marks;
 }
 
 /// The counters of memory have the peaks of the report and are the sums of their categories; those of links end with no
@@ -201,7 +82,7 @@ void check_counters(const PerfettoReader& reader, const Json& told) {
   std::map<std::uint64_t, std::int64_t> now;  // of each counter
   std::map<std::string, std::int64_t> totals, parts;
   for (const PerfettoEvent& event : reader.events) {
-    if (event.type != 4) continue;
+    if (event.type != test::kCounterValue) continue;
     const PerfettoTrack& track = reader.tracks.at(event.track);
     const std::string& process = reader.tracks.at(track.parent).name;
     if (track.name == "memory") {
@@ -227,45 +108,117 @@ void check_counters(const PerfettoReader& reader, const Json& told) {
   CHECK(links > 0);
 }
 
-void check_perfetto(const test::PlanOnDisk& plan) {
-  const std::string bytes = plan.exported("perfetto");
-  const PerfettoReader reader(bytes);
-  const std::string answer = plan.told();
-  const Json told = Json::parse(answer);
-  test::check_same(slices_of(reader), test::operations_of(answer), 2.0 * kNanosecond);
-  check_counters(reader, told);
-  const Json chrome = Json::parse(plan.exported("chrome"));
-  CHECK(check_flows(reader) == static_cast<std::size_t>(std::ranges::count_if(
-                                   chrome["traceEvents"], [](const Json& event) { return event["ph"] == "s"; })));
+/// Checks the trace of a plan on either engine.
+void check_plan(const std::string& model, const std::string& platform, const std::vector<std::string>& choices) {
+  CAPTURE(platform);
+  const Folder folder;
+  test::PlanOnDisk plan = test::planned(folder, model, platform, choices);
+  for (const char* engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    plan.engine = engine;
+    const std::string bytes = traced(plan);
+    CHECK(bytes == plan.exported("perfetto"));
+    const PerfettoReader reader(bytes);
+    const std::string told = plan.told();
+    test::check_same(operations_of(reader), test::operations_of(told), 2.0 * test::kNanosecond);
+    check_counters(reader, Json::parse(told));
+    CHECK(check_flows(reader) > 0);
+  }
 }
 
 }  // namespace
 
-TEST_CASE("export --to perfetto: every operation of the run, its flows and its counters") {
-  const Folder folder;
-  check_perfetto(test::planned(folder, "bert-large", "dgx-1-v100",
-                               {"--planner", "uniform", "--set", "stages=4", "--microbatches", "8"}));
-  check_perfetto(test::planned(folder, "vgg16-blocks", "p3.8xlarge-x4", {"--planner", "spp", "--microbatches", "8"}));
-  check_perfetto(test::planned(folder, "bert-48", "rtx2080ti-4x4",
-                               {"--planner", "vpipe", "--microbatches", "32", "--memory", "swap"}));
+TEST_CASE("--trace: every operation of the run, its flows and its counters, as export --to perfetto writes it") {
+  check_plan("bert-large", "dgx-1-v100", {"--planner", "uniform", "--set", "stages=4", "--microbatches", "8"});
+  check_plan("vgg16-blocks", "p3.8xlarge-x4", {"--planner", "spp", "--microbatches", "8"});
+  check_plan("bert-48", "rtx2080ti-4x4", {"--planner", "vpipe", "--microbatches", "32", "--memory", "swap"});
 }
 
-TEST_CASE("export --to perfetto: a failure, and the marks of the run") {
+TEST_CASE("--trace: an operation that a failure ended is there, and again") {
   const Toy toy;
   write(toy.file("events.yaml"),
         "schema: stagecraft/events/1\nevents:\n  - {at: 15 ms, device: b, fails_for: 10 ms}\n");
   test::PlanOnDisk plan = test::on_disk(toy);
   plan.arguments.insert(plan.arguments.end(), {"--events", toy.file("events.yaml")});
-  const std::string bytes = plan.exported("perfetto");
-  const PerfettoReader reader(bytes);
-  const auto slices = slices_of(reader);
-  test::check_same(slices, test::operations_of(plan.told()), 2.0 * kNanosecond);
-  CHECK(std::ranges::count_if(slices, &test::ToldOperation::aborted) == 1);
-  std::vector<std::string> marks;
-  for (const PerfettoEvent& event : reader.events) {
-    if (event.type == 3) marks.push_back(event.name);
+  const std::string bytes = traced(plan);
+  const auto operations = operations_of(PerfettoReader(bytes));
+  test::check_same(operations, test::operations_of(plan.told()), 2.0 * test::kNanosecond);
+  CHECK(std::ranges::count_if(operations, &test::ToldOperation::aborted) == 1);
+  CHECK(marks_of(bytes).front().second == "b fails for 10 ms");
+}
+
+TEST_CASE("--trace: the ends of iterations and events are marked") {
+  const Toy toy;
+  write(toy.file("events.yaml"), "schema: stagecraft/events/1\nevents:\n  - {at: 15 ms, device: b, slowdown: 2}\n");
+  const auto marks = marks_of(traced(test::on_disk(toy), {"--events", toy.file("events.yaml"), "--iterations", "2"}));
+  REQUIRE(marks.size() == 3);
+  CHECK(marks[0].first == doctest::Approx(0.015));
+  CHECK(marks[0].second == "b takes 2 times the time");
+  CHECK(marks[1].second == "end of iteration 0");
+  CHECK(marks[2].second == "end of iteration 1");
+  CHECK(marks[2].first > marks[1].first);
+}
+
+TEST_CASE("--trace: another plan is marked where one begins, and not where the plan goes on with another size") {
+  const testing::Pipeline pipeline;
+  const auto dates_of = [&](const std::string& events, std::vector<std::string> more) {
+    const std::string file = pipeline.path("run.pftrace");
+    more.insert(more.end(), {"--trace", file});
+    REQUIRE(pipeline.ran("plan.yaml", events, more).code == 0);
+    std::vector<double> dates;
+    for (const auto& [at, name] : marks_of(read(file))) {
+      if (name == "another plan") dates.push_back(at);
+    }
+    return dates;
+  };
+  const std::string slow = "{at: 0 s, device: b, slowdown: 1.5}";
+  const std::vector<std::string> replan{"--replan", "vpipe,granularity=layers,window=64"};
+  const Json told = pipeline.answer<Json>("plan.yaml", slow, replan);
+  REQUIRE(told["replans"].size() == 1);
+  const std::vector<double> dates = dates_of(slow, replan);
+  REQUIRE(dates.size() == 1);
+  CHECK(dates[0] == doctest::Approx(told["replans"][0]["at_s"].get<double>()).epsilon(1e-8));
+  CHECK(dates_of(slow, {"--run-length", "1000"}).empty());
+  CHECK(dates_of("{at_microbatch: 64, microbatch_size: 1}", {"--run-length", "1000"}).empty());
+}
+
+TEST_CASE("--trace: of an asynchronous run the microbatches are marked between which its period is measured") {
+  const Folder folder;
+  const test::PlanOnDisk plan = test::planned(folder, "vgg16-blocks", "p3.8xlarge-x4", {"--planner", "pipedream"});
+  const auto told = test::operations_of(plan.told());
+  const auto marks = marks_of(traced(plan));
+  REQUIRE(marks.size() >= 2);
+  for (const auto& [at, name] : marks) {
+    REQUIRE(name.starts_with("end of microbatch "));
+    // Its last backward ends then.
+    double end = 0.0;
+    for (const test::ToldOperation& op : told) {
+      if (op.op == "backward" && std::to_string(op.microbatch) == name.substr(18)) end = std::max(end, op.end);
+    }
+    CHECK(at == doctest::Approx(end));
   }
-  CHECK(marks == std::vector<std::string>{"run", "b fails for 10 ms", "end of iteration 0"});
+}
+
+TEST_CASE("--trace: a window") {
+  const Toy toy;
+  const test::PlanOnDisk plan = test::on_disk(toy);
+  const auto slices = [](const std::string& trace) { return slices_of(PerfettoReader(trace)).size(); };
+  CHECK(slices(traced(plan)) == 2 * 2 * 8 + 2 * 8);  // computations and transfers
+  const std::string part = traced(plan, {"--timeline-window", "15 ms..16 ms"});
+  CHECK(slices(part) == 2);
+  CHECK(part == plan.exported("perfetto", {"--timeline-window", "15 ms..16 ms"}));
+}
+
+TEST_CASE("--trace: names are as they are, and no other file is replaced") {
+  const Toy toy;
+  const std::string name = R"(</script>\"<img src=x>)";
+  toy.rename_device(name);
+  const std::string bytes = traced(test::on_disk(toy));
+  const PerfettoReader reader(bytes);
+  CHECK(std::ranges::any_of(reader.tracks,
+                            [&](const auto& track) { return track.second.pid && track.second.name == name; }));
+  CHECK(toy.on("simulate", {"--trace", toy.plan}).code == 2);
+  CHECK(read(toy.plan).starts_with("schema: "));
 }
 
 }  // namespace stagecraft

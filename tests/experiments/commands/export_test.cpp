@@ -10,36 +10,18 @@
 namespace stagecraft {
 namespace {
 
-TEST_CASE("export: a trace for Chrome is that of simulate --trace") {
-  const Toy toy;
-  const test::PlanOnDisk plan = test::on_disk(toy);
-  const std::vector<std::string> more{"--trace", "-", "--timeline-window", "15 ms..40 ms", "--engine", "evaluate"};
-  CHECK(plan.exported("chrome") == run(plan.of("simulate", {"--trace", "-"})).out);
-  CHECK(plan.exported("chrome", {more.begin() + 2, more.end()}) == run(plan.of("simulate", more)).out);
-  CHECK(plan.exported("chrome", {"--json"}) == plan.exported("chrome"));
-}
-
 TEST_CASE("export: a file has what standard output has, and replaces a file of its kind only") {
   const Toy toy;
   const test::PlanOnDisk plan = test::on_disk(toy);
-  for (const std::string format : {"chrome", "perfetto", "paje"}) {
-    CAPTURE(format);
-    const std::string file = toy.file("run." + format);
-    const auto write_it = [&] { return run(plan.of("export", {"--to", format, "-o", file})); };
-    const Ran first = write_it();
-    CHECK(first.out == "written to " + file + "\n");
-    CHECK(read(file) == plan.exported(format));
-    CHECK(write_it().code == 0);
-    for (const std::string other : {"chrome", "perfetto", "paje"}) {
-      if (other == format) continue;
-      CHECK(run(plan.of("export", {"--to", other, "-o", file})).code == 2);
-    }
-    CHECK(read(file) == plan.exported(format));
-    write(file, "notes\n");
-    CHECK(write_it().code == 2);
-    CHECK(read(file) == "notes\n");
-    CHECK(run(plan.of("export", {"--to", format, "-o", toy.plan})).code == 2);
-  }
+  const std::string file = toy.file("run.pftrace");
+  const auto write_it = [&](const std::string& to) { return run(plan.of("export", {"--to", "perfetto", "-o", to})); };
+  CHECK(write_it(file).out == "written to " + file + "\n");
+  CHECK(read(file) == plan.exported("perfetto"));
+  CHECK(write_it(file).code == 0);
+  write(file, "notes\n");
+  CHECK(write_it(file).code == 2);
+  CHECK(read(file) == "notes\n");
+  CHECK(write_it(toy.plan).code == 2);
   CHECK(read(toy.plan).starts_with("schema: "));
 }
 
@@ -54,13 +36,11 @@ TEST_CASE("export: --json names the files") {
 TEST_CASE("export: standard output is not both a trace and a JSON document") {
   const Toy toy;
   const test::PlanOnDisk plan = test::on_disk(toy);
-  for (const std::string format : {"perfetto", "paje"}) {
-    const Ran ran = run(plan.of("export", {"--to", format, "-o", "-", "--json"}));
-    CHECK(ran.code == 2);
-    const std::string message = nlohmann::json::parse(ran.out)["error"]["message"];
-    CHECK(message == "--json: a trace for " + format + " is no JSON document, which standard output would be");
-    CHECK(run(plan.of("export", {"--to", format, "-o", toy.file(format), "--json"})).code == 0);
-  }
+  const Ran ran = run(plan.of("export", {"--to", "perfetto", "-o", "-", "--json"}));
+  CHECK(ran.code == 2);
+  const std::string message = nlohmann::json::parse(ran.out)["error"]["message"];
+  CHECK(message == "--json: a trace is no JSON document, which standard output would be");
+  CHECK(run(plan.of("export", {"--to", "perfetto", "-o", toy.file("run.pftrace"), "--json"})).code == 0);
 }
 
 TEST_CASE("export: a plan that runs out of memory is exported with a note") {
@@ -68,7 +48,7 @@ TEST_CASE("export: a plan that runs out of memory is exported with a note") {
   toy.write_plan("200");  // 1 MB of stash each, on devices of 100 MB
   const test::PlanOnDisk plan = test::on_disk(toy);
   REQUIRE(run(plan.of("simulate", {})).code == 3);
-  const Ran ran = run(plan.of("export", {"--to", "paje", "-o", "-"}));
+  const Ran ran = run(plan.of("export", {"--to", "perfetto", "-o", "-"}));
   CHECK(ran.code == 0);
   CHECK(ran.err.find("note: the plan runs out of memory") != std::string::npos);
 }

@@ -36,9 +36,11 @@ void check_same(std::vector<ToldOperation> read, std::vector<ToldOperation> told
 /// A plan on disk, with what it is for.
 struct PlanOnDisk {
   std::vector<std::string> arguments;  ///< PLAN --model M --platform P, and more
+  std::string engine = "replay";
   [[nodiscard]] std::vector<std::string> of(const std::string& verb, const std::vector<std::string>& more) const {
     std::vector<std::string> all{verb};
     all.insert(all.end(), arguments.begin(), arguments.end());
+    all.insert(all.end(), {"--engine", engine});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
