@@ -256,7 +256,7 @@ TEST_CASE("lower bound: no evaluation of 3000 random plans is below its bound, a
   }
   CHECK(left_out * 50 <= all);
   CHECK(unsettled * 300 <= std::max(all, 600));
-  // docs/reference/report.md states these means.
+  // docs/reference/report.md points here for these means.
   const std::map<std::string, double> told = {
       {"gpipe", 1.052},   {"1f1b", 1.024},      {"eager-1f1b", 1.011}, {"interleaved-1f1b", 1.080},
       {"literal", 1.071}, {"pipedream", 1.013}, {"1f1b-star", 1.374},  {"spp-pe", 1.011}};
