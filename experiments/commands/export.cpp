@@ -9,7 +9,6 @@
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/ring_buckets.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -103,9 +102,8 @@ void refuse_for_chakra(const ExportOptions& options) {
 
 /// The sizes of what the plan's rings reduce.
 RingBytes ring_bytes_of(const SimulatedRun& run) {
-  const KeptPlan& kept = *run.program.kept;
   RingBytes rings;
-  for (const RingBuckets::Ring& ring : ring_buckets(run.input.graph, kept.plan, kept.replicas).rings) {
+  for (const RingBuckets::Ring& ring : run.program.kept->work->rings().rings) {
     std::vector<Bytes>& sizes = rings.emplace_back();
     for (const GradientBucket& bucket : ring.buckets) sizes.push_back(bucket.bytes);
   }

@@ -24,7 +24,7 @@ std::optional<Infeasible> lacking_of(const Planning& planning, const Platform& p
                                      const LargestSizeChoices& choices) {
   const Plan& plan = planning.planned()->plan;
   const ScheduleProgram& program = *planning.program;
-  const auto peaks = ledger_peaks(planning.graph, platform, plan, program);
+  const auto peaks = ledger_peaks(planning.graph, platform, program);
   if (auto overflow = memory_overflow(platform, plan, peaks)) return overflow;
   std::vector<Finding> findings = judge_run(planning.graph, platform, program);
   if (findings.empty() && choices.replays) {

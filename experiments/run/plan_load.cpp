@@ -1,7 +1,6 @@
 #include "experiments/run/plan_load.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/device_loads.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
@@ -22,13 +21,14 @@ bool is_full_duplex(const ScheduleChoice& schedule) {
 /// platform lacks a route that the analytic network needs, if the plan has several pipelines, which share devices, or
 /// if a plan with literal orders has edges that skip stages: their tensors then go straight to their receivers, not
 /// from stage to stage.
-std::optional<Seconds> load_of_chain(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+std::optional<Seconds> load_of_chain(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
                                      bool synchronous) {
+  const Plan& plan = kept.plan;
   const bool is_literal = plan.schedule.name == "literal";
-  if (is_literal && boundaries(graph, plan) != chain_boundaries(graph, plan)) return std::nullopt;
+  if (is_literal && kept.work->boundaries() != chain_boundaries(graph, plan)) return std::nullopt;
   if (std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.pipeline != 0; })) return std::nullopt;
   try {
-    const PipelineTimes times = pipeline_times(graph, platform, plan);
+    const PipelineTimes times = pipeline_times(graph, platform, kept);
     if (synchronous) return pipeline_load(times, plan.microbatches, is_full_duplex(plan.schedule));
     Seconds busiest;
     for (std::size_t at = 1; at < times.resources.size(); at += 2) {
@@ -60,7 +60,7 @@ PlanLoad load_of(const LayerGraph& graph, const Platform& platform, const Schedu
   load.devices = device_loads(graph, platform, program);
   Seconds of_devices;
   for (const auto& [device, time] : load.devices) of_devices = std::max(of_devices, time);
-  load.busiest = load_of_chain(graph, platform, program.kept->plan, program.synchronous);
+  load.busiest = load_of_chain(graph, platform, *program.kept, program.synchronous);
   if (load.busiest) load.busiest = std::max(*load.busiest, of_devices);
   if (program.synchronous) return load;
   load.least_period =

@@ -24,7 +24,7 @@ constexpr std::int64_t kMostTriedComputations = 1'000'000;
 std::optional<ScheduleProgram> fitting(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   std::optional<ScheduleProgram> program = judge_plan(graph, platform, {plan, {}}).program;
   if (!program) return std::nullopt;
-  const bool fits = memory_needed(platform, ledger_peaks(graph, platform, plan, *program)) == Bytes(0);
+  const bool fits = memory_needed(platform, ledger_peaks(graph, platform, *program)) == Bytes(0);
   return fits ? std::move(program) : std::nullopt;
 }
 
@@ -99,7 +99,7 @@ Capped caps_that_fit(const LayerGraph& graph, const Platform& platform, const Sc
       const Compilation compiled = compile_schedule(graph, platform, plan);
       const auto* program = std::get_if<ScheduleProgram>(&compiled);
       if (program == nullptr) return false;
-      const auto peaks = ledger_peaks(graph, platform, plan, *program);
+      const auto peaks = ledger_peaks(graph, platform, *program);
       return std::ranges::all_of(devices_of(stage), [&](DeviceId device) {
         const auto peak = std::ranges::find(peaks, device, &std::pair<DeviceId, Bytes>::first);
         return peak->second <= platform.capacity(device);

@@ -40,8 +40,7 @@ Infeasible nothing_fits(const PlanRequest& request, const Found& found) {
   if (!found.smallest) return {all + "can be run", {}, {}, Bytes(0), "try other devices or another schedule"};
   const Plan plan = plan_of(request, found.smallest->stages);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
-  Infeasible none =
-      *memory_overflow(request.platform, plan, ledger_peaks(request.graph, request.platform, plan, program));
+  Infeasible none = *memory_overflow(request.platform, plan, ledger_peaks(request.graph, request.platform, program));
   none.reason = all + "fits; in the one that needs the least memory, " + none.reason;
   none.is_costly = found.candidates > kMostCandidatesToRepeat;
   return none;

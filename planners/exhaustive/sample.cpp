@@ -85,7 +85,7 @@ bool can_run(const PlanRequest& request, const Plan& plan) {
   const Compilation compiled = compile_schedule(request.graph, request.platform, plan);
   const auto* program = std::get_if<ScheduleProgram>(&compiled);
   return program != nullptr &&
-         memory_needed(request.platform, ledger_peaks(request.graph, request.platform, plan, *program)) == Bytes(0);
+         memory_needed(request.platform, ledger_peaks(request.graph, request.platform, *program)) == Bytes(0);
 }
 
 }  // namespace

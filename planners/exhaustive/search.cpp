@@ -125,8 +125,7 @@ class Search {
       ++found_.not_applicable;
       return;
     }
-    const Bytes needed =
-        memory_needed(request_.platform, ledger_peaks(request_.graph, request_.platform, plan_, *program));
+    const Bytes needed = memory_needed(request_.platform, ledger_peaks(request_.graph, request_.platform, *program));
     if (needed == Bytes(0)) {
       rank({plan_.stages, objective(*program)});
       return;

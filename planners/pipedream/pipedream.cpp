@@ -66,7 +66,7 @@ PlanResult plan_by(const Problem& problem, const DownSets& states) {
   Planned result = planned(problem, states, answer);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, result.plan);
   result.plan.pattern = program.pattern;
-  result.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, result.plan, program);
+  result.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
   return result;
 }
 

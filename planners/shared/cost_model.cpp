@@ -5,7 +5,6 @@
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/all_reduce.hpp"
-#include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/device_peaks.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
@@ -27,13 +26,8 @@ namespace {
 
 constexpr double kMostWalked = 2e6;  ///< microbatches times stages up to which a run is walked for exact peaks
 
-/// The peak memory of a replica that is alone on its device, with `pending` microbatches in flight. `work` is its own.
-Bytes replica_peak(const Plan& plan, const std::vector<Boundary>& all, const TurnPrograms& work,
-                   std::int64_t weight_versions, const Replica& replica, std::int64_t pending) {
-  const Bytes boundary = boundary_bytes(plan, all, replica.stage, replica.device);
-  const StaticMemory held = static_memory(plan.training, work.first(), weight_versions, boundary, replica.share);
-  return held.total() + work.stashes(pending) + work.workspace();
-}
+/// The memory of a replica's microbatches, with `pending` in flight.
+Bytes moving_memory(const TurnPrograms& work, std::int64_t pending) { return work.stashes(pending) + work.workspace(); }
 
 std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -58,20 +52,13 @@ std::int64_t chain_length(const Plan& plan) {
 
 /// An upper bound of the peaks: it assumes that every replica has as many microbatches in flight as its stage ever has,
 /// and that replicas on the same device peak at the same time.
-std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, const Platform& platform,
-                                                     const Plan& plan, const ScheduleProgram& program) {
-  const std::vector<Boundary> all = boundaries(graph, plan);
-  const Replicas replicas(plan);
+std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, const ScheduleProgram& program) {
+  const KeptPlan& kept = *program.kept;
   std::map<DeviceId, Bytes> peaks;
-  for (StageId id : indices<StageId>(plan.stages.size())) {
-    ReplicaTurns programs(graph, platform, plan.stages[id.value()]);
-    for (ReplicaId at : replicas.of(id)) {
-      const Replica& replica = replicas[at];
-      TurnPrograms work = programs.memory_of(replica.device, replica.share);
-      work.drop_parameters(held_elsewhere(graph, *program.kept, program.weight_versions, at));
-      peaks[replica.device] +=
-          replica_peak(plan, all, work, program.weight_versions[id.value()], replica, program.in_flight[id.value()]);
-    }
+  for (const ReplicaId id : kept.replicas.all()) {
+    const Replica& replica = kept.replicas[id];
+    peaks[replica.device] += static_memory(graph, kept, program.weight_versions, id).total() +
+                             moving_memory((*kept.work)[id].programs, program.in_flight[replica.stage.value()]);
   }
   return {peaks.begin(), peaks.end()};
 }
@@ -93,7 +80,8 @@ TurnPrograms slowest_programs(const LayerGraph& graph, const Platform& platform,
 }
 
 /// Whether the exact peaks can be computed quickly.
-bool is_quickly_walked(const Plan& plan, const ScheduleProgram& program) {
+bool is_quickly_walked(const ScheduleProgram& program) {
+  const Plan& plan = program.kept->plan;
   if (program.reaches_in_flight || program.pattern) return true;
   return static_cast<double>(plan.microbatches) * static_cast<double>(plan.stages.size()) <= kMostWalked;
 }
@@ -202,37 +190,36 @@ Seconds claimed_time(const PlanResult& result) {
 Seconds claimed_time(const Plan& plan) { return claimed_time(plan.predicted); }
 
 std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
-                                                     const Plan& plan, const ScheduleProgram& program) {
-  if (program.orders_are_given || !is_quickly_walked(plan, program))
-    return ledger_bound(graph, platform, plan, program);
-  if (const auto exact = device_peaks(graph, platform, plan, program)) return *exact;
-  if (least_microbatches(program, program.kept->replicas) > plan.microbatches)
-    return ledger_bound(graph, platform, plan, program);
+                                                     const ScheduleProgram& program) {
+  if (program.orders_are_given || !is_quickly_walked(program)) return ledger_bound(graph, program);
+  if (const auto exact = device_peaks(graph, program)) return *exact;
+  if (least_microbatches(program, program.kept->replicas) > program.kept->plan.microbatches)
+    return ledger_bound(graph, program);
   std::vector<std::pair<DeviceId, Bytes>> peaks;
-  for (const DeviceReport& device : evaluate_plan(graph, platform, plan).devices) {
+  for (const DeviceReport& device : evaluate_program(graph, platform, program).devices) {
     peaks.emplace_back(device.device, device.memory.peak);
   }
   return peaks;
 }
 
-std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                            const ScheduleProgram& program, StageId stage) {
-  const std::vector<Boundary> all = boundaries(graph, plan);
-  ReplicaTurns programs(graph, platform, plan.stages[stage.value()]);
-  const Replicas replicas(plan);
+std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& program, StageId stage) {
+  const KeptPlan& kept = *program.kept;
   std::int64_t most = program.in_flight[stage.value()];
-  for (ReplicaId at : replicas.of(stage)) {
-    const Replica& replica = replicas[at];
-    const TurnPrograms work = programs.memory_of(replica.device, replica.share);
+  for (ReplicaId id : kept.replicas.of(stage)) {
+    const Replica& replica = kept.replicas[id];
+    const TurnPrograms& work = (*kept.work)[id].programs;
+    const Bytes crossing = boundary_bytes(kept.plan, kept.work->boundaries(), stage, replica.device);
+    const Bytes held = static_memory(kept.plan.training, work.parameters(), program.weight_versions[stage.value()],
+                                     crossing, replica.share)
+                           .total();
     const auto fits = [&](std::int64_t pending) {
-      return replica_peak(plan, all, work, program.weight_versions[stage.value()], replica, pending) <=
-             platform.capacity(replica.device);
+      return held + moving_memory(work, pending) <= platform.capacity(replica.device);
     };
-    std::int64_t held = 0;  // bisection: `held` fits (or is 0), and more than `most` does not
-    while (held < most) {
-      const std::int64_t middle = held + (most - held + 1) / 2;
+    std::int64_t fitting = 0;  // bisection: `fitting` fits (or is 0), and more than `most` does not
+    while (fitting < most) {
+      const std::int64_t middle = fitting + (most - fitting + 1) / 2;
       if (fits(middle)) {
-        held = middle;
+        fitting = middle;
       } else {
         most = middle - 1;
       }
@@ -266,7 +253,7 @@ Bytes memory_needed(const Platform& platform, const std::vector<std::pair<Device
 PlanResult judged(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
   planned.plan.pattern = program.pattern;
-  planned.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, planned.plan, program);
+  planned.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
   const auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
   if (overflow) return *overflow;
   return planned;

@@ -85,16 +85,13 @@ struct LargestTimes {
 /// The peak memory of every device of a plan by the shared memory ledger: exact to the byte for a run without
 /// contention. It is only an upper bound if the orders are given literally, if the run is too short to be measured, and
 /// for shared devices in runs of millions of computations.
-/// **Shape** by increasing device. **Requires** a plan that covers the graph, and its program.
-/// **Cost** as `device_peaks`, or as `evaluate_plan` if memory depends on times.
+/// **Shape** by increasing device. **Cost** as `device_peaks`, or as `evaluate_program` if memory depends on times.
 [[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
-                                                                   const Plan& plan, const ScheduleProgram& program);
+                                                                   const ScheduleProgram& program);
 
 /// The largest number of microbatches in flight, at most the program's, with which every replica of the stage fits in
-/// its device's memory if it is alone there; 0 if not even one microbatch fits.
-/// **Requires** as `ledger_peaks`. **Cost** O(layers + edges + replicas · log in flight).
-[[nodiscard]] std::int64_t most_in_flight(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                          const ScheduleProgram& program, StageId stage);
+/// its device's memory if it is alone there; 0 if not even one microbatch fits. **Cost** O(replicas · log in flight).
+[[nodiscard]] std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& program, StageId stage);
 
 /// The device that lacks the most memory, and the memory with which this plan would fit; none if the plan fits.
 [[nodiscard]] std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,

@@ -153,7 +153,7 @@ class SavedCut {
       places_[s].resident = resident_swaps(places_[s]);
       if (!may_swap(request.memory)) places_[s].host_bandwidth = 0.0;
     }
-    share_memory(ledger_peaks(request.graph, request.platform, plan, program));
+    share_memory(ledger_peaks(request.graph, request.platform, program));
     share_host_links(request, plan, may_swap(request.memory) ? lacking() : std::vector<char>(stages_.size()), places_);
   }
 

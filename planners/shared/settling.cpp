@@ -158,7 +158,7 @@ Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
       take_evaluation(request, shared, part, slowest_time(found->savings), plan);
     } else {
       const ScheduleProgram program = require_schedule(request.graph, request.platform, part);
-      plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, part, program);
+      plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
     }
     const Peaks& peaks = plan.predicted.peak_memory;
     found->planned.details.emplace_back("ledger_rounds", rounds);

@@ -240,7 +240,7 @@ Planned with_ordered_turns(const PlanRequest& request, Planned planned) {
   Plan plan = planned.plan;
   if (!order_turns(request.graph, request.platform, plan)) return planned;
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
-  plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, plan, program);
+  plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
   const bool fitted = !memory_overflow(request.platform, plan, planned.plan.predicted.peak_memory);
   if (fitted && memory_overflow(request.platform, plan, plan.predicted.peak_memory)) return planned;
   planned.plan = std::move(plan);

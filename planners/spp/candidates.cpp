@@ -38,7 +38,7 @@ void execute(const PlanRequest& request, Candidate& candidate) {
   }
   const ProcessingSettings settings = processing_settings(plan.schedule);
   const std::vector<std::int64_t> caps = caps_of(plan);
-  PipelineTimes times = pipeline_times(request.graph, request.platform, plan);
+  PipelineTimes times = pipeline_times(request.graph, request.platform, {request.graph, request.platform, plan});
   for (std::size_t cut = 0; cut < candidate.channels.size(); ++cut) {
     times.resources[2 * cut + 1] = {candidate.channels[cut], candidate.channels[cut]};
   }
@@ -72,7 +72,7 @@ std::optional<Candidate> capped(const PlanRequest& request, const Candidate& fre
   Candidate result{free.plan, free.channels, free.load, {}, {}, false};
   const ScheduleProgram program = require_schedule(request.graph, request.platform, free.plan);
   for (StageId id : indices<StageId>(free.plan.stages.size())) {
-    const std::int64_t most = most_in_flight(request.graph, request.platform, free.plan, program, id);
+    const std::int64_t most = most_in_flight(request.platform, program, id);
     if (most == 0) return std::nullopt;
     if (most < program.in_flight[id.value()]) result.plan.stages[id.value()].in_flight = most;
   }
@@ -100,7 +100,7 @@ Candidate lowest(const PlanRequest& request, const Candidate& free) {
 Bytes least_memory_of(const PlanRequest& request, const Candidate& free) {
   const Plan plan = lowest_plan(request, free);
   const ScheduleProgram program = require_schedule(request.graph, request.platform, plan);
-  return memory_needed(request.platform, ledger_peaks(request.graph, request.platform, plan, program));
+  return memory_needed(request.platform, ledger_peaks(request.graph, request.platform, program));
 }
 
 }  // namespace stagecraft::spp

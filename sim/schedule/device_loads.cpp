@@ -1,8 +1,6 @@
 #include "sim/schedule/device_loads.hpp"
 
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/tied_stages.hpp"
-#include "sim/schedule/turn_programs.hpp"
 
 namespace stagecraft {
 namespace {
@@ -18,9 +16,9 @@ Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms
 
 /// By replica: the parameters that an update of an asynchronous run does not change, in the mean: tied ones, except
 /// where their all-reduce is due.
-IndexVector<ReplicaId, Bytes> mean_left_alone(const LayerGraph& graph, const KeptPlan& kept) {
+IndexVector<ReplicaId, Bytes> mean_left_alone(const KeptPlan& kept) {
   IndexVector<ReplicaId, Bytes> left_alone(kept.replicas.size());
-  for (const TiedRing& ring : tied_rings(graph, kept.plan, kept.replicas)) {
+  for (const TiedRing& ring : kept.work->tied()) {
     if (ring.members.size() == 1) continue;
     for (const ReplicaId id : ring.members) {
       const std::int64_t updates = ring.apart / (kept.replicas[id].turns * kept.plan.rounds_per_update);
@@ -35,18 +33,16 @@ IndexVector<ReplicaId, Bytes> mean_left_alone(const LayerGraph& graph, const Kep
 std::vector<std::pair<DeviceId, Seconds>> device_loads(const LayerGraph& graph, const Platform& platform,
                                                        const ScheduleProgram& program) {
   const KeptPlan& kept = *program.kept;
+  kept.work->require_times();
   IndexVector<ReplicaId, Bytes> left_alone(kept.replicas.size());
-  if (!program.synchronous) left_alone = mean_left_alone(graph, kept);
+  if (!program.synchronous) left_alone = mean_left_alone(kept);
   IndexVector<DeviceId, Seconds> sums(platform.devices.size());
-  for (const StageId stage : indices<StageId>(kept.plan.stages.size())) {
-    ReplicaTurns programs(graph, platform, kept.plan.stages[stage.value()]);
-    for (const ReplicaId id : kept.replicas.of(stage)) {
-      const DeviceId device = kept.replicas[id].device;
-      TurnPrograms work = programs.of(device, kept.replicas[id].share);
-      work.drop_parameters(held_elsewhere(graph, kept, program.weight_versions, id));
-      const Bytes updated = work.parameters() - left_alone[id];
-      sums[device] += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, updated));
-    }
+  for (const ReplicaId id : kept.replicas.all()) {
+    const DeviceId device = kept.replicas[id].device;
+    const TurnPrograms& work = (*kept.work)[id].programs;
+    const Bytes updated = work.parameters() - left_alone[id] -
+                          held_elsewhere(graph, kept.plan, kept.replicas, program.weight_versions, id);
+    sums[device] += load_of(program, id, work, update_time(platform.kind(device), kept.plan.training, updated));
   }
   std::vector<std::pair<DeviceId, Seconds>> loads;
   for (const DeviceId device : kept.replicas.devices()) loads.emplace_back(device, sums[device]);

@@ -1,15 +1,10 @@
 #include "sim/schedule/device_peaks.hpp"
 
 #include "sim/base/error.hpp"
-#include "sim/model/plan.hpp"
-#include "sim/model/replicas.hpp"
-#include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
 #include "sim/schedule/stage_program.hpp"
-#include "sim/schedule/tied_stages.hpp"
-#include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
 #include <map>
@@ -18,7 +13,6 @@ namespace stagecraft {
 namespace {
 
 using Peaks = std::vector<std::pair<DeviceId, Bytes>>;
-using Programs = IndexVector<ReplicaId, TurnPrograms>;
 
 constexpr std::int64_t kSegment = 1024;  ///< microbatches in a segment of orders
 
@@ -75,31 +69,24 @@ class DeviceWalk {
 
 class Ledger {
  public:
-  Ledger(const LayerGraph& graph, const Platform& platform, const Plan& plan, const ScheduleProgram& program)
-      : plan_(plan), program_(program), replicas_(program.kept->replicas) {
-    const std::vector<Boundary> all = boundaries(graph, plan);
-    for (StageId stage : indices<StageId>(plan.stages.size())) {
-      ReplicaTurns programs(graph, platform, plan.stages[stage.value()]);
-      for (ReplicaId id : replicas_.of(stage)) {
-        const Replica& replica = replicas_[id];
-        const Bytes crossing = boundary_bytes(plan, all, stage, replica.device);
-        const std::int64_t versions = program.weight_versions[stage.value()];
-        moves_versions_ = moves_versions_ || moves_versions(plan.stages[stage.value()], versions);
-        work_.push_back(programs.memory_of(replica.device, replica.share));
-        work_[id].drop_parameters(held_elsewhere(graph, *program.kept, program.weight_versions, id));
-        kept_[replica.device] +=
-            static_memory(plan.training, work_[id].first(), versions, crossing, replica.share).total();
-      }
+  Ledger(const LayerGraph& graph, const ScheduleProgram& program)
+      : plan_(program.kept->plan), program_(program), replicas_(program.kept->replicas), work_(*program.kept->work) {
+    for (const ReplicaId id : replicas_.all()) {
+      kept_[replicas_[id].device] += static_memory(graph, *program.kept, program.weight_versions, id).total();
     }
   }
 
   [[nodiscard]] bool swaps() const {
-    return moves_versions_ || std::ranges::any_of(work_, [](const TurnPrograms& work) {
-             return std::ranges::any_of(work.different(), [](const auto& one) { return !one.swapped.empty(); });
-           });
+    for (const StageId stage : indices<StageId>(plan_.stages.size())) {
+      if (moves_versions(plan_.stages[stage.value()], program_.weight_versions[stage.value()])) return true;
+      const auto has_swaps = [](const StageProgram& one) { return !one.swapped.empty(); };
+      const ReplicaId id = replicas_.of(stage).front();  // the others swap the same layers
+      if (std::ranges::any_of(work_[id].programs.different(), has_swaps)) return true;
+    }
+    return false;
   }
   [[nodiscard]] bool is_alike() const {
-    return std::ranges::all_of(work_, [](const TurnPrograms& work) { return work.different().size() == 1; });
+    return std::ranges::all_of(plan_.stages, [](const Stage& stage) { return covers_all(stage); });
   }
 
   /// Peaks from the counts alone. **Requires** `is_alike`, and `ScheduleProgram::reaches_in_flight`: every replica is
@@ -110,8 +97,8 @@ class Ledger {
       const ReplicaId id = replicas_.on(device).front();
       const std::int64_t count = replicas_.count(id, plan_.microbatches);
       const std::int64_t in_flight = std::min(program_.in_flight[replicas_[id].stage.value()], count);
-      Bytes peak = kept_.at(device) + work_[id].stashes(in_flight);
-      if (count > 0) peak += work_[id].workspace();
+      Bytes peak = kept_.at(device) + work_[id].programs.stashes(in_flight);
+      if (count > 0) peak += work_[id].programs.workspace();
       peaks.emplace_back(device, peak);
     }
     return peaks;
@@ -149,15 +136,14 @@ class Ledger {
     const std::span<const ReplicaId> replicas = replicas_.on(device);
     const auto found = std::ranges::find(replicas, action.stage, [&](ReplicaId id) { return replicas_[id].stage; });
     STAGECRAFT_CHECK(found != replicas.end(), "orders give a device work of its own stages");
-    return work_[*found].of(replicas_.local(*found, action.microbatch));
+    return work_[*found].programs.of(replicas_.local(*found, action.microbatch));
   }
 
   const Plan& plan_;
   const ScheduleProgram& program_;
   const Replicas& replicas_;
-  Programs work_;
+  const PlanWork& work_;
   std::map<DeviceId, Bytes> kept_;  ///< static memory of each device
-  bool moves_versions_ = false;     ///< whether some stage keeps weight versions in host memory
 };
 
 /// Whether a run of the pattern is long enough to reach its steady state.
@@ -169,13 +155,12 @@ bool is_long(const Plan& plan, const Pattern& pattern) {
 
 }  // namespace
 
-std::optional<Peaks> device_peaks(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                  const ScheduleProgram& program) {
+std::optional<Peaks> device_peaks(const LayerGraph& graph, const ScheduleProgram& program) {
   if (!program.strict || program.orders_are_given) return std::nullopt;
-  const Ledger ledger(graph, platform, plan, program);
+  const Ledger ledger(graph, program);
   if (ledger.swaps()) return std::nullopt;
   if (program.reaches_in_flight && ledger.is_alike()) return ledger.by_count();
-  if (program.pattern && is_long(plan, *program.pattern)) return pattern_peaks(graph, platform, plan, program);
+  if (program.pattern && is_long(program.kept->plan, *program.pattern)) return pattern_peaks(graph, program);
   return ledger.by_walk();
 }
 

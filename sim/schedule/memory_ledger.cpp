@@ -1,6 +1,6 @@
 #include "sim/schedule/memory_ledger.hpp"
 
-#include "sim/model/plan.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
 
@@ -10,14 +10,23 @@ bool moves_versions(const Stage& stage, std::int64_t versions) {
   return stage.swap_weight_versions && versions > kVersionsOnDevice;
 }
 
-StaticMemory static_memory(const Training& training, const StageProgram& work, std::int64_t weight_versions,
+StaticMemory static_memory(const Training& training, Bytes parameters, std::int64_t weight_versions,
                            Bytes boundary_bytes, const Share& share) {
   StaticMemory memory;
-  memory.weights = work.parameters * weight_versions;
-  memory.gradients = work.parameters * training.gradient_copies;
-  memory.optimizer = work.parameters * training.optimizer_copies;
+  memory.weights = parameters * weight_versions;
+  memory.gradients = parameters * training.gradient_copies;
+  memory.optimizer = parameters * training.optimizer_copies;
   memory.buffers = share * boundary_bytes * training.boundary_buffers;
   return memory;
+}
+
+StaticMemory static_memory(const LayerGraph& graph, const KeptPlan& kept,
+                           const std::vector<std::int64_t>& weight_versions, ReplicaId id) {
+  const Replica& replica = kept.replicas[id];
+  const Bytes parameters =
+      (*kept.work)[id].programs.parameters() - held_elsewhere(graph, kept.plan, kept.replicas, weight_versions, id);
+  const Bytes crossing = boundary_bytes(kept.plan, kept.work->boundaries(), replica.stage, replica.device);
+  return static_memory(kept.plan.training, parameters, weight_versions[replica.stage.value()], crossing, replica.share);
 }
 
 StaticMemory& StaticMemory::operator+=(const StaticMemory& other) {

@@ -9,6 +9,7 @@
 
 namespace stagecraft {
 
+struct KeptPlan;
 struct Plan;
 struct Stage;
 struct Training;
@@ -35,8 +36,12 @@ struct StaticMemory {
 /// `weight_versions`: those on the device.
 /// **Units** `boundary_bytes` is the sum over the stage's boundaries whose other side is on another device, for a whole
 /// microbatch.
-[[nodiscard]] StaticMemory static_memory(const Training& training, const StageProgram& work,
-                                         std::int64_t weight_versions, Bytes boundary_bytes, const Share& share);
+[[nodiscard]] StaticMemory static_memory(const Training& training, Bytes parameters, std::int64_t weight_versions,
+                                         Bytes boundary_bytes, const Share& share);
+/// The same of a replica of a plan, without the parameters that another replica on its device holds.
+/// `weight_versions`: by stage. **Cost** as `held_elsewhere`, and O(boundaries).
+[[nodiscard]] StaticMemory static_memory(const LayerGraph& graph, const KeptPlan& kept,
+                                         const std::vector<std::int64_t>& weight_versions, ReplicaId id);
 
 /// The bytes of those boundaries of a stage whose other side is on another device than the replica.
 [[nodiscard]] Bytes boundary_bytes(const Plan& plan, const std::vector<Boundary>& boundaries, StageId stage,

@@ -42,7 +42,7 @@ struct Plan;
 /// since memory depends only on each device's order.
 /// **Shape** by increasing device. **Requires** a sound pattern; no swapped layers. **Cost** O(operations × stages of a
 /// device).
-[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Platform& platform,
-                                                                    const Plan& plan, const ScheduleProgram& program);
+[[nodiscard]] std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph,
+                                                                    const ScheduleProgram& program);
 
 }  // namespace stagecraft

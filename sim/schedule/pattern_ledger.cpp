@@ -1,11 +1,7 @@
-#include "sim/model/plan.hpp"
-#include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/pattern.hpp"
-#include "sim/schedule/replica_programs.hpp"
 #include "sim/schedule/stage_program.hpp"
-#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
 #include <map>
@@ -41,21 +37,16 @@ Bytes moving_peak(const std::vector<PatternOperation>& operations, std::map<std:
 
 }  // namespace
 
-std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const Platform& platform,
-                                                      const Plan& plan, const ScheduleProgram& program) {
-  const std::vector<Boundary> all = boundaries(graph, plan);
+std::vector<std::pair<DeviceId, Bytes>> pattern_peaks(const LayerGraph& graph, const ScheduleProgram& program) {
+  const KeptPlan& kept = *program.kept;
   const std::vector<PatternOperation> operations = in_start_order(*program.pattern);
   std::map<DeviceId, std::map<std::uint32_t, StageLoad>> stages_on;
   std::map<DeviceId, Bytes> peaks;
-  for (StageId id : indices<StageId>(plan.stages.size())) {
-    const Stage& stage = plan.stages[id.value()];
-    const DeviceId device = stage.replicas.front().lead();
-    StageProgram work = ReplicaPrograms(graph, platform, stage).memory_of(device, Share{});
-    work.parameters -=
-        held_elsewhere(graph, *program.kept, program.weight_versions, program.kept->replicas.of(id).front());
-    const Bytes boundary = boundary_bytes(plan, all, id, device);
-    peaks[device] += static_memory(plan.training, work, program.weight_versions[id.value()], boundary, {}).total();
-    stages_on[device][id.value()] = {work, 0};
+  for (StageId id : indices<StageId>(kept.plan.stages.size())) {
+    const ReplicaId replica = kept.replicas.of(id).front();
+    const DeviceId device = kept.replicas[replica].device;
+    peaks[device] += static_memory(graph, kept, program.weight_versions, replica).total();
+    stages_on[device][id.value()] = {(*kept.work)[replica].programs.first(), 0};
   }
   for (auto& [device, stages] : stages_on) peaks[device] += moving_peak(operations, stages);
   return {peaks.begin(), peaks.end()};

@@ -4,12 +4,10 @@
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/graph_order.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/model/run_sums.hpp"
 #include "sim/schedule/all_reduce.hpp"
 #include "sim/schedule/gradient_buckets.hpp"
-#include "sim/schedule/ring_buckets.hpp"
-#include "sim/schedule/turn_programs.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -30,24 +28,21 @@ std::optional<BytesPerSecond> require_connected(const Platform& platform, const 
                    {}, "add a link, a route or a default_link to the platform, or use the network 'platform'");
 }
 
-/// The work of a stage's replicas for their share of a microbatch, on each of its devices.
+/// The work of a stage's replicas for the largest share of a microbatch, on each of its devices.
 struct StageWork {
-  std::vector<Seconds> totals;  ///< by position of the device; means over the microbatches
-  std::optional<TurnPrograms> slowest;
+  std::vector<Seconds> totals;           ///< by position of the device; means over the microbatches
+  const ReplicaWork* slowest = nullptr;  ///< the first of those that take longest
 };
 
-StageWork stage_work(const LayerGraph& graph, const Platform& platform, const Stage& stage,
-                     const std::vector<GradientBucket>& buckets) {
-  ReplicaTurns programs(graph, platform, stage, buckets);
-  const Share share = largest_share(stage, graph.microbatch_size);
+StageWork stage_work(const KeptPlan& kept, StageId stage) {
   StageWork work;
   Seconds most{-1.0};
-  for (DeviceId device : devices_of(stage)) {
-    TurnPrograms program = programs.of(device, share);
-    work.totals.push_back(program.forward() + program.mean_backward());
+  for (std::size_t i = 0; i < devices_of(kept.plan.stages[stage.value()]).size(); ++i) {
+    const ReplicaWork& own = kept.work->at_largest_share(stage, i);
+    work.totals.push_back(own.programs.forward() + own.programs.mean_backward());
     if (work.totals.back() <= most) continue;
     most = work.totals.back();
-    work.slowest = std::move(program);
+    work.slowest = &own;
   }
   return work;
 }
@@ -77,26 +72,42 @@ std::vector<Seconds> all_reduce_times(const Platform& platform, const Replicas& 
   return times;
 }
 
+/// The backward of a stage's slowest replica, with what it completes of one ring alone.
+std::vector<BackwardStep> completing(const ReplicaWork& work, const std::vector<RingBucket>& buckets,
+                                     std::size_t ring) {
+  if (work.in_buckets.empty()) {  // all at its end
+    std::vector<BackwardStep> steps = work.programs.first().backward;
+    steps.back().completes = static_cast<std::size_t>(std::ranges::count(buckets, ring, &RingBucket::ring));
+    return steps;
+  }
+  std::vector<BackwardStep> steps = work.in_buckets.front();
+  std::size_t next = 0;
+  for (BackwardStep& step : steps) {
+    const auto first = buckets.begin() + static_cast<std::ptrdiff_t>(next);
+    next += step.completes;
+    step.completes = static_cast<std::size_t>(std::count_if(first, buckets.begin() + static_cast<std::ptrdiff_t>(next),
+                                                            [&](const RingBucket& each) { return each.ring == ring; }));
+  }
+  return steps;
+}
+
 /// The all-reduces of a stage and its update after the last backward of its slowest replica. One of tied parameters
 /// counts as if all its stages ended their backwards together.
-Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const Plan& plan, StageId id,
-                         const RingBuckets& buckets, const Replicas& replicas) {
-  const Stage& stage = plan.stages[id.value()];
+Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept, StageId id,
+                         const ReplicaWork& slowest) {
+  const Stage& stage = kept.plan.stages[id.value()];
+  const RingBuckets& rings = kept.work->rings();
+  const std::vector<RingBucket>& buckets = rings.by_stage[id.value()];
   Seconds exposed;
-  for (const std::size_t ring : buckets.rings_of[id.value()]) {
-    std::vector<GradientBucket> own;
-    for (const RingBucket& bucket : buckets.by_stage[id.value()]) {
-      if (bucket.ring == ring) own.push_back({buckets.rings[ring].buckets[bucket.bucket].bytes, bucket.completed_by});
-    }
-    if (own.empty()) continue;
-    const StageProgram work = stage_work(graph, platform, stage, own).slowest->first();
-    const std::vector<Seconds> times = all_reduce_times(platform, replicas, buckets.rings[ring]);
-    exposed = std::max(exposed, exposed_all_reduce(work.backward, times));
+  for (const std::size_t ring : rings.rings_of[id.value()]) {
+    if (std::ranges::count(buckets, ring, &RingBucket::ring) == 0) continue;
+    const std::vector<Seconds> times = all_reduce_times(platform, kept.replicas, rings.rings[ring]);
+    exposed = std::max(exposed, exposed_all_reduce(completing(slowest, buckets, ring), times));
   }
   Seconds update;
+  const Bytes parameters = parameters_of(graph, stage.layers);
   for (DeviceId device : devices_of(stage)) {
-    const Bytes parameters = parameters_of(graph, stage.layers);
-    update = std::max(update, update_time(platform.kind(device), plan.training, parameters));
+    update = std::max(update, update_time(platform.kind(device), kept.plan.training, parameters));
   }
   return exposed + update;
 }
@@ -118,22 +129,21 @@ Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int6
 
 }  // namespace
 
-PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const std::vector<Boundary> channels = chain_boundaries(graph, plan);
-  const Replicas replicas(plan);
-  const RingBuckets buckets = ring_buckets(graph, plan, replicas);
+PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept) {
+  kept.work->require_times();
+  const std::vector<Boundary> channels = chain_boundaries(graph, kept.plan);
   PipelineTimes times;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const Stage& stage = plan.stages[s];
-    const StageWork work = stage_work(graph, platform, stage, {});
+  for (std::size_t s = 0; s < kept.plan.stages.size(); ++s) {
+    const Stage& stage = kept.plan.stages[s];
+    const StageWork work = stage_work(kept, StageId(s));
     if (s > 0) {
-      const Seconds transfer = channel_time(platform, plan, channels[s - 1]);
+      const Seconds transfer = channel_time(platform, kept.plan, channels[s - 1]);
       times.resources.push_back({transfer, transfer});
     }
-    times.resources.push_back({work.slowest->forward(), work.slowest->mean_backward()});
+    times.resources.push_back({work.slowest->programs.forward(), work.slowest->programs.mean_backward()});
     times.alternating.push_back(alternating_replicas(stage));
     times.pace.push_back(paces(stage, work.totals));
-    times.synchronise.push_back(synchronise_time(graph, platform, plan, StageId(s), buckets, replicas));
+    times.synchronise.push_back(synchronise_time(graph, platform, kept, StageId(s), *work.slowest));
   }
   return times;
 }

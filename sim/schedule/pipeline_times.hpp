@@ -12,6 +12,7 @@
 
 namespace stagecraft {
 
+struct KeptPlan;
 struct Plan;
 
 /// The time that one microbatch takes on a resource of a pipeline.
@@ -40,7 +41,7 @@ struct PipelineTimes {
 /// **Requires** a plan of one pipeline without violations. **Throws** InputError for a device of unknown speed, and for
 /// replicas that are not connected to each other or to those of the next stage.
 /// **Cost** O(layers + edges), and `smallest_bandwidth_both_ways` in each stage and for stages that follow each other.
-[[nodiscard]] PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const Plan& plan);
+[[nodiscard]] PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept);
 
 /// The load of the busiest stage or channel in a flushed iteration, a lower bound for every order of the plan's work on
 /// the analytic network. A stage runs its microbatches and then synchronises. A channel carries both directions one

@@ -46,8 +46,8 @@ std::vector<GradientBucket> RingBuckets::of(StageId stage) const {
   return buckets;
 }
 
-RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replicas& replicas) {
-  const std::vector<TiedRing> tied = tied_rings(graph, plan, replicas);
+RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replicas& replicas,
+                         const std::vector<TiedRing>& tied) {
   const std::vector<std::size_t> elsewhere = groups_of(tied);
   RingBuckets buckets;
   for (const GradientRing& ring : replicas.rings()) {

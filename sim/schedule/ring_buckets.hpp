@@ -11,6 +11,7 @@
 namespace stagecraft {
 
 struct Plan;
+struct TiedRing;
 
 /// A bucket of a ring's gradients.
 struct RingBucket {
@@ -37,7 +38,8 @@ struct RingBuckets {
   [[nodiscard]] std::vector<GradientBucket> of(StageId stage) const;
 };
 
-/// **Cost** O(layers log layers).
-[[nodiscard]] RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replicas& replicas);
+/// `tied`: the plan's `tied_rings`. **Cost** O(layers log layers).
+[[nodiscard]] RingBuckets ring_buckets(const LayerGraph& graph, const Plan& plan, const Replicas& replicas,
+                                       const std::vector<TiedRing>& tied);
 
 }  // namespace stagecraft

@@ -113,12 +113,21 @@ Options schedule_parameters(const ScheduleChoice& choice) {
   return std::move(read.values);
 }
 
-Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+namespace {
+
+/// Whether the replicas of two plans do the same for a microbatch.
+bool do_alike(const Plan& a, const Plan& b) {
+  return a.stages == b.stages && a.training == b.training && a.rounds_per_update == b.rounds_per_update;
+}
+
+/// `known` is the work of the plan's replicas; null: it is not known.
+Compilation compile_plan(const LayerGraph& graph, const Platform& platform, const Plan& plan,
+                         std::shared_ptr<const PlanWork> known) {
   const ScheduleFamily* family = find_family(plan.schedule.name);
   if (family == nullptr) return ScheduleRefusals{unknown_schedule(plan.schedule.name)};
   ReadParameters read = read_parameters(*family, plan.schedule.parameters);
   if (!read.refusals.empty()) return std::move(read.refusals);
-  const auto kept = std::make_shared<KeptPlan>(plan);
+  const auto kept = std::make_shared<KeptPlan>(graph, platform, plan, std::move(known));
   Compilation compiled = compile(*family, {graph, platform, kept->plan, kept->replicas, kept}, read.values);
   if (auto* program = std::get_if<ScheduleProgram>(&compiled)) {
     if (program->synchronous && plan.rounds_per_update != 1) {
@@ -136,15 +145,26 @@ Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, 
   return compiled;
 }
 
-ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  Compilation compiled = compile_schedule(graph, platform, plan);
+ScheduleProgram require_program(Compilation compiled) {
   if (const auto* refusals = std::get_if<ScheduleRefusals>(&compiled)) refuse(refusals->front());
   return std::get<ScheduleProgram>(std::move(compiled));
 }
 
+}  // namespace
+
+Compilation compile_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return compile_plan(graph, platform, plan, nullptr);
+}
+
+ScheduleProgram require_schedule(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return require_program(compile_schedule(graph, platform, plan));
+}
+
 ScheduleProgram recompiled(const LayerGraph& graph, const Platform& platform, ScheduleProgram program,
                            const Plan& plan) {
-  return plan == program.kept->plan ? std::move(program) : require_schedule(graph, platform, plan);
+  if (plan == program.kept->plan) return program;
+  const bool is_known = do_alike(plan, program.kept->plan);
+  return require_program(compile_plan(graph, platform, plan, is_known ? program.kept->work : nullptr));
 }
 
 ScheduleRefusals cap_refusals(const Plan& plan, const std::vector<std::int64_t>& in_flight, const std::string& keeps) {

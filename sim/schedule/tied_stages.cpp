@@ -4,7 +4,6 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/model/run_sums.hpp"
-#include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -71,15 +70,14 @@ TiedRing ring_of(const std::vector<StageId>& stages, const Plan& plan, const Rep
 
 // The device holds the parameters of all its layers. What the replica adds to those of stages before it is the rest of its
 // own.
-Bytes held_elsewhere(const LayerGraph& graph, const KeptPlan& kept, const std::vector<std::int64_t>& versions,
-                     ReplicaId id) {
-  const Replicas& replicas = kept.replicas;
+Bytes held_elsewhere(const LayerGraph& graph, const Plan& plan, const Replicas& replicas,
+                     const std::vector<std::int64_t>& versions, ReplicaId id) {
   const Replica& own = replicas[id];
   const bool may_share = !graph.tied.empty() || replicas.pipelines() > 1;
   if (!may_share || replicas.on(own.device).size() == 1) return {};
   const auto rank = [&](ReplicaId other) { return std::pair(-versions[replicas[other].stage.value()], other); };
   const auto layers_of = [&](ReplicaId other) -> const std::vector<LayerId>& {
-    return kept.plan.stages[replicas[other].stage.value()].layers;
+    return plan.stages[replicas[other].stage.value()].layers;
   };
   std::set<LayerId> layers;
   for (const ReplicaId other : replicas.on(own.device)) {

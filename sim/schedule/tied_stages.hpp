@@ -11,14 +11,13 @@
 namespace stagecraft {
 
 class Replicas;
-struct KeptPlan;
 struct LayerGraph;
 struct Plan;
 
 /// The parameters of the replica's stage that other replicas on its device hold already: tied ones, and those of layers
 /// that another pipeline has there too. The stage with the most weight versions holds them, of equal ones the first.
 /// `versions`: by stage. **Cost** O(layers) where several stages share the device.
-[[nodiscard]] Bytes held_elsewhere(const LayerGraph& graph, const KeptPlan& kept,
+[[nodiscard]] Bytes held_elsewhere(const LayerGraph& graph, const Plan& plan, const Replicas& replicas,
                                    const std::vector<std::int64_t>& versions, ReplicaId id);
 
 /// The gradients that each of `layers` adds to the exchange of one ring: tied parameters belong to the first of them

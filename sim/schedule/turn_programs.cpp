@@ -38,10 +38,6 @@ Stage stage_at(const Stage& stage, std::int64_t local) {
 TurnPrograms::TurnPrograms(std::vector<std::size_t> set_of, std::vector<StageProgram> programs)
     : set_of_(std::move(set_of)), programs_(std::move(programs)) {}
 
-void TurnPrograms::drop_parameters(Bytes held_elsewhere) {
-  for (StageProgram& program : programs_) program.parameters -= held_elsewhere;
-}
-
 Seconds TurnPrograms::mean_backward() const {
   if (programs_.size() == 1) return programs_.front().backward_total();
   Seconds sum;

@@ -38,8 +38,6 @@ class TurnPrograms {
   /// Their parts that are the same for all microbatches.
   [[nodiscard]] Seconds forward() const { return programs_.front().forward; }
   [[nodiscard]] Bytes parameters() const { return programs_.front().parameters; }
-  /// Takes away parameters that another stage on the device holds.
-  void drop_parameters(Bytes held_elsewhere);
   /// The mean of a window.
   [[nodiscard]] Seconds mean_backward() const;
   /// Of the first `microbatches`, forwards and backwards together.

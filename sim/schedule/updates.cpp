@@ -1,7 +1,6 @@
 #include "sim/schedule/updates.hpp"
 
 #include "sim/schedule/kept_plan.hpp"
-#include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
 
@@ -17,11 +16,12 @@ bool have_weights(const LayerGraph& graph) {
 }
 
 /// Whether updates of the stage wait for an all-reduce of an asynchronous run.
-bool reduces(const LayerGraph& graph, const Plan& plan, const Replicas& replicas, StageId stage) {
+bool reduces(const LayerGraph& graph, const KeptPlan& kept, StageId stage) {
+  const Replicas& replicas = kept.replicas;
   const bool has_copies = std::ranges::any_of(replicas.rings_of(stage), [&](std::size_t ring) {
     return replicas.rings()[ring].members.size() > 1 && have_weights(graph, replicas.rings()[ring].layers);
   });
-  return has_copies || std::ranges::any_of(tied_rings(graph, plan, replicas), [&](const TiedRing& ring) {
+  return has_copies || std::ranges::any_of(kept.work->tied(), [&](const TiedRing& ring) {
            return ring.members.size() > 1 && ring.stages.front() == stage;
          });
 }
@@ -35,7 +35,7 @@ StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram
   if (!have_weights(graph, plan.stages[stage.value()].layers)) return {have_weights(graph) ? 0 : samples, 0};
   // Of the microbatches in flight at a forward, all but its own have their backwards between it and its own backward,
   // and so has the round whose all-reduce is under way.
-  const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (reduces(graph, plan, replicas, stage) ? 1 : 0);
+  const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (reduces(graph, *program.kept, stage) ? 1 : 0);
   return {samples, (rounds + apart - 1) / apart};
 }
 

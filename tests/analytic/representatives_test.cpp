@@ -116,7 +116,7 @@ TEST_CASE("representatives: the bound of a period does not depend on the length 
     if (require_family(made.family()).synchronous) continue;
     if (seed % 2 == 0 && made.family() == "pipedream") testing::cover_some(plan, seed);
     std::optional<LowerBound> bounds[2];
-    const std::int64_t repeated = repetition(KeptPlan(plan));
+    const std::int64_t repeated = repetition({made.random.graph, made.random.platform, plan});
     if (repeated > 1000) continue;
     for (int i = 0; i < 2; ++i) {
       plan.microbatches = (400 / repeated + 1) * repeated * (1 + 2 * i);

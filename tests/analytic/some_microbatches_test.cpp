@@ -111,7 +111,7 @@ TEST_CASE("some microbatches: no run of a random plan is below its bound, and pe
     if (random.plan.schedule.name == "pipedream") random.plan.microbatches = 2000;  // its bound holds in the long run
     const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
     const Report report = evaluate_plan(random.graph, random.platform, random.plan);
-    if (const auto peaks = device_peaks(random.graph, random.platform, random.plan, program)) {
+    if (const auto peaks = device_peaks(random.graph, program)) {
       for (std::size_t i = 0; i < peaks->size(); ++i) CHECK((*peaks)[i].second == report.devices[i].memory.peak);
     }
     const auto bound = lower_bound(random.graph, random.platform, program, {LowerOptions(), false});

@@ -187,7 +187,7 @@ TEST_CASE("granularity: PipeDream's plan 15-1 of VGG-16 fits into 16 GiB by laye
     plan.stages[0].replicas.clear();
     for (std::uint32_t i = 0; i < 15; ++i) plan.stages[0].replicas.emplace_back(DeviceId(i));
     plan.stages[1].replicas = {DeviceId(15)};
-    peaks.push_back(ledger_peaks(graph, platform, plan, require_schedule(graph, platform, plan)));
+    peaks.push_back(ledger_peaks(graph, platform, require_schedule(graph, platform, plan)));
     for (const auto& [gpu, peak] : peaks.back()) CHECK(peak <= Bytes(std::int64_t{16} << 30));
   }
   CHECK(peaks[0] == peaks[1]);

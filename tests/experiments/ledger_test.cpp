@@ -29,7 +29,7 @@ constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 
 std::vector<std::pair<DeviceId, Bytes>> planned(const RandomCase& random) {
   const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);
-  return ledger_peaks(random.graph, random.platform, random.plan, program);
+  return ledger_peaks(random.graph, random.platform, program);
 }
 
 std::vector<std::pair<DeviceId, Bytes>> replayed(const RandomCase& random) {

@@ -54,6 +54,7 @@ const std::vector<ThirdParty>& third_parties() {
   static const std::vector<ThirdParty> table = {
       {"yaml-cpp/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
       {"nlohmann/.*", R"((sim/io|tests)/.*\.cpp)", "the .cpp files of sim/io and tests"},
+      {"valijson/.*", R"(tests/io/.*\.cpp)", "the tests of sim/io"},
       {"openssl/.*", R"(sim/io/.*\.cpp)", "the .cpp files of sim/io"},
       {"fmt/.*", R"(.*\.cpp)", ".cpp files"},
       {"(simgrid|xbt)/.*", R"(sim/replay/simgrid_[^/]*\.[ch]pp)", "the files sim/replay/simgrid_*"},

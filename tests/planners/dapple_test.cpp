@@ -3,6 +3,7 @@
 #include "planners/shared/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 #include "tests/planners/dapple_cases.hpp"
 #include "tests/random_cases.hpp"
@@ -227,7 +228,7 @@ TEST_CASE("dapple: times are those of the analytic network") {
     const Answer answer = dapple::search(problem, {});
     const std::vector<Block> blocks = blocks_of(problem, answer.stages);
     const Plan plan = plan_of(planner().plan(request));
-    const PipelineTimes times = pipeline_times(graph, platform, plan);
+    const PipelineTimes times = pipeline_times(graph, platform, {graph, platform, plan});
     REQUIRE(times.resources.size() == blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       CHECK(times.resources[i].forward.value() == doctest::Approx(blocks[i].forward).epsilon(1e-9));

@@ -30,7 +30,7 @@ namespace {
 /// Whether no device needs more than it has.
 bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   const ScheduleProgram program = require_schedule(graph, platform, plan);
-  return memory_needed(platform, ledger_peaks(graph, platform, plan, program)) == Bytes(0);
+  return memory_needed(platform, ledger_peaks(graph, platform, program)) == Bytes(0);
 }
 
 /// The planner's cut for devices with any memory.
@@ -41,7 +41,7 @@ Planned cut_of(const PlannerInfo& planner, PlanRequest request) {
 
 Bytes largest_peak(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
   Bytes largest;
-  for (const auto& [device, peak] : ledger_peaks(graph, platform, plan, require_schedule(graph, platform, plan))) {
+  for (const auto& [device, peak] : ledger_peaks(graph, platform, require_schedule(graph, platform, plan))) {
     largest = std::max(largest, peak);
   }
   return largest;
@@ -62,7 +62,7 @@ std::optional<Seconds> least_stage_time(const LayerGraph& graph, const Platform&
   const std::vector<LayerId> layers = plan.stages[s].layers;
   const DeviceId device = plan.stages[s].replicas.front().lead();
   const auto look_at = [&] {
-    const auto peaks = ledger_peaks(graph, platform, plan, require_schedule(graph, platform, plan));
+    const auto peaks = ledger_peaks(graph, platform, require_schedule(graph, platform, plan));
     const auto own = std::ranges::find(peaks, device, &std::pair<DeviceId, Bytes>::first);
     if (own->second > platform.capacity(device)) return;
     const Seconds time = stage_time(graph, platform, plan.stages[s]).total();

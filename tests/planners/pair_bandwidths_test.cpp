@@ -7,6 +7,7 @@
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/planners/dapple_cases.hpp"
@@ -96,7 +97,7 @@ Plan plan_with(const PlannerInfo& planner, const LayerGraph& graph, const Platfo
 
 /// The plan's times with channels that share cards: stages and rings as on the analytic network.
 PipelineTimes shared_times(const LayerGraph& graph, const Platform& platform, const Plan& plan, PairShare share) {
-  PipelineTimes times = pipeline_times(graph, platform, plan);
+  PipelineTimes times = pipeline_times(graph, platform, {graph, platform, plan});
   const PairBandwidths channels = channel_bandwidths(platform, pair_bandwidths(platform), share);
   for (std::size_t s = 1; s < plan.stages.size(); ++s) {
     double least = 1e300;

@@ -2,6 +2,7 @@
 #include "planners/spp/partition.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/spp_oracle.hpp"
@@ -117,7 +118,8 @@ Seconds load_as_run(const PlanRequest& request, const std::vector<DeviceId>& ord
     stage.replication = Replication::Split;
     plan.stages.push_back(std::move(stage));
   }
-  return pipeline_load(pipeline_times(request.graph, request.platform, plan), request.microbatches, full_duplex);
+  return pipeline_load(pipeline_times(request.graph, request.platform, {request.graph, request.platform, plan}),
+                       request.microbatches, full_duplex);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "planners/spp/candidates.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 #include "tests/planners/fixtures.hpp"
@@ -107,7 +108,7 @@ TEST_CASE("spp: load, time and bound of 150 random graphs are those of the run, 
     const Plan& plan = answer.plan;
     const double time = plan.predicted.iteration_time->value();
     CHECK(analytic_time(random.graph, random.platform, plan).value() == doctest::Approx(time).epsilon(1e-9));
-    const PipelineTimes times = pipeline_times(random.graph, random.platform, plan);
+    const PipelineTimes times = pipeline_times(random.graph, random.platform, {random.graph, random.platform, plan});
     const double load = pipeline_load(times, microbatches, full).value();
     CHECK(std::get<double>(detail(answer, "load_s").value) == doctest::Approx(load).epsilon(1e-9));
     CHECK(load <= time * (1 + 1e-9));

@@ -21,7 +21,7 @@ TEST_CASE("replay: several stages on a device, memory is the ledger's and no run
     const testing::RandomCase made = testing::shared_plan(seed, schedule);
     const ScheduleProgram program = require_schedule(made.graph, made.platform, made.plan);
     const Report report = replay_program(made.graph, made.platform, program).report;
-    const auto peaks = device_peaks(made.graph, made.platform, made.plan, program);
+    const auto peaks = device_peaks(made.graph, program);
     REQUIRE(peaks.has_value());
     REQUIRE(peaks->size() == report.devices.size());
     for (std::size_t d = 0; d < report.devices.size(); ++d) {

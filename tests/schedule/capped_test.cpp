@@ -153,7 +153,7 @@ TEST_CASE(
       CHECK(report.iterations.back().value() <= before * (1 + 1e-9));
       before = report.iterations.back().value();
       const ScheduleProgram program = require_schedule(made.graph, made.platform, made.plan);
-      const auto peaks = device_peaks(made.graph, made.platform, made.plan, program);
+      const auto peaks = device_peaks(made.graph, program);
       REQUIRE(peaks.has_value());
       for (std::size_t d = 0; d < report.devices.size(); ++d) {
         CHECK((*peaks)[d].second == report.devices[d].memory.peak);

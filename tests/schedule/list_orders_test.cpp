@@ -32,7 +32,7 @@ namespace {
 /// A plan with what its orders are made from. It must not move.
 struct Planned {
   explicit Planned(const RandomCase& made)
-      : kept(std::make_shared<KeptPlan>(made.plan)),
+      : kept(std::make_shared<KeptPlan>(made.graph, made.platform, made.plan)),
         work(pipeline_work({made.graph, made.platform, kept->plan, kept->replicas, kept}, true)),
         program(require_schedule(made.graph, made.platform, made.plan)) {}
 
@@ -266,7 +266,7 @@ TEST_CASE("list orders: 1f1b is never slower than by rounds, keeps its caps, and
         CHECK(in_flight[action.stage] <= planned.program.in_flight[action.stage.value()]);
       }
     }
-    const auto peaks = device_peaks(made.graph, made.platform, made.plan, planned.program);
+    const auto peaks = device_peaks(made.graph, planned.program);
     REQUIRE(peaks.has_value());
     for (std::size_t d = 0; d < report.devices.size(); ++d) {
       CHECK((*peaks)[d].second == report.devices[d].memory.peak);

@@ -2,6 +2,7 @@
 
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tests/schedule/chains.hpp"
 
@@ -25,7 +26,7 @@ TEST_CASE("pipeline times: a cut carries all that crosses it, shared among the p
   Plan plan = straight(3, 4, "1f1b");
   const Platform platform = pairwise(4, 2);
   // The tensor that skips is the first layer's own, of 6 bytes at most, and counts once in the first cut.
-  const PipelineTimes straight_times = pipeline_times(skipping(), platform, plan);
+  const PipelineTimes straight_times = pipeline_times(skipping(), platform, {skipping(), platform, plan});
   CHECK(straight_times.resources[1] == BlockTimes{Seconds(3), Seconds(3)});
   CHECK(straight_times.resources[3] == BlockTimes{Seconds(5), Seconds(5)});
   CHECK(straight_times.resources[2] == BlockTimes{Seconds(1), Seconds(2)});
@@ -34,14 +35,14 @@ TEST_CASE("pipeline times: a cut carries all that crosses it, shared among the p
 
   plan.stages[1].replicas = {DeviceId(1), DeviceId(3)};
   plan.stages[1].replication = Replication::Split;
-  const PipelineTimes split = pipeline_times(skipping(), platform, plan);
+  const PipelineTimes split = pipeline_times(skipping(), platform, {skipping(), platform, plan});
   CHECK(split.resources[1] == BlockTimes{Seconds(1.5), Seconds(1.5)});
   CHECK(split.resources[2] == BlockTimes{Seconds(0.5), Seconds(1)});
   CHECK(split.alternating == std::vector<std::int64_t>{1, 1, 1});
   CHECK(split.synchronise == std::vector<Seconds>{Seconds(0), Seconds(4), Seconds(0)});  // 8 bytes at 2 bytes/s
 
   plan.stages[1].replication = Replication::RoundRobin;
-  const PipelineTimes alternating = pipeline_times(skipping(), platform, plan);
+  const PipelineTimes alternating = pipeline_times(skipping(), platform, {skipping(), platform, plan});
   CHECK(alternating.resources[1] == straight_times.resources[1]);
   CHECK(alternating.alternating == std::vector<std::int64_t>{1, 2, 1});
   CHECK(alternating.pace == std::vector<std::vector<double>>{{}, {}, {}});
@@ -75,7 +76,7 @@ Platform lopsided() {
 TEST_CASE("pipeline times: of the two directions of a pair the slower one counts") {
   // 6 bytes take 3 s there and 6 s back; the gradient has the size of the activation.
   const LayerGraph graph = chain(2, 1, 2, 6);
-  const PipelineTimes times = pipeline_times(graph, lopsided(), straight(2, 4, "1f1b"));
+  const PipelineTimes times = pipeline_times(graph, lopsided(), {graph, lopsided(), straight(2, 4, "1f1b")});
   CHECK(times.resources[1] == BlockTimes{Seconds(6), Seconds(6)});
   Plan replicated = straight(1, 4, "1f1b");
   replicated.stages[0].layers = {LayerId(0), LayerId(1)};
@@ -103,7 +104,7 @@ TEST_CASE("pipeline times: the run passes tensors on, and an all-reduce goes at 
   const Platform even = build_platform(spec);
   // Nine seconds of work, then 3/2 of 24 bytes.
   CHECK(evaluate_plan(skipping(), even, plan, options).iterations.back() == Seconds(9 + 18));
-  CHECK(pipeline_times(skipping(), even, plan).synchronise.front() == Seconds(18));
+  CHECK(pipeline_times(skipping(), even, {skipping(), even, plan}).synchronise.front() == Seconds(18));
 }
 
 }  // namespace

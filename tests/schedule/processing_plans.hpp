@@ -53,7 +53,8 @@ inline ProcessingCase processing_case(std::uint32_t seed, bool strict) {
 
 /// The plan's figures in the execution without lowering.
 inline ProcessingFigures executed(const ProcessingCase& of) {
-  const PipelineTimes times = pipeline_times(of.random.graph, of.random.platform, of.random.plan);
+  const PipelineTimes times =
+      pipeline_times(of.random.graph, of.random.platform, {of.random.graph, of.random.platform, of.random.plan});
   return run_blocks(times, of.random.plan.microbatches, of.settings, of.caps);
 }
 

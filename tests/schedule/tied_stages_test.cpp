@@ -144,7 +144,7 @@ TEST_CASE("tied: a device with a layer of two pipelines holds it once, and is in
   const Report report = evaluate_plan(graph, pairwise(3, kTiedBandwidth), plan);
   CHECK(weights_on(report, 0) == Bytes(100));
   CHECK(weights_on(report, 2) == Bytes(100));
-  const RingBuckets rings = ring_buckets(graph, plan, Replicas(plan));
+  const RingBuckets rings = ring_buckets(graph, plan, Replicas(plan), tied_rings(graph, plan, Replicas(plan)));
   CHECK(rings.rings[0].members == std::vector{ReplicaId(0), ReplicaId(1)});
 }
 

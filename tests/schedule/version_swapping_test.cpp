@@ -139,7 +139,7 @@ TEST_CASE("version swapping: peaks depend on times, so they do not follow from t
   const Case six(6);
   const Platform platform = over_hosts(6, 1e9, {.transport = Transport::Direct});
   const auto peaks = [&](const Plan& plan) {
-    return device_peaks(six.graph, platform, plan, require_schedule(six.graph, platform, plan));
+    return device_peaks(six.graph, require_schedule(six.graph, platform, plan));
   };
   CHECK_FALSE(peaks(six.plan).has_value());
   Plan kept = six.plan;

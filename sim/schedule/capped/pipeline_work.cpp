@@ -1,11 +1,8 @@
 #include "sim/schedule/capped/pipeline_work.hpp"
 
 #include "sim/model/bandwidths.hpp"
-#include "sim/model/plan.hpp"
 #include "sim/schedule/all_reduce.hpp"
-#include "sim/schedule/boundaries.hpp"
-#include "sim/schedule/tied_stages.hpp"
-#include "sim/schedule/turn_programs.hpp"
+#include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
 #include <map>
@@ -85,20 +82,20 @@ std::vector<CompletedBucket> completed_buckets(const RingBuckets& buckets, Stage
 void add_updates(const PlanContext& context, PipelineWork& work) {
   const Training& training = context.plan.training;
   const std::vector<std::int64_t> versions(context.plan.stages.size(), 1);  // only times count here
-  const RingBuckets buckets = ring_buckets(context.graph, context.plan, context.replicas);
+  const PlanWork& plan_work = *context.kept->work;
+  const RingBuckets& buckets = plan_work.rings();
   for (std::size_t ring = 0; ring < buckets.untied; ++ring) {
     work.all_reduces.push_back(all_reduces_of(context, buckets.rings[ring]));
   }
   for (StageId stage : indices<StageId>(context.plan.stages.size())) {
-    ReplicaTurns programs(context.graph, context.platform, context.plan.stages[stage.value()], buckets.of(stage));
     for (ReplicaId id : context.replicas.of(stage)) {
-      const Replica& replica = context.replicas[id];
-      TurnPrograms own = programs.of(replica.device, replica.share);
-      own.drop_parameters(held_elsewhere(context.graph, *context.kept, versions, id));
+      const ReplicaWork& own = plan_work[id];
+      const Bytes updated =
+          own.programs.parameters() - held_elsewhere(context.graph, context.plan, context.replicas, versions, id);
       std::vector<BackwardStep> steps;
-      if (training.bucket() > Bytes(0)) steps = own.first().backward;
+      if (!own.in_buckets.empty()) steps = own.in_buckets.front();
       work.updates.push_back({completed_buckets(buckets, stage, steps),
-                              update_time(context.platform.kind(replica.device), training, own.parameters())});
+                              update_time(context.platform.kind(context.replicas[id].device), training, updated)});
     }
   }
 }
@@ -106,15 +103,14 @@ void add_updates(const PlanContext& context, PipelineWork& work) {
 }  // namespace
 
 PipelineWork pipeline_work(const PlanContext& context, bool with_updates) {
+  const PlanWork& plan_work = *context.kept->work;
+  plan_work.require_times();
   PipelineWork work;
-  for (StageId stage : indices<StageId>(context.plan.stages.size())) {
-    ReplicaTurns programs(context.graph, context.platform, context.plan.stages[stage.value()]);
-    for (ReplicaId id : context.replicas.of(stage)) {
-      const TurnPrograms own = programs.of(context.replicas[id].device, context.replicas[id].share);
-      work.computations.push_back({own.forward(), own.mean_backward()});
-    }
+  for (const ReplicaId id : context.replicas.all()) {
+    const TurnPrograms& own = plan_work[id].programs;
+    work.computations.push_back({own.forward(), own.mean_backward()});
   }
-  const std::vector<Boundary> all = boundaries(context.graph, context.plan);
+  const std::vector<Boundary>& all = plan_work.boundaries();
   for (const Boundary& boundary : all) work.crossings.push_back(crossing_of(context, boundary, true));
   for (const Boundary& boundary : empty_boundaries(context.plan, all)) {
     work.crossings.push_back(crossing_of(context, boundary, false));

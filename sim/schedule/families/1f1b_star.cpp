@@ -102,31 +102,38 @@ Ticks transfer_ticks(const Platform& platform, const Plan& plan, std::size_t cut
   return duration(bytes / *smallest.bandwidth, "the transfer after stage " + std::to_string(cut));
 }
 
-/// The work of each stage on its own device.
-std::vector<StageProgram> works_of(const PlanContext& context) {
-  std::vector<StageProgram> works;
+/// A stage's work on its only device, and what it keeps there.
+struct StarStage {
+  const StageProgram& work;
+  Bytes parameters;  ///< without those that another stage on the device holds
+  StaticMemory held;
+};
+
+std::vector<StarStage> stages_of(const PlanContext& context) {
+  context.kept->work->require_times();
   std::vector<std::int64_t> versions;
   for (const Stage& stage : context.plan.stages) {
     versions.push_back(stage.weight_versions.value_or(kPeriodicWeightVersions));
   }
-  for (const StageId id : indices<StageId>(context.plan.stages.size())) {
-    const Stage& stage = context.plan.stages[id.value()];
-    ReplicaPrograms programs(context.graph, context.platform, stage);
-    works.push_back(programs.of(stage.replicas.front().lead(), Share{}));
-    works.back().parameters -= held_elsewhere(context.graph, *context.kept, versions, context.replicas.of(id).front());
+  std::vector<StarStage> stages;
+  for (const StageId stage : indices<StageId>(context.plan.stages.size())) {
+    const ReplicaId id = context.replicas.of(stage).front();
+    const StageProgram& work = (*context.kept->work)[id].programs.first();
+    const Bytes elsewhere = held_elsewhere(context.graph, context.plan, context.replicas, versions, id);
+    stages.push_back({work, work.parameters - elsewhere, static_memory(context.graph, *context.kept, versions, id)});
   }
-  return works;
+  return stages;
 }
 
 /// The resources of the chain stage, cut, …, stage. A stage's backward includes the optimizer step after it.
 std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform& platform, const Plan& plan,
-                                        const std::vector<StageProgram>& works) {
+                                        const std::vector<StarStage>& stages) {
   const std::vector<Bytes> bytes = crossing(graph, plan);
   std::vector<ChainResource> resources;
-  for (std::size_t s = 0; s < works.size(); ++s) {
+  for (std::size_t s = 0; s < stages.size(); ++s) {
     const DeviceId device = plan.stages[s].replicas.front().lead();
-    const StageProgram& own = works[s];
-    const Seconds update = update_time(platform.kind(device), plan.training, own.parameters);
+    const StageProgram& own = stages[s].work;
+    const Seconds update = update_time(platform.kind(device), plan.training, stages[s].parameters);
     const std::string name = "stage " + std::to_string(s);
     if (s > 0) {
       const Ticks transfer = transfer_ticks(platform, plan, s - 1, bytes[s - 1]);
@@ -140,23 +147,16 @@ std::vector<ChainResource> resources_of(const LayerGraph& graph, const Platform&
 /// Whether every stage stays within its device's memory and its cap, given the microbatches in flight of the chain.
 class Fits {
  public:
-  Fits(const LayerGraph& graph, const Platform& platform, const Plan& plan, const std::vector<StageProgram>& works)
-      : platform_(platform), plan_(plan), works_(works) {
-    const std::vector<Boundary> all = boundaries(graph, plan);
-    for (StageId id : indices<StageId>(plan.stages.size())) {
-      const Bytes boundary = boundary_bytes(plan, all, id, plan.stages[id.value()].replicas.front().lead());
-      held_.push_back(static_memory(plan.training, works[id.value()],
-                                    plan.stages[id.value()].weight_versions.value_or(kPeriodicWeightVersions), boundary,
-                                    {}));
-    }
-  }
+  Fits(const Platform& platform, const Plan& plan, const std::vector<StarStage>& stages)
+      : platform_(platform), plan_(plan), stages_(stages) {}
 
   bool operator()(std::span<const std::int64_t> counts) const {
-    for (std::size_t s = 0; s < works_.size(); ++s) {
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
       const std::int64_t count = counts[2 * s];
       const Stage& stage = plan_.stages[s];
       if (stage.in_flight && count > *stage.in_flight) return false;
-      if (peak_memory(held_[s], works_[s], count) > platform_.capacity(stage.replicas.front().lead())) return false;
+      if (peak_memory(stages_[s].held, stages_[s].work, count) > platform_.capacity(stage.replicas.front().lead()))
+        return false;
     }
     return true;
   }
@@ -164,8 +164,7 @@ class Fits {
  private:
   const Platform& platform_;
   const Plan& plan_;
-  const std::vector<StageProgram>& works_;
-  std::vector<StaticMemory> held_;
+  const std::vector<StarStage>& stages_;
 };
 
 /// The least period that fits. If none does, a period in which only one microbatch is in flight at a time, so that a
@@ -180,9 +179,9 @@ Ticks least_period(const std::vector<ChainResource>& resources, const Fits& fits
 /// 1F1B* for the plan's cut, with the period that is asked for, or else with the least one that fits.
 Pattern make_pattern(const PlanContext& context, const std::optional<Seconds>& asked, bool timed) {
   const auto& [graph, platform, plan, replicas, kept] = context;
-  const std::vector<StageProgram> works = works_of(context);
-  const std::vector<ChainResource> resources = resources_of(graph, platform, plan, works);
-  const Ticks period = asked ? ticks_up(*asked) : least_period(resources, Fits(graph, platform, plan, works));
+  const std::vector<StarStage> stages = stages_of(context);
+  const std::vector<ChainResource> resources = resources_of(graph, platform, plan, stages);
+  const Ticks period = asked ? ticks_up(*asked) : least_period(resources, Fits(platform, plan, stages));
   const std::optional<StarTimes> times = star_times(resources, period);
   if (!times) {
     const auto largest = std::ranges::max_element(resources, {}, &ChainResource::load);

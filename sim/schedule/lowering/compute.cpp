@@ -155,10 +155,10 @@ OpId Compute::append_next(const Task& task, const Op& op, OpId before) {
 /// The steps of a backward. If weight gradients end with it that are exchanged next, they end where a bucket of them is
 /// complete.
 const std::vector<BackwardStep>& Compute::steps_of(const Task& task, bool ends_weights) const {
-  const std::vector<std::vector<BackwardStep>>& in_buckets = task.worker.in_buckets;
+  const std::vector<std::vector<BackwardStep>>& in_buckets = task.worker.work.in_buckets;
   const bool completes = ends_weights && !in_buckets.empty() && parts_.synchronise.may_complete_gradients(task.replica);
   if (!completes) return task.program.backward;
-  return in_buckets[task.worker.programs.set_of(state_.replicas().local(task.replica, task.action.microbatch))];
+  return in_buckets[task.worker.work.programs.set_of(state_.replicas().local(task.replica, task.action.microbatch))];
 }
 
 /// Appends a backward step by step, from the last layer to the first, each step after its recompute if the plan has

@@ -53,7 +53,7 @@ class Compute {
   [[nodiscard]] Task task_of(std::size_t device, const Action& action) const {
     const ReplicaId replica = state_.shape.replica_on(device, action.stage);
     const WorkerShape& worker = state_.worker(replica, action.microbatch, is_backward(action.kind));
-    const StageProgram& program = worker.programs.of(state_.replicas().local(replica, action.microbatch));
+    const StageProgram& program = worker.work.programs.of(state_.replicas().local(replica, action.microbatch));
     return {action, replica, state_.index(replica, action.microbatch), state_.boards[replica], worker, program};
   }
   [[nodiscard]] bool has_forward_inputs(const Task& task) const;

@@ -163,7 +163,7 @@ class Handover {
     Bytes needed = kept.at(device).total();
     Bytes workspace;
     for (ReplicaId id : after_.shape().replicas().on(device)) {
-      const TurnPrograms& programs = after_.shape()[id].programs;
+      const TurnPrograms& programs = after_.shape()[id].work.programs;
       const std::int64_t in_flight = after_.program().in_flight[after_.shape().replicas()[id].stage.value()];
       needed += programs.stashes(in_flight);
       workspace = std::max(workspace, programs.workspace());

@@ -77,7 +77,7 @@ class Working {
 };
 
 /// Of a microbatch. Layers do not move while actions cover only some of them (`layer_moves`).
-Bytes stash_of(const RunShape& shape, ReplicaId replica) { return shape[replica].programs.first().stash(); }
+Bytes stash_of(const RunShape& shape, ReplicaId replica) { return shape[replica].work.programs.first().stash(); }
 
 /// The actions of a stage on those of its layers for which `takes` holds, added to another stage.
 template <class Takes>
@@ -144,7 +144,7 @@ class LivePlanner {
   /// Adds a shape, unless its plan is not sound.
   [[nodiscard]] bool add_shape(Plan plan) {
     if (!check_plan(now_.graph(), now_.platform(), plan).empty()) return false;
-    live_.shapes.push_back({shape_of(std::make_shared<KeptPlan>(std::move(plan))), {}});
+    live_.shapes.push_back({shape_of(std::make_shared<KeptPlan>(now_.graph(), now_.platform(), std::move(plan))), {}});
     return true;
   }
 
@@ -227,8 +227,8 @@ class LivePlanner {
     Bytes leaving;
     Working first(in_flight);
     Working working(in_flight);
-    (saves(replica.stage) ? first : working).add(now_[id].programs.first());
-    if (saves(replica.stage)) first.add((*live_.shapes.front().shape)[id].programs.first());
+    (saves(replica.stage) ? first : working).add(now_[id].work.programs.first());
+    if (saves(replica.stage)) first.add((*live_.shapes.front().shape)[id].work.programs.first());
     auto move = live_.moves.begin();
     for (const LiveShape& one : live_.shapes) {
       if (one.begin.forwards == ShapeBegin::kNever) {  // the shape of the next move
@@ -240,7 +240,7 @@ class LivePlanner {
         if (const auto more = move->grows.find(replica.device); more != move->grows.end()) kept += more->second.total();
         ++move;
       }
-      working.add((*one.shape)[id].programs.first(), leaving);
+      working.add((*one.shape)[id].work.programs.first(), leaving);
     }
     return std::max(kept_before + first.most(), kept + working.most());
   }
@@ -269,15 +269,14 @@ class LivePlanner {
 }  // namespace
 
 std::map<DeviceId, StaticMemory> kept_memory(const RunShape& shape, const std::vector<std::int64_t>& versions) {
-  const std::vector<Boundary> crossing = boundaries(shape.graph(), shape.plan());
   Kept kept;
   for (ReplicaId id : shape.replicas().all()) {
     const Replica& replica = shape.replicas()[id];
-    const Bytes boundary = boundary_bytes(shape.plan(), crossing, replica.stage, replica.device);
+    const Bytes boundary = boundary_bytes(shape.plan(), shape.straight(), replica.stage, replica.device);
     std::int64_t on_device = versions[replica.stage.value()];
     if (moves_versions(shape.plan().stages[replica.stage.value()], on_device)) on_device = kVersionsOnDevice;
     kept[replica.device] +=
-        static_memory(shape.plan().training, shape[id].programs.first(), on_device, boundary, replica.share);
+        static_memory(shape.plan().training, shape[id].parameters, on_device, boundary, replica.share);
   }
   return kept;
 }

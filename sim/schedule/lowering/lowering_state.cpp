@@ -8,7 +8,8 @@ namespace {
 
 BoardWidths widths_of(const WorkerShape& worker) {
   std::size_t swapped = 0;
-  for (const StageProgram& program : worker.programs.different()) swapped = std::max(swapped, program.swapped.size());
+  for (const StageProgram& program : worker.work.programs.different())
+    swapped = std::max(swapped, program.swapped.size());
   return {worker.forward_inputs, worker.backward_inputs, static_cast<std::uint32_t>(swapped)};
 }
 

@@ -17,9 +17,9 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
       plan_(kept_->plan),
       replicas_(kept_->replicas),
       network_(network),
-      boundaries_(is_chain ? chain_boundaries(graph, plan_) : stagecraft::boundaries(graph, plan_)),
-      buckets_(ring_buckets(graph, plan_, replicas_)) {
-  for (StageId stage : indices<StageId>(plan_.stages.size())) make_workers(stage, weight_versions);
+      chain_(is_chain ? chain_boundaries(graph, plan_) : std::vector<Boundary>()),
+      boundaries_(is_chain ? chain_ : kept_->work->boundaries()) {
+  make_workers(weight_versions);
   for (DeviceId device : replicas_.devices()) {
     const std::span<const ReplicaId> on = replicas_.on(device);
     on_device_.emplace_back(on.begin(), on.end());
@@ -31,25 +31,18 @@ RunShape::RunShape(const LayerGraph& graph, const Platform& platform, std::share
   count_inputs();
 }
 
-void RunShape::make_workers(StageId stage, const std::vector<std::int64_t>& weight_versions) {
-  const Stage& planned = plan_.stages[stage.value()];
-  ReplicaTurns programs(graph_, platform_, planned);
-  std::optional<ReplicaTurns> in_buckets;
-  if (plan_.training.bucket() > Bytes(0) && !buckets(stage).empty()) {
-    in_buckets.emplace(graph_, platform_, planned, buckets_.of(stage));
-  }
-  for (ReplicaId id : replicas_.of(stage)) {
-    const Replica& replica = replicas_[id];
-    WorkerShape worker{platform_.place(replica.device), programs.of(replica.device, replica.share)};
-    worker.programs.drop_parameters(held_elsewhere(graph_, *kept_, weight_versions, id));
-    if (in_buckets) {
-      const TurnPrograms completing = in_buckets->of(replica.device, replica.share);
-      for (const StageProgram& program : completing.different()) worker.in_buckets.push_back(program.backward);
-    }
-    worker.update = update_time(platform_.kind(replica.device), plan_.training, worker.programs.parameters());
-    worker.count = replicas_.count(id, plan_.microbatches);
-    workers_.push_back(std::move(worker));
-    device_index_.push_back(device_index(replica.device));
+void RunShape::make_workers(const std::vector<std::int64_t>& weight_versions) {
+  kept_->work->require_times();
+  for (const ReplicaId id : replicas_.all()) {
+    const DeviceId device = replicas_[id].device;
+    const ReplicaWork& work = (*kept_->work)[id];
+    const Bytes parameters = work.programs.parameters() - held_elsewhere(graph_, plan_, replicas_, weight_versions, id);
+    workers_.push_back({.place = platform_.place(device),
+                        .work = work,
+                        .parameters = parameters,
+                        .update = update_time(platform_.kind(device), plan_.training, parameters),
+                        .count = replicas_.count(id, plan_.microbatches)});
+    device_index_.push_back(device_index(device));
   }
 }
 

@@ -30,11 +30,9 @@ struct Target {
 /// The work of one replica for each microbatch that it runs, and where its results go.
 struct WorkerShape {
   PlaceId place;
-  TurnPrograms programs;  ///< scaled to the device and the share
-  /// For each of the different programs the backward again, with steps that complete the buckets of gradients; empty
-  /// where all are exchanged at once.
-  std::vector<std::vector<BackwardStep>> in_buckets = {};
-  Seconds update = {};     ///< the optimizer's step
+  const ReplicaWork& work;
+  Bytes parameters;        ///< without those that another replica on its device holds
+  Seconds update;          ///< the optimizer's step
   std::int64_t count = 0;  ///< microbatches per iteration, or of the run
   std::vector<Target> forward_targets = {};
   std::vector<Target> backward_targets = {};
@@ -60,10 +58,12 @@ class RunShape {
   [[nodiscard]] const Replicas& replicas() const { return replicas_; }
   [[nodiscard]] bool is_analytic() const { return network_ == NetworkModel::Analytic; }
   [[nodiscard]] const std::vector<Boundary>& boundaries() const { return boundaries_; }
+  /// Those over which tensors go straight to their consumers.
+  [[nodiscard]] const std::vector<Boundary>& straight() const { return kept_->work->boundaries(); }
   /// The rings that exchange gradients.
-  [[nodiscard]] const RingBuckets& rings() const { return buckets_; }
+  [[nodiscard]] const RingBuckets& rings() const { return kept_->work->rings(); }
   /// The buckets of all rings of the stage, in the order in which its backward completes them.
-  [[nodiscard]] const std::vector<RingBucket>& buckets(StageId stage) const { return buckets_.by_stage[stage.value()]; }
+  [[nodiscard]] const std::vector<RingBucket>& buckets(StageId stage) const { return rings().by_stage[stage.value()]; }
   [[nodiscard]] const WorkerShape& operator[](ReplicaId replica) const { return workers_[replica]; }
 
   /// Number of transfers that carry one microbatch over the boundary in one direction.
@@ -82,7 +82,7 @@ class RunShape {
   }
 
  private:
-  void make_workers(StageId stage, const std::vector<std::int64_t>& weight_versions);
+  void make_workers(const std::vector<std::int64_t>& weight_versions);
   void connect(std::size_t boundary, bool gradient);
   void count_inputs();
 
@@ -92,8 +92,8 @@ class RunShape {
   const Plan& plan_;
   const Replicas& replicas_;
   NetworkModel network_;
-  std::vector<Boundary> boundaries_;
-  RingBuckets buckets_;
+  std::vector<Boundary> chain_;
+  const std::vector<Boundary>& boundaries_;
   IndexVector<ReplicaId, WorkerShape> workers_;
   IndexVector<ReplicaId, std::size_t> device_index_;
   std::vector<std::vector<ReplicaId>> on_device_;

@@ -16,7 +16,7 @@ Swapping::Swapping(LoweringState& state, const Orders& orders, HostCopies& copie
 void Swapping::add_shape(const RunShape& next) {
   for (ReplicaId id : state_.replicas().all()) {
     const auto keeps_all = [](const StageProgram& program) { return program.swapped.empty(); };
-    if (std::ranges::all_of(next[id].programs.different(), keeps_all)) continue;
+    if (std::ranges::all_of(next[id].work.programs.different(), keeps_all)) continue;
     copies_.open(id);
     swaps_[id] = 1;
     is_active_ = true;

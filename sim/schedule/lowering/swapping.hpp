@@ -40,7 +40,7 @@ class Swapping {
   };
   /// The parts of the stash that the microbatch's forward leaves.
   [[nodiscard]] const std::vector<SwappedStash>& parts_of(ReplicaId replica, std::uint32_t microbatch) const {
-    const TurnPrograms& programs = state_.worker(replica, microbatch, false).programs;
+    const TurnPrograms& programs = state_.worker(replica, microbatch, false).work.programs;
     return programs.of(state_.replicas().local(replica, microbatch)).swapped;
   }
   /// Appends the copies back, after `after`, of parts that have been copied out and are not under way back yet;

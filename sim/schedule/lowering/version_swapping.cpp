@@ -14,7 +14,7 @@ VersionSwapping::VersionSwapping(LoweringState& state, const Orders& orders, Hos
   for (ReplicaId id : state.replicas().all()) {
     const std::size_t stage = state.replicas()[id].stage.value();
     Worker& worker = workers_[id];
-    worker.bytes = state.shape[id].programs.parameters();
+    worker.bytes = state.shape[id].parameters;
     worker.moves = worker.bytes > Bytes(0) && moves_versions(state.shape.plan().stages[stage], versions[stage]);
     if (!worker.moves) continue;
     copies_.open(id);

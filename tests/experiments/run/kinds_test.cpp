@@ -107,7 +107,7 @@ TEST_CASE("kinds: a device's memory is its own kind's at its own samples, whatev
         const ScheduleProgram program = require_schedule(graph, platform, plan);
         const Report run = evaluate_plan(graph, platform, plan);
         REQUIRE(run.devices.size() == replicas);
-        for (const auto& [device, peak] : ledger_peaks(graph, platform, plan, program)) {
+        for (const auto& [device, peak] : ledger_peaks(graph, platform, program)) {
           const Bytes own =
               needed_by_cost_model(platform.kind(device).name, samples / static_cast<std::int64_t>(replicas));
           CHECK(peak == own);

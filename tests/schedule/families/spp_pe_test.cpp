@@ -121,7 +121,8 @@ TEST_CASE("spp-pe: stages that share devices, whole or in part, run to the end")
     const RandomCase random = shared_case(seed);
     if (Replicas(random.plan).share_devices()) ++shared;
     REQUIRE(refusal_of(random.plan).empty());
-    const PipelineTimes times = pipeline_times(random.graph, random.platform, random.plan);
+    const PipelineTimes times =
+        pipeline_times(random.graph, random.platform, {random.graph, random.platform, random.plan});
     const Replicas replicas(random.plan);
     for (const NetworkModel network : {NetworkModel::Analytic, NetworkModel::Platform}) {
       const Report report = on(network, random, random.plan);
