@@ -69,8 +69,8 @@ TiedRing ring_of(const std::vector<StageId>& stages, const Plan& plan, const Rep
 
 }  // namespace
 
-// The device holds the parameters of all its layers. What the replica adds to those of stages before it is the rest of its
-// own.
+// The device holds the parameters of all its layers. What the replica adds to those of stages before it is the rest of
+// its own.
 Bytes held_elsewhere(const LayerGraph& graph, const KeptPlan& kept, const std::vector<std::int64_t>& versions,
                      ReplicaId id) {
   const Replicas& replicas = kept.replicas;
