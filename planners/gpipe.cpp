@@ -11,8 +11,8 @@ extern const PlannerInfo gpipe_planner;
 
 namespace {
 
-/// One stage on each device, as in GPipe. Only where that leaves devices idle, because the model has too few layers, are
-/// there other shapes.
+/// One stage on each device, as in GPipe. Only where that leaves devices idle, because the model has too few layers,
+/// are there other shapes.
 std::vector<EvenShape> shapes(const PlanRequest& request) {
   std::vector<EvenShape> shapes = even_shapes(gpipe_planner, request);
   const bool is_open = request.options.count("stages") == 0 && request.options.count("replicas") == 0;

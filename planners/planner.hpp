@@ -42,8 +42,8 @@ struct PlanRequest {
   /// asynchronous one the plan's number of rounds per update is set when the plan is known.
   std::optional<std::int64_t> samples_per_update = std::nullopt;
   MemoryPolicy memory = MemoryPolicy::Keep;  ///< of `plan_within_memory`, and of planners that save memory
-  /// Whether only the numbers of stages and replicas are asked for, by a planner that cuts and saves memory itself. Then
-  /// no memory that is left is used, and no shape has other cuts than its first.
+  /// Whether only the numbers of stages and replicas are asked for, by a planner that cuts and saves memory itself.
+  /// Then no memory that is left is used, and no shape has other cuts than its first.
   bool only_shape = false;
   const Plan* running = nullptr;  ///< the plan that the answer may replace while training runs; it outlives the request
 };

@@ -10,7 +10,8 @@ namespace stagecraft::testing {
   return kAll;
 }
 
-/// How many of `all` random cases a long test draws: all, or else a tenth, since what they look for mostly shows in few.
+/// How many of `all` random cases a long test draws: all, or else a tenth, since what they look for mostly shows in
+/// few.
 template <class Integer>
 [[nodiscard]] Integer random_cases(Integer all) {
   return draws_all() ? all : (all + 9) / 10;

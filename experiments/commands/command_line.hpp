@@ -10,8 +10,8 @@ namespace stagecraft {
 /// Returns the exit code. Throws nothing: errors are reported on `err`, or with `--json` on `out`.
 [[nodiscard]] int run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
-/// As `run_command_line`, with the progress of a command that takes long on standard error, where `err` has to go, too. If
-/// standard output, where `out` has to go, is a terminal, tables fit its width.
+/// As `run_command_line`, with the progress of a command that takes long on standard error, where `err` has to go, too.
+/// If standard output, where `out` has to go, is a terminal, tables fit its width.
 [[nodiscard]] int run_watched_command_line(const std::vector<std::string>& arguments, std::ostream& out,
                                            std::ostream& err);
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kMostMultiple = 1024;  // of the schedule's option `depth`
 
-/// What the schedule has in flight on each replica, by stage, without caps. A run that is never flushed is as long as it
-/// needs to be.
+/// What the schedule has in flight on each replica, by stage, without caps. A run that is never flushed is as long as
+/// it needs to be.
 std::vector<std::int64_t> in_flight_by_itself(const PlanRequest& request, Plan plan, std::int64_t most) {
   if (!require_family(plan.schedule.name).synchronous) {
     const auto devices = static_cast<std::int64_t>(request.platform.devices.size());

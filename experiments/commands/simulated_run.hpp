@@ -32,8 +32,8 @@ struct SimulatedRun {
 };
 
 /// Reads the files, compiles the plan and simulates it. The record of the run is kept only if it is wanted. Remarks go
-/// to the user. **Throws** InputError for options and files that make no sense, for a plan that breaks a rule, and for a
-/// run of more operations than its record may have.
+/// to the user. **Throws** InputError for options and files that make no sense, for a plan that breaks a rule, and for
+/// a run of more operations than its record may have.
 [[nodiscard]] SimulatedRun simulate_plan(const SimulatedRunOptions& options, const std::optional<Recording>& recording,
                                          const Settings& settings);
 

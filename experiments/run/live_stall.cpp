@@ -28,8 +28,8 @@ struct MovedStages {
   }
 };
 
-/// What the tensors between the two stages leave of the bandwidth from the giver to the receiver; none if the copies cross
-/// no link, 0 if nothing is left.
+/// What the tensors between the two stages leave of the bandwidth from the giver to the receiver; none if the copies
+/// cross no link, 0 if nothing is left.
 std::optional<double> bandwidth_left(const MovedStages& stages, Seconds period) {
   const DeviceId from = stages.of(stages.before, stages.move.from).replicas.front().lead();
   const DeviceId to = stages.of(stages.before, stages.move.to).replicas.front().lead();
@@ -48,9 +48,10 @@ double late(Bytes bytes, double bandwidth, Seconds slack) {
   return std::max(0.0, static_cast<double>(bytes.value()) / bandwidth - slack.value());
 }
 
-/// By how much the receiver's forwards are late that wait for weights, and the one that waits for the optimizer's state.
-/// Downstream, the receiver's next forward comes after that of the giver and needs its last weights. Upstream, it comes a
-/// period earlier, behind a backward, and needs the weights before those; so two versions of them are copied.
+/// By how much the receiver's forwards are late that wait for weights, and the one that waits for the optimizer's
+/// state. Downstream, the receiver's next forward comes after that of the giver and needs its last weights. Upstream,
+/// it comes a period earlier, behind a backward, and needs the weights before those; so two versions of them are
+/// copied.
 double switch_lateness(const MovedStages& stages, Bytes weights, double bandwidth, Seconds period) {
   const StageTime taken = stages.time(stages.after, stages.move.to);
   const Bytes optimizer = weights * stages.before.training.optimizer_copies;

@@ -10,8 +10,9 @@ namespace stagecraft {
 
 struct Plan;
 
-/// What a switch to another plan costs while training goes on (`LiveSwitch`), if nothing but the tensors between the two
-/// stages of a move contends: the time by which the copies of the slowest move are late. None if there is no such switch.
+/// What a switch to another plan costs while training goes on (`LiveSwitch`), if nothing but the tensors between the
+/// two stages of a move contends: the time by which the copies of the slowest move are late. None if there is no such
+/// switch.
 /// - Ahead, the stash and the weights of each microbatch in flight are copied. A period that is too short for that
 ///   delays each of them.
 /// - The receiver's next forwards wait for the weights with the updates that they need, and one of them for the

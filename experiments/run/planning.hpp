@@ -48,7 +48,8 @@ void check_choices(const PlannerInfo& planner, const Inputs& inputs, const Plann
                                            const PlanningChoices& choices,
                                            const std::function<void(const std::string&)>& say);
 
-/// The same as `make_plan` for microbatches of `size` samples. If there is no plan, it is not sought what would lead to one.
+/// The same as `make_plan` for microbatches of `size` samples. If there is no plan, it is not sought what would lead to
+/// one.
 [[nodiscard]] Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices,
                                     std::int64_t size, const std::function<void(const std::string&)>& say);
 

@@ -18,8 +18,8 @@ struct ProgressPlan {
 /// Standard error: on a terminal every second once two have passed, otherwise every ten seconds.
 [[nodiscard]] ProgressPlan usual_progress();
 
-/// While it lives, shows what the program does (`Activity`): `stagecraft: after 20 s still planning with spp`. A line that is
-/// rewritten is removed at the end.
+/// While it lives, shows what the program does (`Activity`): `stagecraft: after 20 s still planning with spp`. A line
+/// that is rewritten is removed at the end.
 ///
 /// A timer interrupts the program with SIGURG, so that nothing that takes long has to think of it; system calls go on
 /// after it, except those that wait for several things at once. Forked children have no timer. The line is left out
@@ -49,8 +49,8 @@ class ProgressPause {
 /// Removes a line that is shown and rewritten. May be called from a signal handler.
 void wipe_progress();
 
-/// The line for an activity and those around it, outermost first, `spent` after the start of the program: the words that
-/// fit in so many columns.
+/// The line for an activity and those around it, outermost first, `spent` after the start of the program: the words
+/// that fit in so many columns.
 [[nodiscard]] std::string progress_text(const Activity* innermost, std::chrono::seconds spent,
                                         std::size_t columns = 1000);
 

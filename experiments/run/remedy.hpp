@@ -37,8 +37,8 @@ struct Remedies {
   friend bool operator==(const Remedies&, const Remedies&) = default;
 };
 
-/// Changes that would make a plan fit, whose devices ran out of memory in `report`, each evaluated as `options` say, until its
-/// period has converged, or with `run_length` microbatches if the plan is asynchronous and they are given.
+/// Changes that would make a plan fit, whose devices ran out of memory in `report`, each evaluated as `options` say,
+/// until its period has converged, or with `run_length` microbatches if the plan is asynchronous and they are given.
 /// `graph` is the model at the plan's microbatch size. Where a host lacks memory nothing is tried, because the ledger
 /// does not know what a host holds.
 /// **Cost** up to six evaluations, or none if each has more than 10^6 computations; swaps are then not tried.

@@ -33,8 +33,8 @@ using PlannerOfName = std::function<std::shared_ptr<const PlannerInfo>(const std
 /// The planner's name in the text that `read_replan_option` reads; `none` if there is none.
 [[nodiscard]] std::string planner_of_replan(const std::string& text);
 
-/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `memory`, `migrate`, `restart`, `leave`, `checkpoint` and those of the
-/// policy, and the planner's options. None for `none`.
+/// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `memory`, `migrate`, `restart`, `leave`,
+/// `checkpoint` and those of the policy, and the planner's options. None for `none`.
 /// **Throws** InputError naming `option`.
 [[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
                                                               const PlannerOfName& planner_of);

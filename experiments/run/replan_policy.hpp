@@ -12,7 +12,8 @@ namespace stagecraft {
 
 /// When a running training asks for another plan, and when it takes it.
 struct ReplanPolicy {
-  /// After a window the planner is asked only if the slowest stage takes more than 1 + this times the mean of the stages...
+  /// After a window the planner is asked only if the slowest stage takes more than 1 + this times the mean of the
+  /// stages...
   double imbalance = 0.0;
   std::int64_t patience = 1;    ///< ... for so many windows in a row.
   double gain = 0.02;           ///< another plan is taken only if it saves more than this share of the time
@@ -20,15 +21,15 @@ struct ReplanPolicy {
   Seconds latency = {};         ///< from a question until the answer has reached all stages
 };
 
-/// How much longer the slowest stage of the plan was busy with a microbatch than the stages on average, as a part of the
-/// latter; a stage with replicas is busy for its share. Stages without a finished pass are left out; none if no stage
-/// has one. `seen` has the stages of all plans of the run so far, those of `plan` last.
+/// How much longer the slowest stage of the plan was busy with a microbatch than the stages on average, as a part of
+/// the latter; a stage with replicas is busy for its share. Stages without a finished pass are left out; none if no
+/// stage has one. `seen` has the stages of all plans of the run so far, those of `plan` last.
 [[nodiscard]] std::optional<double> observed_imbalance(const Observation& seen, const Plan& plan);
 
 /// What a switch of plans costs, if nothing else contends: the first microbatch of the plan that follows comes so much
-/// later than it would behind others. Stages drain one after the other, the last one first. Then each fetches the layers
-/// that it did not hold, and the first microbatch goes through all stages. A flushed plan drains anyway, so only the
-/// copies count. Copies to one device come one after the other.
+/// later than it would behind others. Stages drain one after the other, the last one first. Then each fetches the
+/// layers that it did not hold, and the first microbatch goes through all stages. A flushed plan drains anyway, so only
+/// the copies count. Copies to one device come one after the other.
 /// **Requires** plans of the same graph. **Cost** O(layers · stages).
 [[nodiscard]] Seconds switch_stall(const LayerGraph& graph, const Platform& platform, const Plan& before,
                                    const Plan& after, Seconds time_after);

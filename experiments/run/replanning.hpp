@@ -10,9 +10,9 @@ namespace stagecraft {
 /// The platform with the speeds of its devices and the bandwidths of its links as a running training has observed them.
 [[nodiscard]] Platform as_observed(Platform platform, const Observation& seen);
 
-/// Asks the planner for a plan with the schedule, the microbatches and, unless its options say otherwise, as many stages
-/// and replicas as the plan that runs. The answer replaces that plan if it fits in memory and saves enough by the policy,
-/// both evaluated without contention on the platform as observed; or if the plan that runs does not fit.
+/// Asks the planner for a plan with the schedule, the microbatches and, unless its options say otherwise, as many
+/// stages and replicas as the plan that runs. The answer replaces that plan if it fits in memory and saves enough by
+/// the policy, both evaluated without contention on the platform as observed; or if the plan that runs does not fit.
 ///
 /// While devices are down, the planner sees a platform without them (`platform_without`). If a device of the plan is
 /// among them, any answer that fits is taken. From the first failure on it has as many stages and replicas as the plan

@@ -62,8 +62,8 @@ std::optional<bool> is_trace_of(const std::string& start, OutputKind kind) {
   }
 }
 
-/// Files of the program say their schema in YAML or JSON. Reports begin with the study, pages with what they are as title
-/// (those of earlier versions with the study).
+/// Files of the program say their schema in YAML or JSON. Reports begin with the study, pages with what they are as
+/// title (those of earlier versions with the study).
 bool is_of_kind(const std::string& start, OutputKind kind) {
   if (const auto is_trace = is_trace_of(start, kind)) return *is_trace;
   const auto has = [&](const char* part) { return start.find(part) != std::string::npos; };

@@ -13,7 +13,8 @@ namespace stagecraft {
 /// Writes a file completely or not at all: to a temporary file beside it, which is then renamed. A file that is not
 /// regular (a pipe, a device) is written directly. A symbolic link is followed. The temporary file is removed if the
 /// content cannot be had or written, or if a signal ends the process meanwhile.
-/// **Throws** InputError if that is not possible, and what `content` throws; an old file of that name is then unchanged.
+/// **Throws** InputError if that is not possible, and what `content` throws; an old file of that name is then
+/// unchanged.
 void write_file_atomically(const std::string& path, const TextSource& content);
 void write_file_atomically(const std::string& path, std::string_view content);
 
@@ -33,8 +34,8 @@ enum class OutputKind : std::uint8_t {
 /// Whether the user names a file with --output. `-` is standard output.
 [[nodiscard]] bool names_file(const std::optional<std::string>& output);
 
-/// Refuses, before any work, an output that would replace a file which the command reads, or one that is not of the kind
-/// to be written. **Throws** InputError if the file `output` is one of `inputs`, if it exists, is not empty and is
+/// Refuses, before any work, an output that would replace a file which the command reads, or one that is not of the
+/// kind to be written. **Throws** InputError if the file `output` is one of `inputs`, if it exists, is not empty and is
 /// something else, or if its folder is missing.
 void refuse_overwriting(const std::optional<std::string>& output, OutputKind kind,
                         const std::vector<std::string>& inputs);

@@ -198,7 +198,8 @@ class ChakraBuilder {
     if (node.kind == ChakraKind::Compute) follow(device, node, before_[origin]);
   }
 
-  /// The waits of an entry. A swap also waits for the copy before it in its direction, a post for its turn on its device.
+  /// The waits of an entry. A swap also waits for the copy before it in its direction, a post for its turn on its
+  /// device.
   [[nodiscard]] std::vector<std::uint32_t> waited_for(std::uint32_t i) const {
     const bool is_swap = timeline_[i].kind == OpKind::SwapOut || timeline_[i].kind == OpKind::SwapIn;
     const auto waits = is_swap ? waits_and_turns_.of(i) : waits_.of(i);

@@ -8,9 +8,9 @@
 
 namespace stagecraft {
 
-/// The file of one device: the metadata of the trace, then its nodes, each a message of Protocol Buffers with its length
-/// before it. Starts and ends are rounded to whole microseconds, and a duration is their difference. A device without
-/// operations has a node of metadata, because readers refuse an empty trace. `about` describes the run.
+/// The file of one device: the metadata of the trace, then its nodes, each a message of Protocol Buffers with its
+/// length before it. Starts and ends are rounded to whole microseconds, and a duration is their difference. A device
+/// without operations has a node of metadata, because readers refuse an empty trace. `about` describes the run.
 /// **Cost** O(nodes + dependencies), some 150 bytes for each node.
 /// **Source** schema/protobuf/et_def.proto of MLCommons Chakra, version 0.0.4.
 [[nodiscard]] std::string chakra_trace(DeviceId device, const ChakraRun& run, const Detail::Record& about);

@@ -43,7 +43,8 @@ struct Explanation {
 /// make the plan fit; empty if memory sufficed.
 [[nodiscard]] std::string overflow_text(const Report& report, const Platform& platform, const Remedies& remedies);
 
-/// The changes of which each would make the plan fit, the fastest first, with its samples per second without contention.
+/// The changes of which each would make the plan fit, the fastest first, with its samples per second without
+/// contention.
 [[nodiscard]] std::vector<std::string> remedy_lines(const Remedies& remedies);
 
 /// As `simulate --json` shows them.

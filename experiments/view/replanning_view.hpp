@@ -11,8 +11,8 @@
 
 namespace stagecraft {
 
-/// The windows of a run, the questions to a re-planner, the changes of the plan and the migrations, as `simulate --json`
-/// shows them (docs/reference/report.md); only what there is. `plan`: the one that the run begins with.
+/// The windows of a run, the questions to a re-planner, the changes of the plan and the migrations, as `simulate
+/// --json` shows them (docs/reference/report.md); only what there is. `plan`: the one that the run begins with.
 [[nodiscard]] Detail::Record replanning_record(const Simulation& simulation, const LayerGraph& graph, const Plan& plan,
                                                const Platform& platform);
 

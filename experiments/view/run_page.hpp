@@ -19,8 +19,8 @@ struct ShownRun {
   bool timings = false;  ///< whether to tell how long the simulation took
 };
 
-/// Writes the run as one HTML file that needs no other file and no network: figures, timeline, memory and links over time, and
-/// the plan (docs/reference/run-page.md). With a window it shows the operations of this part of the run.
+/// Writes the run as one HTML file that needs no other file and no network: figures, timeline, memory and links over
+/// time, and the plan (docs/reference/run-page.md). With a window it shows the operations of this part of the run.
 /// **Throws** InputError for more than `run_limits::kMostWritten` operations.
 void run_page(const ShownRun& shown, const std::optional<TimeRange>& window, const TextSink& sink);
 

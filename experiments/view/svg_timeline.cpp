@@ -54,7 +54,8 @@ constexpr std::string_view kStyle = R"(
 text{font:12px system-ui,sans-serif;fill:#1b1f24}.d{text-anchor:end}.l{text-anchor:middle;font-size:11px;fill:#10141a}
 .row{fill:#eef0f3}.tick{stroke:#dfe3e8}.a{fill:#5b6472}
 .f{fill:#4c9be8}.b{fill:#f0a73a}.w{fill:#c9782b}.o{fill:#8b94dc}.r{fill:#f2e25b}.u{fill:#b07aa1}
-@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.row{fill:#20262e}.tick{stroke:#2c333d}.a{fill:#9aa4b2}.l{fill:#10141a}}
+@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.row{fill:#20262e}.tick{stroke:#2c333d}.a{fill:#9aa4b2})"
+                                    R"(.l{fill:#10141a}}
 )";
 
 const char* style_class(OpKind kind) { return std::ranges::find(kStyleClasses, kind, &StyleClass::kind)->name; }
@@ -93,9 +94,9 @@ class SvgTimeline {
 
   std::string text() {
     const double height = kAxis + static_cast<double>(rows_) * (kRow + kGap) + kLegend;
-    append(
-        R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img"><!-- Stagecraft --><style>{}</style>)",
-        kWidth, height, kStyle);
+    append(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img">)"
+           R"(<!-- Stagecraft --><style>{}</style>)",
+           kWidth, height, kStyle);
     write_axis(height - kLegend);
     double y = kAxis;
     std::size_t left = rows_;
@@ -184,9 +185,9 @@ class SvgTimeline {
     double x = kLeft;
     for (const Sign& sign : kSigns) {
       if (!kinds_.contains(sign.kind)) continue;
-      append(
-          R"(<rect class="{}" x="{}" y="{:.1f}" width="11" height="11"/><text class="a" x="{}" y="{:.1f}">{} {}</text>)",
-          style_class(sign.kind), x, y - 10, x + 15, y, sign.letter, sign.meaning);
+      append(R"(<rect class="{}" x="{}" y="{:.1f}" width="11" height="11"/>)"
+             R"(<text class="a" x="{}" y="{:.1f}">{} {}</text>)",
+             style_class(sign.kind), x, y - 10, x + 15, y, sign.letter, sign.meaning);
       x += 40 + 7 * static_cast<double>(std::string_view(sign.meaning).size());
     }
     const std::size_t left_out = picture_.computations.size() - rows_;

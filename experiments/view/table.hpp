@@ -20,9 +20,9 @@ struct Table {
   }
 };
 
-/// One line for the header and one for each row. Columns are two blanks apart, and no line ends in a blank. If `columns`
-/// are given and a line would be longer, the table is split into parts, one below the other with an empty line between
-/// them, each with the first column; a line is then longer only if it has no more than two columns.
+/// One line for the header and one for each row. Columns are two blanks apart, and no line ends in a blank. If
+/// `columns` are given and a line would be longer, the table is split into parts, one below the other with an empty
+/// line between them, each with the first column; a line is then longer only if it has no more than two columns.
 /// **Requires** a column.
 [[nodiscard]] std::string to_text(const Table& table, const std::optional<std::size_t>& columns);
 

@@ -82,7 +82,8 @@ struct TraceContent {
 void show_memory(const MemoryCourse& course, const PlaceMemory& place, const std::optional<TimeRange>& window,
                  const std::function<void(const TraceMemory&)>& show);
 
-/// Shows the transfers on a link wherever their number changes, as `show_memory`. **Cost** O(transfers · log transfers).
+/// Shows the transfers on a link wherever their number changes, as `show_memory`. **Cost** O(transfers · log
+/// transfers).
 void show_loads(const Timeline& timeline, const LinkTransfers& link, const std::function<void(const TraceLoad&)>& show);
 
 /// The name of an operation in a viewer: its kind and its microbatch, as in `forward 3`.
@@ -102,8 +103,8 @@ struct SliceEvent {
 /// The starts and ends of all slices in the order of time.
 ///
 /// No two slices of a track overlap after rounding either: one that starts, by rounding, before the end of the one
-/// before it starts at that end. Of one date, the ends of slices come first, then the starts in the order of operations,
-/// each of no length directly followed by its end. So an event never comes before one that it waits for.
+/// before it starts at that end. Of one date, the ends of slices come first, then the starts in the order of
+/// operations, each of no length directly followed by its end. So an event never comes before one that it waits for.
 /// **Cost** O(slices · log slices), 36 bytes for each.
 [[nodiscard]] std::vector<SliceEvent> slice_events(const TraceContent& content, const Timeline& timeline,
                                                    double ticks_in_second);

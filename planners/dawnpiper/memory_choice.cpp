@@ -83,9 +83,9 @@ class MemoryChoice {
     return offers;
   }
 
-  /// Of the units that are kept: a swap costs the time by which the copies then exceed the computation. As long as some copies
-  /// are hidden, the first unit whose copies are hidden too costs nothing, or else a smaller stash saves more for a second. When
-  /// none are, a larger one does.
+  /// Of the units that are kept: a swap costs the time by which the copies then exceed the computation. As long as some
+  /// copies are hidden, the first unit whose copies are hidden too costs nothing, or else a smaller stash saves more
+  /// for a second. When none are, a larger one does.
   Offer best_swap() {
     if (!can_swap(room_)) return {};
     if (copy_time(choice_.swapped(), room_) >= compute_ + recompute_) return swap_offer(largest_kept());

@@ -68,17 +68,17 @@ struct PartitionCounts {
 /// than the best plan found. If no cut of an interval fits, two more on either side are tried, and so on; likewise
 /// as many as the margin has, if the best cut is in the margin.
 ///
-/// A stage waits for what crosses its cuts if its neighbour has only one microbatch more or less in flight: it takes its
-/// time and that of both transfers. With that in every stage, no loop of the pipeline takes longer than the slowest stage
-/// (`loop_time`), and where all stages are equal some loop takes nearly as long. Elsewhere transfers are hidden, and a
-/// cut takes at least the time of its own.
+/// A stage waits for what crosses its cuts if its neighbour has only one microbatch more or less in flight: it takes
+/// its time and that of both transfers. With that in every stage, no loop of the pipeline takes longer than the slowest
+/// stage (`loop_time`), and where all stages are equal some loop takes nearly as long. Elsewhere transfers are hidden,
+/// and a cut takes at least the time of its own.
 ///
 /// A half's memory is that of its units with its mean number of microbatches in flight and its mean number of copies of
 /// the parameters, divided by its stages. So for two stages the interval is that of the theorem, and for more it is a
 /// heuristic. A part (stages and units) is solved once. It is given the time of the best plan so far and is left as
-/// soon as it cannot beat that. A part is given up at once if its stages cannot hold its units even if each takes as many
-/// as it can. That supposes that a stage which begins later or ends earlier needs no more memory. In a graph whose blocks
-/// are cut it may need more, since it keeps what it receives; then a part may be given up although it fits.
+/// soon as it cannot beat that. A part is given up at once if its stages cannot hold its units even if each takes as
+/// many as it can. That supposes that a stage which begins later or ends earlier needs no more memory. In a graph whose
+/// blocks are cut it may need more, since it keeps what it receives; then a part may be given up although it fits.
 /// **Cost** O(l · w^(log2 l)) stages for intervals of w cuts at worst; `max_work` ends it.
 /// **Source** DawnPiper (Peng et al. 2025); details are our reconstruction.
 class PartitionSearch {

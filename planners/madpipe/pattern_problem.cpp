@@ -8,6 +8,18 @@
 #include <variant>
 
 namespace stagecraft::madpipe {
+
+// Once the turns are fixed, what is left is a system of differences: every condition says that one start is at least
+// another one plus a length plus some turns times the period (`Arc`). Each task comes after the one before it in the
+// chain, with no turns. A pair (i, j) with k turns gives two arcs: j starts d_i + k periods after i, or later, and i
+// starts d_j - (k + 1) periods after j, or later. Such a system can be satisfied iff the graph of its arcs has no cycle
+// of positive length, and the longest paths from task 0 are the earliest starts.
+//
+// **Invariant** of `least_period`: no shorter period than the present one is possible. A cycle of positive length whose
+// turns are negative says by how much the period has to grow, and the next one is no longer than that. Such a cycle is
+// never violated again, and there are finitely many, so the search ends, with the least period. A cycle whose turns are
+// not negative does not become shorter with a longer period, so no period is possible.
+
 namespace {
 
 /// Numbers the resources (devices, and links between two devices) from 0 in order of first use.
@@ -73,6 +85,8 @@ Bytes room_on(const Chain& chain, std::span<const ChainStage> stages, std::span<
   return chain.capacity() - fixed - workspace;
 }
 
+/// Only a forward's start adds a stash on its device, so the memory is largest at one of these. The 1 in the number of
+/// microbatches in flight at stage s is taken off the room if s <= i; if s > i it cancels out against the -1.
 void add_memory(PatternProblem& problem, const Chain& chain, std::span<const ChainStage> stages) {
   const std::vector<Bytes> buffers = stage_buffers(chain, stages);
   std::vector<std::size_t> forward(stages.size());

@@ -9,6 +9,20 @@
 #include <utility>
 
 namespace stagecraft::pipedream {
+
+// The stages that a table of all (K, J] asks for one after the other differ in few layers. So the stage is kept as a
+// set of bits, and `become` flips those in which the next one differs. A flip changes the sums by what that one layer
+// contributes.
+//
+// **Invariant**: after each flip all sums are those of the set `inside_`, whether it is a stage or only on the way to
+// one. They depend on the set alone, so the order of flips does not matter, and bytes are integers, so nothing drifts.
+// To keep it so, a flip takes off what the layer's tensors contribute, changes the set and the uses, and adds what they
+// contribute then. Only the layer's own tensor and those that it uses can be exchanged in another way, so these are
+// looked at again.
+//
+// A largest workspace cannot be taken off again. So layers are ranked by it, and the largest of the set is that of its
+// first rank.
+
 namespace {
 
 void flip_in(std::vector<std::uint64_t>& set, std::size_t bit) { set[bit / 64] ^= std::uint64_t{1} << (bit % 64); }

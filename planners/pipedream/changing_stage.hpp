@@ -24,8 +24,8 @@ class ChangingStage {
   /// segment.
   ChangingStage(const LayerGraph& graph, const DownSets& states, bool recomputes, Consumers consumers);
 
-  /// **Requires** that `start` precedes `end` or is `kNothing`. **Cost** O(layers / 64), and for each layer that joins or
-  /// leaves the edges of the tensors that it makes and reads.
+  /// **Requires** that `start` precedes `end` or is `kNothing`. **Cost** O(layers / 64), and for each layer that joins
+  /// or leaves the edges of the tensors that it makes and reads.
   void become(std::size_t start, std::size_t end);
 
   /// The stage's program, without times. **Requires** that it is not empty. **Cost** O(layers / 64).

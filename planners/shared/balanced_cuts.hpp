@@ -22,8 +22,9 @@ class BalancedCuts {
   /// **Shape** one entry more than there are items. **Requires** fewer than 2^32.
   explicit BalancedCuts(std::vector<double> prefix) : prefix_(std::move(prefix)), table_(prefix_.size() - 1) {}
 
-  /// **Shape** the first item of every piece. **Requires** at least as many items as factors. **Throws** InputError for a
-  /// table of more than 1 GiB. **Cost** as `BottleneckTable::extend`; O(pieces) if the table has rows for these factors.
+  /// **Shape** the first item of every piece. **Requires** at least as many items as factors. **Throws** InputError for
+  /// a table of more than 1 GiB. **Cost** as `BottleneckTable::extend`; O(pieces) if the table has rows for these
+  /// factors.
   [[nodiscard]] std::vector<std::size_t> cuts(const std::vector<double>& factors);
 
  private:

@@ -8,25 +8,25 @@
 
 namespace stagecraft {
 
-/// The dynamic program that cuts items into non-empty pieces so that the largest cost of a piece is as small as possible.
-/// `cost(p, i, j)` is that of piece p with the items [i, j); infinity forbids it. One table answers for every number of
-/// pieces that it has rows for.
+/// The dynamic program that cuts items into non-empty pieces so that the largest cost of a piece is as small as
+/// possible. `cost(p, i, j)` is that of piece p with the items [i, j); infinity forbids it. One table answers for every
+/// number of pieces that it has rows for.
 ///
 /// best(p, j) is the least possible largest cost if the first j items form p pieces:
 ///   best(p, j) = min over p - 1 <= i < j of max(best(p - 1, i), cost(p, i, j)).
 /// The outer loop goes over p, so only the row of p - 1 is kept. The second term never falls as i goes down. The first
 /// one never rises as i goes down, but for a few items: pieces are non-empty and differ, so with hardly more items than
-/// pieces one item fewer may cost more. From where the row rises on, bisection finds the i at which the two terms cross;
-/// the i before are scanned down until the second term reaches the best value found. The cut is read back from the i
-/// stored for each (p, j).
+/// pieces one item fewer may cost more. From where the row rises on, bisection finds the i at which the two terms
+/// cross; the i before are scanned down until the second term reaches the best value found. The cut is read back from
+/// the i stored for each (p, j).
 class BottleneckTable {
  public:
   /// **Requires** fewer than 2^32 items.
   explicit BottleneckTable(std::size_t items) : items_(items) {}
 
-  /// Adds rows up to `pieces`. **Requires** for all rows the same cost, which never falls when a piece gets another item
-  /// in front. **Cost** O(new rows · items · log items) costs where rows rise, O(new rows · items²) at worst; 4 bytes ×
-  /// rows · items.
+  /// Adds rows up to `pieces`. **Requires** for all rows the same cost, which never falls when a piece gets another
+  /// item in front. **Cost** O(new rows · items · log items) costs where rows rise, O(new rows · items²) at worst; 4
+  /// bytes × rows · items.
   template <class Cost>
   void extend(std::size_t pieces, const Cost& cost) {
     std::vector<double> next(items_ + 1);
@@ -43,9 +43,9 @@ class BottleneckTable {
     }
   }
 
-  /// Of several optimal cuts the one with the smallest last piece, then the one with the smallest piece before it, and so
-  /// on. **Shape** the first item of every piece; empty if no cut is allowed. **Requires** 1 <= `pieces` <= items, and
-  /// rows for them.
+  /// Of several optimal cuts the one with the smallest last piece, then the one with the smallest piece before it, and
+  /// so on. **Shape** the first item of every piece; empty if no cut is allowed. **Requires** 1 <= `pieces` <= items,
+  /// and rows for them.
   [[nodiscard]] std::vector<std::size_t> cuts(std::size_t pieces) const {
     if (largest_[pieces - 1] == kForbidden) return {};
     std::vector<std::size_t> first(pieces);

@@ -71,9 +71,9 @@ struct LargestTimes {
 /// The figures that a planner which minimises the largest device time t predicts for a plan. For an asynchronous
 /// schedule t is the period. For a synchronous one the iteration takes (microbatches + S - 1) t, where S is the number
 /// of devices in the pipeline's chain (the number of stages if each has a device of its own). If the schedule itself
-/// puts several stages on a device (`ScheduleFamily::placement`), the pipeline fills and drains by stages: then it takes
-/// microbatches · t + (S - 1) times the largest time of a stage. With r replicas per stage a replica runs every r-th
-/// microbatch: then the period is divided by r, and ceil(microbatches / r) takes the place of microbatches.
+/// puts several stages on a device (`ScheduleFamily::placement`), the pipeline fills and drains by stages: then it
+/// takes microbatches · t + (S - 1) times the largest time of a stage. With r replicas per stage a replica runs every
+/// r-th microbatch: then the period is divided by r, and ceil(microbatches / r) takes the place of microbatches.
 [[nodiscard]] Figures claimed_figures(const Plan& plan, const LargestTimes& largest, std::int64_t replicas);
 
 /// The claimed period of a plan, or its claimed iteration time: by this plans of one planner are compared.

@@ -64,7 +64,8 @@ class StageWalk {
   /// Starts with the empty stage before the cut `end`.
   void restart(std::size_t end);
   void prepend();
-  /// Goes on as if all layers from `begin` on had been prepended. **Requires** a plain chain, and that at least one was.
+  /// Goes on as if all layers from `begin` on had been prepended. **Requires** a plain chain, and that at least one
+  /// was.
   void skip_to(std::size_t begin);
 
   /// The bytes that the stage receives: each tensor that is made before it and used in it, at its largest edge there.

@@ -66,8 +66,9 @@ std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std:
   return length_of(placement);
 }
 
-/// A cut of a shape, and how well its time is known: by its stages' times alone, by its claim if it fits as it is, then by
-/// the figures of its stages with the actions that they need, then as a plan that fits. Each is at least the one before.
+/// A cut of a shape, and how well its time is known: by its stages' times alone, by its claim if it fits as it is, then
+/// by the figures of its stages with the actions that they need, then as a plan that fits. Each is at least the one
+/// before.
 struct EvenCut {
   enum class Known : std::uint8_t { Stages, AtLeast, Estimated, Exactly };
   EvenShape shape = {};  ///< while only the stages' times are known; from then on the plan
@@ -85,7 +86,8 @@ struct IsLater {
   }
 };
 
-/// Best-first: the cut that seems fastest is looked at more closely, until the one that seems fastest is a plan that fits.
+/// Best-first: the cut that seems fastest is looked at more closely, until the one that seems fastest is a plan that
+/// fits.
 class EvenPipelines {
  public:
   EvenPipelines(const PlannerInfo& planner, const PlanRequest& request, const std::vector<EvenShape>& shapes,

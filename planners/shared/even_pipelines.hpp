@@ -16,18 +16,18 @@ struct EvenShape {
   std::size_t replicas = 1;
 };
 
-/// The shapes that the options `stages` and `replicas` leave open. With both: that one. With one of them: as many stages
-/// as devices, schedule and layers allow; or powers of two and the most replicas that there are devices for. With
-/// neither: every length with as many replicas as there are devices for, but not more than microbatches; the longest
-/// first.
+/// The shapes that the options `stages` and `replicas` leave open. With both: that one. With one of them: as many
+/// stages as devices, schedule and layers allow; or powers of two and the most replicas that there are devices for.
+/// With neither: every length with as many replicas as there are devices for, but not more than microbatches; the
+/// longest first.
 /// **Throws** InputError naming what the platform, the schedule or the model has not enough of.
 [[nodiscard]] std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request);
 
 /// Of the shapes the plan with the best claim that fits in memory, with the cheapest memory actions of the request's
 /// policy where it does not fit without (`judged_with_savings`); the first of equal ones. Each shape is cut so that its
-/// slowest stage is as fast as possible; where the policy allows recomputation, also for a model that recomputes all. Of the
-/// cuts with that slowest stage it may be another one (`equal_cut`), if that is faster or fits where the first does not.
-/// With `recompute` `layer` or `stage` in place of `none`, stages recompute just that.
+/// slowest stage is as fast as possible; where the policy allows recomputation, also for a model that recomputes all.
+/// Of the cuts with that slowest stage it may be another one (`equal_cut`), if that is faster or fits where the first
+/// does not. With `recompute` `layer` or `stage` in place of `none`, stages recompute just that.
 ///
 /// The claim is that of the shared cost model (`pipeline_claim`), or if the schedule puts several stages on a device,
 /// the evaluated time (`evaluated_claim`), or without flushes that of the largest device and stage times

@@ -24,8 +24,8 @@ struct LoopHop {
 
 /// The least time between microbatches that the loops of a pipeline allow.
 ///
-/// Stage y runs B(m), and later, with K(x) microbatches in flight on an earlier stage x, the forward of m + K(x), which x
-/// begins behind B(m). In between lie the backwards and transfers on any way from y back to x, and the forwards and
+/// Stage y runs B(m), and later, with K(x) microbatches in flight on an earlier stage x, the forward of m + K(x), which
+/// x begins behind B(m). In between lie the backwards and transfers on any way from y back to x, and the forwards and
 /// transfers on any way from x to y. Stage y goes on with B(m + K(x) - K(y) + 1). So in the order of 1F1B
 ///     (K(x) - K(y) + 1) period >= longest way back from y to x + longest way from x to y,
 /// each with the computations of both. In a chain this is the sum of the computations x .. y and twice that of the

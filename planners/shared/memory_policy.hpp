@@ -6,10 +6,10 @@ namespace stagecraft {
 
 /// The planner's plan under the request's memory policy. A plan that fits without memory actions is the answer under
 /// every policy. A planner that chooses actions itself is asked for this policy; one that does so while it cuts, with
-/// `cheapest` in small problems for `recompute` and `swap`, too. The plan of any other that fits because stages have a cap on microbatches in flight
-/// is the answer if no other has a better claim. Else two cuts get the cheapest actions with which they fit
-/// (`with_savings`): that of the planner for devices with memory without end, and that for a model whose layers are all
-/// recomputed, on the devices as they are. The answer is the one with the better claim.
+/// `cheapest` in small problems for `recompute` and `swap`, too. The plan of any other that fits because stages have a
+/// cap on microbatches in flight is the answer if no other has a better claim. Else two cuts get the cheapest actions
+/// with which they fit (`with_savings`): that of the planner for devices with memory without end, and that for a model
+/// whose layers are all recomputed, on the devices as they are. The answer is the one with the better claim.
 /// **Throws** as the planner. **Cost** that of the planner; three times that, and `with_savings`, if nothing fits.
 [[nodiscard]] PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request);
 
@@ -22,8 +22,8 @@ namespace stagecraft {
 /// recomputation counts.
 [[nodiscard]] Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request, Infeasible none);
 
-/// The model if every layer is recomputed by itself: its forward counts again in its backward, its checkpoint is all that
-/// it keeps, and what it makes again is workspace.
+/// The model if every layer is recomputed by itself: its forward counts again in its backward, its checkpoint is all
+/// that it keeps, and what it makes again is workspace.
 [[nodiscard]] LayerGraph with_all_recomputed(LayerGraph graph);
 
 }  // namespace stagecraft

@@ -48,8 +48,8 @@ Seconds update_of(const LayerGraph& graph, const Platform& platform, const Plan&
   return slowest_update(platform, plan.training, devices_of(stage), parameters);
 }
 
-/// The time of a microbatch on a stage that never flushes: the mean of the rounds from one all-reduce of tied parameters
-/// to the next.
+/// The time of a microbatch on a stage that never flushes: the mean of the rounds from one all-reduce of tied
+/// parameters to the next.
 Seconds stage_period(const LayerGraph& graph, const Platform& platform, const Plan& plan, const Stage& stage,
                      const ExchangeTimes& exchange) {
   const StageTime time = stage_time(graph, platform, stage);

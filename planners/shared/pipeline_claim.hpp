@@ -8,12 +8,12 @@ namespace stagecraft {
 
 /// The figures that the shared cost model predicts for a plan in which each stage has devices of its own. For a stage,
 /// F and B are its forward and backward on the slowest replica, T = F + B, A is its all-reduce (with buckets of
-/// gradients the part that lasts beyond B; `exchange_times`), U its update and r its number of replicas. For a boundary, c is the time of
-/// its bytes over the narrowest pair of the two stages' devices, divided by the smaller number of replicas; of stages
-/// with as many replicas, over what each has if all send at once (`replica_bandwidth`). With p
-/// stages, m microbatches and R rounds for each update,
-/// an asynchronous schedule has a period of max(max ((R - 1) T + B + max(F, A) + U) / (R r), max c), the mean where only
-/// some rounds have an all-reduce of tied parameters;
+/// gradients the part that lasts beyond B; `exchange_times`), U its update and r its number of replicas. For a
+/// boundary, c is the time of its bytes over the narrowest pair of the two stages' devices, divided by the smaller
+/// number of replicas; of stages with as many replicas, over what each has if all send at once (`replica_bandwidth`).
+/// With p stages, m microbatches and R rounds for each update,
+/// an asynchronous schedule has a period of max(max ((R - 1) T + B + max(F, A) + U) / (R r), max c), the mean where
+/// only some rounds have an all-reduce of tied parameters;
 /// a synchronous one has an iteration of max(max ⌈m / r⌉ T, m · max c) + (p - 1) max T + max (A + U).
 /// With `split` replicas each microbatch takes F / r and B / r instead, and a round has one microbatch.
 /// **Requires** a plan that breaks no rule. **Throws** InputError as `exchange_times`.

@@ -73,8 +73,8 @@ class StageLayers {
     return stash;
   }
 
-  /// What the ledger keeps of a recomputed segment: the tensors that it reads from outside, unless they count at a later
-  /// layer, and the rest of its first layer's checkpoint.
+  /// What the ledger keeps of a recomputed segment: the tensors that it reads from outside, unless they count at a
+  /// later layer, and the rest of its first layer's checkpoint.
   [[nodiscard]] Bytes checkpoint(std::size_t begin, std::size_t end) const {
     const Layer& first = graph_.layers[layers_[begin]];
     Bytes rest = first.checkpoint;

@@ -19,8 +19,8 @@ namespace stagecraft {
 /// **Cost** as `exact_savings` for each stage and `settle`.
 [[nodiscard]] std::optional<Planned> with_savings(const PlanRequest& request, Planned planned);
 
-/// The claim of `with_savings` if the memory ledger finds no more than the figures of the stages; none if nothing fits by
-/// these. **Requires** and **throws** as `with_savings`. **Cost** as `exact_savings` for each stage.
+/// The claim of `with_savings` if the memory ledger finds no more than the figures of the stages; none if nothing fits
+/// by these. **Requires** and **throws** as `with_savings`. **Cost** as `exact_savings` for each stage.
 [[nodiscard]] std::optional<Figures> estimated_savings(const PlanRequest& request, const Planned& planned);
 
 }  // namespace stagecraft

@@ -64,7 +64,8 @@ struct SavingPlan {
                                  const StageRoom& room);
 
 /// The time of a microbatch: the larger of the computation (forwards, backwards, and again the forwards of recomputed
-/// units) and the copies in one direction, with what they are not hidden behind. **Shape**, **cost** and **source** as above.
+/// units) and the copies in one direction, with what they are not hidden behind. **Shape**, **cost** and **source** as
+/// above.
 [[nodiscard]] Seconds saved_time(std::span<const SavingUnit> units, std::span<const Saving> actions,
                                  const StageRoom& room);
 

@@ -5,6 +5,18 @@
 #include <utility>
 
 namespace stagecraft {
+
+// The time of a stage is the larger of its computation and its copies, so it is at least w times the one plus 1 - w
+// times the other, for each w from 0 to 1. With w fixed, an action has a price of its own, whatever the others are: w
+// times the forward that is run again, or 1 - w times the copy. To save the lacking bytes at the least price, where
+// actions may be taken in part, is to take steps in the order of their price for a byte. Any w gives a bound, so the
+// largest of a few is one: those near the one that is best when no unit is taken, and w = 1.
+//
+// **Invariant**: `saved` and `cost` are the sums up to each step, correct before position `summed`. A unit that is
+// taken leaves the steps by saving and costing nothing, so `drop` only moves `summed` back to its first step, and
+// `fractional_cost` adds up again what it needs. The steps of one unit are the edges of its lower convex hull, so the
+// second is no cheaper for a byte than the first, and comes behind it.
+
 namespace {
 
 constexpr int kWeights = 32;  // of the computation, that are compared: 0, 1/32, 2/32, …, 1
@@ -74,6 +86,7 @@ double SavingBound::fractional_cost(Weighted& weighted, double lacking) {
     weighted.cost[at] = cost_before += weighted.steps[at].cost;
   }
   if (saved_before < lacking) return kNever.value();
+  // The first step that is enough; it saves something, so it is no step of a unit that was taken.
   const auto summed = weighted.saved.begin() + static_cast<std::ptrdiff_t>(weighted.summed);
   const auto at =
       static_cast<std::size_t>(std::lower_bound(weighted.saved.begin(), summed, lacking) - weighted.saved.begin());

@@ -42,8 +42,8 @@ class SavingBound {
     double saved = 0.0;  ///< bytes
     double cost = 0.0;   ///< weighted seconds
   };
-  /// The steps by increasing cost for each byte, and what each saves and costs with all before it. A step of a unit that
-  /// was taken saves and costs nothing.
+  /// The steps by increasing cost for each byte, and what each saves and costs with all before it. A step of a unit
+  /// that was taken saves and costs nothing.
   struct Weighted {
     double weight = 0.0;  ///< of the computation
     std::vector<Step> steps;

@@ -12,6 +12,17 @@
 #include <utility>
 
 namespace stagecraft {
+
+// Planners ask for each stage with many choices of its cuts. What a stage keeps is not the sum of its layers' stashes,
+// since a tensor that several layers keep counts once in a stage. It counts at the last of them, where the walk of
+// `stage_program` from the last layer to the first meets it. So what a unit keeps depends on the stage in one way only:
+// on which layer of the stage is the last keeper of each tensor that the unit keeps or reads.
+//
+// **Invariant**: if the stage has all keepers of these tensors (`WholeGroup::within`), the last keeper is the same as
+// in the whole network, and the unit's figures are those that have been found once, in the constructor. Only for a unit
+// near a cut, or one that the cut divides, are they found anew, for the part that the stage has. If all units of a
+// stage are kept, their stashes add up to what the ledger counts.
+
 namespace {
 
 /// The tensors that some layer of [begin, end) reads from a layer before, or from the network's input; each once.
@@ -92,6 +103,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
     compute_[at + 1] = compute_[at] + Seconds(std::round((layer.forward + layer.backward).value() / grid) * grid);
     for (const std::uint32_t tensor : layer.keeps) keepers_[tensor].push_back(at);
   }
+  // A tensor is pending at the cuts from behind its producer up to before its last user.
   for (std::size_t producer = 0; producer < order_.size(); ++producer) {
     const std::vector<Crossings::Use>& uses = crossings_.uses_of(producer);
     for (std::size_t cut = producer + 1; !uses.empty() && cut <= uses.back().at; ++cut)
@@ -206,6 +218,8 @@ Bytes SavingPipeline::checkpoint(const Group& group, const Group& stage) const {
   return kept;
 }
 
+/// What comes in is known: of each tensor the stage gets its largest use inside. What goes out depends on the cuts
+/// behind, so each tensor counts as sent once, at its largest use there.
 Bytes SavingPipeline::exchanged(const Group& stage) const {
   const auto largest_use = [&](std::size_t producer, std::size_t begin, std::size_t end) {
     const std::vector<Crossings::Use>& uses = crossings_.uses_of(producer);

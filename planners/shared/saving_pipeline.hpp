@@ -24,7 +24,8 @@ struct StagePlace {
   bool forwards_first = false;       ///< all forwards of an iteration run before the first backward
   std::int64_t weight_versions = 1;  ///< copies of the weights
   Bytes capacity;
-  /// Of a replica to that of the next stage and back, the smaller one, while all replicas send; 0 behind the last stage.
+  /// Of a replica to that of the next stage and back, the smaller one, while all replicas send; 0 behind the last
+  /// stage.
   BytesPerSecond bandwidth{0.0};
   double host_bandwidth = 0.0;  ///< bytes per second to and from the host's memory; 0: nothing can be swapped
   bool half_duplex = false;     ///< both directions share it
@@ -33,18 +34,19 @@ struct StagePlace {
   Bytes boundary_traffic{0};
 };
 
-/// How many earlier microbatches may have copies to the host left to make when a forward of the stage starts, if it swaps
-/// (`Stage::swap_backlog`). Where forwards and backwards alternate, a copy is hidden behind a forward and a backward
-/// with 1, and with 0 behind the backward alone, but one stash less is on the device; 1 saves more where many are in
-/// flight. Where all forwards come first, 0 would hide no copy to the host.
+/// How many earlier microbatches may have copies to the host left to make when a forward of the stage starts, if it
+/// swaps (`Stage::swap_backlog`). Where forwards and backwards alternate, a copy is hidden behind a forward and a
+/// backward with 1, and with 0 behind the backward alone, but one stash less is on the device; 1 saves more where many
+/// are in flight. Where all forwards come first, 0 would hide no copy to the host.
 [[nodiscard]] std::int64_t swap_backlog(const StagePlace& place);
 
 /// The most microbatches with a swapped unit on the device then: those that leave, and one that runs and one that comes
 /// back; where forwards and backwards alternate one in use, too.
 [[nodiscard]] std::int64_t resident_swaps(const StagePlace& place);
 
-/// The part of a microbatch's computation in units with these times behind which no copy is hidden then: the forward with
-/// a backlog of 0, and where all forwards come first the backward, since copies to the host wait for forwards only.
+/// The part of a microbatch's computation in units with these times behind which no copy is hidden then: the forward
+/// with a backlog of 0, and where all forwards come first the backward, since copies to the host wait for forwards
+/// only.
 [[nodiscard]] Seconds unhidden_time(const StagePlace& place, const std::vector<SavingUnit>& units);
 
 /// The places of a pipeline whose stages have these devices. The counts are those that the schedule compiles for a plan
@@ -55,13 +57,13 @@ struct StagePlace {
 [[nodiscard]] std::vector<StagePlace> stage_places(const PlannerInfo& planner, const PlanRequest& request,
                                                    const std::vector<std::vector<DeviceId>>& devices);
 
-/// The places of the stages of any plan, without `bandwidth`. Devices that share a link to host memory get equal parts of
-/// it. `program`: of the plan. **Throws** InputError if a device's speed is not known.
+/// The places of the stages of any plan, without `bandwidth`. Devices that share a link to host memory get equal parts
+/// of it. `program`: of the plan. **Throws** InputError if a device's speed is not known.
 [[nodiscard]] std::vector<StagePlace> places_of(const PlanRequest& request, const Plan& plan,
                                                 const ScheduleProgram& program);
 
-/// Gives the links to host memory to those places that swap, in equal parts on each link; the others swap nothing. Finds
-/// what the plan's stages exchange over these links, which goes first. **Shape** `swap` by place.
+/// Gives the links to host memory to those places that swap, in equal parts on each link; the others swap nothing.
+/// Finds what the plan's stages exchange over these links, which goes first. **Shape** `swap` by place.
 void share_host_links(const PlanRequest& request, const Plan& plan, const std::vector<char>& swap,
                       std::vector<StagePlace>& places);
 
@@ -94,8 +96,8 @@ struct SavingPipelineSettings {
 class SavingPipeline {
  public:
   /// The stages are those of `stage_devices`. The planner and the request must outlive it.
-  /// **Throws** InputError as `stage_devices` and `stage_places`. **Cost** O(layers log layers + edges) and that of compiling the schedule;
-  /// memory for each cut and tensor that crosses it.
+  /// **Throws** InputError as `stage_devices` and `stage_places`. **Cost** O(layers log layers + edges) and that of
+  /// compiling the schedule; memory for each cut and tensor that crosses it.
   SavingPipeline(const PlannerInfo& planner, const PlanRequest& request, const SavingPipelineSettings& settings);
 
   [[nodiscard]] std::size_t units() const { return bounds_.size() - 1; }
@@ -119,9 +121,9 @@ class SavingPipeline {
   /// How many different divisions of stages there are; divisions with the same parts count once.
   [[nodiscard]] std::size_t divisions() const { return divisions_.size(); }
 
-  /// Stage `stage` if it has the units [begin, end), divided in one of the ways. In a chain its memory is exact. In other graphs it is an estimate:
-  /// a tensor that several units need counts at the last of them that keeps it, and one that several later stages need
-  /// is taken to be sent once.
+  /// Stage `stage` if it has the units [begin, end), divided in one of the ways. In a chain its memory is exact. In
+  /// other graphs it is an estimate: a tensor that several units need counts at the last of them that keeps it, and one
+  /// that several later stages need is taken to be sent once.
   /// **Cost** O(layers and edges of the stage, and their tensors).
   [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end,
                                   std::size_t division = 0) const;

@@ -29,13 +29,14 @@ struct Settled {
 /// `kMostSettlingRounds` times: if units of that stage are swapped, more microbatches count as having them on the
 /// device; else the stage's capacity is lowered by the excess. Units that are swapped must also fit in the memory of
 /// their hosts, with as many copies as microbatches are in flight: if they do not, the stage that has most of them
-/// there swaps nothing any more. Forwards wait for copies to the host, so slower links than those of an evaluation do not
-/// let swapped stashes pile up.
+/// there swaps nothing any more. Forwards wait for copies to the host, so slower links than those of an evaluation do
+/// not let swapped stashes pile up.
 ///
 /// `claim` gives `predicted`, to which the peaks are added; an iteration with swaps or with caps
-/// on the microbatches in flight takes at least its evaluated time. Details get `ledger_rounds`, the times that stages were
-/// sought.
-/// **Requires** a place for each stage, which outlives the call. **Throws** InputError if the schedule refuses the plan.
+/// on the microbatches in flight takes at least its evaluated time. Details get `ledger_rounds`, the times that stages
+/// were sought.
+/// **Requires** a place for each stage, which outlives the call. **Throws** InputError if the schedule refuses the
+/// plan.
 /// **Cost** that of `find` for each round, and if something is swapped that of evaluating the plan.
 [[nodiscard]] Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
                              const std::function<std::optional<SavedPlan>()>& find,

@@ -12,8 +12,8 @@ namespace stagecraft {
 
 /// The option `stages`, 0 by default: as many as `limits` allow.
 [[nodiscard]] OptionInfo stages_option(const std::string& limits);
-/// The option `replicas`. 0, the default, is one, unless that leaves devices idle: then it is what the best even pipeline
-/// has (`best_even_pipeline`).
+/// The option `replicas`. 0, the default, is one, unless that leaves devices idle: then it is what the best even
+/// pipeline has (`best_even_pipeline`).
 [[nodiscard]] OptionInfo replicas_option();
 
 /// **Throws** InputError if the platform has not that many devices.

@@ -149,8 +149,8 @@ Planned planned(const PlanRequest& request, const std::vector<Candidate>& all, c
 }
 
 /// The fastest plan that fits; none if nothing fits. Candidates are tried from the fastest on. One that does not fit is
-/// tried again with as many microbatches in flight as its devices can hold, and then with as few as possible. The loop ends when all candidates left are
-/// slower than the best plan found.
+/// tried again with as many microbatches in flight as its devices can hold, and then with as few as possible. The loop
+/// ends when all candidates left are slower than the best plan found.
 std::optional<Planned> fastest_that_fits(const PlanRequest& request, const std::vector<Candidate>& all,
                                          const std::vector<DeviceId>& devices) {
   std::vector<std::size_t> by_time(all.size());

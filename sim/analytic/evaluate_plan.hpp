@@ -27,8 +27,8 @@ struct Plan;
                                          const ScheduleProgram& program, const LowerOptions& options = {},
                                          RunWatch watch = {});
 /// The figures of the plan's steady state: an asynchronous run is extended until its period has converged
-/// (`run_until_converged`), with the bound of the shortest run. `options.head` is that of the run. `watch`, if given, is
-/// asked for what watches a run before it begins.
+/// (`run_until_converged`), with the bound of the shortest run. `options.head` is that of the run. `watch`, if given,
+/// is asked for what watches a run before it begins.
 [[nodiscard]] Report evaluate_until_converged(
     const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, const LowerOptions& options = {},
     const std::function<RunWatch(const ScheduleProgram& run)>& watch = nullptr);

@@ -17,7 +17,8 @@ namespace stagecraft {
 /// on a replica stay there between the least head of a forward and the least tail of a backward, no more at a time than
 /// its cap.
 ///
-/// `in_flight`: by stage, the most on a replica; empty if that is not known. **Requires** a whole iteration that has its ends.
+/// `in_flight`: by stage, the most on a replica; empty if that is not known. **Requires** a whole iteration that has
+/// its ends.
 [[nodiscard]] LowerBound iteration_bound(const SampledRun& iteration, std::int64_t microbatches,
                                          const std::vector<std::int64_t>& in_flight, bool shares_links);
 

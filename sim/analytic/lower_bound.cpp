@@ -42,7 +42,8 @@ bool slows_down(const Platform& platform, const Event& event) {
 }
 
 Sampling sampling_of(const ScheduleProgram& program, bool takes_all) {
-  const auto& [plan, replicas, work] = *program.kept;
+  const Plan& plan = program.kept->plan;
+  const Replicas& replicas = program.kept->replicas;
   if (program.synchronous) {
     const auto is_late = [](const Stage& stage) { return stage.swap_backlog.has_value(); };
     const bool wait = program.orders_are_given || std::ranges::any_of(plan.stages, is_late);  // for each other

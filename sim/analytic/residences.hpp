@@ -15,8 +15,8 @@ struct Residence {
   Seconds time;
 };
 
-/// For each replica the residences of its representatives, from the start of the forward to the end of the backward: the
-/// longest chain of operations of the microbatch in between.
+/// For each replica the residences of its representatives, from the start of the forward to the end of the backward:
+/// the longest chain of operations of the microbatch in between.
 /// **Cost** for each representative O(its operations × stages).
 [[nodiscard]] IndexVector<ReplicaId, std::vector<Residence>> residences(const SampledRun& run);
 

@@ -9,8 +9,8 @@
 
 namespace stagecraft {
 
-/// What the program is doing, for whoever watches a long run: a text such as `planning with spp` and, where it is known,
-/// how much of it is done. Activities that live at the same time lie within one another.
+/// What the program is doing, for whoever watches a long run: a text such as `planning with spp` and, where it is
+/// known, how much of it is done. Activities that live at the same time lie within one another.
 ///
 /// A signal handler may read them at any moment (`current_activity`). Without a watcher they do nothing.
 class Activity {

@@ -30,8 +30,8 @@ void Summary::announce(const OpGraph& window) {
   }
 }
 
-/// The run goes on with a microbatch that it may have begun before. A plan that was to follow and that no microbatch has
-/// reached never does.
+/// The run goes on with a microbatch that it may have begun before. A plan that was to follow and that no microbatch
+/// has reached never does.
 void Summary::go_back(const ReplanQuestion& failure) {
   std::vector<ReplanQuestion*> changes;
   for (ReplanQuestion& question : so_far_.course.questions) {

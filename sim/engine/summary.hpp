@@ -26,7 +26,8 @@ class Summary {
   /// not only those of each device.
   Summary(const Platform& platform, const Measurement& measurement, bool in_start_order);
 
-  /// Learns what a window announces: devices, stages, and questions to a re-planner. **Requires** every window of the run, before its spans.
+  /// Learns what a window announces: devices, stages, and questions to a re-planner. **Requires** every window of the
+  /// run, before its spans.
   void announce(const OpGraph& window);
   void add(const Span& span, const Op& op, std::span<const MemoryDelta> deltas);
   /// An event happens. **Requires** that it comes before the spans that start after it.

@@ -27,17 +27,17 @@ struct ChangeTime {
   friend bool operator==(const ChangeTime&, const ChangeTime&) = default;
 };
 
-/// Divides a run into windows of microbatches, each of one plan, and notes when they are done. A microbatch is done when
-/// its last backward has ended.
+/// Divides a run into windows of microbatches, each of one plan, and notes when they are done. A microbatch is done
+/// when its last backward has ended.
 /// **Cost** memory O(windows), and at most half a megabyte.
 class WindowFold {
  public:
-  /// `length`: microbatches of a window; a plan's last one may have fewer. 0: the run is not divided. `microbatch_size`:
-  /// of the first plan.
+  /// `length`: microbatches of a window; a plan's last one may have fewer. 0: the run is not divided.
+  /// `microbatch_size`: of the first plan.
   WindowFold(std::int64_t length, std::int64_t microbatch_size) : length_(length), first_size_(microbatch_size) {}
 
-  /// Another plan begins. **Requires** that no backward of `begin` or of a later one has been added; or that they are run
-  /// again, and all backwards so far have been added. Then the time that is lost is that of the next window.
+  /// Another plan begins. **Requires** that no backward of `begin` or of a later one has been added; or that they are
+  /// run again, and all backwards so far have been added. Then the time that is lost is that of the next window.
   void change_plan(const PlanChange& change);
   /// Of the changes only the first `count` ones have come. **Requires** that the next one goes back.
   void withdraw_changes(std::size_t count);

@@ -13,8 +13,8 @@ namespace stagecraft {
 /// lines that begin with `#` are left out, and so are blanks around a field.
 class CsvTable {
  public:
-  /// **Throws** InputError naming the line of the first row that has another number of fields than the header, and for a
-  /// quoted field or a text without a row.
+  /// **Throws** InputError naming the line of the first row that has another number of fields than the header, and for
+  /// a quoted field or a text without a row.
   CsvTable(std::string_view text, std::string file_name);
 
   [[nodiscard]] std::size_t rows() const { return lines_.size(); }

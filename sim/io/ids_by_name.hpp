@@ -15,8 +15,8 @@ namespace stagecraft {
 template <class Id>
 using IdsByName = std::map<std::string, Id>;
 
-/// What the name at `node` stands for. **Throws** InputError with the nearest of the known names, and what else the file
-/// might mean.
+/// What the name at `node` stands for. **Throws** InputError with the nearest of the known names, and what else the
+/// file might mean.
 template <class Id>
 [[nodiscard]] Id find_id(const YamlNode& node, std::string_view what, const IdsByName<Id>& by_name,
                          const std::string& otherwise = "") {

@@ -23,8 +23,8 @@ struct PipedreamConf {
   InputPlace modules_place;                     ///< of the list of modules
 };
 
-/// A file with the keys `module_to_stage_map`, `stage_to_rank_map` and perhaps `stage_to_depth_map`. Stages are numbered
-/// from 0 without gaps; each has a rank and a module that is not the loss, and the loss is on the last one.
+/// A file with the keys `module_to_stage_map`, `stage_to_rank_map` and perhaps `stage_to_depth_map`. Stages are
+/// numbered from 0 without gaps; each has a rank and a module that is not the loss, and the loss is on the last one.
 /// **Throws** InputError naming the place of the first defect.
 /// **Source** Narayanan et al. (2019), PipeDream, `runtime/runtime.py`.
 [[nodiscard]] PipedreamConf parse_pipedream_conf(std::string_view text, const std::string& file_name);

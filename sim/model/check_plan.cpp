@@ -275,7 +275,8 @@ class Judge {
     for (const auto& [from, to] : exchanging) check_exchange(from, to);
   }
 
-  /// Whether every replica of `a` is connected with every one of `b`. False where it takes looking at each pair to know.
+  /// Whether every replica of `a` is connected with every one of `b`. False where it takes looking at each pair to
+  /// know.
   [[nodiscard]] bool are_all_connected(const Stage& a, const Stage& b) const {
     const auto alike = smallest_bandwidth_by_attachment(platform_, devices_of(a), devices_of(b), PairUse::Boundary);
     return alike && !alike->apart;

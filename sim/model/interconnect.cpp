@@ -7,6 +7,17 @@
 #include <algorithm>
 
 namespace stagecraft {
+
+// No table says which links a node has or which of them a route takes. The links of a node lie in rows (`LinkRow`), and
+// the number of a link in its row follows from the devices by arithmetic: the device itself where devices hang on
+// switches, the end from which it leads on where they form a ring, `pair_index` where all pairs are linked, and in a
+// cube mesh first the six pairs of one quad, then the six of the other, then the four across. The functions `add_…`
+// write rows; `cross_…`, `climb_…` and `descend_…` read them.
+//
+// **Invariant**: writers and readers count alike, pairs in the order of `linked_pairs`, and forward is from the first
+// device of a pair to the second. A row begins at the link that is added next, and all its links are added before
+// another row begins.
+
 namespace {
 
 using DevicePair = std::pair<std::uint32_t, std::uint32_t>;
@@ -102,6 +113,7 @@ void cross_mesh(const Platform& platform, const LinkRow& row, std::uint32_t from
 
 void cross_ring(const Platform& platform, const LinkRow& row, std::uint32_t from, std::uint32_t to, std::uint32_t count,
                 Route& into) {
+  // Two devices have one link, not one each way round: only device 0 begins a pair.
   const bool forward = count == 2 ? from == 0 : is_forward_shorter(from, to, count);
   while (from != to) {
     const std::uint32_t next = forward ? (from + 1) % count : (from + count - 1) % count;
@@ -236,6 +248,7 @@ BytesPerSecond smallest_bandwidth_inside(const Interconnect& interconnect, std::
     if (socket_count(*tree, device_count) > 1) smallest = std::min(smallest, tree->socket_link.bandwidth);
   }
   if (const auto* mesh = std::get_if<CubeMeshNode>(&interconnect.shape)) {
+    // One pair that is not doubled is enough to be the narrowest.
     const bool all_doubled =
         std::ranges::all_of(cube_mesh_pairs(), [&](const DevicePair& pair) { return is_doubled(*mesh, pair); });
     if (all_doubled) smallest = 2.0 * smallest;

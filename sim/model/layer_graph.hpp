@@ -48,8 +48,8 @@ struct SharedTensor {
   friend bool operator==(const SharedTensor&, const SharedTensor&) = default;
 };
 
-/// Parameters that several layers have in common, such as a table of words that the last layer uses again. A device holds
-/// them once, whichever of the layers it has; stages that each have one exchange their gradients.
+/// Parameters that several layers have in common, such as a table of words that the last layer uses again. A device
+/// holds them once, whichever of the layers it has; stages that each have one exchange their gradients.
 struct TiedParameters {
   std::vector<LayerId> layers;  ///< at least two, increasing
   Bytes bytes;                  ///< part of the parameters of each

@@ -67,8 +67,8 @@ struct Stage {
   std::vector<std::uint32_t> ring;
   Replication replication = Replication::RoundRobin;
   std::vector<MemoryAction> memory;  ///< layers without one keep their stash
-  /// A forward waits until all microbatches before the last so many before it have made their copies to the host; absent:
-  /// it waits for none. So swapped stashes do not pile up where forwards follow each other faster than copies.
+  /// A forward waits until all microbatches before the last so many before it have made their copies to the host;
+  /// absent: it waits for none. So swapped stashes do not pile up where forwards follow each other faster than copies.
   std::optional<std::int64_t> swap_backlog;
   std::optional<std::int64_t> weight_versions;  ///< per replica; absent: what the schedule implies
   bool swap_weight_versions = false;            ///< versions older than the two newest are kept in host memory

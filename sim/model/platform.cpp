@@ -10,6 +10,17 @@
 #include <algorithm>
 
 namespace stagecraft {
+
+// A platform in the node form is built node by node, then its network. A node does not list its links. It notes where
+// its rows begin, and `find_route` computes a route from these when it is asked for one. So a platform takes memory for
+// its links, but not for the routes between all pairs of devices.
+//
+// **Invariant**: devices, links and nodes are numbered in the order in which they are added. The devices of a node are
+// consecutive. While its parts are added, a node is not yet in the list of nodes, so that the size of the list is its
+// own number, from which come names such as `node1.nic`. The network comes last, since the width of its links and what
+// can load them may follow from the NICs of the nodes. `count_links` counts the same links without making them, so that
+// a reader can refuse a file before it takes that memory.
+
 namespace {
 
 void add_devices(Platform& platform, const NodeKind& kind, const Node& node) {

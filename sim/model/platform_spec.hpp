@@ -200,8 +200,8 @@ struct ExplicitRoute {
   friend bool operator==(const ExplicitRoute&, const ExplicitRoute&) = default;
 };
 
-/// Arbitrary connectivity. Two devices are connected by the link between them, or by their route, or by the shortest way
-/// over switches, or by the default. No routes over other devices are derived.
+/// Arbitrary connectivity. Two devices are connected by the link between them, or by their route, or by the shortest
+/// way over switches, or by the default. No routes over other devices are derived.
 struct ExplicitForm {
   IndexVector<DeviceId, ExplicitDevice> devices;
   std::vector<ExplicitLink> links;

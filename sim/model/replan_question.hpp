@@ -19,8 +19,8 @@ struct FollowingStage {
   friend bool operator==(const FollowingStage&, const FollowingStage&) = default;
 };
 
-/// A question to a re-planner while training ran, and its answer; or, without a re-planner, how the plan is carried over
-/// to another model.
+/// A question to a re-planner while training ran, and its answer; or, without a re-planner, how the plan is carried
+/// over to another model.
 struct ReplanQuestion {
   enum class Cause : std::uint8_t {
     Window,    ///< a window of microbatches had entered the pipeline

@@ -8,6 +8,17 @@
 #include <utility>
 
 namespace stagecraft {
+
+// Who runs what is a question of residues. A stage of pipeline p of P whose r replicas alternate gives its replica i
+// the microbatches k with k mod P = p and ⌊k / P⌋ mod r = i, which is k mod (P r) = i P + p. Hence `turn` and `turns`
+// say all: a replica runs those k that leave `turn` when divided by `turns`, and counts them by ⌊k / turns⌋. Two
+// replicas share a microbatch iff their `turn` is the same modulo the greatest common divisor of their `turns` (Chinese
+// remainder theorem).
+//
+// **Invariant**: within a stage the turns of alternating replicas increase by P, so `runners` finds the one by a
+// division; shares of a divided microbatch follow each other without a gap, and none is empty, since a sound plan has
+// no more replicas than samples. So `overlapping` searches them by bisection.
+
 namespace {
 
 /// Whole samples, as many for each replica as for the others if they can be divided evenly.
@@ -26,7 +37,7 @@ Share flow_share(const Share& from, const Share& to) {
     const std::int64_t begin = std::max(from.begin, to.begin);
     return {begin, std::max(begin, std::min(from.end, to.end)), from.of};
   }
-  Share overlap;
+  Share overlap;  // over a common denominator, so that nothing is rounded
   overlap.of = from.of * to.of;
   overlap.begin = std::max(from.begin * to.of, to.begin * from.of);
   overlap.end = std::max(overlap.begin, std::min(from.end * to.of, to.end * from.of));
@@ -84,6 +95,9 @@ void Replicas::reserve(const Plan& plan) {
   device_begin_.reserve(count + 1);
 }
 
+/// Layers with the same holders, one stage of each pipeline, have their gradients summed up by the same replicas, so
+/// they are one ring. Only the first holder of a layer looks for its ring. So each layer gets into one, and rings come
+/// in the order of the stages.
 void Replicas::make_rings(const Plan& plan) {
   if (pipelines_ == 1) {
     for (StageId id : indices<StageId>(plan.stages.size())) {

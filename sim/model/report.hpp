@@ -112,8 +112,8 @@ struct Late {
 struct Replan {
   std::uint32_t microbatch = 0;  ///< the first that runs under the new plan
   Seconds at;                    ///< when the new plan was asked for work
-  /// The microbatches that show the stall (`ReplanQuestion::stall_begin`) as far as the run goes, at the rate of the plan
-  /// before and at that of the new one; known at the end of a run that is divided into windows.
+  /// The microbatches that show the stall (`ReplanQuestion::stall_begin`) as far as the run goes, at the rate of the
+  /// plan before and at that of the new one; known at the end of a run that is divided into windows.
   std::optional<Late> before = std::nullopt;
   std::optional<Late> after = std::nullopt;
   StageId first_stage = StageId(0);  ///< the number in the run of the new plan's first stage

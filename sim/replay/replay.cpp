@@ -20,7 +20,8 @@ constexpr std::size_t kChunkEntries = 4096;
 constexpr std::uint64_t kSpansBetweenLooks = 4096;  // between two looks at the wall clock
 constexpr std::chrono::milliseconds kProgressInterval(100);
 
-/// The child's side: folds the spans into a report, and sends it with the record of the run and the progress if they are wanted.
+/// The child's side: folds the spans into a report, and sends it with the record of the run and the progress if they
+/// are wanted.
 class Reporter {
  public:
   Reporter(const Platform& platform, const ReplayOptions& options, FrameSender& sender)

@@ -31,9 +31,9 @@ struct RunLength {
                                           const RunLength& length);
 
 /// Runs an asynchronous plan for longer and longer, from `length` on, until the two windows of the measured part agree
-/// on a period that is not below its bound (`Report::converged`) or the run cannot be extended. Two windows alone do not
-/// tell: while a queue grows in front of a slow stage, they are equal. Returns the last report, and its run's length in
-/// `length`. `run` also says what bounds the period in the long run (`Report::bound`), if that is known.
+/// on a period that is not below its bound (`Report::converged`) or the run cannot be extended. Two windows alone do
+/// not tell: while a queue grows in front of a slow stage, they are equal. Returns the last report, and its run's
+/// length in `length`. `run` also says what bounds the period in the long run (`Report::bound`), if that is known.
 /// **Cost** about twice that of the last run.
 [[nodiscard]] Report run_until_converged(const ScheduleProgram& program, RunLength& length,
                                          const std::function<Report(const RunLength&)>& run);

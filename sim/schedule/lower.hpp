@@ -51,8 +51,8 @@ struct ReplanAnswer {
 
 /// Answers what has been observed since the last window ended, or since the current plan began.
 /// **Requires** of the answer: a plan without violations that its schedule can run, synchronous if the run is, with
-/// as many microbatches in an iteration; a microbatch from `earliest` on and below `end`, before which a round of turns,
-/// or an iteration, ends.
+/// as many microbatches in an iteration; a microbatch from `earliest` on and below `end`, before which a round of
+/// turns, or an iteration, ends.
 using Replanner = std::function<ReplanAnswer(const Observation&, const RunPosition&)>;
 
 /// How a run goes over to another plan.
@@ -65,7 +65,8 @@ enum class Migrating : std::uint8_t {
 
 /// When a run asks for another plan: whenever a window of microbatches has entered the pipeline, and soon after the
 /// bandwidth of a link or the memory of a device has changed or a device that the run has left is up again. It does not
-/// ask while a plan of an earlier answer still waits for the current one to end, nor when it is too late for another plan.
+/// ask while a plan of an earlier answer still waits for the current one to end, nor when it is too late for another
+/// plan.
 ///
 /// When a device of the plan is down, the run asks for a plan without it, and goes on with that one (`resumption`). It
 /// waits for the device if there is none, or if state is lost and there is no checkpoint.
@@ -78,9 +79,9 @@ struct Replanning {
   std::optional<std::int64_t> checkpoint = std::nullopt;  ///< microbatches from one to the next, if there are any
 };
 
-/// Another model that is trained from a microbatch on, or the same one with another size of a microbatch. The plan that runs drains, and the next one begins with that
-/// microbatch, or with the next one before which a round of turns, or an iteration, ends: the plan that the re-planner
-/// answers, or else the one before, carried over (`carried_over`).
+/// Another model that is trained from a microbatch on, or the same one with another size of a microbatch. The plan that
+/// runs drains, and the next one begins with that microbatch, or with the next one before which a round of turns, or an
+/// iteration, ends: the plan that the re-planner answers, or else the one before, carried over (`carried_over`).
 struct NextModel {
   std::int64_t microbatch = 0;              ///< of the run
   std::shared_ptr<const LayerGraph> graph;  ///< at the size of the microbatches from then on

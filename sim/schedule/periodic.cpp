@@ -5,6 +5,17 @@
 #include <tuple>
 
 namespace stagecraft {
+
+// Forwards of a microbatch follow each other without a pause; only backwards wait. So from a resource to the one before
+// it, a single number goes on: the *reach*, from the end of the earlier one's forward, when the forward of the later
+// one starts, to the end of the later one's backward. The earlier one's backward cannot start sooner.
+//
+// **Invariant** of both passes from the last resource to the first: reach = (group - 1) periods + load, where `load` is
+// that of the resources of the present group so far, at most a period. A resource whose load still fits into the period
+// adds to it. Another one would cross a multiple of the period, so its delay becomes that multiple, and it begins the
+// next group with a load of its own. So ⌈reach / period⌉ is the group, and `star_groups` finds the counts of
+// `star_times` without times.
+
 namespace {
 
 Ticks ceil_div(Ticks a, Ticks b) { return (a + b - 1) / b; }
@@ -72,7 +83,7 @@ std::optional<Ticks> least_star_period(std::span<const ChainResource> resources,
   }
   if (!fits(*star_groups(resources, enough))) return std::nullopt;
   while (enough - lacking > 1) {
-    const Ticks middle = lacking + (enough - lacking) / 2;
+    const Ticks middle = lacking + (enough - lacking) / 2;  // at least the largest load, so there are groups
     (fits(*star_groups(resources, middle)) ? enough : lacking) = middle;
   }
   return enough;

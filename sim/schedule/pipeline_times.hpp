@@ -27,7 +27,8 @@ struct BlockTimes {
 /// one channel between consecutive stages carries everything that crosses the cut.
 struct PipelineTimes {
   /// Stage 0, channel 0, stage 1, …: 2 * stages - 1. For a stage: the time of its slowest replica for its share of the
-  /// microbatch, recompute included; the mean if memory actions cover only some microbatches. For a channel: the time of a transfer in each direction.
+  /// microbatch, recompute included; the mean if memory actions cover only some microbatches. For a channel: the time
+  /// of a transfer in each direction.
   std::vector<BlockTimes> resources;
   std::vector<std::int64_t> alternating;  ///< by stage: replicas among which whole microbatches alternate
   /// By stage: the time of each alternating replica as a part of the slowest one's; empty if all are equally fast.

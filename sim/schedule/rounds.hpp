@@ -9,8 +9,8 @@
 namespace stagecraft {
 
 /// Device orders of a plan whose devices hold several stages, found by a run in which every operation takes one round.
-/// In every round each device runs one of its ready operations, backwards first. Ties go to the older microbatch, then to
-/// the later stage for backwards and to the earlier stage for forwards. A replica starts a forward only while fewer
+/// In every round each device runs one of its ready operations, backwards first. Ties go to the older microbatch, then
+/// to the later stage for backwards and to the earlier stage for forwards. A replica starts a forward only while fewer
 /// than `in_flight` (by stage) of its microbatches are in flight. An asynchronous backward also waits for the previous
 /// microbatch on all replicas of its layers. The orders come from a run, so they cannot deadlock.
 /// **Cost** O(rounds * stages).

@@ -68,8 +68,8 @@ TiedRing ring_of(const std::vector<StageId>& stages, const Plan& plan, const Rep
 
 }  // namespace
 
-// The device holds the parameters of all its layers. What the replica adds to those of stages before it is the rest of its
-// own.
+// The device holds the parameters of all its layers. What the replica adds to those of stages before it is the rest of
+// its own.
 Bytes held_elsewhere(const LayerGraph& graph, const Plan& plan, const Replicas& replicas,
                      const std::vector<std::int64_t>& versions, ReplicaId id) {
   const Replica& own = replicas[id];

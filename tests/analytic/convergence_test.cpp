@@ -133,8 +133,9 @@ TEST_CASE("convergence: a longer run begins to measure where the one before it e
 }
 
 // Stage 0 runs 20 forwards of 1 s, then in turn a backward (2 s) and a forward (1 s). Stage 1 ends its backward of
-// microbatch k, from 0, at 1 + 3.0075 (k + 1). So stage 0 ends its own at 20 + 3 k + 2 as long as that is there in time,
-// that is up to k = 15.9925 / 0.0075, or 2132; from then on it follows stage 1. Plans with caps have windows of 256.
+// microbatch k, from 0, at 1 + 3.0075 (k + 1). So stage 0 ends its own at 20 + 3 k + 2 as long as that is there in
+// time, that is up to k = 15.9925 / 0.0075, or 2132; from then on it follows stage 1. Plans with caps have windows of
+// 256.
 TEST_CASE("convergence: two equal windows do not end a run that is faster than its slowest stage") {
   const RandomCase random = slow_behind_a_queue();
   const ScheduleProgram program = require_schedule(random.graph, random.platform, random.plan);

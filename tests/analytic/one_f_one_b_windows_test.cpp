@@ -1,4 +1,5 @@
-// How long a stash waits in a balanced pipeline in the order of 1F1B: what a swap, a prefetch or a migration has of time.
+// How long a stash waits in a balanced pipeline in the order of 1F1B: what a swap, a prefetch or a migration has of
+// time.
 #include "sim/analytic/evaluate_plan.hpp"
 #include "tests/analytic/run.hpp"
 #include "tests/schedule/chains.hpp"
@@ -26,8 +27,8 @@ double time_of(const Timeline& timeline, OpKind kind, std::size_t stage, bool en
 
 }  // namespace
 
-// vPipe's specification, V6. From the end of a forward on stage x of l to the start of its backward there lie (l - x) T,
-// where T is a forward and a backward; to the start of the backward on the next stage b less.
+// vPipe's specification, V6. From the end of a forward on stage x of l to the start of its backward there lie (l - x)
+// T, where T is a forward and a backward; to the start of the backward on the next stage b less.
 TEST_CASE("1f1b: from forward to backward a stash waits for the stages behind, and a backward less one stage on") {
   struct Row {
     double forward, backward;

@@ -50,8 +50,8 @@ TEST_CASE("some microbatches: gpipe that leaves out the last one saves one recom
   }
 }
 
-// The first stage of 1F1B is the slowest one: it is busy from its first forward to its last backward. Keeping k of n takes
-// f + b + f (n - k) / n a microbatch.
+// The first stage of 1F1B is the slowest one: it is busy from its first forward to its last backward. Keeping k of n
+// takes f + b + f (n - k) / n a microbatch.
 TEST_CASE("some microbatches: a stage of 1f1b takes the mean of its microbatches") {
   for (std::int64_t of = 2; of <= 5; ++of) {
     for (std::int64_t covered = 1; covered <= of; ++covered) {

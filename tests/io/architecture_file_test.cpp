@@ -32,8 +32,8 @@ Architecture plain(Architecture net) {
   return net;
 }
 
-/// `net`, whose source names where its sizes come from, as a file without a source describes it. Heads of files share the
-/// embedding's table; those of vPipe's networks do not.
+/// `net`, whose source names where its sizes come from, as a file without a source describes it. Heads of files share
+/// the embedding's table; those of vPipe's networks do not.
 bool is_described(const std::string& text, const std::string& net) {
   return plain(parse_architecture(text, "a.yaml")) == plain(find_architecture(net).value());
 }

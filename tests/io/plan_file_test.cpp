@@ -43,7 +43,8 @@ platform_hash: bb
 microbatch_size: 32
 microbatches: 16
 schedule: {name: interleaved-1f1b, chunks: 2, fraction: 0.5, whole: 2.0, label: "7", strict: true, list: [1, [x]]}
-training: {gradient_copies: 2, optimizer_copies: 0, boundary_buffers: 1, input_gradient_release: 0.25, gradient_bucket: 25 MiB, stash: input}
+training: {gradient_copies: 2, optimizer_copies: 0, boundary_buffers: 1, input_gradient_release: 0.25,
+           gradient_bucket: 25 MiB, stash: input}
 stages:
   - layers: {from: l0, to: l2}
     devices: [gpu1, gpu0]

@@ -48,6 +48,7 @@ TEST_CASE("repository: rooms include only what stands to their left, and third p
 TEST_CASE("repository: no tabs, trailing blanks or missing newlines") { check_tree(check_whitespace); }
 TEST_CASE("repository: headers start with #pragma once") { check_tree(check_pragma_once); }
 TEST_CASE("repository: source files stay within 400 lines") { check_tree(check_length); }
+TEST_CASE("repository: lines of source files stay within 120 characters") { check_tree(check_width); }
 TEST_CASE("repository: words that the house does not use") { check_tree(check_words); }
 TEST_CASE("repository: every data file names its source") { check_tree(check_data); }
 TEST_CASE("repository: classes have at most 25 methods and 20 fields") {

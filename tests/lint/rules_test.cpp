@@ -115,6 +115,24 @@ TEST_CASE("text: 400 lines pass and 401 do not") {
   CHECK(check_length(as_file("docs/a.md", text + "line\n")).empty());
 }
 
+TEST_CASE("text: 120 characters on a line pass and 121 do not, whatever bytes they take") {
+  const auto check = [](const std::string& path, const std::string& line) {
+    return check_width(as_file(path, "int a;\n" + line + "\n"));
+  };
+  std::string wide;
+  for (int i = 0; i < 117; ++i) wide += i % 2 == 0 ? "…" : "⌊";
+  CHECK(check("sim/a.cpp", "// " + std::string(117, 'a')).empty());
+  CHECK(check("sim/a.hpp", "// " + wide).empty());
+  for (const std::string& line : {"// " + std::string(118, 'a'), "// " + wide + "é"}) {
+    const std::vector<Violation> found = check("tests/a.hpp", line);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].line == 2);
+    CHECK(found[0].message.starts_with("121 characters"));
+  }
+  CHECK(check("sim/a.cpp", "const char* a = R\"(" + std::string(120, 'a')).size() == 1);
+  CHECK(check("docs/a.md", std::string(200, 'a')).empty());
+}
+
 TEST_CASE("text: refused words are found in code and not in comments") {
   CHECK(check_words(as_file("sim/a.cpp", "auto b = a | std::views::reverse;\n")).size() == 1);
   CHECK(check_words(as_file("sim/a.hpp", "class PlanManager {};\n")).size() == 1);

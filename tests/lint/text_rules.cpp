@@ -1,6 +1,7 @@
 #include "tests/lint/text_rules.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <regex>
 #include <string>
@@ -9,6 +10,7 @@ namespace stagecraft::lint {
 namespace {
 
 constexpr std::size_t kMaxLines = 400;
+constexpr std::ptrdiff_t kMaxCharacters = 120;  ///< as in .clang-format, which leaves comments and literals alone
 
 /// Files that may be longer, each with the page that says why.
 const std::map<std::string, std::string>& length_exceptions() {
@@ -34,6 +36,12 @@ const std::vector<Word>& refused_words() {
        "nothing prints and nothing exits below experiments"},
   };
   return table;
+}
+
+/// The characters of UTF-8 text: its bytes without those that continue a character.
+std::ptrdiff_t characters(const std::string& text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
 
 std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
@@ -63,6 +71,19 @@ std::vector<Violation> check_length(const SourceFile& file) {
   return {{file.path, 0,
            std::to_string(file.lines.size()) + " lines, more than " + std::to_string(kMaxLines) +
                ": split it or write an ADR"}};
+}
+
+std::vector<Violation> check_width(const SourceFile& file) {
+  std::vector<Violation> violations;
+  if (!is_code(file)) return violations;
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    const std::ptrdiff_t count = characters(file.lines[i]);
+    if (count <= kMaxCharacters) continue;
+    violations.push_back({file.path, static_cast<int>(i) + 1,
+                          std::to_string(count) + " characters, more than " + std::to_string(kMaxCharacters) +
+                              ": wrap the comment or divide the literal"});
+  }
+  return violations;
 }
 
 std::vector<Violation> check_words(const SourceFile& file) {

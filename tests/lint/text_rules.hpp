@@ -15,6 +15,9 @@ namespace stagecraft::lint {
 /// A source file has at most 400 lines, unless an ADR in the list of exceptions says otherwise.
 [[nodiscard]] std::vector<Violation> check_length(const SourceFile& file);
 
+/// A line of a source file has at most 120 characters, counted as code points, in comments and literals too.
+[[nodiscard]] std::vector<Violation> check_width(const SourceFile& file);
+
 /// Words that the house does not use: view pipelines (clang-tidy and g++ 12 disagree on them), types called Manager or
 /// the like, printing and exiting below `experiments`.
 [[nodiscard]] std::vector<Violation> check_words(const SourceFile& file);

@@ -60,9 +60,9 @@ void for_each_cut(Plan& plan, std::size_t stage, std::size_t begin, std::size_t 
 }  // namespace
 
 TEST_CASE("equal cuts: of cuts with the same largest stage the one with slow stages first") {
-  // Nine layers of 1 s and 2 s in four stages, 8 microbatches. From the first forward to the last backward, stage s with
-  // k layers takes 27 s and 7 · 2 k + (8 - (4 - s)) k. In [3 3 2 1] stage 1 takes 27 + 42 + 15 = 84 s; in [3 2 2 2]
-  // stage 0 takes 27 + 42 + 12 = 81 s, and stage 3 27 + 28 + 14 = 69 s.
+  // Nine layers of 1 s and 2 s in four stages, 8 microbatches. From the first forward to the last backward, stage s
+  // with k layers takes 27 s and 7 · 2 k + (8 - (4 - s)) k. In [3 3 2 1] stage 1 takes 27 + 42 + 15 = 84 s; in [3 2 2
+  // 2] stage 0 takes 27 + 42 + 12 = 81 s, and stage 3 27 + 28 + 14 = 69 s.
   const LayerGraph graph = free_chain(std::vector<double>(9, 1.0));
   CHECK(balanced_cuts({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 1, 1}) == std::vector<std::size_t>{0, 3, 6, 8});
   const Platform platform = flat_platform(4);

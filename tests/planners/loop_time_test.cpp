@@ -1,4 +1,5 @@
-// The loops of a pipeline in the order of 1F1B: the formula, what planners claim by it, and cuts that are chosen for it.
+// The loops of a pipeline in the order of 1F1B: the formula, what planners claim by it, and cuts that are chosen for
+// it.
 #include "planners/shared/loop_time.hpp"
 
 #include "planners/planner.hpp"

@@ -51,8 +51,8 @@ TEST_CASE("tied claims: planners count the exchange between stages") {
   }
 }
 
-// Stage 0 on a device of its own runs every microbatch (3 s), stage 1 every third one on each of its replicas (9 s). Two
-// of three rounds take 2 + 1 s; the third waits for the all-reduce of 2 (3/4) 90 / 10 = 13.5 s after its backward.
+// Stage 0 on a device of its own runs every microbatch (3 s), stage 1 every third one on each of its replicas (9 s).
+// Two of three rounds take 2 + 1 s; the third waits for the all-reduce of 2 (3/4) 90 / 10 = 13.5 s after its backward.
 TEST_CASE("tied claims: an asynchronous period is the mean of the rounds between two exchanges") {
   LayerGraph graph = chain({1, 3});
   for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);

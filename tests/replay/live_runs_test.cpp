@@ -1,5 +1,5 @@
-// Random runs whose layers move between stages while training goes on, in both engines. The time of each operation tells
-// which layers it is of, so that nothing here relies on how the plans were lowered.
+// Random runs whose layers move between stages while training goes on, in both engines. The time of each operation
+// tells which layers it is of, so that nothing here relies on how the plans were lowered.
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "tests/random_cases.hpp"

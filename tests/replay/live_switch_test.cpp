@@ -26,8 +26,8 @@ struct Sizes {
   std::int64_t boundary = 0;
 };
 
-/// Four stages of 6 s and 12 s, where layer 3 of 1 s and 2 s goes from stage 1 to stage 2, which has 5 s and 10 s without
-/// it. Nothing else has weights or a stash.
+/// Four stages of 6 s and 12 s, where layer 3 of 1 s and 2 s goes from stage 1 to stage 2, which has 5 s and 10 s
+/// without it. Nothing else has weights or a stash.
 LayerGraph v5_graph(const Sizes& sizes = {}) {
   LayerGraph graph = chain(8, 5.0, 10.0, sizes.boundary, 0, 0);
   for (LayerId layer : {LayerId(1), LayerId(3), LayerId(7)}) {
@@ -78,8 +78,8 @@ TEST_CASE("live switch: V5 copies what its microbatches in flight need, and noth
   }
 }
 
-// Behind a drained pipeline the first microbatch takes 69 s through all stages in place of 18 s. The copy of 12 bytes goes
-// on beside the drain, so the specification's sum of both is an upper bound.
+// Behind a drained pipeline the first microbatch takes 69 s through all stages in place of 18 s. The copy of 12 bytes
+// goes on beside the drain, so the specification's sum of both is an upper bound.
 TEST_CASE("live switch: V5 costs three periods if the pipeline drains") {
   for (const double bandwidth : {2.0, 1.0}) {
     CAPTURE(bandwidth);
@@ -91,8 +91,8 @@ TEST_CASE("live switch: V5 costs three periods if the pipeline drains") {
 }
 
 // The giver's last backward ends at 0 s. Its weights take 12 s; the receiver would start its next forward at 5 s. The
-// optimizer's state comes at 36 s, and the forward that needs it would follow 18 s behind. So the receiver is 7 s and then
-// 6 s late, and the pipeline, whose loop takes 69 s for four periods of 18 s, makes up for 3 s.
+// optimizer's state comes at 36 s, and the forward that needs it would follow 18 s behind. So the receiver is 7 s and
+// then 6 s late, and the pipeline, whose loop takes 69 s for four periods of 18 s, makes up for 3 s.
 TEST_CASE("live switch: weights that come late are waited for, and so is the optimizer's state") {
   CHECK(cost_of_copies({.weights = 12, .stash = 0}, 1.0) == doctest::Approx(10.0));
   CHECK(cost_of_copies({.weights = 12, .stash = 0}, 10.0) == 0.0);

@@ -160,8 +160,8 @@ TEST_CASE("re-plan: a plan follows another in an asynchronous run, and the four 
   for (std::size_t i = 0; i < 2; ++i) CHECK(replayed.report.devices[i].memory.peak == evaluated.devices[i].memory.peak);
 }
 
-// Two replicas take turns on the first stage: layer 0, whose weights they update after each round. Then the third device
-// takes all layers.
+// Two replicas take turns on the first stage: layer 0, whose weights they update after each round. Then the third
+// device takes all layers.
 TEST_CASE("re-plan: replicas make the update of their last round before their weights are copied") {
   const std::int64_t microbatches = 60;
   PlatformSpec spec = pairwise(3, 1e6, 0.0).spec;

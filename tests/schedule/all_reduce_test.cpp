@@ -127,8 +127,9 @@ TEST_CASE("all-reduce: as many rings as NICs where devices share them, and each 
   CHECK(all_reduce(one, all, Bytes(1)).phases.size() == 1);
 }
 
-// 2 nodes of 4 with two NICs of 1 GB/s, 8 GB. Hierarchical: 2 * 3/4 of 8 GB at 8 GB/s, and four rings of 2 * 1/2 of 2 GB,
-// two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four it stays one ring.
+// 2 nodes of 4 with two NICs of 1 GB/s, 8 GB. Hierarchical: 2 * 3/4 of 8 GB at 8 GB/s, and four rings of 2 * 1/2 of 2
+// GB, two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four it stays one
+// ring.
 TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
   const auto phases = [](std::uint32_t shared_by) {
     const Platform platform = with_shared_nics(2, 4, shared_by, {});

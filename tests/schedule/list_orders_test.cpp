@@ -210,9 +210,9 @@ class Shortest {
 
 TEST_CASE("list orders: a device starts what is ready, in an order from the times") {
   // Stages 0 and 2 are on device 0, stage 1 is on device 1; forwards take 1, 3 and 1 s, backwards twice that, and the
-  // caps are 3, 2 and 1. Device 0 runs F0.0 to F0.2 at once; F1.0 ends at 4 s, F2.0 at 5 s and B2.0 at 7 s, F1.1 at 7 s.
-  // Backwards first: device 1 runs B1.0 (13 s), B1.1 (19 s) and F1.2 (22 s); device 0 runs F2.1 (8 s), B2.1 (10 s), B0.0
-  // (15 s), B0.1 (21 s), F2.2 (23 s) and B2.2 (25 s); then come B1.2 (31 s) and B0.2 (33 s).
+  // caps are 3, 2 and 1. Device 0 runs F0.0 to F0.2 at once; F1.0 ends at 4 s, F2.0 at 5 s and B2.0 at 7 s, F1.1 at 7
+  // s. Backwards first: device 1 runs B1.0 (13 s), B1.1 (19 s) and F1.2 (22 s); device 0 runs F2.1 (8 s), B2.1 (10 s),
+  // B0.0 (15 s), B0.1 (21 s), F2.2 (23 s) and B2.2 (25 s); then come B1.2 (31 s) and B0.2 (33 s).
   RandomCase made{chain(3, 1, 2), pairwise(2), straight(3, 3, "1f1b")};
   made.graph.layers[LayerId(1)].forward = Seconds(3);
   made.graph.layers[LayerId(1)].backward = Seconds(6);

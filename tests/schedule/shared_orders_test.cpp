@@ -47,8 +47,8 @@ StageId last_stage(const Replicas& replicas, const Plan& plan, std::uint32_t mic
   return last;
 }
 
-/// By replica of a last stage: when the forwards of all its microbatches have ended, and when the first backward of one of
-/// them starts, on whatever device.
+/// By replica of a last stage: when the forwards of all its microbatches have ended, and when the first backward of one
+/// of them starts, on whatever device.
 struct Barrier {
   Seconds last_forward;
   Seconds first_backward = kNever;
@@ -84,9 +84,9 @@ TEST_CASE(
 }
 
 TEST_CASE("shared orders: losses of gpipe do not wait for one another") {
-  // Two replicas of a last stage on devices 1 and 2 take the microbatches of stage 0 in turn. Forwards take 1 s on stage 0
-  // and 2 s on stage 1. F0.0 to F0.3 end at 1 to 4 s; F1.0 and F1.2 end at 3 and 5 s on device 1, F1.1 and F1.3 at 4 and
-  // 6 s on device 2. So B1.0 starts at 5 s, while F1.3 still runs for the other loss.
+  // Two replicas of a last stage on devices 1 and 2 take the microbatches of stage 0 in turn. Forwards take 1 s on
+  // stage 0 and 2 s on stage 1. F0.0 to F0.3 end at 1 to 4 s; F1.0 and F1.2 end at 3 and 5 s on device 1, F1.1 and F1.3
+  // at 4 and 6 s on device 2. So B1.0 starts at 5 s, while F1.3 still runs for the other loss.
   RandomCase made{chain(2, 1, 2), pairwise(3), straight(2, 4, "gpipe")};
   made.graph.layers[LayerId(1)].forward = Seconds(2);
   made.plan.stages[1].replicas = {DeviceId(1), DeviceId(2)};

@@ -38,7 +38,8 @@ struct Command {
 
 std::vector<Command> commands() {
   static const std::regex kCommand(
-      R"(stagecraft model (\S+)(?: --image (\d+))?(?: --granularity (\w+))? --device (\S+) --microbatch-size (\d+)( --recipe)? > traces/(\S+\.yaml)\n)");
+      R"(stagecraft model (\S+)(?: --image (\d+))?(?: --granularity (\w+))? --device (\S+) )"
+      R"(--microbatch-size (\d+)( --recipe)? > traces/(\S+\.yaml)\n)");
   const std::string readme = content(kFolder / "README.md");
   std::vector<Command> list;
   for (std::sregex_iterator at(readme.begin(), readme.end(), kCommand), end; at != end; ++at) {

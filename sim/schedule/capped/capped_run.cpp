@@ -9,6 +9,19 @@
 
 namespace stagecraft {
 
+// An event-driven run with a single kind of event: a replica wakes and starts what its rule allows, if anything. A wake
+// promises nothing, so one too many does no harm, but one too few would stall the run.
+//
+// **Invariant**: whenever a replica may become able to start something, a wake for that time is in the heap. It can
+// become so at the end of its own work (`start`), when the last input of a microbatch arrives (`arrive`), and at the
+// end of an all-reduce that an update waits for (`arrive_at_exchange`). No wake is earlier than the one that causes it,
+// so time never goes back.
+//
+// All segments are cut from one run. `run_until` goes on until the slowest replica has started its last backward of the
+// segment; what others have started beyond that waits in their lists. So orders do not depend on where they are cut.
+// `Worker::inputs` begins with the first microbatch whose backward has not started: no input of an earlier one can
+// arrive any more, since its backward has waited for them all.
+
 CappedRun::CappedRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const PipelineWork> work,
                      const CappedOrder& order, bool synchronous, std::int64_t microbatches)
     : kept_(std::move(kept)), work_(std::move(work)), rule_(order.rule) {

@@ -12,9 +12,9 @@ namespace stagecraft {
 /// **Requires** that they grow with the number.
 using CapsUpTo = std::function<std::vector<std::int64_t>(std::int64_t most)>;
 
-/// The fastest of the orders of all rules under `caps_up_to(k)`, for k = `most` and every smaller k of a list: all numbers
-/// up to 32, and larger ones that grow by an eighth. So a plan whose caps are all limited to a number of the list is
-/// never faster than with any larger number. An order for less is not tried if Little's law shows
+/// The fastest of the orders of all rules under `caps_up_to(k)`, for k = `most` and every smaller k of a list: all
+/// numbers up to 32, and larger ones that grow by an eighth. So a plan whose caps are all limited to a number of the
+/// list is never faster than with any larger number. An order for less is not tried if Little's law shows
 /// that it is slower: a replica with c in flight ends at most c microbatches in the time that one takes from its
 /// forward there to its backward. In a tie the first rule and the largest caps win.
 ///

@@ -18,8 +18,8 @@ void begin_with(PlanRun& first);
 ///
 /// No barrier holds all devices. Each device goes on as soon as it can, in these steps:
 /// 1. once it is done with the plan before, it takes the additional memory that it will hold;
-/// 2. it receives the weights and optimizer state of the layers that it did not hold, each from a device that did; a layer
-///    that another model has beyond the one before, or with parameters of another size, begins with new ones;
+/// 2. it receives the weights and optimizer state of the layers that it did not hold, each from a device that did; a
+///    layer that another model has beyond the one before, or with parameters of another size, begins with new ones;
 /// 3. it starts the next plan, at once or, if it may lack memory, after the next step; if training starts again, all
 ///    devices start at once, `restart` after the last is ready;
 /// 4. it frees the memory that it no longer needs, once its own layers have been copied to their new devices.
@@ -27,12 +27,12 @@ void begin_with(PlanRun& first);
 /// **Requires** that `before` is wholly lowered and nothing of `after` is.
 void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch, Seconds restart);
 
-/// Appends the operation with which everything is given up after a failure. If the devices that are left go on with what
-/// they hold of the plan before, they take that memory again.
+/// Appends the operation with which everything is given up after a failure. If the devices that are left go on with
+/// what they hold of the plan before, they take that memory again.
 void abandon(const PlanRun& before, const Resumption& resumption, WindowWriter& writer);
 
-/// Goes on with another plan after `abandon`, in the steps 1 to 4, without the plan before and the devices that are lost.
-/// State from a checkpoint is on every device without a copy.
+/// Goes on with another plan after `abandon`, in the steps 1 to 4, without the plan before and the devices that are
+/// lost. State from a checkpoint is on every device without a copy.
 void go_on_without(PlanRun& before, PlanRun& after, const Resumption& resumption, Seconds restart);
 
 }  // namespace stagecraft

@@ -29,8 +29,9 @@ struct LivePlan {
                                                            const std::vector<std::int64_t>& versions);
 
 /// The switch from the plan of `now`, lowered by `before`, to that of `next`, whose forwards begin with microbatch
-/// `first` of the plan; or the reason why the plan has to drain, a sentence without its full stop. If stages lack memory
-/// for what they get, they first do with their stash what the next plan says, and the switch comes later, before `end`.
+/// `first` of the plan; or the reason why the plan has to drain, a sentence without its full stop. If stages lack
+/// memory for what they get, they first do with their stash what the next plan says, and the switch comes later, before
+/// `end`.
 /// **Requires** programs for as many microbatches.
 [[nodiscard]] std::variant<LivePlan, std::string> live_plan(const RunShape& now, const ScheduleProgram& before,
                                                             const ScheduleProgram& next, std::int64_t first,

@@ -53,12 +53,13 @@ struct LiveMoves {
 /// 2. *copy ahead*: stash and weights of the microbatches in between, in the background as they come into being, since
 ///    they do not change any more;
 /// 3. *switch*: the weights of the receiver's first forwards and, after the giver's last update, the optimizer state. A
-///    forward of the receiver waits for the weights with all updates that it needs, and an update for the optimizer state;
+///    forward of the receiver waits for the weights with all updates that it needs, and an update for the optimizer
+///    state;
 /// 4. *commit*: the giver frees what it kept.
 ///
-/// **Invariants**, checked in every run: the backward of a microbatch uses the weights of its forward; updates of a layer
-/// are made in the order of the microbatches, first all of the giver and then those of the receiver; no forward lacks an
-/// update that it would have had before the switch, or has in the new stage if that lacks more.
+/// **Invariants**, checked in every run: the backward of a microbatch uses the weights of its forward; updates of a
+/// layer are made in the order of the microbatches, first all of the giver and then those of the receiver; no forward
+/// lacks an update that it would have had before the switch, or has in the new stage if that lacks more.
 class LiveSwitch {
  public:
   /// `state` must outlive it. Idle.

@@ -14,8 +14,8 @@
 
 namespace stagecraft {
 
-/// The microbatches whose passes follow a shape that replaces the one before: those from these numbers on, counted as in
-/// the orders.
+/// The microbatches whose passes follow a shape that replaces the one before: those from these numbers on, counted as
+/// in the orders.
 struct ShapeBegin {
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   std::int64_t forwards = 0;

@@ -55,10 +55,10 @@ class PlanRun {
 
   /// The least microbatch of the run that a plan may begin with while this one goes on.
   [[nodiscard]] std::int64_t earliest_live() const;
-  /// Goes over to the program's plan, whose forwards begin with that microbatch of the run or a later one, while training
-  /// goes on. Returns the reason if the plan has to drain instead, and changes nothing then.
-  /// **Requires** a plan for as many microbatches as this one's, a microbatch not below `earliest_live`, at which a round
-  /// of turns ends, and that no other plan is being gone over to.
+  /// Goes over to the program's plan, whose forwards begin with that microbatch of the run or a later one, while
+  /// training goes on. Returns the reason if the plan has to drain instead, and changes nothing then.
+  /// **Requires** a plan for as many microbatches as this one's, a microbatch not below `earliest_live`, at which a
+  /// round of turns ends, and that no other plan is being gone over to.
   [[nodiscard]] std::string go_over_to(ScheduleProgram next, std::int64_t microbatch);
   [[nodiscard]] const LiveSwitch& live() const { return live_; }
   [[nodiscard]] const ScheduleProgram& program() const { return task_.program; }

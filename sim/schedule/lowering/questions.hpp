@@ -22,8 +22,8 @@ class Questions {
   /// Takes the measurements since the last call.
   void observe(const Observation& further) { seen_.add(further); }
   [[nodiscard]] const Observation& seen() const { return seen_; }
-  /// Whether a window of microbatches has entered the pipeline, a link's bandwidth or a device's memory has changed, or a
-  /// device that was left is up again.
+  /// Whether a window of microbatches has entered the pipeline, a link's bandwidth or a device's memory has changed, or
+  /// a device that was left is up again.
   [[nodiscard]] bool is_due() const {
     return ends_window() || seen_.links != known_links_ || seen_.memories != known_memories_ || has_recovered();
   }

@@ -11,7 +11,8 @@
 
 namespace stagecraft {
 
-/// How a run goes on without devices that have failed. What is in flight is lost, and so is all that those devices hold.
+/// How a run goes on without devices that have failed. What is in flight is lost, and so is all that those devices
+/// hold.
 struct Resumption {
   std::int64_t microbatch = 0;   ///< of the run: with which it goes on
   std::vector<DeviceId> lost;    ///< the devices that are down
@@ -27,9 +28,9 @@ struct Reached {
 };
 
 /// If the other devices hold every layer, training goes on behind the last update that all of them have made: with the
-/// first microbatch of a round of turns, or of an iteration, that is not done. Else it goes back to the last checkpoint.
-/// Those are made of the state after each `checkpoint`-th microbatch, or at the end of the iteration before. Without one
-/// the reason why training cannot go on: a sentence without its full stop.
+/// first microbatch of a round of turns, or of an iteration, that is not done. Else it goes back to the last
+/// checkpoint. Those are made of the state after each `checkpoint`-th microbatch, or at the end of the iteration
+/// before. Without one the reason why training cannot go on: a sentence without its full stop.
 [[nodiscard]] std::variant<Resumption, std::string> resumption(const PlanRun& run, std::vector<DeviceId> lost,
                                                                const Reached& reached,
                                                                std::optional<std::int64_t> checkpoint);

@@ -12,6 +12,20 @@
 #include <utility>
 
 namespace stagecraft {
+
+// A run is a row of plans, each of which ends before a microbatch. That microbatch is fixed while nothing of it has
+// been lowered: by an answer of the re-planner (`ask`), by the model that begins there (`end_with_model`), or by the
+// end of the run. `PlanRun::stop_at` then lets the plan drain. When it has nothing left to lower, `follow` hands over
+// to the next one. Only `go_live` goes over to another plan while the one before goes on.
+//
+// **Invariants.** What a window contains has been handed out and is not changed. So answers concern only microbatches
+// of which nothing has been lowered. At most one plan follows (`following_`), and while it waits, `ask` asks for no
+// other. What `ask` gets begins before `model_end_`.
+//
+// A failure is the exception: `leaves` finds the plan with which to go on, and where (`resumption_`). That replaces a
+// plan that waits. The window then holds nothing but the operation that gives up all that has been handed out and has
+// not ended, and the next window begins with the other plan.
+
 namespace {
 
 constexpr std::size_t kSmall = 4096;    ///< operations of a run that gets its space at once, at most
@@ -90,7 +104,7 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
 std::optional<OpGraph> Run::last_window() {
   if (!is_any_down()) return std::nullopt;
   const std::optional<Seconds> again = questions_.lacks_from(used(), options_.replanning->leave);
-  if (again == promised_) return std::nullopt;
+  if (again == promised_) return std::nullopt;  // the engine has been told
   promised_ = again;
   writer_.begin(writer_.first_id());
   OpGraph window = writer_.finish();
@@ -225,6 +239,7 @@ bool Run::leaves() {
     return false;
   }
   auto& resumption = std::get<Resumption>(found);
+  // A checkpoint may be older than the present model, and the next one has not begun.
   resumption.model = std::min(models_.at(resumption.microbatch), models_.present());
   const LayerGraph& graph = models_.graph_of(resumption.model);
   const Plan& running = current_->shape().plan();
@@ -251,7 +266,7 @@ OpGraph Run::give_up() {
   writer_.begin(writer_.first_id());
   abandon(*current_, *resumption_, writer_);
   marks_.abandon();
-  finished_ = false;
+  finished_ = false;  // even if all had been handed out: it had not ended
   return writer_.finish();
 }
 
@@ -278,8 +293,8 @@ bool Run::is_one_pass() const { return !may_change() && current_->is_one_pass();
 
 /// The least number of operations in a window. When the engine chooses among ready operations, a window has to hold all
 /// that may compete. Otherwise windows are small enough to bound the memory of a long run, and large enough that every
-/// device gets several operations. What a window holds can go to no other plan, so windows are smaller in a run that may
-/// change its plan.
+/// device gets several operations. What a window holds can go to no other plan, so windows are smaller in a run that
+/// may change its plan.
 std::size_t Run::window_size() const {
   if (options_.window_operations > 0) return options_.window_operations;
   if (current_->needs_whole_iteration()) return static_cast<std::size_t>(-1);

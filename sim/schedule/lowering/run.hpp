@@ -12,10 +12,10 @@
 
 namespace stagecraft {
 
-/// A run: one plan after the other, window by window. Between two windows the re-planner may choose a plan to follow the
-/// current one, and where another model begins a plan for it follows. The current plan goes over to it (`LiveSwitch`),
-/// or it drains, `hand_over` moves its state, and the next plan is lowered. After a failure everything is given up, and
-/// the next plan goes on where the state that is left allows it (`Resumption`).
+/// A run: one plan after the other, window by window. Between two windows the re-planner may choose a plan to follow
+/// the current one, and where another model begins a plan for it follows. The current plan goes over to it
+/// (`LiveSwitch`), or it drains, `hand_over` moves its state, and the next plan is lowered. After a failure everything
+/// is given up, and the next plan goes on where the state that is left allows it (`Resumption`).
 class Run {
  public:
   /// `graph` and `platform` must outlive it.

@@ -21,7 +21,8 @@ std::uint32_t pipeline_of(const LoweringState& state, ReplicaId replica) {
   return state.shape.plan().stages[stage_of(state, replica).value()].pipeline;
 }
 
-/// Calls `note` with each replica that exchanges tied parameters, their ring, and the time of the optimizer's step for them.
+/// Calls `note` with each replica that exchanges tied parameters, their ring, and the time of the optimizer's step for
+/// them.
 template <class Note>
 void for_each_tied(const LoweringState& state, const Note& note) {
   const RingBuckets& rings = state.shape.rings();

@@ -25,13 +25,13 @@ struct EndedBackward {
 /// replica. An asynchronous schedule has them after each round, in which every replica of a ring runs one microbatch,
 /// or after as many rounds as the plan says (`Plan::rounds_per_update`).
 ///
-/// A *ring* is the replicas that hold the same layers (`Replicas::rings`) or the same tied parameters (`TiedRing`); they
-/// sum up their gradients. A ring with nothing to exchange has no all-reduce. A replica may be in several rings, each for
-/// some of its parameters; the rings of a replica do not wait for one another.
+/// A *ring* is the replicas that hold the same layers (`Replicas::rings`) or the same tied parameters (`TiedRing`);
+/// they sum up their gradients. A ring with nothing to exchange has no all-reduce. A replica may be in several rings,
+/// each for some of its parameters; the rings of a replica do not wait for one another.
 ///
 /// An asynchronous schedule has the all-reduce of tied parameters after the least number of microbatches with which
-/// rounds of all its stages end. The first of these stages in a pipeline runs the last backward before it, and waits for
-/// it as for its own; the others go on.
+/// rounds of all its stages end. The first of these stages in a pipeline runs the last backward before it, and waits
+/// for it as for its own; the others go on.
 class Synchronise {
  public:
   /// `versions` learns of the updates of an asynchronous schedule. Both must outlive it.

@@ -34,7 +34,8 @@ class WindowWriter {
   [[nodiscard]] LaneId lane_of(DeviceId device, Discipline discipline);
   /// Opens `count` more lanes that belong to no device, and returns the first.
   [[nodiscard]] LaneId open_lanes(std::size_t count, Discipline discipline);
-  /// The plan that follows does not use the device: its lanes get no further operation, and a later plan opens new ones.
+  /// The plan that follows does not use the device: its lanes get no further operation, and a later plan opens new
+  /// ones.
   void leave(DeviceId device);
   /// Announces that no later window has operations for the lane.
   void close_lane(LaneId lane) { window_.closed_lanes.push_back(lane); }

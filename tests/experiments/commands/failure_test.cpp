@@ -43,8 +43,8 @@ std::string reason_of_failure(const Json& answer) {
 
 }  // namespace
 
-// Microbatch m is done at 48 + 12 m ms, so that 497 of them are when b fails. Half a second later the run leaves b; it is
-// back at the checkpoint after 2 s. On three devices the largest stage has six layers and takes 18 ms.
+// Microbatch m is done at 48 + 12 m ms, so that 497 of them are when b fails. Half a second later the run leaves b; it
+// is back at the checkpoint after 2 s. On three devices the largest stage has six layers and takes 18 ms.
 TEST_CASE("simulate --replan: a run leaves a device that fails, and goes back to the last checkpoint") {
   const Pipeline pipeline;
   const Json told = with_failure(pipeline, "plan.yaml", "at: 6.001 s, device: b, fails_for: 1 h",

@@ -26,8 +26,8 @@ Json with_straggler(const Pipeline& pipeline, const std::string& device, const s
 
 }  // namespace
 
-// b takes 18 ms for its 12 ms, and gives a layer to a. Two microbatches are in flight behind it: two stashes of 6 MB with
-// two versions of 4 MB, and then 4 MB of weights and 8 MB of optimizer state.
+// b takes 18 ms for its 12 ms, and gives a layer to a. Two microbatches are in flight behind it: two stashes of 6 MB
+// with two versions of 4 MB, and then 4 MB of weights and 8 MB of optimizer state.
 TEST_CASE("simulate --replan vpipe: layers migrate while training goes on, and next to nothing waits") {
   const Pipeline pipeline;
   const Json live = with_straggler(pipeline, "b", "");
@@ -100,7 +100,8 @@ TEST_CASE("simulate --replan: weights that are all that is copied are as late as
   CHECK(told["replans"][0]["expected_stall_s"].get<double>() == doctest::Approx(0.119));
 }
 
-// The same switch, and then another model that drains the pipeline soon after it: what that costs is no stall of the switch.
+// The same switch, and then another model that drains the pipeline soon after it: what that costs is no stall of the
+// switch.
 TEST_CASE("simulate --replan: the stall of a change ends where the next one begins") {
   const Pipeline pipeline;
   const Json alone = with_straggler(pipeline, "b", "");

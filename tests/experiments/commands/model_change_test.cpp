@@ -173,8 +173,8 @@ TEST_CASE("model change: a flushed schedule changes its model between two iterat
   }
 }
 
-// Twice the samples take twice the time: 4 samples in 12 ms in place of 2 in 6 ms. Microbatch k is done at 24 + 6 k ms up
-// to 149, and at 966 + 12 (k - 150) ms from 150 on; the measured part is from 10 to 289.
+// Twice the samples take twice the time: 4 samples in 12 ms in place of 2 in 6 ms. Microbatch k is done at 24 + 6 k ms
+// up to 149, and at 966 + 12 (k - 150) ms from 150 on; the measured part is from 10 to 289.
 TEST_CASE("microbatch size: times and samples change with their microbatch") {
   const Search search;
   for (const std::string engine : {"replay", "evaluate"}) {

@@ -294,8 +294,8 @@ TEST_CASE("simulate --replan: a window that the run does not fill is told") {
         std::string::npos);
 }
 
-// The program answers with cuts that suit a straggler b, if it is asked for another plan than the one that runs and sees
-// that b is slow.
+// The program answers with cuts that suit a straggler b, if it is asked for another plan than the one that runs and
+// sees that b is slow.
 TEST_CASE("simulate --replan exec: a program of the user gets the plan that runs and the platform as observed") {
   const Pipeline pipeline;
   pipeline.write("planner,of,mine.sh", R"(#!/bin/sh
@@ -306,8 +306,10 @@ case $request in
 esac
 cat <<PLAN
 {"schema": "stagecraft/plan/1", "microbatch_size": 2, "microbatches": 1000, "schedule": {"name": "pipedream"},
- "stages": [{"layers": {"from": "l0", "to": "l4"}, "devices": ["a"]}, {"layers": {"from": "l5", "to": "l7"}, "devices": ["b"]},
-            {"layers": {"from": "l8", "to": "l11"}, "devices": ["c"]}, {"layers": {"from": "l12", "to": "l15"}, "devices": ["d"]}]}
+ "stages": [{"layers": {"from": "l0", "to": "l4"}, "devices": ["a"]},
+            {"layers": {"from": "l5", "to": "l7"}, "devices": ["b"]},
+            {"layers": {"from": "l8", "to": "l11"}, "devices": ["c"]},
+            {"layers": {"from": "l12", "to": "l15"}, "devices": ["d"]}]}
 PLAN
 )");
   std::filesystem::permissions(pipeline.path("planner,of,mine.sh"), std::filesystem::perms::owner_all);

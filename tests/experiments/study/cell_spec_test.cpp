@@ -28,7 +28,8 @@ base:
   network: analytic
   iterations: 5
   events: slow.yaml
-  training: {gradient_copies: 3, optimizer_copies: 4, boundary_buffers: 5, input_gradient_release: 0.5, gradient_bucket: 1 MiB, stash: input}
+  training: {gradient_copies: 3, optimizer_copies: 4, boundary_buffers: 5, input_gradient_release: 0.5,
+             gradient_bucket: 1 MiB, stash: input}
   model.name: other
   options.madpipe.states: exact
   tag.size: small

@@ -161,9 +161,11 @@ TEST_CASE("study tables: they stand in place of the groups, in words and as data
   const std::string text = to_text(study_document(summary));
   const std::size_t begin = text.find("\nWho is");
   REQUIRE(begin != std::string::npos);
-  CHECK(text.substr(begin) == R"(
+  CHECK(text.substr(begin) ==
+        R"(
 Who is faster?
-Geometric means of samples/s over that of the cell with planner base. (n of m): n of m cells are ok, and so is the cell by which they are divided; the others are left out.
+Geometric means of samples/s over that of the cell with planner base. (n of m):)"
+        R"( n of m cells are ok, and so is the cell by which they are divided; the others are left out.
 speed  network    base   lazy           eager
 1      analytic  1.000  4.000           2.000
 1      platform  1.000  6.000           3.000

@@ -55,11 +55,13 @@ StudyMaker example() {
 }
 
 TEST_CASE("study report: the text, word for word") {
-  CHECK(to_text(study_document(summarise_study(example().results))) == R"(Study two, "sizes"
+  CHECK(to_text(study_document(summarise_study(example().results))) ==
+        R"(Study two, "sizes"
 5 of 6 cells: 2 ok, 1 infeasible, 1 out of memory, 1 crashed, 1 not run
 In all cells: model toy
 Speed-up: ratio of samples/s to the cell of planner uniform.
-* asynchronous: no flush between iterations, weights are older; the time is that of one microbatch, and for other schedules that of one iteration.
+* asynchronous: no flush between iterations, weights are older; the time is that of one microbatch,)"
+        R"( and for other schedules that of one iteration.
 
 Overall, 3 groups
 planner    speed-up  lowest  highest  compared  best  ok  infeasible  out of memory  failed  not run
@@ -74,7 +76,8 @@ pipedream  1f1b *    2-1            1234     1.543    2 ms     -5.0 %  25.0 %   
 microbatch_size 8
 planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
 uniform    -         -                 -         -     -          -       -            -  out of memory (lacks 1 MiB)
-pipedream  -         -                 -         -     -          -       -            -  infeasible (would fit with 20 GiB or microbatches of 6)
+pipedream  -         -                 -         -     -          -       -            -  infeasible)"
+        R"( (would fit with 20 GiB or microbatches of 6)
 
 microbatch_size 16
 planner    schedule  replicas  samples/s  speed-up  time  predicted  bubble  peak memory  outcome
@@ -117,13 +120,15 @@ TEST_CASE("study report: one planner has one table, with the columns that the st
   const StudySummary summary = summarise_study(maker.results);
   const std::string text = to_text(study_document(summary));
   CAPTURE(text);
-  CHECK(text.find(R"(
-3 groups
-memory  schedule  replicas  dp period  fallback  predicted peak memory  nodes  bottleneck  samples/s    time  predicted  bubble  peak memory  outcome
-4       1f1b      2-1           14 ms        no                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB  ok
-8       1f1b      2-1               -       yes                  1 GiB      3     stage 2         50  160 ms     -5.0 %  25.0 %        3 GiB  ok
-16      -         -                 -         -                      -      -           -          -       -          -       -            -  infeasible
-)") != std::string::npos);
+  CHECK(text.find("\n3 groups\n"
+                  "memory  schedule  replicas  dp period  fallback  predicted peak memory  nodes  bottleneck"
+                  "  samples/s    time  predicted  bubble  peak memory  outcome\n"
+                  "4       1f1b      2-1           14 ms        no                  1 GiB      3     stage 2"
+                  "         50  160 ms     -5.0 %  25.0 %        3 GiB  ok\n"
+                  "8       1f1b      2-1               -       yes                  1 GiB      3     stage 2"
+                  "         50  160 ms     -5.0 %  25.0 %        3 GiB  ok\n"
+                  "16      -         -                 -         -                      -      -           -"
+                  "          -       -          -       -            -  infeasible\n") != std::string::npos);
   const Json record = Json::parse(to_json(study_record(summary), -1));
   CHECK(record["columns"][0] == "details.dp_period_s");
   CHECK(record["groups"][0]["lines"][0]["details.dp_period_s"] == 0.014);

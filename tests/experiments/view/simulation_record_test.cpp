@@ -20,8 +20,8 @@ const Detail* find(const Detail::Record& record, const std::string& key) {
   return found == record.end() ? nullptr : &found->second;
 }
 
-// Layers 0 and 1 are on gpu0 and layer 2 is on gpu1; then layer 1 moves to gpu1. The first microbatch under the new plan
-// ends 5 s after the ones before, and the new plan would end one every 2 s.
+// Layers 0 and 1 are on gpu0 and layer 2 is on gpu1; then layer 1 moves to gpu1. The first microbatch under the new
+// plan ends 5 s after the ones before, and the new plan would end one every 2 s.
 TEST_CASE("simulation record: windows, re-plans and migrations are there once a run has some") {
   const Platform platform = testing::flat_platform(2);
   LayerGraph graph;

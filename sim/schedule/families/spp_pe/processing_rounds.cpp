@@ -8,6 +8,20 @@
 #include <numeric>
 
 namespace stagecraft {
+
+// A microbatch that has started and not ended has exactly one ready block: it is in one place of the chain, on its way
+// forward or back. So the ready blocks and the first stage's next microbatches say where all microbatches are. Forwards
+// are kept by worker, since a worker at its cap cannot run one; all other blocks by resource.
+//
+// A round has two halves: every resource pops its block, and only then are the blocks pushed that follow. So none runs
+// in the round in which it becomes ready. What a cap allows changes only with forwards and backwards of the same
+// worker, which are all on one resource, so the order in which resources pop does not matter.
+//
+// **Invariant**: while there are microbatches to start, the next rounds depend only on these blocks, on how many
+// microbatches each worker has in flight, and on the residues of microbatches modulo `stride_`, which say who runs
+// them. So counting all microbatches up by a multiple of `stride_` changes nothing: states that are equal relative to
+// `base` repeat the same rounds, and `advance` skips a cycle by adding to keys, which leaves heaps in order.
+
 namespace {
 
 constexpr std::uint64_t kOneMicrobatch = std::uint64_t{1} << 32;
