@@ -4,6 +4,7 @@
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/schedule_family.hpp"
 

@@ -45,7 +45,8 @@ class PlanWork {
   [[nodiscard]] const std::vector<TiedRing>& tied() const { return tied_; }
   /// The rings that exchange gradients.
   [[nodiscard]] const RingBuckets& rings() const { return rings_; }
-  /// **Throws** InputError if the speed of a device is not known. Bytes are right even then; times are another device's.
+  /// **Throws** InputError if the speed of a device is not known. Bytes are right even then, but times are those of
+  /// some other device.
   void require_times() const {
     if (unknown_speed_) throw InputError(*unknown_speed_);
   }

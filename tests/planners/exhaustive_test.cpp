@@ -124,7 +124,8 @@ Best brute_force(const PlanRequest& request, bool alternate, bool divide) {
         if (!in_space) continue;
         ++best.plans;
         Bytes needed{0};
-        for (const auto& [where, peak] : ledger_peaks(request.graph, request.platform, testing::compiled(plan))) {
+        for (const auto& [where, peak] :
+             ledger_peaks(request.graph, request.platform, require_schedule(request.graph, request.platform, plan))) {
           const DeviceKind& kind = request.platform.kind(where);
           if (peak + kind.reserved > kind.memory) needed = std::max(needed, peak + kind.reserved);
         }

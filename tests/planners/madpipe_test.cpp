@@ -248,7 +248,8 @@ TEST_CASE("madpipe: on a graph with a skipping edge the ledger has the last word
     const PlanResult result = run_planner(find_planner("madpipe"), graph, platform, kExact, 8, kPublished);
     if (std::holds_alternative<Infeasible>(result)) continue;
     for (const auto& [device, peak] : planned(result).plan.predicted.peak_memory) CHECK(peak <= Bytes(memory));
-    CHECK(memory_needed(platform, ledger_peaks(graph, platform, testing::compiled(planned(result).plan))) == Bytes(0));
+    CHECK(memory_needed(platform, ledger_peaks(graph, platform,
+                                               require_schedule(graph, platform, planned(result).plan))) == Bytes(0));
   }
 }
 

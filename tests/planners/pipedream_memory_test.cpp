@@ -72,7 +72,7 @@ BestOfFewer best_of_fewer(const LayerGraph& graph, const Platform& platform, boo
 GivenOptions fewer_options(bool straight) { return {{"use_fewer", "true"}, {"straight", straight ? "true" : "false"}}; }
 
 bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const auto peaks = ledger_peaks(graph, platform, testing::compiled(plan));
+  const auto peaks = ledger_peaks(graph, platform, require_schedule(graph, platform, plan));
   return !memory_overflow(platform, plan, peaks).has_value();
 }
 
@@ -130,7 +130,8 @@ TEST_CASE("pipedream memory: a cap on microbatches in flight is in the plan, whi
     JudgedMemory judged;
     judged.in_flight = 2;
     CHECK(detail_number(found.details, "claimed_period_s") >= best_fitting(graph, platform, judged) * (1 - 1e-9));
-    CHECK_FALSE(memory_overflow(platform, found.plan, ledger_peaks(graph, platform, testing::compiled(found.plan)))
+    CHECK_FALSE(memory_overflow(platform, found.plan,
+                                ledger_peaks(graph, platform, require_schedule(graph, platform, found.plan)))
                     .has_value());
   }
 }
@@ -247,7 +248,7 @@ TEST_CASE("pipedream memory: a smaller shape takes the first devices of each nod
   };
   const Plan free = plan_on(roomy);
   REQUIRE(free.stages.size() == 2);
-  const auto peaks = ledger_peaks(graph, roomy, testing::compiled(free));
+  const auto peaks = ledger_peaks(graph, roomy, require_schedule(graph, roomy, free));
   const Bytes need = std::ranges::max_element(peaks, {}, [](const auto& peak) { return peak.second; })->second;
   CHECK(need >= Bytes(2000));
   CHECK(need < Bytes(3000));

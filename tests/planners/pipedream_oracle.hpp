@@ -212,7 +212,7 @@ inline Bytes ledger_need(const LayerGraph& graph, const Platform& platform, cons
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     plan.stages[s].weight_versions = std::min(versions[s], memory.most_versions);
   }
-  return memory_needed(platform, ledger_peaks(graph, platform, testing::compiled(plan)));
+  return memory_needed(platform, ledger_peaks(graph, platform, require_schedule(graph, platform, plan)));
 }
 
 /// Whether the shared ledger accepts the pipeline.

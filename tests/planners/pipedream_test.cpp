@@ -209,7 +209,8 @@ TEST_CASE("pipedream: the ledger test gives the best pipeline that fits, on chai
     }
     const Planned found = planned(result);
     CHECK(claimed_period(found) == doctest::Approx(best_fitting).epsilon(1e-9));
-    CHECK_FALSE(memory_overflow(platform, found.plan, ledger_peaks(graph, platform, testing::compiled(found.plan)))
+    CHECK_FALSE(memory_overflow(platform, found.plan,
+                                ledger_peaks(graph, platform, require_schedule(graph, platform, found.plan)))
                     .has_value());
     if (best_fitting > best * (1 + 1e-9)) ++bound;
   }
@@ -230,7 +231,8 @@ TEST_CASE("pipedream: what the ledger test returns on a graph fits, and more mem
         continue;
       }
       const Planned found = planned(result);
-      CHECK_FALSE(memory_overflow(platform, found.plan, ledger_peaks(graph, platform, testing::compiled(found.plan)))
+      CHECK_FALSE(memory_overflow(platform, found.plan,
+                                  ledger_peaks(graph, platform, require_schedule(graph, platform, found.plan)))
                       .has_value());
       CHECK(claimed_period(found) <= before * (1 + 1e-9));
       before = claimed_period(found);

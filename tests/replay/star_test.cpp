@@ -40,7 +40,7 @@ TEST_CASE("replay 1f1b-star: random patterns have the planned period and memory;
     CAPTURE(seed);
     const RandomCase random = PeriodicPlans(seed).make();
     const double period = random.plan.pattern->period.value();
-    const auto peaks = pattern_peaks(random.graph, compiled(random.plan));
+    const auto peaks = pattern_peaks(random.graph, require_schedule(random.graph, random.platform, random.plan));
     for (const NetworkModel network : {NetworkModel::Platform, NetworkModel::Analytic}) {
       const Report timed = replayed(random, random.plan, network);
       CHECK(timed.period->value() == doctest::Approx(period).epsilon(1e-9));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
+#include "sim/schedule/kept_plan.hpp"
 #include "tests/schedule/random_plans.hpp"
 
 #include <random>

@@ -35,7 +35,8 @@ std::vector<std::int64_t> peaks_of(const Report& report) {
 
 std::vector<std::int64_t> ledger_of(const RandomCase& random, const Plan& plan) {
   std::vector<std::int64_t> peaks;
-  for (const auto& [device, peak] : pattern_peaks(random.graph, compiled(plan))) peaks.push_back(peak.value());
+  for (const auto& [device, peak] : pattern_peaks(random.graph, require_schedule(random.graph, random.platform, plan)))
+    peaks.push_back(peak.value());
   return peaks;
 }
 
