@@ -2,6 +2,7 @@
 
 #include "experiments/commands/verb.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/run/build_facts.hpp"
 #include "experiments/run/progress.hpp"
 #include "experiments/view/text_width.hpp"
 #include "sim/base/error.hpp"
@@ -38,7 +39,7 @@ void add_common_options(CLI::App& app, Program& program) {
 std::unique_ptr<Program> make_program() {
   auto program = std::make_unique<Program>();
   CLI::App& app = program->app;
-  app.set_version_flag("--version", std::string("stagecraft ") + STAGECRAFT_VERSION, "print the version and exit");
+  app.set_version_flag("--version", std::string("stagecraft ") + program_version(), "print the version and exit");
   app.set_help_flag("-h,--help", "print this help and exit");
   app.require_subcommand(0, 1);  // `answer` refuses a missing command, with a better message than the parser's
   add_common_options(app, *program);

@@ -1,5 +1,6 @@
 #include "experiments/run/inputs.hpp"
 
+#include "experiments/run/build_facts.hpp"
 #include "experiments/run/limits.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 
 fs::path data_folder() {
   const char* given = std::getenv("STAGECRAFT_DATA");  // NOLINT(concurrency-mt-unsafe): no threads
-  return given != nullptr && *given != '\0' ? given : STAGECRAFT_SOURCE_DIR;
+  return given != nullptr && *given != '\0' ? given : source_folder();
 }
 
 struct Shipped {

@@ -1,5 +1,6 @@
 #include "experiments/study/manifest.hpp"
 
+#include "experiments/run/build_facts.hpp"
 #include "experiments/run/event_models.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/inputs.hpp"
@@ -78,7 +79,7 @@ std::string hash_of(const std::string& kind, const std::string& path) {
 Manifest make_manifest(const Study& study, const Expansion& expansion, std::vector<std::string> command) {
   Manifest manifest{.study = study.name,
                     .file = study.file,
-                    .version = STAGECRAFT_VERSION,
+                    .version = program_version(),
                     .simgrid_version = simgrid_version(),
                     .command = std::move(command),
                     .limits = study.limits,
