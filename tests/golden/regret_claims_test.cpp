@@ -1,4 +1,4 @@
-// The figures that pages quote of the studies of all planners. Run in the folder where their tests have left the
+// The figures that the sentences of pages on all planners rest on. Run in the folder where their tests have left the
 // results.
 #include "experiments/study/results.hpp"
 #include "experiments/study_report/summary.hpp"

@@ -104,7 +104,7 @@ TEST_CASE("study pipedream-prediction: PipeDream's formulas rank plans well wher
     periods.evaluated.push_back(figure("evaluated_period_s"));
     periods.replayed.push_back(figure("period_s"));
   }
-  // The figures of docs/explanation/how-we-stand.md, to the digits that it gives.
+  // docs/explanation/how-we-stand.md says in words what these figures say.
   const auto expect = [&](const std::string& servers, const std::array<double, 4>& expected) {
     const Periods& periods = by_servers.at(servers);
     CHECK(periods.replayed.size() == 32);
@@ -234,7 +234,7 @@ double mean_ratio(const Results& results, const std::string& over, const std::st
 
 constexpr double kTwoDigits = 0.005;  // half a unit of the last digit of a figure such as 1.35
 
-// The figures of docs/reference/planners/spp.md and dapple.md, to the digits that they give.
+// The sentences of docs/reference/planners/spp.md and dapple.md rest on these figures.
 TEST_CASE("study spp-clusters: on 4x4, plans made with shared cards turn a loss to data-parallel into a gain") {
   const Results all = load_results({"spp-clusters"});
   const Results results = part_of(part_of(all, "network", Detail("platform")), "tag.cluster", Detail("4x4"));
@@ -248,7 +248,7 @@ TEST_CASE("study spp-clusters: on 4x4, plans made with shared cards turn a loss 
   }
 }
 
-// The figures of docs/reference/planners/spp.md and dapple.md, to the digits that they give.
+// The sentences of docs/reference/planners/spp.md and dapple.md rest on these figures.
 TEST_CASE(
     "study spp-models: where GPUs share a card, plans made with shared cards are faster, and beat data-parallel") {
   const Results results = load_results({"spp-models"});
@@ -272,7 +272,7 @@ TEST_CASE(
   }
 }
 
-// The figures of docs/reference/planners/madpipe.md.
+// The sentences of docs/reference/planners/madpipe.md rest on these figures.
 TEST_CASE("study madpipe-paper: what fits with the paper's memory, and whose part of the gain over PipeDream's cut") {
   const Results results = load_results({"madpipe-paper"});
   REQUIRE(results.is_complete());

@@ -15,7 +15,7 @@ TEST_CASE("madpipe: against the optimum and contiguous on the chains of seeds 1 
   CHECK(counts.infeasible == 33);
   CHECK(counts.contiguous_optimal == 198);
   CHECK(counts.contiguous_infeasible == 2);
-  // optimal, better, equal, worse, nothing, optimal with fallback: docs/reference/planners/madpipe.md
+  // optimal, better, equal, worse, nothing, optimal with fallback
   CHECK(counts.optimistic == ModeCounts{233, 62, 187, 16, 2, 250});
   CHECK(counts.safe == ModeCounts{247, 62, 201, 4, 0, 251});
 }

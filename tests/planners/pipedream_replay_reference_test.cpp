@@ -65,7 +65,7 @@ double gain_of_15_1(const LayerGraph& graph, const Platform& platform, Bytes buc
          (16.0 * replay_plan(graph, platform, plan).report.period->value());
 }
 
-/// Whether the gain is the figure of docs/reference/planners/pipedream.md, to the digits that it gives.
+/// The gain to two digits.
 doctest::Approx shown(double gain) { return doctest::Approx(gain).epsilon(0.005 / gain).scale(0.0); }
 
 /// The authors' profile of VGG-16 at 64 samples, half of what it was taken with; none where it is absent.

@@ -1,5 +1,5 @@
 // Computed profiles beside measured ones: GNMT of PipeDream and DAPPLE, BERT and XLNet of DAPPLE, all on V100s of 16 GB
-// in fp32. The cost model is not fitted to them; docs/explanation/cost-model.md reports the ratios.
+// in fp32. The cost model is not fitted to them; docs/explanation/cost-model.md says how near it comes.
 #include "sim/model/layer_graph.hpp"
 #include "sim/workload/build_model.hpp"
 #include "sim/workload/catalogue.hpp"
@@ -55,7 +55,7 @@ Times computed(const Architecture& net, std::int64_t samples, const std::string&
   return sum;
 }
 
-/// A part of a network: the names of our layers, the description of their nodes, and the ratios that the page reports.
+/// A part of a network: the names of our layers, the description of their nodes, and the ratios of our times to theirs.
 struct Part {
   std::string ours;
   std::string theirs;
