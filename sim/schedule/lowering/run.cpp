@@ -19,11 +19,11 @@ namespace stagecraft {
 // to the next one. Only `go_live` goes over to another plan while the one before goes on.
 //
 // **Invariants.** What a window contains has been handed out and is not changed. So answers concern only microbatches
-// of which nothing has been lowered. At most one plan follows (`following_`), and while it waits, `ask` asks for no
-// other. What `ask` gets begins before `model_end_`.
+// of which nothing has been lowered. At most one plan follows, and while it waits (`Draining`), nobody asks for
+// another one. What `ask` gets begins before `model_end_`.
 //
-// A failure is the exception: `leaves` finds the plan with which to go on, and where (`resumption_`). That replaces a
-// plan that waits. The window then holds nothing but the operation that gives up all that has been handed out and has
+// A failure is the exception: `leaves` finds the plan with which to go on, and where (`Leaving`). That replaces a plan
+// that waits. The window then holds nothing but the operation that gives up all that has been handed out and has
 // not ended, and the next window begins with the other plan.
 
 namespace {
@@ -77,20 +77,23 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
 std::optional<OpGraph> Run::next(const Observation& observation) {
   if (may_change()) questions_.observe(observation);
   if (leaves()) return give_up();
-  if (finished_) return last_window();
-  if (questions_.may_come() && !resumption_ && questions_.is_due()) ask();
+  if (auto* over = std::get_if<Over>(&state_)) return last_window(*over);
+  if (questions_.may_come() && is<Running>() && questions_.is_due()) ask();
   writer_.begin(oldest());
   writer_.reserve(expected_operations());
   if (!std::exchange(started_, true)) begin_with(*current_);
-  if (resumption_) go_on();
-  while (!finished_ && writer_.size() < window_size()) {
+  if (auto* leaving = std::get_if<Leaving>(&state_)) {
+    models_.train(leaving->from.model);
+    follow(std::move(leaving->next), std::move(leaving->from));
+  }
+  while (!is<Over>() && writer_.size() < window_size()) {
     if (current_->advance()) continue;
-    if (following_) {
-      follow();
+    if (auto* draining = std::get_if<Draining>(&state_)) {
+      follow(std::move(draining->next));
     } else if (model_end_ < microbatches_) {
       change_model();
     } else {
-      finished_ = true;
+      state_ = Over{};
     }
   }
   if (!may_change()) current_->close_lanes();  // a later plan may still use them
@@ -100,12 +103,12 @@ std::optional<OpGraph> Run::next(const Observation& observation) {
   return window;
 }
 
-/// All operations have been handed out. A window without any tells when to ask again because of a device that is down.
-std::optional<OpGraph> Run::last_window() {
+/// A window without operations tells when to ask again because of a device that is down.
+std::optional<OpGraph> Run::last_window(Over& over) {
   if (!is_any_down()) return std::nullopt;
   const std::optional<Seconds> again = questions_.lacks_from(used(), options_.replanning->leave);
-  if (again == promised_) return std::nullopt;  // the engine has been told
-  promised_ = again;
+  if (again == over.promised) return std::nullopt;  // the engine has been told
+  over.promised = again;
   writer_.begin(writer_.first_id());
   OpGraph window = writer_.finish();
   window.questions = questions_.take();
@@ -120,19 +123,21 @@ bool Run::waits_for_device() const {
                              [&](const DownObservation& down) { return std::ranges::count(devices, down.device) > 0; });
 }
 
-/// Asks the re-planner for another plan, unless one is already waiting for the current plan to end.
+/// Asks the re-planner for another plan.
 void Run::ask() {
-  if (following_ || current_->live().is_active() || waits_for_device()) return;
+  if (current_->live().is_active() || waits_for_device()) return;
   std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
   if (earliest >= model_end_) earliest = current_->earliest_stop();  // too late for a switch that does not drain
   if (earliest >= model_end_) return;
-  following_ = questions_.ask({.graph = models_.graph(),
-                               .plan = current_->shape().plan(),
-                               .earliest = earliest,
-                               .microbatches = microbatches_,
-                               .end = model_end_,
-                               .whole = current_->whole()});
-  if (following_ && !go_live()) current_->stop_at(following_->microbatch);
+  std::optional<PlanSwitch> next = questions_.ask({.graph = models_.graph(),
+                                                   .plan = current_->shape().plan(),
+                                                   .earliest = earliest,
+                                                   .microbatches = microbatches_,
+                                                   .end = model_end_,
+                                                   .whole = current_->whole()});
+  if (!next || go_live(*next)) return;
+  current_->stop_at(next->microbatch);
+  state_ = Draining{*std::move(next)};
 }
 
 bool Run::goes_live() const {
@@ -140,20 +145,19 @@ bool Run::goes_live() const {
 }
 
 /// Goes over to the plan that follows without draining, if there is a way.
-bool Run::go_live() {
-  if (!goes_live() || following_->drains) return false;
-  if (following_->microbatch < current_->earliest_live()) {
+bool Run::go_live(PlanSwitch& next) {
+  if (!goes_live() || next.drains) return false;
+  if (next.microbatch < current_->earliest_live()) {
     questions_.explain(std::string("the pipeline drains, since ") +
                        (model_end_ < microbatches_ ? "another model begins soon" : "the run ends soon"));
     return false;
   }
-  following_->plan.microbatches = current_->shape().plan().microbatches;
-  ScheduleProgram program = require_schedule(models_.graph(), platform_, following_->plan);
-  if (std::string why = current_->go_over_to(std::move(program), following_->microbatch); !why.empty()) {
+  next.plan.microbatches = current_->shape().plan().microbatches;
+  ScheduleProgram program = require_schedule(models_.graph(), platform_, next.plan);
+  if (std::string why = current_->go_over_to(std::move(program), next.microbatch); !why.empty()) {
     questions_.explain("the pipeline drains, since " + why);
     return false;
   }
-  following_.reset();
   const std::int64_t before = current_->state().first();
   const std::int64_t first = before + current_->live().first();
   const auto [begin, middle] = current_->live().delayed();
@@ -177,17 +181,16 @@ void Run::change_model() {
   const LayerGraph& before = models_.graph();
   models_.train(models_.at(model_end_));
   const Plan carried = carried_over(current_->shape().plan(), before, models_.graph());
-  following_ = questions_.change_model({.graph = models_.graph(),
-                                        .plan = carried,
-                                        .earliest = model_end_,
-                                        .microbatches = microbatches_,
-                                        .end = microbatches_},
-                                       models_.present(), what_begins(before, models_.graph()));
-  follow();
+  follow(questions_.change_model({.graph = models_.graph(),
+                                  .plan = carried,
+                                  .earliest = model_end_,
+                                  .microbatches = microbatches_,
+                                  .end = microbatches_},
+                                 models_.present(), what_begins(before, models_.graph())));
 }
 
-void Run::follow() {
-  PlanSwitch next = *std::exchange(following_, std::nullopt);
+/// `from`: where the state that is left after a failure allows it to go on.
+void Run::follow(PlanSwitch next, const std::optional<Resumption>& from) {
   const std::int64_t left = microbatches_ - next.microbatch;
   if (!synchronous_) next.plan.microbatches = left;
   STAGECRAFT_CHECK(left % next.plan.microbatches == 0, "whole iterations are left for the plan that follows");
@@ -196,23 +199,23 @@ void Run::follow() {
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after =
       std::make_unique<PlanRun>(models_.graph(), platform_, std::move(task), options_.network, writer_, marks_);
-  hand_over_to(*after, next.microbatch);
+  hand_over_to(*after, next.microbatch, from);
   questions_.begin_plan(next.microbatch);
   const std::vector<DeviceId>& devices = after->shape().replicas().devices();
   for (DeviceId device : draining_) {
     if (!std::ranges::binary_search(devices, device)) writer_.leave(device);
   }
   current_ = std::move(after);
+  state_ = Running{};
   end_with_model();
 }
 
-void Run::hand_over_to(PlanRun& after, std::int64_t first_microbatch) {
+void Run::hand_over_to(PlanRun& after, std::int64_t first_microbatch, const std::optional<Resumption>& from) {
   draining_ = current_->shape().replicas().devices();
   settled_ = first_microbatch + after.whole();
-  if (const std::optional<Resumption> resumption = std::exchange(resumption_, std::nullopt)) {
-    go_on_without(*current_, after, *resumption,
-                  resumption->from_checkpoint ? options_.replanning->restart : restart_time());
-    if (resumption->from_checkpoint) settled_ = first_microbatch;
+  if (from) {
+    go_on_without(*current_, after, *from, from->from_checkpoint ? options_.replanning->restart : restart_time());
+    if (from->from_checkpoint) settled_ = first_microbatch;
     return;
   }
   current_->append_last_updates();
@@ -224,10 +227,9 @@ Seconds Run::restart_time() const {
   return replanning && replanning->migrating == Migrating::Restart ? replanning->restart : Seconds(0);
 }
 
-/// Whether devices of the plan are down for so long that the run goes on without them. `following_` is the plan with
-/// which it does, and `resumption_` says how.
+/// Whether devices of the plan are down for so long that the run goes on without them.
 bool Run::leaves() {
-  if (!is_any_down() || !started_ || resumption_) return false;
+  if (!is_any_down() || !started_ || is<Leaving>()) return false;
   const std::int64_t reached = done();
   if (reached >= microbatches_ || !questions_.lacks(used(), options_.replanning->leave)) return false;
   std::vector<DeviceId> lost;
@@ -256,23 +258,16 @@ bool Run::leaves() {
     questions_.explain("training goes on from the checkpoint before microbatch " +
                        std::to_string(resumption.microbatch));
   }
-  following_ = std::move(plan);
-  resumption_ = std::move(resumption);
+  state_ = Leaving{std::move(resumption), *std::move(plan)};
   return true;
 }
 
 /// A window that gives up what is under way.
 OpGraph Run::give_up() {
   writer_.begin(writer_.first_id());
-  abandon(*current_, *resumption_, writer_);
+  abandon(*current_, std::get<Leaving>(state_).from, writer_);
   marks_.abandon();
-  finished_ = false;  // even if all had been handed out: it had not ended
   return writer_.finish();
-}
-
-void Run::go_on() {
-  models_.train(resumption_->model);
-  follow();
 }
 
 /// The devices of the current plan, and of the one before while that has work.

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
 namespace stagecraft {
@@ -27,20 +28,39 @@ class Run {
   [[nodiscard]] bool is_one_pass() const;
 
  private:
-  [[nodiscard]] std::optional<OpGraph> last_window();
+  /// What comes when the current plan is lowered: the end of the run or the next model.
+  struct Running {};
+  /// Another plan, for which the current one drains.
+  struct Draining {
+    PlanSwitch next;
+  };
+  /// Everything has been given up, and another plan goes on from there.
+  struct Leaving {
+    Resumption from;
+    PlanSwitch next;
+  };
+  /// All operations have been handed out.
+  struct Over {
+    std::optional<Seconds> promised;  ///< when it will be asked again
+  };
+
+  [[nodiscard]] std::optional<OpGraph> last_window(Over& over);
   [[nodiscard]] bool waits_for_device() const;
   void ask();
   [[nodiscard]] bool goes_live() const;
-  [[nodiscard]] bool go_live();
-  void follow();
-  void hand_over_to(PlanRun& after, std::int64_t first_microbatch);
+  [[nodiscard]] bool go_live(PlanSwitch& next);
+  void follow(PlanSwitch next, const std::optional<Resumption>& from = std::nullopt);
+  void hand_over_to(PlanRun& after, std::int64_t first_microbatch, const std::optional<Resumption>& from);
   [[nodiscard]] Seconds restart_time() const;
   void change_model();
   void end_with_model();
+  template <class State>
+  [[nodiscard]] bool is() const {
+    return std::holds_alternative<State>(state_);
+  }
   [[nodiscard]] bool is_any_down() const { return questions_.may_come() && !questions_.seen().down.empty(); }
   [[nodiscard]] bool leaves();
   [[nodiscard]] OpGraph give_up();
-  void go_on();
   [[nodiscard]] std::vector<DeviceId> used() const;
   [[nodiscard]] std::int64_t done() const;
   [[nodiscard]] bool may_change() const { return questions_.may_come() || models_.may_change(); }
@@ -60,14 +80,11 @@ class Run {
   WindowWriter writer_;
   std::unique_ptr<PlanRun> current_;
   Questions questions_;
-  std::optional<PlanSwitch> following_;   ///< the plan that starts when the current one is lowered
-  std::optional<Resumption> resumption_;  ///< everything has been given up, and `following_` goes on from there
-  std::vector<DeviceId> draining_;        ///< of the plan before
-  std::int64_t settled_ = 0;              ///< `Reached::settled`
-  std::int64_t model_end_ = 0;            ///< the microbatch with which the next model begins, or the end of the run
-  std::optional<Seconds> promised_;       ///< when it will be asked again, after the last operation
+  std::variant<Running, Draining, Leaving, Over> state_;
+  std::vector<DeviceId> draining_;  ///< of the plan before
+  std::int64_t settled_ = 0;        ///< `Reached::settled`
+  std::int64_t model_end_ = 0;      ///< the microbatch with which the next model begins, or the end of the run
   bool started_ = false;
-  bool finished_ = false;
 };
 
 }  // namespace stagecraft
