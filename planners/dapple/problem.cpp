@@ -1,8 +1,8 @@
 #include "planners/dapple/problem.hpp"
 
-#include "planners/shared/chain.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/chain.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"

@@ -3,9 +3,9 @@
 #include "planners/dapple/latency.hpp"
 #include "planners/dapple/placement.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/bucket_exchange.hpp"
-#include "planners/shared/divided_times.hpp"
-#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/costs/bucket_exchange.hpp"
+#include "planners/shared/costs/divided_times.hpp"
+#include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/model/run_sums.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/saving.hpp"
+#include "planners/shared/savings/saving.hpp"
 
 #include <optional>
 #include <span>

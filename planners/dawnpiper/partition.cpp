@@ -1,7 +1,7 @@
 #include "planners/dawnpiper/partition.hpp"
 
 #include "planners/dawnpiper/memory_choice.hpp"
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 
 #include <algorithm>
 #include <tuple>

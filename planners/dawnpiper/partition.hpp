@@ -1,9 +1,9 @@
 #pragma once
 
 #include "planners/dawnpiper/interval.hpp"
-#include "planners/shared/exact_savings.hpp"
-#include "planners/shared/saving.hpp"
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
+#include "planners/shared/savings/saving.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
 #include <cstddef>
 #include <cstdint>

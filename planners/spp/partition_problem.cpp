@@ -1,4 +1,4 @@
-#include "planners/shared/chain.hpp"
+#include "planners/shared/costs/chain.hpp"
 #include "planners/spp/partition.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"

@@ -1,6 +1,6 @@
 #include "planners/vpipe/stage_savings.hpp"
 
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 #include "planners/vpipe/greedy_savings.hpp"
 #include "planners/vpipe/suffix_segment.hpp"
 #include "sim/base/ticks.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "planners/shared/saving.hpp"
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 #include "planners/vpipe/neighbour_moves.hpp"
 
 #include <compare>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "planners/dawnpiper/partition.hpp"
-#include "planners/shared/saving.hpp"
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 #include "planners/dawnpiper/interval.hpp"
 #include "planners/dawnpiper/memory_choice.hpp"
 #include "planners/dawnpiper/partition.hpp"
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 #include "tests/planners/dawnpiper_cases.hpp"
 
 #include <doctest/doctest.h>

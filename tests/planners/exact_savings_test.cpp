@@ -1,6 +1,6 @@
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 
-#include "planners/shared/saving_bound.hpp"
+#include "planners/shared/savings/saving_bound.hpp"
 #include "tests/planners/saving_cases.hpp"
 #include "tests/random_cases.hpp"
 

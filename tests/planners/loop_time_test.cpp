@@ -1,10 +1,10 @@
 // The loops of a pipeline in the order of 1F1B: the formula, what planners claim by it, and cuts that are chosen for
 // it.
-#include "planners/shared/loop_time.hpp"
+#include "planners/shared/costs/loop_time.hpp"
 
+#include "planners/dawnpiper/cut_waits.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/cut_waits.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,10 +1,10 @@
 // What planners that save memory in stages know of a model, a schedule and a platform.
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/limits.hpp"
-#include "planners/shared/settled_plan.hpp"
-#include "planners/shared/stage_devices.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/limits.hpp"
+#include "planners/shared/savings/settled_plan.hpp"
+#include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/schedule_family.hpp"

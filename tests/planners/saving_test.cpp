@@ -1,4 +1,4 @@
-#include "planners/shared/saving.hpp"
+#include "planners/shared/savings/saving.hpp"
 
 #include "tests/planners/saving_cases.hpp"
 #include "tests/random_cases.hpp"

@@ -1,4 +1,4 @@
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 #include "planners/vpipe/greedy_savings.hpp"
 #include "planners/vpipe/stage_savings.hpp"
 #include "planners/vpipe/suffix_segment.hpp"
