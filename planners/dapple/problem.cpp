@@ -39,7 +39,7 @@ void add_layers(const LayerGraph& graph, Problem& problem) {
     problem.backward.push_back(problem.backward.back() + layer.backward.value());
   }
   problem.parameters = parameter_sums(graph, order);
-  for (Bytes bytes : crossing_bytes(graph, order)) problem.crossing.push_back(static_cast<double>(bytes.value()));
+  for (Bytes bytes : cut_bytes_with_ends(graph, order)) problem.cut_bytes.push_back(static_cast<double>(bytes.value()));
 }
 
 void add_exchange(const PlanRequest& request, Problem& problem) {

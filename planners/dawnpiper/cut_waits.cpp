@@ -43,8 +43,8 @@ std::vector<Bytes> waited_bytes(const LayerGraph& graph, const std::vector<Layer
     for (const Use& use : uses[from]) {
       if (use.position < begin) continue;
       const double between = compute[use.position] - compute[from + 1];
-      const double hops = of_stage > 0.0 ? std::max(1.0, between / of_stage) : 1.0;
-      const double part = static_cast<double>(largest.value()) / hops;
+      const double cuts = of_stage > 0.0 ? std::max(1.0, between / of_stage) : 1.0;
+      const double part = static_cast<double>(largest.value()) / cuts;
       change[begin] += part;
       change[use.position + 1] -= part;
       begin = use.position + 1;

@@ -45,9 +45,9 @@ struct PartitionSettings {
 
 /// Stages and what they save.
 struct Partition {
-  Seconds time;                     ///< of the slowest stage with its waits, or of the slowest cut
-  std::vector<std::size_t> cuts;    ///< both ends included
-  std::vector<SavingPlan> savings;  ///< by stage
+  Seconds time;                      ///< of the slowest stage with its waits, or of the slowest cut
+  std::vector<std::size_t> cuts;     ///< both ends included
+  std::vector<StageSaving> savings;  ///< by stage
 };
 
 /// What a search has done.

@@ -2,7 +2,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
 #include "planners/shared/costs/work.hpp"
-#include "planners/shared/savings/settling.hpp"
+#include "planners/shared/savings/ledger_fit.hpp"
 #include "planners/spp/candidates.hpp"
 #include "planners/spp/device_order.hpp"
 #include "planners/spp/partition.hpp"

@@ -55,11 +55,11 @@ void require_countable(const LayerGraph& graph, Seconds all) {
       "the limit of this planner is 52 days");
 }
 
-std::vector<Bytes> crossing_bytes(const LayerGraph& graph, const std::vector<LayerId>& order) {
-  std::vector<Bytes> crossing = cut_bytes(graph, order);
-  crossing.insert(crossing.begin(), Bytes(0));
-  crossing.emplace_back(0);
-  return crossing;
+std::vector<Bytes> cut_bytes_with_ends(const LayerGraph& graph, const std::vector<LayerId>& order) {
+  std::vector<Bytes> bytes = cut_bytes(graph, order);
+  bytes.insert(bytes.begin(), Bytes(0));
+  bytes.emplace_back(0);
+  return bytes;
 }
 
 Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
@@ -90,9 +90,9 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
   workspace_ = range_maxima(std::move(workspace));
   if (device_count_ == 1) return;
   const BytesPerSecond bandwidth = require_bandwidth(request.platform);
-  const std::vector<Bytes> crossing = crossing_bytes(request.graph, order_);
+  const std::vector<Bytes> bytes = cut_bytes_with_ends(request.graph, order_);
   for (std::size_t cut = 1; cut < order_.size(); ++cut) {
-    transfer_[cut] = ticks_up(std::min(crossing[cut] / bandwidth, to_seconds(kLongestTransfer)));
+    transfer_[cut] = ticks_up(std::min(bytes[cut] / bandwidth, to_seconds(kLongestTransfer)));
   }
 }
 

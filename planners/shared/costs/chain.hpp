@@ -86,7 +86,7 @@ void require_countable(const LayerGraph& graph, Seconds all);
 
 /// `cut_bytes` extended by the two ends of the order, where nothing crosses. **Shape** layers + 1; entry i is the cut
 /// before layer i.
-[[nodiscard]] std::vector<Bytes> crossing_bytes(const LayerGraph& graph, const std::vector<LayerId>& order);
+[[nodiscard]] std::vector<Bytes> cut_bytes_with_ends(const LayerGraph& graph, const std::vector<LayerId>& order);
 
 /// The buffers of each stage.
 [[nodiscard]] std::vector<Bytes> stage_buffers(const Chain& chain, std::span<const ChainStage> stages);

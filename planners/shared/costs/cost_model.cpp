@@ -208,9 +208,9 @@ std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& pro
   for (ReplicaId id : kept.replicas.of(stage)) {
     const Replica& replica = kept.replicas[id];
     const TurnPrograms& work = (*kept.work)[id].programs;
-    const Bytes crossing = boundary_bytes(kept.plan, kept.work->boundaries(), stage, replica.device);
+    const Bytes exchanged = boundary_bytes(kept.plan, kept.work->boundaries(), stage, replica.device);
     const Bytes held = static_memory(kept.plan.training, work.parameters(), program.weight_versions[stage.value()],
-                                     crossing, replica.share)
+                                     exchanged, replica.share)
                            .total();
     const auto fits = [&](std::int64_t pending) {
       return held + moving_memory(work, pending) <= platform.capacity(replica.device);

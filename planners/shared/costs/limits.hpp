@@ -28,7 +28,7 @@ inline constexpr double kMostListedBlocks = 1e8;
 /// Units and cuts that `dawnpiper` looks at, of some 50 ns each; then its search ends with a note.
 inline constexpr double kMostPartitionWork = 2e8;
 /// Times that stages are sought again because the memory ledger finds more in them than the planner's estimate.
-inline constexpr std::int64_t kMostSettlingRounds = 32;
+inline constexpr std::int64_t kMostLedgerRounds = 32;
 
 /// Points on an axis of MadPipe's grid.
 inline constexpr std::int64_t kMostGridPoints = 10'000;

@@ -17,17 +17,17 @@ void lengthen(std::optional<Seconds>& way, const std::optional<Seconds>& rest, S
   if (rest && (!way || *rest + more > *way)) way = *rest + more;
 }
 
-/// `into`: the hops to each stage.
-LongestWays longest_ways(std::span<const LoopStage> stages, std::span<const std::vector<LoopHop>> into,
+/// `into`: the boundaries to each stage.
+LongestWays longest_ways(std::span<const LoopStage> stages, std::span<const std::vector<LoopBoundary>> into,
                          std::size_t first) {
   LongestWays ways{std::vector<std::optional<Seconds>>(stages.size()),
                    std::vector<std::optional<Seconds>>(stages.size())};
   ways.there[first] = stages[first].forward;
   ways.back[first] = stages[first].backward;
   for (std::size_t last = first + 1; last < stages.size(); ++last) {
-    for (const LoopHop& hop : into[last]) {
-      lengthen(ways.there[last], ways.there[hop.from], hop.time + stages[last].forward);
-      lengthen(ways.back[last], ways.back[hop.from], hop.time + stages[last].backward);
+    for (const LoopBoundary& boundary : into[last]) {
+      lengthen(ways.there[last], ways.there[boundary.from], boundary.time + stages[last].forward);
+      lengthen(ways.back[last], ways.back[boundary.from], boundary.time + stages[last].backward);
     }
   }
   return ways;
@@ -35,9 +35,9 @@ LongestWays longest_ways(std::span<const LoopStage> stages, std::span<const std:
 
 }  // namespace
 
-Seconds loop_time(std::span<const LoopStage> stages, std::span<const LoopHop> hops) {
-  std::vector<std::vector<LoopHop>> into(stages.size());
-  for (const LoopHop& hop : hops) into[hop.to].push_back(hop);
+Seconds loop_time(std::span<const LoopStage> stages, std::span<const LoopBoundary> boundaries) {
+  std::vector<std::vector<LoopBoundary>> into(stages.size());
+  for (const LoopBoundary& boundary : boundaries) into[boundary.to].push_back(boundary);
   Seconds longest{0};
   for (std::size_t first = 0; first < stages.size(); ++first) {
     longest = std::max(longest, stages[first].forward + stages[first].backward);

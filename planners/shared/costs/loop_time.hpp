@@ -16,7 +16,7 @@ struct LoopStage {
 };
 
 /// Tensors that one stage sends to a later one, and whose gradients come back.
-struct LoopHop {
+struct LoopBoundary {
   std::size_t from = 0;
   std::size_t to = 0;
   Seconds time;  ///< one way
@@ -33,7 +33,7 @@ struct LoopHop {
 /// If a stage has one microbatch more in flight than the next one, as in `1f1b` and `pipedream`, transfers are hidden
 /// only behind the time by which some stages are shorter than others: where all are equal, none is.
 /// Ranges in which a stage has no more in flight than the next one give no such loop; then this is the longest compute.
-/// **Cost** O(stages · (stages + hops)).
-[[nodiscard]] Seconds loop_time(std::span<const LoopStage> stages, std::span<const LoopHop> hops);
+/// **Cost** O(stages · (stages + boundaries)).
+[[nodiscard]] Seconds loop_time(std::span<const LoopStage> stages, std::span<const LoopBoundary> boundaries);
 
 }  // namespace stagecraft

@@ -35,7 +35,7 @@ BytesPerSecond one_way(const Platform& platform, DeviceId from, DeviceId to, Pai
 class LinkShares {
  public:
   LinkShares(const Platform& platform, PairShare share)
-      : platform_(platform), both_ways_(share == PairShare::BothWays), crossing_(platform.links.size()) {}
+      : platform_(platform), both_ways_(share == PairShare::BothWays), routes_over_(platform.links.size()) {}
 
   /// Lowers the bandwidths of all pairs of a device of `one` with a device of `other`.
   void divide(const std::vector<DeviceId>& one, const std::vector<DeviceId>& other, PairBandwidths& pairs) {
@@ -64,7 +64,7 @@ class LinkShares {
     for (DeviceId a : from) {
       for (DeviceId b : to) {
         for (Leg leg : boundary_legs(platform_, a, b)) {
-          for (LinkId link : route(a, b, leg).links) crossing_[link.value()] += by;
+          for (LinkId link : route(a, b, leg).links) routes_over_[link.value()] += by;
         }
       }
     }
@@ -80,7 +80,7 @@ class LinkShares {
     for (Leg leg : boundary_legs(platform_, from, to)) {
       BytesPerSecond least(kNever.value());
       for (LinkId link : route(from, to, leg).links) {
-        least = std::min(least, platform_.links[link].bandwidth / crossing_[link.value()]);
+        least = std::min(least, platform_.links[link].bandwidth / routes_over_[link.value()]);
       }
       legs.push_back(least);
     }
@@ -89,8 +89,8 @@ class LinkShares {
 
   const Platform& platform_;
   bool both_ways_;
-  std::vector<double> crossing_;  ///< routes over each link
-  Route route_;                   ///< scratch space
+  std::vector<double> routes_over_;  ///< routes over each link
+  Route route_;                      ///< scratch space
 };
 
 /// The devices among which a stage divides each microbatch; one if its replicas take turns.

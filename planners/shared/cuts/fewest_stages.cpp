@@ -11,7 +11,7 @@ namespace stagecraft {
 namespace {
 
 /// The bytes of the tensor that crosses a cut.
-Bytes crossing(const Chain& chain, std::size_t cut) {
+Bytes cut_bytes(const Chain& chain, std::size_t cut) {
   const bool is_end = cut == 0 || cut == chain.size();
   return is_end ? Bytes(0) : chain.crossings().uses_of(cut - 1).front().bytes;
 }
@@ -25,7 +25,7 @@ std::size_t last_end(const Chain& chain, std::size_t begin, Bytes capacity) {
   std::size_t fitting = begin;
   for (std::size_t beyond = chain.size() + 1; fitting + 1 < beyond;) {
     const std::size_t middle = fitting + (beyond - fitting) / 2;
-    (fits(chain, begin, middle, crossing(chain, begin), capacity) ? fitting : beyond) = middle;
+    (fits(chain, begin, middle, cut_bytes(chain, begin), capacity) ? fitting : beyond) = middle;
   }
   return fitting;
 }
@@ -35,7 +35,7 @@ std::size_t best_end(const Chain& chain, std::size_t begin, std::size_t last, co
                      Bytes capacity) {
   if (ends.empty() || ends.back() > last) return begin;
   for (auto end = std::ranges::lower_bound(ends, last, std::greater<>()); end != ends.end(); ++end) {
-    if (fits(chain, begin, *end, crossing(chain, begin) + crossing(chain, *end), capacity)) return *end;
+    if (fits(chain, begin, *end, cut_bytes(chain, begin) + cut_bytes(chain, *end), capacity)) return *end;
   }
   return begin;
 }

@@ -195,7 +195,7 @@ class EvenPipelines {
   bool look_closer(EvenCut& cut) {
     try {
       if (cut.known == EvenCut::Known::Stages) return claim(cut);
-      return cut.known == EvenCut::Known::AtLeast ? estimate(cut) : settle(cut);
+      return cut.known == EvenCut::Known::AtLeast ? estimate(cut) : fit(cut);
     } catch (const InputError& error) {
       refuse(error, cut.known == EvenCut::Known::Stages ? cut.rank : kClaimed);
       return false;
@@ -250,7 +250,7 @@ class EvenPipelines {
     return true;
   }
 
-  bool settle(EvenCut& cut) {
+  bool fit(EvenCut& cut) {
     PlanResult result = judged_with_savings(request_, cut.planned);
     auto* planned = std::get_if<Planned>(&result);
     if (planned == nullptr) return false;

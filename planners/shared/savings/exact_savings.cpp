@@ -21,7 +21,7 @@ struct PartialSavings {
   Seconds recompute;
   Bytes swapped;
   bool recomputes = false;
-  Saving action = Saving::Keep;  ///< of the unit taken last
+  UnitAction action = UnitAction::Keep;  ///< of the unit taken last
   std::uint32_t parent = kNoParent;
   Seconds bound;
 };
@@ -81,15 +81,15 @@ std::vector<PartialSavings> undominated(std::vector<PartialSavings> choices) {
 /// what runs.
 class SavingSearch {
  public:
-  SavingSearch(std::span<const SavingUnit> given, const StageRoom& room)
-      : room_(room), order_(by_decreasing_need(given)), units_(in_order(given, order_)), bound_(units_, room) {}
+  SavingSearch(std::span<const SavingUnit> given, const StageBudget& budget)
+      : budget_(budget), order_(by_decreasing_need(given)), units_(in_order(given, order_)), bound_(units_, budget) {}
 
-  ExactSavings run(const std::optional<SavingPlan>& known, std::size_t width) {
-    if (known) improve({in_order<Saving>(known->actions, order_), known->time, known->memory});
-    if (std::optional<SavingPlan> rounded = bound_.rounded()) improve(std::move(*rounded));
+  ExactSavings run(const std::optional<StageSaving>& known, std::size_t width) {
+    if (known) improve({in_order<UnitAction>(known->actions, order_), known->time, known->memory});
+    if (std::optional<StageSaving> rounded = bound_.rounded()) improve(std::move(*rounded));
     bool is_exact = true;
     PartialSavings none;
-    none.lacking = saved_memory(units_, std::vector<Saving>(units_.size()), room_) - room_.capacity;
+    none.lacking = saved_memory(units_, std::vector<UnitAction>(units_.size()), budget_) - budget_.capacity;
     std::vector<PartialSavings> frontier = continued({none}, 0);
     for (std::size_t taken = 0; !frontier.empty(); ++taken) {
       if (frontier.size() > width) {
@@ -107,11 +107,11 @@ class SavingSearch {
   }
 
  private:
-  void improve(SavingPlan plan) {
-    if (!best_ || plan.time < best_->time) best_ = std::move(plan);
+  void improve(StageSaving saving) {
+    if (!best_ || saving.time < best_->time) best_ = std::move(saving);
   }
 
-  /// The choices that may become better than the best plan. Those that fit are plans, with the other units kept.
+  /// The choices that may become better than the best saving. Those that fit are savings, with the other units kept.
   [[nodiscard]] std::vector<PartialSavings> continued(std::vector<PartialSavings> choices, std::size_t taken) {
     std::vector<PartialSavings> left;
     for (PartialSavings& choice : choices) {
@@ -126,35 +126,35 @@ class SavingSearch {
     return left;
   }
 
-  [[nodiscard]] SavingPlan completed(const PartialSavings& choice, std::size_t taken) const {
-    SavingPlan plan{std::vector<Saving>(units_.size(), Saving::Keep), Seconds(0), Bytes(0)};
-    if (taken > 0) plan.actions[--taken] = choice.action;
+  [[nodiscard]] StageSaving completed(const PartialSavings& choice, std::size_t taken) const {
+    StageSaving saving{std::vector<UnitAction>(units_.size(), UnitAction::Keep), Seconds(0), Bytes(0)};
+    if (taken > 0) saving.actions[--taken] = choice.action;
     for (std::uint32_t link = choice.parent; taken > 0; link = links_[link].parent) {
-      plan.actions[--taken] = links_[link].action;
+      saving.actions[--taken] = links_[link].action;
     }
-    plan.time = saved_time(units_, plan.actions, room_);
-    plan.memory = saved_memory(units_, plan.actions, room_);
-    return plan;
+    saving.time = saved_time(units_, saving.actions, budget_);
+    saving.memory = saved_memory(units_, saving.actions, budget_);
+    return saving;
   }
 
-  [[nodiscard]] std::optional<SavingPlan> in_given_order() const {
-    std::optional<SavingPlan> plan = best_;
-    for (std::size_t at = 0; plan && at < order_.size(); ++at) plan->actions[order_[at]] = best_->actions[at];
-    return plan;
+  [[nodiscard]] std::optional<StageSaving> in_given_order() const {
+    std::optional<StageSaving> saving = best_;
+    for (std::size_t at = 0; saving && at < order_.size(); ++at) saving->actions[order_[at]] = best_->actions[at];
+    return saving;
   }
 
   void extend(const PartialSavings& choice, std::size_t taken, std::vector<PartialSavings>& next) {
     const SavingUnit& unit = units_[taken];
     const auto parent = static_cast<std::uint32_t>(links_.size());
     links_.push_back({choice.parent, choice.action});
-    for (const Saving action : {Saving::Keep, Saving::Swap, Saving::Recompute}) {
-      if (action == Saving::Swap && !can_swap(room_)) continue;
+    for (const UnitAction action : {UnitAction::Keep, UnitAction::Swap, UnitAction::Recompute}) {
+      if (action == UnitAction::Swap && !can_swap(budget_)) continue;
       PartialSavings extended = choice;
       extended.action = action;
       extended.parent = parent;
-      extended.lacking += residency(unit, action, room_) - residency(unit, Saving::Keep, room_);
-      if (action == Saving::Swap) extended.swapped += unit.stash;
-      if (action == Saving::Recompute) {
+      extended.lacking += residency(unit, action, budget_) - residency(unit, UnitAction::Keep, budget_);
+      if (action == UnitAction::Swap) extended.swapped += unit.stash;
+      if (action == UnitAction::Recompute) {
         extended.recompute += unit.forward;
         if (!choice.recomputes) extended.lacking += std::max(restoring(unit) - workspace_, Bytes(0));
         extended.recomputes = true;
@@ -165,23 +165,23 @@ class SavingSearch {
 
   struct Link {
     std::uint32_t parent = kNoParent;
-    Saving action = Saving::Keep;
+    UnitAction action = UnitAction::Keep;
   };
 
-  StageRoom room_;
+  StageBudget budget_;
   std::vector<std::size_t> order_;
   std::vector<SavingUnit> units_;
   SavingBound bound_;
   Bytes workspace_ = largest_workspace(units_);
   std::vector<Link> links_;  ///< of the choices that were extended
-  std::optional<SavingPlan> best_;
+  std::optional<StageSaving> best_;
 };
 
 }  // namespace
 
-ExactSavings exact_savings(std::span<const SavingUnit> units, const StageRoom& room,
-                           const std::optional<SavingPlan>& known, std::size_t width) {
-  return SavingSearch(units, room).run(known, width);
+ExactSavings exact_savings(std::span<const SavingUnit> units, const StageBudget& budget,
+                           const std::optional<StageSaving>& known, std::size_t width) {
+  return SavingSearch(units, budget).run(known, width);
 }
 
 }  // namespace stagecraft

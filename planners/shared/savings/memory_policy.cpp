@@ -4,8 +4,8 @@
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/savings/least_memory.hpp"
+#include "planners/shared/savings/ledger_fit.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
-#include "planners/shared/savings/settling.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 
@@ -103,9 +103,9 @@ bool has_hosts(const PlanRequest& request) {
 PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& request) {
   PlanResult best = planner.plan(request);
   const auto* planned = std::get_if<Planned>(&best);
-  const bool is_settled = planned != nullptr && !has_actions(planned->plan);
+  const bool fits_as_it_is = planned != nullptr && !has_actions(planned->plan);
   const bool is_quick = request.graph.layers.size() * request.platform.devices.size() <= kMostUnitsToRepeat;
-  if (request.memory == MemoryPolicy::Cheapest && has_hosts(request) && !is_settled && is_quick &&
+  if (request.memory == MemoryPolicy::Cheapest && has_hosts(request) && !fits_as_it_is && is_quick &&
       request.running == nullptr) {
     for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap}) {
       PlanResult other = planner.plan(with_policy(request, policy));

@@ -4,8 +4,8 @@
 #include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/savings/exact_savings.hpp"
+#include "planners/shared/savings/ledger_fit.hpp"
 #include "planners/shared/savings/saving_pipeline.hpp"
-#include "planners/shared/savings/settling.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -106,15 +106,15 @@ struct CutStage {
 };
 
 /// What is chosen for a stage; none if nothing fits.
-std::optional<SavingPlan> cheapest(const CutStage& stage, const StageRoom& room, bool fills_memory) {
-  std::optional<SavingPlan> best;
+std::optional<StageSaving> cheapest(const CutStage& stage, const StageBudget& budget, bool fills_memory) {
+  std::optional<StageSaving> best;
   for (std::size_t i = 0; i < stage.divisions.size(); ++i) {
     const std::vector<SavingUnit>& units = stage.divisions[i];
-    const std::optional<SavingPlan> kept = SavingChoice(units, room).plan();
+    const std::optional<StageSaving> kept = SavingChoice(units, budget).saving();
     const std::size_t width = units.size() > kManyUnits ? kNarrowWidth : kSavingWidth;
-    std::optional<SavingPlan> found = exact_savings(units, room, kept, width).plan;
+    std::optional<StageSaving> found = exact_savings(units, budget, kept, width).saving;
     if (!found) continue;
-    SavingPlan filled = fills_memory ? with_some_kept(units, room, *std::move(found)) : *std::move(found);
+    StageSaving filled = fills_memory ? with_some_kept(units, budget, *std::move(found)) : *std::move(found);
     if (best && filled.time >= best->time) continue;
     best = std::move(filled);
     best->division = i;
@@ -123,19 +123,19 @@ std::optional<SavingPlan> cheapest(const CutStage& stage, const StageRoom& room,
 }
 
 /// The microbatches that recompute the unit; they come first of those in flight.
-Covered covered_part(const SavingPlan& saving, std::size_t unit, std::int64_t in_flight) {
+Covered covered_part(const StageSaving& saving, std::size_t unit, std::int64_t in_flight) {
   const std::int64_t kept = saving.kept.empty() ? 0 : saving.kept[unit];
   return kept == 0 ? Covered() : Covered{in_flight - kept, in_flight};
 }
 
-std::vector<MemoryAction> actions_of_plan(const Stage& stage, const SavingPlan& saving, std::int64_t in_flight) {
+std::vector<MemoryAction> memory_actions(const Stage& stage, const StageSaving& saving, std::int64_t in_flight) {
   const bool is_whole = saving.actions.size() < stage.layers.size();
   std::vector<MemoryAction> actions;
   for (std::size_t i = 0; i < saving.actions.size(); ++i) {
     std::vector<LayerId> layers = is_whole ? stage.layers : std::vector<LayerId>{stage.layers[i]};
-    if (saving.actions[i] == Saving::Recompute) {
+    if (saving.actions[i] == UnitAction::Recompute) {
       actions.emplace_back(Recompute{std::move(layers), covered_part(saving, i, in_flight)});
-    } else if (saving.actions[i] == Saving::Swap) {
+    } else if (saving.actions[i] == UnitAction::Swap) {
       actions.emplace_back(Swap{std::move(layers)});
     }
   }
@@ -162,9 +162,9 @@ class SavedCut {
     return found ? std::optional(claim(*found)) : std::nullopt;
   }
 
-  std::optional<Planned> settled() {
+  std::optional<Planned> fitted() {
     const auto claims = [&](const SavedPlan& saved) { return claim(saved); };
-    return settle(request_, places_, [&] { return find(); }, claims).planned;
+    return fit_to_ledger(request_, places_, [&] { return find(); }, claims).planned;
   }
 
  private:
@@ -188,7 +188,7 @@ class SavedCut {
   /// Which stages do not fit if all their units are kept.
   [[nodiscard]] std::vector<char> lacking() const {
     std::vector<char> lacks;
-    for (std::size_t s = 0; s < stages_.size(); ++s) lacks.push_back(need_of(s).kept > room(s).capacity ? 1 : 0);
+    for (std::size_t s = 0; s < stages_.size(); ++s) lacks.push_back(need_of(s).kept > budget(s).capacity ? 1 : 0);
     return lacks;
   }
 
@@ -198,12 +198,12 @@ class SavedCut {
     Bytes least;
   };
   [[nodiscard]] Need need_of(std::size_t s) const {
-    const StageRoom own = room(s);
+    const StageBudget own = budget(s);
     Need need;
     for (const std::vector<SavingUnit>& units : stages_[s].divisions) {
       const Bytes least = least_saved_memory(units, own);
       if (&units == &stages_[s].divisions.front()) {
-        need = {saved_memory(units, std::vector<Saving>(units.size(), Saving::Keep), own), least};
+        need = {saved_memory(units, std::vector<UnitAction>(units.size(), UnitAction::Keep), own), least};
       }
       need.least = std::min(need.least, least);
     }
@@ -245,7 +245,7 @@ class SavedCut {
     return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(left.value()) * beyond(own) / beyond(sum))));
   }
 
-  [[nodiscard]] StageRoom room(std::size_t s) const {
+  [[nodiscard]] StageBudget budget(std::size_t s) const {
     const StagePlace& place = places_[s];
     return {.in_flight = place.in_flight,
             .resident = place.resident,
@@ -260,10 +260,10 @@ class SavedCut {
   [[nodiscard]] std::optional<SavedPlan> find() const {
     SavedPlan saved{planned_, {}, {}};
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      std::optional<SavingPlan> saving = cheapest(stages_[s], room(s), !request_.only_shape);
+      std::optional<StageSaving> saving = cheapest(stages_[s], budget(s), !request_.only_shape);
       if (!saving) return std::nullopt;
       Stage& stage = saved.planned.plan.stages[s];
-      stage.memory = actions_of_plan(stage, *saving, places_[s].in_flight);
+      stage.memory = memory_actions(stage, *saving, places_[s].in_flight);
       saved.swapped.push_back(swapped_stash(stages_[s].divisions[saving->division], saving->actions));
       if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s]);
       saved.savings.push_back(*std::move(saving));
@@ -310,7 +310,7 @@ class SavedCut {
 
 std::optional<Planned> with_savings(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
-  return SavedCut(request, std::move(planned), program).settled();
+  return SavedCut(request, std::move(planned), program).fitted();
 }
 
 std::optional<Figures> estimated_savings(const PlanRequest& request, const Planned& planned) {

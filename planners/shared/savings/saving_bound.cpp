@@ -23,21 +23,22 @@ constexpr int kWeights = 32;  // of the computation, that are compared: 0, 1/32,
 
 double weight_of(int w) { return static_cast<double>(w) / kWeights; }
 
-double copy_seconds(Bytes bytes, const StageRoom& room) {
-  return can_swap(room) ? static_cast<double>(bytes.value()) * (room.half_duplex ? 2.0 : 1.0) / room.bandwidth : 0.0;
+double copy_seconds(Bytes bytes, const StageBudget& budget) {
+  return can_swap(budget) ? static_cast<double>(bytes.value()) * (budget.half_duplex ? 2.0 : 1.0) / budget.bandwidth
+                          : 0.0;
 }
 
-Bytes all_kept(std::span<const SavingUnit> units, const StageRoom& room) {
-  Bytes sum = room.held + largest_workspace(units);
-  for (const SavingUnit& unit : units) sum += residency(unit, Saving::Keep, room);
+Bytes all_kept(std::span<const SavingUnit> units, const StageBudget& budget) {
+  Bytes sum = budget.held + largest_workspace(units);
+  for (const SavingUnit& unit : units) sum += residency(unit, UnitAction::Keep, budget);
   return sum;
 }
 
 }  // namespace
 
-SavingBound::SavingBound(std::span<const SavingUnit> units, const StageRoom& room)
-    : units_(units), room_(room), compute_(compute_time(units).value()) {
-  const auto lacking = static_cast<double>((all_kept(units, room) - room.capacity).value());
+SavingBound::SavingBound(std::span<const SavingUnit> units, const StageBudget& budget)
+    : units_(units), budget_(budget), compute_(compute_time(units).value()) {
+  const auto lacking = static_cast<double>((all_kept(units, budget) - budget.capacity).value());
   int best = 0;
   double largest = 0.0;
   for (int w = 0; w <= kWeights; ++w) {
@@ -103,13 +104,13 @@ std::vector<SavingBound::Step> SavingBound::steps(double weight) const {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const SavingUnit& unit = units_[i];
     std::vector<Step> hull;
-    const auto offer = [&](Saving action, double cost) {
+    const auto offer = [&](UnitAction action, double cost) {
       const auto saved =
-          static_cast<double>((residency(unit, Saving::Keep, room_) - residency(unit, action, room_)).value());
+          static_cast<double>((residency(unit, UnitAction::Keep, budget_) - residency(unit, action, budget_)).value());
       if (saved > 0.0) hull.push_back({i, action, saved, cost});
     };
-    offer(Saving::Recompute, weight * unit.forward.value());
-    if (can_swap(room_)) offer(Saving::Swap, (1.0 - weight) * copy_seconds(unit.stash, room_));
+    offer(UnitAction::Recompute, weight * unit.forward.value());
+    if (can_swap(budget_)) offer(UnitAction::Swap, (1.0 - weight) * copy_seconds(unit.stash, budget_));
     if (hull.size() == 2) {
       const auto slope = [](const Step& step) { return step.cost / step.saved; };
       if (slope(hull[1]) < slope(hull[0])) std::swap(hull[0], hull[1]);
@@ -135,8 +136,8 @@ double SavingBound::root_bound(double weight, double lacking) const {
 
 Seconds SavingBound::time(Bytes lacking, Seconds recompute, Bytes swapped) {
   const double computed = compute_ + recompute.value();
-  const double copied = copy_seconds(swapped, room_);
-  double bound = std::max(computed, swapped > Bytes(0) ? copy_time(swapped, room_).value() : 0.0);
+  const double copied = copy_seconds(swapped, budget_);
+  double bound = std::max(computed, swapped > Bytes(0) ? copy_time(swapped, budget_).value() : 0.0);
   for (Weighted& weighted : weights_) {
     bound = std::max(bound, weighted.weight * computed + (1.0 - weighted.weight) * copied +
                                 fractional_cost(weighted, static_cast<double>(lacking.value())));
@@ -144,18 +145,18 @@ Seconds SavingBound::time(Bytes lacking, Seconds recompute, Bytes swapped) {
   return Seconds(bound);
 }
 
-std::optional<SavingPlan> SavingBound::rounded() const {
-  std::optional<SavingPlan> best;
+std::optional<StageSaving> SavingBound::rounded() const {
+  std::optional<StageSaving> best;
   for (int w = 0; w <= kWeights; ++w) {
-    SavingChoice choice(units_, room_);
+    SavingChoice choice(units_, budget_);
     for (const Step& step : steps(weight_of(w))) {
       if (choice.fits()) break;
       choice.choose(step.unit, step.action);
     }
     if (!choice.fits()) continue;
     choice.keep_again();
-    const std::optional<SavingPlan> plan = choice.plan();
-    if (!best || plan->time < best->time) best = plan;
+    const std::optional<StageSaving> saving = choice.saving();
+    if (!best || saving->time < best->time) best = saving;
   }
   return best;
 }

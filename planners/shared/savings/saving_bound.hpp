@@ -19,7 +19,7 @@ class SavingBound {
  public:
   /// The units must outlive it. They are in the order in which they get their actions; at first none has its own.
   /// **Cost** O(weights · units log units) time, and O(weights · units) memory.
-  SavingBound(std::span<const SavingUnit> units, const StageRoom& room);
+  SavingBound(std::span<const SavingUnit> units, const StageBudget& budget);
 
   /// The next unit gets its action. **Requires** that one is left. **Cost** O(weights).
   void take_next();
@@ -29,8 +29,8 @@ class SavingBound {
   /// O(weights · units) additions at worst, once.
   [[nodiscard]] Seconds time(Bytes lacking, Seconds recompute, Bytes swapped);
 
-  /// Plans that fit, from the knapsacks of many weights with their last unit saved whole; the one with the least time.
-  [[nodiscard]] std::optional<SavingPlan> rounded() const;
+  /// Of the savings that fit, from the knapsacks of many weights with their last unit saved whole, the fastest one.
+  [[nodiscard]] std::optional<StageSaving> rounded() const;
 
  private:
   static constexpr std::uint32_t kNoStep = static_cast<std::uint32_t>(-1);
@@ -38,7 +38,7 @@ class SavingBound {
   /// A step from an action to one that saves more.
   struct Step {
     std::size_t unit = 0;
-    Saving action = Saving::Keep;
+    UnitAction action = UnitAction::Keep;
     double saved = 0.0;  ///< bytes
     double cost = 0.0;   ///< weighted seconds
   };
@@ -59,7 +59,7 @@ class SavingBound {
   static double fractional_cost(Weighted& weighted, double lacking);
 
   std::span<const SavingUnit> units_;
-  StageRoom room_;
+  StageBudget budget_;
   double compute_;
   std::size_t taken_ = 0;
   std::vector<Weighted> weights_;

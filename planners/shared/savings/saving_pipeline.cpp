@@ -60,9 +60,9 @@ std::vector<std::vector<std::size_t>> divisions_of(const LayerGraph& graph, cons
   return divisions;
 }
 
-void append_action(Saving saving, std::vector<LayerId> layers, bool joins, std::vector<MemoryAction>& actions) {
-  if (saving == Saving::Keep) return;
-  if (saving == Saving::Swap) {
+void append_action(UnitAction action, std::vector<LayerId> layers, bool joins, std::vector<MemoryAction>& actions) {
+  if (action == UnitAction::Keep) return;
+  if (action == UnitAction::Swap) {
     actions.emplace_back(Swap{std::move(layers)});
   } else if (joins) {
     std::vector<LayerId>& segment = std::get<Recompute>(actions.back()).layers;
@@ -85,7 +85,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
       parameters_(parameter_sums(request.graph, order_)),
-      crossing_(crossing_bytes(request.graph, order_)),
+      cut_bytes_(cut_bytes_with_ends(request.graph, order_)),
       stash_(stash_sums(request.graph, order_)),
       crossings_(request.graph, order_),
       pending_(order_.size() + 1),
@@ -115,7 +115,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
 }
 
 Seconds SavingPipeline::transfer(std::size_t cut, std::size_t before) const {
-  return crossing(cut) / places_[before].bandwidth;
+  return cut_bytes(cut) / places_[before].bandwidth;
 }
 
 std::vector<SavingPipeline::WholeGroup> SavingPipeline::whole_groups(const std::vector<std::size_t>& bounds) const {
@@ -163,14 +163,14 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
     unit.backward = unit.backward * place.factor;
     result.units.push_back(unit);
   }
-  StageRoom& room = result.room;
-  room.in_flight = place.in_flight;
-  room.resident = place.resident;
-  room.held = parameters_(layers.begin, layers.end) * copies + exchanged(layers) * boundary_buffers_;
-  room.capacity = place.capacity;
-  room.bandwidth = place.host_bandwidth;
-  room.half_duplex = place.half_duplex;
-  room.unhidden = unhidden_time(place, result.units);
+  StageBudget& budget = result.budget;
+  budget.in_flight = place.in_flight;
+  budget.resident = place.resident;
+  budget.held = parameters_(layers.begin, layers.end) * copies + exchanged(layers) * boundary_buffers_;
+  budget.capacity = place.capacity;
+  budget.bandwidth = place.host_bandwidth;
+  budget.half_duplex = place.half_duplex;
+  budget.unhidden = unhidden_time(place, result.units);
   return result;
 }
 
@@ -252,7 +252,7 @@ std::optional<std::vector<std::size_t>> SavingPipeline::cuts_of(const Plan& plan
   return cuts;
 }
 
-Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const {
+Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const StageSaving> savings) const {
   Plan plan = empty_plan(planner_, request_);
   plan.rounds_per_update = rounds_per_update(request_, places_.front().devices.size());
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
@@ -261,14 +261,14 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sav
     stage.replicas.assign(places_[s].devices.begin(), places_[s].devices.end());
     const Group layers{bounds_[cuts[s]], bounds_[cuts[s + 1]]};
     const std::size_t first = group_at(layers.begin, savings[s].division);
-    const std::vector<Saving>& actions = savings[s].actions;
+    const std::vector<UnitAction>& actions = savings[s].actions;
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Group part = common(divisions_[savings[s].division][first + i].layers, layers);
-      const bool follows = i > 0 && actions[i] == Saving::Recompute && actions[i - 1] == actions[i];
+      const bool follows = i > 0 && actions[i] == UnitAction::Recompute && actions[i - 1] == actions[i];
       append_action(actions[i], layers_in(order_, part.begin, part.end), follows && settings_.joins_recomputed,
                     stage.memory);
     }
-    if (std::ranges::count(actions, Saving::Swap) > 0) {
+    if (std::ranges::count(actions, UnitAction::Swap) > 0) {
       stage.swap_backlog = swap_backlog(places_[s]);
     }
   }

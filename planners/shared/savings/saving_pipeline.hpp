@@ -76,10 +76,10 @@ void share_host_links(const PlanRequest& request, const Plan& plan, const std::v
 /// that are asked for are no multiple of a round's, or if the schedule flushes.
 [[nodiscard]] std::int64_t rounds_per_update(const PlanRequest& request, std::size_t replicas);
 
-/// The units of a stage for which an action is chosen, and its room.
+/// The units of a stage for which an action is chosen, and its budget.
 struct SavingStage {
   std::vector<SavingUnit> units;
-  StageRoom room;
+  StageBudget budget;
 };
 
 struct SavingPipelineSettings {
@@ -103,7 +103,7 @@ class SavingPipeline {
   [[nodiscard]] std::size_t units() const { return bounds_.size() - 1; }
   [[nodiscard]] std::size_t stages() const { return places_.size(); }
   [[nodiscard]] const std::vector<StagePlace>& places() const { return places_; }
-  [[nodiscard]] std::vector<StagePlace>& places() { return places_; }  ///< whose room and host bandwidth may change
+  [[nodiscard]] std::vector<StagePlace>& places() { return places_; }  ///< whose budget and host bandwidth may change
   [[nodiscard]] const PlanRequest& request() const { return request_; }
 
   // Figures of all units before a cut, on the profile's device, and of the cut itself.
@@ -114,7 +114,7 @@ class SavingPipeline {
   }
   [[nodiscard]] Bytes stash(std::size_t cut) const { return stash_(0, bounds_[cut]); }
   /// Of the tensors that are made before the cut and used behind it.
-  [[nodiscard]] Bytes crossing(std::size_t cut) const { return crossing_[bounds_[cut]]; }
+  [[nodiscard]] Bytes cut_bytes(std::size_t cut) const { return cut_bytes_[bounds_[cut]]; }
   /// The time of these bytes from stage `before` to the next one.
   [[nodiscard]] Seconds transfer(std::size_t cut, std::size_t before) const;
 
@@ -132,7 +132,7 @@ class SavingPipeline {
   [[nodiscard]] std::optional<std::vector<std::size_t>> cuts_of(const Plan& plan) const;
 
   /// A plan of the stages between the cuts (0 and `units()` among them), with the actions of each stage's units.
-  [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const SavingPlan> savings) const;
+  [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const StageSaving> savings) const;
 
  private:
   struct Group {
@@ -168,7 +168,7 @@ class SavingPipeline {
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
   RunSums parameters_;
-  std::vector<Bytes> crossing_;
+  std::vector<Bytes> cut_bytes_;
   RunSums stash_;
   Crossings crossings_;
   std::vector<std::vector<std::size_t>> pending_;  // by cut: the layers before it whose tensors are used behind it

@@ -158,9 +158,9 @@ Bytes largest_part(const std::map<LinkId, bool>& links, const std::map<LinkId, B
                    const std::map<LinkId, double>& users) {
   double largest = 0.0;
   for (const auto& [link, both] : links) {
-    const auto crossing = traffic.find(link);
-    if (crossing == traffic.end()) continue;
-    largest = std::max(largest, static_cast<double>(crossing->second.value()) / users.at(link));
+    const auto found = traffic.find(link);
+    if (found == traffic.end()) continue;
+    largest = std::max(largest, static_cast<double>(found->second.value()) / users.at(link));
   }
   return Bytes(static_cast<std::int64_t>(std::ceil(largest)));
 }

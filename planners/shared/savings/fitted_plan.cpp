@@ -1,11 +1,11 @@
-#include "planners/shared/savings/settled_plan.hpp"
+#include "planners/shared/savings/fitted_plan.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/loop_time.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/costs/replica_bandwidths.hpp"
-#include "planners/shared/savings/settling.hpp"
+#include "planners/shared/savings/ledger_fit.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/schedule/boundaries.hpp"
 
@@ -17,17 +17,17 @@ namespace stagecraft {
 namespace {
 
 /// What stages send to later ones, directly; the slower direction.
-std::vector<LoopHop> hops_of(const PlanRequest& request, const Plan& plan) {
-  std::vector<LoopHop> hops;
+std::vector<LoopBoundary> loop_boundaries(const PlanRequest& request, const Plan& plan) {
+  std::vector<LoopBoundary> result;
   for (const Boundary& boundary : boundaries(request.graph, plan)) {
     const std::vector<DeviceId> from = devices_of(plan.stages[boundary.from.value()]);
     const std::vector<DeviceId> to = devices_of(plan.stages[boundary.to.value()]);
     const auto there = replica_bandwidth(request.platform, from, to).bandwidth;
     const auto back = replica_bandwidth(request.platform, to, from).bandwidth;
     const Seconds time = there && back ? boundary.bytes / std::min(*there, *back) : Seconds(0);
-    hops.push_back({boundary.from.value(), boundary.to.value(), time});
+    result.push_back({boundary.from.value(), boundary.to.value(), time});
   }
-  return hops;
+  return result;
 }
 
 /// The period of a replica: that of the pipeline's loops, or of the slowest stage with its copies.
@@ -39,7 +39,7 @@ Seconds period_of(const SavingPipeline& pipeline, const SavedPlan& found) {
     const StageTime time = stage_time(request.graph, request.platform, plan.stages[s]);
     stages.push_back({time.forward, time.total() - time.forward, pipeline.places()[s].in_flight});
   }
-  return std::max(loop_time(stages, hops_of(request, plan)), slowest_time(found.savings));
+  return std::max(loop_time(stages, loop_boundaries(request, plan)), slowest_time(found.savings));
 }
 
 Figures claim_of(const SavingPipeline& pipeline, const SavedPlan& found) {
@@ -84,7 +84,7 @@ Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infe
 
 }  // namespace
 
-PlanResult settled_plan(SavingPipeline pipeline, const FindStages& find) {
+PlanResult fitted_plan(SavingPipeline pipeline, const FindStages& find) {
   const auto find_plan = [&]() -> std::optional<SavedPlan> {
     std::optional<SavedStages> found = find(pipeline);
     if (!found) return std::nullopt;
@@ -92,16 +92,16 @@ PlanResult settled_plan(SavingPipeline pipeline, const FindStages& find) {
                     std::move(found->savings),
                     {}};
     for (std::size_t s = 0; s < pipeline.stages(); ++s) {
-      const SavingPlan& saving = saved.savings[s];
+      const StageSaving& saving = saved.savings[s];
       const SavingStage stage = pipeline.stage(s, found->cuts[s], found->cuts[s + 1], saving.division);
       saved.swapped.push_back(swapped_stash(stage.units, saving.actions));
     }
     return saved;
   };
   const auto claim = [&](const SavedPlan& saved) { return claim_of(pipeline, saved); };
-  Settled settled = settle(pipeline.request(), pipeline.places(), find_plan, claim);
-  if (settled.planned) return *std::move(settled.planned);
-  return nothing_fits(pipeline, settled.overflow);
+  LedgerFit fit = fit_to_ledger(pipeline.request(), pipeline.places(), find_plan, claim);
+  if (fit.planned) return *std::move(fit.planned);
+  return nothing_fits(pipeline, fit.overflow);
 }
 
 }  // namespace stagecraft

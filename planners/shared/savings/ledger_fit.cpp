@@ -1,4 +1,4 @@
-#include "planners/shared/savings/settling.hpp"
+#include "planners/shared/savings/ledger_fit.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
@@ -124,24 +124,24 @@ bool has_caps(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
 }
 
-Seconds slowest_time(const std::vector<SavingPlan>& savings) {
-  return std::ranges::max(savings, {}, &SavingPlan::time).time;
+Seconds slowest_time(const std::vector<StageSaving>& savings) {
+  return std::ranges::max(savings, {}, &StageSaving::time).time;
 }
 
-Bytes swapped_stash(const std::vector<SavingUnit>& units, const std::vector<Saving>& actions) {
+Bytes swapped_stash(const std::vector<SavingUnit>& units, const std::vector<UnitAction>& actions) {
   Bytes swapped;
   for (std::size_t i = 0; i < units.size(); ++i) {
-    if (actions[i] == Saving::Swap) swapped += units[i].stash;
+    if (actions[i] == UnitAction::Swap) swapped += units[i].stash;
   }
   return swapped;
 }
 
-Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
-               const std::function<std::optional<SavedPlan>()>& find,
-               const std::function<Figures(const SavedPlan&)>& claim) {
-  Settled settled;
+LedgerFit fit_to_ledger(const PlanRequest& request, std::vector<StagePlace>& places,
+                        const std::function<std::optional<SavedPlan>()>& find,
+                        const std::function<Figures(const SavedPlan&)>& claim) {
+  LedgerFit fit;
   std::int64_t rounds = 0;
-  for (std::int64_t corrected = 0; corrected < kMostSettlingRounds;) {
+  for (std::int64_t corrected = 0; corrected < kMostLedgerRounds;) {
     ++rounds;
     std::optional<SavedPlan> found = find();
     if (!found) break;
@@ -163,13 +163,13 @@ Settled settle(const PlanRequest& request, std::vector<StagePlace>& places,
     const Peaks& peaks = plan.predicted.peak_memory;
     found->planned.details.emplace_back("ledger_rounds", rounds);
     if (!correct(request.platform, places, *found, peaks)) {
-      settled.planned = std::move(found->planned);
-      return settled;
+      fit.planned = std::move(found->planned);
+      return fit;
     }
-    settled.overflow = memory_overflow(request.platform, plan, peaks);
+    fit.overflow = memory_overflow(request.platform, plan, peaks);
     ++corrected;
   }
-  return settled;
+  return fit;
 }
 
 }  // namespace stagecraft
