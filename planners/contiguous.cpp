@@ -1,5 +1,5 @@
 #include "planners/planner.hpp"
-#include "planners/shared/contiguous_plan.hpp"
+#include "planners/shared/cuts/contiguous_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 

@@ -1,5 +1,5 @@
 #include "planners/planner.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/model/graph_order.hpp"
 

@@ -1,6 +1,6 @@
 #include "planners/planner.hpp"
-#include "planners/shared/even_pipelines.hpp"
-#include "planners/shared/stage_devices.hpp"
+#include "planners/shared/savings/even_pipelines.hpp"
+#include "planners/shared/savings/stage_devices.hpp"
 
 namespace stagecraft {
 

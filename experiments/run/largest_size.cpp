@@ -5,7 +5,7 @@
 #include "experiments/run/limits.hpp"
 #include "experiments/run/simulation.hpp"
 #include "experiments/run/size_search.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 

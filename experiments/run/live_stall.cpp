@@ -1,6 +1,6 @@
 #include "experiments/run/live_stall.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/layer_moves.hpp"
 #include "sim/schedule/boundaries.hpp"

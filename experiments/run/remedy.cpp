@@ -1,7 +1,7 @@
 #include "experiments/run/remedy.hpp"
 
 #include "experiments/run/judge.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/error.hpp"

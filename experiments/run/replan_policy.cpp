@@ -1,6 +1,6 @@
 #include "experiments/run/replan_policy.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/schedule_family.hpp"

@@ -2,9 +2,9 @@
 
 #include "experiments/run/live_stall.hpp"
 #include "experiments/run/planning.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/memory_policy.hpp"
-#include "planners/shared/turn_order.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/savings/memory_policy.hpp"
+#include "planners/shared/turns/turn_order.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"

@@ -1,6 +1,6 @@
 #include "experiments/run/traffic.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"

@@ -2,7 +2,7 @@
 #include "experiments/view/explanation.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/table.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/plan_file.hpp"

@@ -1,7 +1,7 @@
 #include "experiments/view/description.hpp"
 #include "experiments/view/platform_words.hpp"
 #include "experiments/view/table.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"

@@ -5,7 +5,7 @@
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"

@@ -1,7 +1,7 @@
 #include "planners/dapple/memory_limit.hpp"
 
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
 #include "sim/schedule/schedule_family.hpp"

@@ -1,8 +1,8 @@
 #include "planners/dapple/problem.hpp"
 
-#include "planners/shared/chain.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/chain.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
@@ -39,7 +39,7 @@ void add_layers(const LayerGraph& graph, Problem& problem) {
     problem.backward.push_back(problem.backward.back() + layer.backward.value());
   }
   problem.parameters = parameter_sums(graph, order);
-  for (Bytes bytes : crossing_bytes(graph, order)) problem.crossing.push_back(static_cast<double>(bytes.value()));
+  for (Bytes bytes : cut_bytes_with_ends(graph, order)) problem.cut_bytes.push_back(static_cast<double>(bytes.value()));
 }
 
 void add_exchange(const PlanRequest& request, Problem& problem) {

@@ -3,9 +3,9 @@
 #include "planners/dapple/latency.hpp"
 #include "planners/dapple/placement.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/bucket_exchange.hpp"
-#include "planners/shared/divided_times.hpp"
-#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/costs/bucket_exchange.hpp"
+#include "planners/shared/costs/divided_times.hpp"
+#include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/model/run_sums.hpp"
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct Problem {
   std::vector<double> backward;
 
   RunSums parameters;
-  std::vector<double> crossing;             ///< bytes over the cut before each position, one way. **Shape** layers + 1
+  std::vector<double> cut_bytes;            ///< bytes over the cut before each position, one way. **Shape** layers + 1
   std::vector<double> factors;              ///< by device: time factor relative to the profile
   std::vector<double> update;               ///< by device: seconds of the optimizer's step for each byte of parameters
   PairTable rings;                          ///< for all-reduces within a stage
@@ -54,7 +54,7 @@ struct Problem {
   std::int64_t microbatches = 1;
   std::size_t most_replicas = 1;  ///< a stage divides the samples of a microbatch
 
-  [[nodiscard]] std::size_t layers() const { return crossing.size() - 1; }
+  [[nodiscard]] std::size_t layers() const { return cut_bytes.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
 
   /// The bandwidths between stages.
@@ -80,7 +80,7 @@ struct Problem {
   /// **Cost** as `PairTable::slowest_pair`, added to `steps`.
   [[nodiscard]] double speed(const DeviceSet& from, const DeviceSet& to, double& steps) const;
   [[nodiscard]] Block channel(std::size_t cut, double speed) const {
-    return {crossing[cut] / speed, crossing[cut] / speed, 0.0};
+    return {cut_bytes[cut] / speed, cut_bytes[cut] / speed, 0.0};
   }
 };
 

@@ -52,7 +52,7 @@ std::vector<std::size_t> chosen_cuts(const Problem& problem, double most) {
     const auto own = all ? at : static_cast<std::size_t>(done * (most - 1.0)) + 1;
     if (own != part) {
       cuts.push_back(at);
-    } else if (problem.crossing[at] < problem.crossing[cuts.back()]) {
+    } else if (problem.cut_bytes[at] < problem.cut_bytes[cuts.back()]) {
       cuts.back() = at;
     }
     part = own;

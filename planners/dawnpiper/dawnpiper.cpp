@@ -1,12 +1,12 @@
+#include "planners/dawnpiper/cut_waits.hpp"
 #include "planners/dawnpiper/partition.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/cut_waits.hpp"
-#include "planners/shared/layer_units.hpp"
-#include "planners/shared/limits.hpp"
-#include "planners/shared/saving_pipeline.hpp"
-#include "planners/shared/settled_plan.hpp"
-#include "planners/shared/stage_devices.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/limits.hpp"
+#include "planners/shared/savings/fitted_plan.hpp"
+#include "planners/shared/savings/layer_units.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
+#include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/model/graph_order.hpp"
 
@@ -66,9 +66,9 @@ PartitionSettings settings_of(const Options& options) {
           .max_work = options.number("max_work")};
 }
 
-std::int64_t count_of(const Partition& partition, Saving action) {
+std::int64_t count_of(const Partition& partition, UnitAction action) {
   std::ptrdiff_t count = 0;
-  for (const SavingPlan& saving : partition.savings) count += std::ranges::count(saving.actions, action);
+  for (const StageSaving& saving : partition.savings) count += std::ranges::count(saving.actions, action);
   return count;
 }
 
@@ -78,7 +78,7 @@ Detail::Record details_of(const SavingPipeline& pipeline, const Partition& parti
   Detail::List memory;
   Detail share;
   if (counts.all_cuts > 0) share = counts.interval_cuts / counts.all_cuts;
-  for (const SavingPlan& saving : partition.savings) {
+  for (const StageSaving& saving : partition.savings) {
     times.emplace_back(saving.time.value());
     memory.emplace_back(saving.memory.value());
   }
@@ -86,8 +86,8 @@ Detail::Record details_of(const SavingPipeline& pipeline, const Partition& parti
           {"stage_times_s", std::move(times)},
           {"stage_memory_bytes", std::move(memory)},
           {"units", static_cast<std::int64_t>(pipeline.units())},
-          {"recomputed", count_of(partition, Saving::Recompute)},
-          {"swapped", count_of(partition, Saving::Swap)},
+          {"recomputed", count_of(partition, UnitAction::Recompute)},
+          {"swapped", count_of(partition, UnitAction::Swap)},
           {"margin", static_cast<std::int64_t>(settings.margin)},
           {"interval_share", std::move(share)},
           {"cuts_tried", counts.cuts_tried},
@@ -128,7 +128,7 @@ PlanResult plan_between(const PlanRequest& request, UnitGrain cuts) {
   bool ended_early = false;
   SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, cuts));
   const std::size_t size = pipeline.units() * pipeline.stages();
-  PlanResult result = settled_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
+  PlanResult result = fitted_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
     PartitionSearch search(problem_of(now, cuts, counts_boundaries), settings);
     std::optional<Partition> found = search.run();
     ended_early = search.counts().ended_early;

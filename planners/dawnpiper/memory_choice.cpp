@@ -11,7 +11,7 @@ namespace {
 /// An action for a unit, and the bytes that it saves for each second that it costs.
 struct Offer {
   std::size_t unit = 0;
-  Saving action = Saving::Keep;
+  UnitAction action = UnitAction::Keep;
   double per_second = -1.0;  ///< below all offers
 };
 
@@ -23,45 +23,45 @@ double per_second(Bytes saved, Seconds cost) {
 /// The choice for one stage, in the order of its steps.
 class MemoryChoice {
  public:
-  MemoryChoice(std::span<const SavingUnit> units, const StageRoom& room)
-      : units_(units), room_(room), choice_(units, room), compute_(compute_time(units)) {}
+  MemoryChoice(std::span<const SavingUnit> units, const StageBudget& budget)
+      : units_(units), budget_(budget), choice_(units, budget), compute_(compute_time(units)) {}
 
-  std::optional<SavingPlan> run() {
+  std::optional<StageSaving> run() {
     if (!choice_.fits()) take_free_swaps();
     if (!choice_.fits()) take_offers();
     if (!choice_.fits()) choice_.take_least_residency();
     if (!choice_.fits()) return std::nullopt;
     choice_.keep_again();
-    return choice_.plan();
+    return choice_.saving();
   }
 
  private:
   /// Swaps whose copies there and back take no longer than the stash is not needed, by decreasing slack, as long as all
   /// copies are hidden behind the computation.
   void take_free_swaps() {
-    if (!can_swap(room_)) return;
-    std::vector<Seconds> slack = free_times(units_, room_);
+    if (!can_swap(budget_)) return;
+    std::vector<Seconds> slack = free_times(units_, budget_);
     for (std::size_t i = 0; i < units_.size(); ++i) {
-      slack[i] += -(units_[i].stash * 2 / BytesPerSecond(room_.bandwidth));
+      slack[i] += -(units_[i].stash * 2 / BytesPerSecond(budget_.bandwidth));
     }
     std::vector<std::size_t> order(units_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return slack[a] > slack[b]; });
     for (const std::size_t i : order) {
       if (choice_.fits() || slack[i] < Seconds(0)) return;
-      if (units_[i].stash > Bytes(0) && copies_with(i) <= compute_) choice_.choose(i, Saving::Swap);
+      if (units_[i].stash > Bytes(0) && copies_with(i) <= compute_) choice_.choose(i, UnitAction::Swap);
     }
   }
 
   void take_offers() {
     std::vector<Offer> recomputes = recompute_offers();
     for (std::size_t next = 0; !choice_.fits();) {
-      while (next < recomputes.size() && choice_.action(recomputes[next].unit) != Saving::Keep) ++next;
+      while (next < recomputes.size() && choice_.action(recomputes[next].unit) != UnitAction::Keep) ++next;
       Offer best = best_swap();
       if (next < recomputes.size() && !is_before(best, recomputes[next])) best = recomputes[next];
-      if (best.action == Saving::Keep) return;
+      if (best.action == UnitAction::Keep) return;
       choice_.choose(best.unit, best.action);
-      if (best.action == Saving::Recompute) recompute_ += units_[best.unit].forward;
+      if (best.action == UnitAction::Recompute) recompute_ += units_[best.unit].forward;
     }
   }
 
@@ -77,7 +77,7 @@ class MemoryChoice {
     for (std::size_t i = 0; i < units_.size(); ++i) {
       const Bytes saved = units_[i].stash - units_[i].checkpoint;
       if (saved <= Bytes(0)) continue;
-      offers.push_back({i, Saving::Recompute, per_second(saved * room_.in_flight, units_[i].forward)});
+      offers.push_back({i, UnitAction::Recompute, per_second(saved * budget_.in_flight, units_[i].forward)});
     }
     std::ranges::stable_sort(offers, is_before);
     return offers;
@@ -87,8 +87,8 @@ class MemoryChoice {
   /// copies are hidden, the first unit whose copies are hidden too costs nothing, or else a smaller stash saves more
   /// for a second. When none are, a larger one does.
   Offer best_swap() {
-    if (!can_swap(room_)) return {};
-    if (copy_time(choice_.swapped(), room_) >= compute_ + recompute_) return swap_offer(largest_kept());
+    if (!can_swap(budget_)) return {};
+    if (copy_time(choice_.swapped(), budget_) >= compute_ + recompute_) return swap_offer(largest_kept());
     Offer best;
     for (std::size_t i = 0; i < units_.size() && !std::isinf(best.per_second); ++i) {
       if (const Offer offer = swap_offer(i); offer.per_second > best.per_second) best = offer;
@@ -97,9 +97,9 @@ class MemoryChoice {
   }
 
   [[nodiscard]] Offer swap_offer(std::size_t unit) const {
-    if (unit == units_.size() || choice_.action(unit) != Saving::Keep || units_[unit].stash <= Bytes(0)) return {};
-    const Bytes saved = units_[unit].stash * (room_.in_flight - room_.resident);
-    return {unit, Saving::Swap, per_second(saved, copies_with(unit) - compute_ - recompute_)};
+    if (unit == units_.size() || choice_.action(unit) != UnitAction::Keep || units_[unit].stash <= Bytes(0)) return {};
+    const Bytes saved = units_[unit].stash * (budget_.in_flight - budget_.resident);
+    return {unit, UnitAction::Swap, per_second(saved, copies_with(unit) - compute_ - recompute_)};
   }
 
   /// The kept unit with the largest stash, or the number of units.
@@ -109,16 +109,16 @@ class MemoryChoice {
       std::iota(by_stash_.begin(), by_stash_.end(), std::size_t{0});
       std::ranges::stable_sort(by_stash_, std::ranges::greater{}, [&](std::size_t i) { return units_[i].stash; });
     }
-    while (largest_ < by_stash_.size() && choice_.action(by_stash_[largest_]) != Saving::Keep) ++largest_;
+    while (largest_ < by_stash_.size() && choice_.action(by_stash_[largest_]) != UnitAction::Keep) ++largest_;
     return largest_ < by_stash_.size() ? by_stash_[largest_] : units_.size();
   }
 
   [[nodiscard]] Seconds copies_with(std::size_t unit) const {
-    return copy_time(choice_.swapped() + units_[unit].stash, room_);
+    return copy_time(choice_.swapped() + units_[unit].stash, budget_);
   }
 
   std::span<const SavingUnit> units_;
-  const StageRoom& room_;
+  const StageBudget& budget_;
   SavingChoice choice_;
   Seconds compute_;
   Seconds recompute_;
@@ -128,9 +128,9 @@ class MemoryChoice {
 
 }  // namespace
 
-std::vector<Seconds> free_times(std::span<const SavingUnit> units, const StageRoom& room) {
+std::vector<Seconds> free_times(std::span<const SavingUnit> units, const StageBudget& budget) {
   std::vector<Seconds> free(units.size());
-  Seconds behind = compute_time(units) * static_cast<double>(room.in_flight - 1);
+  Seconds behind = compute_time(units) * static_cast<double>(budget.in_flight - 1);
   for (std::size_t i = units.size(); i-- > 0;) {
     free[i] = behind;
     behind += units[i].forward + units[i].backward;
@@ -138,8 +138,8 @@ std::vector<Seconds> free_times(std::span<const SavingUnit> units, const StageRo
   return free;
 }
 
-std::optional<SavingPlan> choose_memory(std::span<const SavingUnit> units, const StageRoom& room) {
-  return MemoryChoice(units, room).run();
+std::optional<StageSaving> choose_memory(std::span<const SavingUnit> units, const StageBudget& budget) {
+  return MemoryChoice(units, budget).run();
 }
 
 }  // namespace stagecraft::dawnpiper

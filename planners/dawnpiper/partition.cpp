@@ -1,7 +1,7 @@
 #include "planners/dawnpiper/partition.hpp"
 
 #include "planners/dawnpiper/memory_choice.hpp"
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -62,8 +62,8 @@ PartitionSearch::Result PartitionSearch::solve_stage(const Part& part, Seconds l
   const ExactSavings chosen = choose(part);
   if (!chosen.is_exact) ++counts_.inexact_leaves;
   known.is_exact = true;
-  known.time = chosen.plan ? chosen.plan->time + waited : kNever;
-  if (!chosen.plan) return Result::DoesNotFit;
+  known.time = chosen.saving ? chosen.saving->time + waited : kNever;
+  if (!chosen.saving) return Result::DoesNotFit;
   return known.time < limit ? Result::Faster : Result::NotFaster;
 }
 
@@ -207,17 +207,17 @@ double PartitionSearch::even_memory(const Part& part) const {
 /// The actions of a stage with the division that makes it fastest, of equal ones the first.
 ExactSavings PartitionSearch::choose(const Part& part) {
   ExactSavings best = choose(part, 0);
-  const auto has = [&](Saving saving) { return std::ranges::count(best.plan->actions, saving) > 0; };
+  const auto has = [&](UnitAction action) { return std::ranges::count(best.saving->actions, action) > 0; };
   for (std::size_t division = 1; division < problem_.divisions; ++division) {
-    if (best.plan && !has(Saving::Swap) && !has(Saving::Recompute)) break;
+    if (best.saving && !has(UnitAction::Swap) && !has(UnitAction::Recompute)) break;
     // Recomputing the whole stage takes no less than recomputing a part of it.
     const bool is_whole = problem_.ends_with_whole && division + 1 == problem_.divisions;
-    if (is_whole && best.plan && !has(Saving::Swap)) break;
+    if (is_whole && best.saving && !has(UnitAction::Swap)) break;
     ExactSavings other = choose(part, division);
     best.is_exact = best.is_exact && other.is_exact;
-    if (!other.plan || (best.plan && other.plan->time >= best.plan->time)) continue;
-    best.plan = std::move(other.plan);
-    best.plan->division = division;
+    if (!other.saving || (best.saving && other.saving->time >= best.saving->time)) continue;
+    best.saving = std::move(other.saving);
+    best.saving->division = division;
   }
   return best;
 }
@@ -226,8 +226,8 @@ ExactSavings PartitionSearch::choose(const Part& part) {
 ExactSavings PartitionSearch::choose(const Part& part, std::size_t division) {
   const SavingStage stage = problem_.stage(part.first, part.begin, part.end, division);
   counts_.work += static_cast<double>(stage.units.size());
-  const std::optional<SavingPlan> plan = choose_memory(stage.units, stage.room);
-  return settings_.exact ? exact_savings(stage.units, stage.room, plan) : ExactSavings{plan};
+  const std::optional<StageSaving> saving = choose_memory(stage.units, stage.budget);
+  return settings_.exact ? exact_savings(stage.units, stage.budget, saving) : ExactSavings{saving};
 }
 
 /// False if no stages of the part fit, even if each takes as many units as it can and may be empty.
@@ -275,7 +275,8 @@ bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t
   for (std::size_t division = 0; division < problem_.divisions; ++division) {
     const SavingStage held = problem_.stage(stage, begin, end, division);
     counts_.work += static_cast<double>(held.units.size());
-    if (least_saved_memory(held.units, held.room) - held.room.held + parameters <= held.room.capacity) return true;
+    if (least_saved_memory(held.units, held.budget) - held.budget.held + parameters <= held.budget.capacity)
+      return true;
   }
   return false;
 }
@@ -283,7 +284,7 @@ bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t
 void PartitionSearch::collect(const Part& part, Partition& result) {
   if (part.stages() == 1) {
     result.cuts.push_back(part.end);
-    result.savings.push_back(*choose(part).plan);
+    result.savings.push_back(*choose(part).saving);
     return;
   }
   const std::size_t cut = known_.at(part).cut;

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "planners/dawnpiper/interval.hpp"
-#include "planners/shared/exact_savings.hpp"
-#include "planners/shared/saving.hpp"
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
+#include "planners/shared/savings/saving.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -45,9 +45,9 @@ struct PartitionSettings {
 
 /// Stages and what they save.
 struct Partition {
-  Seconds time;                     ///< of the slowest stage with its waits, or of the slowest cut
-  std::vector<std::size_t> cuts;    ///< both ends included
-  std::vector<SavingPlan> savings;  ///< by stage
+  Seconds time;                      ///< of the slowest stage with its waits, or of the slowest cut
+  std::vector<std::size_t> cuts;     ///< both ends included
+  std::vector<StageSaving> savings;  ///< by stage
 };
 
 /// What a search has done.

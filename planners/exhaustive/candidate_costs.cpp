@@ -1,6 +1,6 @@
 #include "planners/exhaustive/candidate_costs.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
 
 #include <algorithm>

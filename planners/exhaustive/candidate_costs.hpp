@@ -2,7 +2,7 @@
 
 #include "planners/exhaustive/space.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/divided_times.hpp"
+#include "planners/shared/costs/divided_times.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/run_sums.hpp"

@@ -3,9 +3,9 @@
 #include "planners/exhaustive/sample.hpp"
 #include "planners/exhaustive/search.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/limits.hpp"
-#include "planners/shared/pipeline_claim.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/limits.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 

@@ -1,7 +1,7 @@
 #include "planners/exhaustive/pipedream_forms.hpp"
 
 #include "planners/exhaustive/search.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/run_sums.hpp"
 #include "sim/schedule/boundaries.hpp"

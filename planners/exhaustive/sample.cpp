@@ -1,7 +1,7 @@
 #include "planners/exhaustive/sample.hpp"
 
 #include "planners/exhaustive/space.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/check_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/schedule_family.hpp"

@@ -2,9 +2,9 @@
 
 #include "planners/exhaustive/candidate_costs.hpp"
 #include "planners/exhaustive/space.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/pipeline_claim.hpp"
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/costs/work.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"

@@ -2,7 +2,7 @@
 
 #include "planners/exhaustive/space.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/limits.hpp"
+#include "planners/shared/costs/limits.hpp"
 #include "sim/base/quantity.hpp"
 
 #include <cstddef>

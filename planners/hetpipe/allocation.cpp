@@ -1,6 +1,6 @@
 #include "planners/hetpipe/allocation.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 

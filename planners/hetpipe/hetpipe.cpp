@@ -1,10 +1,10 @@
 #include "planners/hetpipe/allocation.hpp"
 #include "planners/hetpipe/worker_cut.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/chain.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/exchange_times.hpp"
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/chain.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/exchange_times.hpp"
+#include "planners/shared/costs/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
@@ -48,13 +48,13 @@ WorkerCosts costs_of(const PlanRequest& request, const std::vector<LayerId>& ord
     const Layer& layer = request.graph.layers[id];
     costs.prefix.push_back(costs.prefix.back() + (layer.forward + layer.backward).value());
   }
-  const std::vector<Bytes> crossing = crossing_bytes(request.graph, order);
+  const std::vector<Bytes> at_cuts = cut_bytes_with_ends(request.graph, order);
   for (std::size_t s = 0; s < stages; ++s) {
     costs.factors.push_back(slowest_factor(request.graph, request.platform, members(workers, s)));
     if (s + 1 == stages) break;
     const BytesPerSecond bandwidth = link_bandwidth(request.platform, workers, s);
     costs.transfers.emplace_back();
-    for (Bytes bytes : crossing) costs.transfers.back().push_back((bytes / bandwidth).value());
+    for (Bytes bytes : at_cuts) costs.transfers.back().push_back((bytes / bandwidth).value());
   }
   return costs;
 }

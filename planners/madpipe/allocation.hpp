@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/chain.hpp"
+#include "planners/shared/costs/chain.hpp"
 #include "sim/base/ticks.hpp"
 
 #include <array>

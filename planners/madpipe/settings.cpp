@@ -1,6 +1,6 @@
 #include "planners/madpipe/settings.hpp"
 
-#include "planners/shared/limits.hpp"
+#include "planners/shared/costs/limits.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 

@@ -2,8 +2,8 @@
 
 #include "planners/madpipe/allocation_search.hpp"
 #include "planners/madpipe/pattern_search.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/star_plan.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/cuts/star_plan.hpp"
 #include "sim/base/error.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "planners/madpipe/settings.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/chain.hpp"
+#include "planners/shared/costs/chain.hpp"
 #include "sim/base/ticks.hpp"
 
 #include <cstdint>

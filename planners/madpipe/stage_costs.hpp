@@ -1,8 +1,8 @@
 #pragma once
 
 #include "planners/madpipe/allocation.hpp"
-#include "planners/shared/chain.hpp"
-#include "planners/shared/crossings.hpp"
+#include "planners/shared/costs/chain.hpp"
+#include "planners/shared/costs/crossings.hpp"
 #include "sim/base/ticks.hpp"
 #include "sim/model/run_sums.hpp"
 

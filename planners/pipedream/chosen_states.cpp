@@ -1,7 +1,7 @@
 #include "planners/pipedream/chosen_states.hpp"
 
 #include "planners/pipedream/memory_test.hpp"
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/work.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 

@@ -3,7 +3,7 @@
 #include "planners/pipedream/chosen_states.hpp"
 #include "planners/pipedream/memory_test.hpp"
 #include "planners/pipedream/recurrence.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 
 #include <algorithm>
 #include <cstddef>

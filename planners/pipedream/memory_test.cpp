@@ -1,7 +1,7 @@
 #include "planners/pipedream/memory_test.hpp"
 
 #include "planners/pipedream/level_costs.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/periodic.hpp"
 #include "sim/schedule/schedule_family.hpp"

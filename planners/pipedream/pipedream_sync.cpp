@@ -1,6 +1,6 @@
 #include "planners/pipedream/options.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 

@@ -1,8 +1,8 @@
 #include "planners/pipedream/planned.hpp"
 
 #include "planners/pipedream/update_rounds.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/pipeline_claim.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "planners/pipedream/update_rounds.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"

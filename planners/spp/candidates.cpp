@@ -1,6 +1,6 @@
 #include "planners/spp/candidates.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/families/spp_pe/processing_run.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/base/index.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "planners/spp/partition.hpp"
 
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/work.hpp"
 #include "planners/spp/partition_costs.hpp"
 #include "planners/spp/partition_sums.hpp"
 #include "planners/spp/partition_tables.hpp"

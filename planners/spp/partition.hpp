@@ -1,8 +1,8 @@
 #pragma once
 
 #include "planners/planner.hpp"
-#include "planners/shared/divided_times.hpp"
-#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/costs/divided_times.hpp"
+#include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/run_sums.hpp"

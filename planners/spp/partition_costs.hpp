@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/bucket_exchange.hpp"
+#include "planners/shared/costs/bucket_exchange.hpp"
 #include "planners/spp/partition.hpp"
 
 #include <algorithm>

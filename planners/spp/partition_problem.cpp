@@ -1,4 +1,4 @@
-#include "planners/shared/chain.hpp"
+#include "planners/shared/costs/chain.hpp"
 #include "planners/spp/partition.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"
@@ -28,7 +28,7 @@ PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwid
                            .backward = {},
                            .divided = {},
                            .bucket = request.training.bucket(),
-                           .crossing = crossing_bytes(request.graph, layers),
+                           .crossing = cut_bytes_with_ends(request.graph, layers),
                            .bandwidths = {PairBandwidths(order.size()), PairBandwidths(order.size())},
                            .factors = {},
                            .update_bandwidth = {},

@@ -1,6 +1,6 @@
 #include "planners/vpipe/stage_savings.hpp"
 
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 #include "planners/vpipe/greedy_savings.hpp"
 #include "planners/vpipe/suffix_segment.hpp"
 #include "sim/base/ticks.hpp"
@@ -12,19 +12,19 @@
 namespace stagecraft::vpipe {
 namespace {
 
-Bytes memory_with_all(Saving action, const std::vector<SavingUnit>& units, const StageRoom& room) {
-  return saved_memory(units, std::vector<Saving>(units.size(), action), room);
+Bytes memory_with_all(UnitAction action, const std::vector<SavingUnit>& units, const StageBudget& budget) {
+  return saved_memory(units, std::vector<UnitAction>(units.size(), action), budget);
 }
 
 /// What a stage without a plan lacks.
 StageCost cost_of_overflow(const SavingStage& stage, bool joins_suffix) {
   std::vector<SavingUnit> units = stage.units;
   if (joins_suffix) units = {joined(units)};
-  Bytes least = memory_with_all(Saving::Recompute, units, stage.room);
-  if (stage.room.bandwidth > 0.0) least = std::min(least, memory_with_all(Saving::Swap, units, stage.room));
+  Bytes least = memory_with_all(UnitAction::Recompute, units, stage.budget);
+  if (stage.budget.bandwidth > 0.0) least = std::min(least, memory_with_all(UnitAction::Swap, units, stage.budget));
   Seconds time = compute_time(units);
   for (const SavingUnit& unit : units) time += unit.forward;
-  return {std::max(Bytes(1), least - stage.room.capacity), time};
+  return {std::max(Bytes(1), least - stage.budget.capacity), time};
 }
 
 std::size_t hash_of(Bytes bytes) { return std::hash<std::int64_t>()(bytes.value()); }
@@ -32,8 +32,8 @@ std::size_t hash_of(Seconds time) { return std::hash<double>()(time.value()); }
 
 /// Equal for equal stages.
 std::size_t hash_of(const SavingStage& stage) {
-  const StageRoom& room = stage.room;
-  std::uint64_t hash = hash_of(room.held) ^ static_cast<std::uint64_t>(room.in_flight);
+  const StageBudget& budget = stage.budget;
+  std::uint64_t hash = hash_of(budget.held) ^ static_cast<std::uint64_t>(budget.in_flight);
   for (const SavingUnit& unit : stage.units) {
     const std::uint64_t own = hash_of(unit.forward) * 0x9e3779b97f4a7c15 + hash_of(unit.backward) * 0xc2b2ae3d27d4eb4f +
                               hash_of(unit.stash) * 0x165667b19e3779f9 + hash_of(unit.checkpoint) * 0xd6e8feb86659fd93 +
@@ -58,27 +58,28 @@ StageCost StageSavings::cost(std::size_t stage, std::size_t begin, std::size_t e
   return place->second = known->cost;
 }
 
-std::optional<SavingPlan> StageSavings::savings(std::size_t stage, std::size_t begin, std::size_t end) {
+std::optional<StageSaving> StageSavings::savings(std::size_t stage, std::size_t begin, std::size_t end) {
   return savings_of(stage_of_(stage, begin, end));
 }
 
-std::optional<SavingPlan> StageSavings::find(std::span<const SavingUnit> units, const StageRoom& room) {
-  std::optional<SavingPlan> greedy = greedy_savings(units, room);
+std::optional<StageSaving> StageSavings::find(std::span<const SavingUnit> units, const StageBudget& budget) {
+  std::optional<StageSaving> greedy = greedy_savings(units, budget);
   if (!rules_.is_exact) return greedy;
-  ExactSavings exact = exact_savings(units, room, greedy);
+  ExactSavings exact = exact_savings(units, budget, greedy);
   is_exact_ = is_exact_ && exact.is_exact;
-  return std::move(exact.plan);
+  return std::move(exact.saving);
 }
 
-std::optional<SavingPlan> StageSavings::savings_of(const SavingStage& stage) {
-  if (!rules_.joins_suffix) return find(stage.units, stage.room);
-  return suffix_savings(stage.units, stage.room,
-                        [&](std::span<const SavingUnit> units, const StageRoom& room) { return find(units, room); });
+std::optional<StageSaving> StageSavings::savings_of(const SavingStage& stage) {
+  if (!rules_.joins_suffix) return find(stage.units, stage.budget);
+  return suffix_savings(stage.units, stage.budget, [&](std::span<const SavingUnit> units, const StageBudget& budget) {
+    return find(units, budget);
+  });
 }
 
 StageCost StageSavings::cost_of(const SavingStage& stage) {
-  const std::optional<SavingPlan> plan = savings_of(stage);
-  StageCost cost = plan ? StageCost{Bytes(0), plan->time} : cost_of_overflow(stage, rules_.joins_suffix);
+  const std::optional<StageSaving> saving = savings_of(stage);
+  StageCost cost = saving ? StageCost{Bytes(0), saving->time} : cost_of_overflow(stage, rules_.joins_suffix);
   cost.time = to_seconds(ticks_up(cost.time));
   return cost;
 }
@@ -88,7 +89,7 @@ const StageSavings::Kind* StageSavings::known_kind(const SavingStage& stage, std
   const auto found = std::find_if(begin, end, [&](const auto& each) {
     const auto& [at, first, last] = each.second.first;
     const SavingStage other = stage_of_(at, first, last);
-    return other.room == stage.room && other.units == stage.units;
+    return other.budget == stage.budget && other.units == stage.units;
   });
   return found == end ? nullptr : &found->second;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "planners/shared/saving.hpp"
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 #include "planners/vpipe/neighbour_moves.hpp"
 
 #include <compare>
@@ -23,7 +23,7 @@ struct SavingRules {
 /// What the stage `stage` is with the units [begin, end).
 using StageOf = std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end)>;
 
-/// The savings of stages. Networks repeat the same few kinds of units, so a stage with the same room and the same
+/// The savings of stages. Networks repeat the same few kinds of units, so a stage with the same budget and the same
 /// sequence of equal units as one before is not planned again. **Cost** memory for each stage, not for its units.
 class StageSavings {
  public:
@@ -35,7 +35,7 @@ class StageSavings {
   [[nodiscard]] StageCost cost(std::size_t stage, std::size_t begin, std::size_t end);
 
   /// The actions of a stage; none if it has no plan.
-  [[nodiscard]] std::optional<SavingPlan> savings(std::size_t stage, std::size_t begin, std::size_t end);
+  [[nodiscard]] std::optional<StageSaving> savings(std::size_t stage, std::size_t begin, std::size_t end);
 
   [[nodiscard]] std::int64_t evaluations() const { return static_cast<std::int64_t>(by_place_.size()); }  ///< of stages
   /// The evaluations that were answered by an equal stage.
@@ -50,14 +50,14 @@ class StageSavings {
     std::size_t end = 0;
     friend auto operator<=>(const Place&, const Place&) = default;
   };
-  /// Stages with the same room and the same units: the first one that was planned, and their cost.
+  /// Stages with the same budget and the same units: the first one that was planned, and their cost.
   struct Kind {
     Place first;
     StageCost cost;
   };
 
-  [[nodiscard]] std::optional<SavingPlan> find(std::span<const SavingUnit> units, const StageRoom& room);
-  [[nodiscard]] std::optional<SavingPlan> savings_of(const SavingStage& stage);
+  [[nodiscard]] std::optional<StageSaving> find(std::span<const SavingUnit> units, const StageBudget& budget);
+  [[nodiscard]] std::optional<StageSaving> savings_of(const SavingStage& stage);
   [[nodiscard]] StageCost cost_of(const SavingStage& stage);
   [[nodiscard]] const Kind* known_kind(const SavingStage& stage, std::size_t hash) const;
 

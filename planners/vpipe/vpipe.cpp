@@ -1,10 +1,10 @@
 #include "planners/planner.hpp"
-#include "planners/shared/layer_units.hpp"
-#include "planners/shared/limits.hpp"
-#include "planners/shared/saving_pipeline.hpp"
-#include "planners/shared/settled_plan.hpp"
-#include "planners/shared/stage_devices.hpp"
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/limits.hpp"
+#include "planners/shared/costs/work.hpp"
+#include "planners/shared/savings/fitted_plan.hpp"
+#include "planners/shared/savings/layer_units.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
+#include "planners/shared/savings/stage_devices.hpp"
 #include "planners/vpipe/neighbour_moves.hpp"
 #include "planners/vpipe/stage_savings.hpp"
 #include "planners/vpipe/start_cuts.hpp"
@@ -63,7 +63,7 @@ void require_moves(std::size_t units, std::size_t stages) {
 SavingStage stage_with_traffic(const SavingPipeline& pipeline, bool counts_boundaries, std::size_t stage,
                                std::size_t begin, std::size_t end) {
   SavingStage result = pipeline.stage(stage, begin, end);
-  if (counts_boundaries) result.room.other_traffic = pipeline.crossing(begin) + pipeline.crossing(end);
+  if (counts_boundaries) result.budget.other_traffic = pipeline.cut_bytes(begin) + pipeline.cut_bytes(end);
   return result;
 }
 
@@ -79,10 +79,10 @@ std::vector<std::size_t> start_cuts(const SavingPipeline& pipeline, bool as_pipe
 }
 
 /// To three digits.
-Detail::List recompute_shares(const std::vector<SavingPlan>& savings) {
+Detail::List recompute_shares(const std::vector<StageSaving>& savings) {
   Detail::List shares;
-  for (const SavingPlan& saving : savings) {
-    const auto recomputed = static_cast<double>(std::ranges::count(saving.actions, Saving::Recompute));
+  for (const StageSaving& saving : savings) {
+    const auto recomputed = static_cast<double>(std::ranges::count(saving.actions, UnitAction::Recompute));
     const double share = recomputed / static_cast<double>(saving.actions.size());
     shares.emplace_back(std::round(share * 1000.0) / 1000.0);
   }
@@ -95,7 +95,7 @@ Detail::List swapped_bytes(const SavingPipeline& pipeline, const SavedStages& fo
     const std::vector<SavingUnit> units = pipeline.stage(s, found.cuts[s], found.cuts[s + 1]).units;
     Bytes bytes;
     for (std::size_t i = 0; i < units.size(); ++i) {
-      if (found.savings[s].actions[i] == Saving::Swap) bytes += units[i].stash;
+      if (found.savings[s].actions[i] == UnitAction::Swap) bytes += units[i].stash;
     }
     swapped.emplace_back(bytes.value());
   }
@@ -104,7 +104,7 @@ Detail::List swapped_bytes(const SavingPipeline& pipeline, const SavedStages& fo
 
 Detail::Record details_of(const SavingPipeline& pipeline, const SavedStages& found, std::int64_t passes,
                           const StageSavings& stages) {
-  const Seconds slowest = std::ranges::max(found.savings, {}, &SavingPlan::time).time;
+  const Seconds slowest = std::ranges::max(found.savings, {}, &StageSaving::time).time;
   return {{"passes", passes},
           {"stage_evaluations", stages.evaluations()},
           {"cache_hits", stages.repeats()},
@@ -194,7 +194,7 @@ std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Set
   MovedUnits moved = moved_units(pipeline, settings, stages);
   SavedStages found{std::move(moved.cuts), {}};
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
-    std::optional<SavingPlan> savings = stages.savings(s, found.cuts[s], found.cuts[s + 1]);
+    std::optional<StageSaving> savings = stages.savings(s, found.cuts[s], found.cuts[s + 1]);
     if (!savings) return std::nullopt;
     found.savings.push_back(std::move(*savings));
   }
@@ -215,7 +215,7 @@ PlanResult plan_vpipe(const PlanRequest& request) {
   require_moves(pipeline.units(), pipeline.stages());
   const bool is_costly = pipeline.units() * pipeline.stages() > kMostUnitsToRepeat;
   PlanResult result =
-      settled_plan(std::move(pipeline), [&](const SavingPipeline& given) { return find_stages(given, settings); });
+      fitted_plan(std::move(pipeline), [&](const SavingPipeline& given) { return find_stages(given, settings); });
   if (auto* none = std::get_if<Infeasible>(&result); none != nullptr && is_costly) {
     none->search.reset();
     none->is_costly = true;

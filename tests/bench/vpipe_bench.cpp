@@ -36,11 +36,11 @@ struct Blocks {
     for (std::size_t i = begin; i < end; ++i) weights += parameters[i];
     result.units.assign(units.begin() + static_cast<std::ptrdiff_t>(begin),
                         units.begin() + static_cast<std::ptrdiff_t>(end));
-    result.room.in_flight = in_flight;
-    result.room.resident = std::min<std::int64_t>(in_flight, 2);
-    result.room.held = weights * (in_flight + 3);
-    result.room.capacity = capacity;
-    result.room.bandwidth = 12e9;
+    result.budget.in_flight = in_flight;
+    result.budget.resident = std::min<std::int64_t>(in_flight, 2);
+    result.budget.held = weights * (in_flight + 3);
+    result.budget.capacity = capacity;
+    result.budget.bandwidth = 12e9;
     return result;
   }
 };

@@ -1,5 +1,5 @@
 // A cut of a network is the same stages whether its layers are operators, modules, residual blocks or blocks.
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/run_sums.hpp"

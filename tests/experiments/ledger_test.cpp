@@ -1,5 +1,5 @@
 // The planners' ledger against runs: what a planner holds a plan to need is what a replay then shows.
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/replay/replay_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"

@@ -17,10 +17,11 @@ namespace {
 
 const std::set<std::string>& known_files() {
   static const std::set<std::string> paths = {
-      "sim/base/error.hpp",     "sim/model/plan.hpp",   "sim/io/plan_yaml.hpp",        "sim/schedule/lower.hpp",
-      "planners/x.hpp",         "sim/engine/lane.hpp",  "sim/analytic/e.hpp",          "sim/replay/replay.hpp",
-      "experiments/view/m.hpp", "tests/lint/walls.hpp", "sim/replay/simgrid_zone.hpp", "sim/model/plan.cpp",
-      "planners/table.hpp.in",  "planners/planner.hpp", "planners/shared/cuts.hpp"};
+      "sim/base/error.hpp",     "sim/model/plan.hpp",   "sim/io/plan_yaml.hpp",          "sim/schedule/lower.hpp",
+      "planners/x.hpp",         "sim/engine/lane.hpp",  "sim/replay/simgrid_zone.hpp",   "sim/replay/replay.hpp",
+      "experiments/view/m.hpp", "tests/lint/walls.hpp", "planners/shared/savings/s.hpp", "planners/shared/costs/c.hpp",
+      "planners/table.hpp.in",  "planners/planner.hpp", "planners/shared/turns/t.hpp",   "planners/shared/cuts/c.hpp",
+      "sim/model/plan.cpp",     "sim/analytic/e.hpp"};
   return paths;
 }
 
@@ -56,12 +57,32 @@ TEST_CASE("walls: a room includes itself and what stands to its left") {
 TEST_CASE("walls: a planner includes nothing of another planner") {
   CHECK(wall_stands("planners/a.cpp", "#include \"planners/x.hpp\""));
   CHECK(wall_stands("planners/a/b.cpp", "#include \"planners/x.hpp\""));
-  CHECK(wall_stands("planners/shared/a.cpp", "#include \"planners/x.hpp\""));
-  CHECK(wall_stands("planners/planner.cpp", "#include \"planners/shared/cuts.hpp\""));
+  CHECK(wall_stands("planners/shared/costs/a.cpp", "#include \"planners/x.hpp\""));
+  CHECK(wall_stands("planners/planner.cpp", "#include \"planners/shared/cuts/c.hpp\""));
   CHECK_FALSE(wall_stands("planners/x/a.cpp", "#include \"planners/x.hpp\""));
   CHECK_FALSE(wall_stands("planners/a.cpp", "#include \"planners/planner.hpp\""));
-  CHECK_FALSE(wall_stands("planners/a/b.cpp", "#include \"planners/shared/cuts.hpp\""));
+  CHECK_FALSE(wall_stands("planners/a/b.cpp", "#include \"planners/shared/cuts/c.hpp\""));
   CHECK_FALSE(wall_stands("planners/registry.cpp", "#include \"planners/x.hpp\""));
+}
+
+TEST_CASE("walls: what planners share is costs, cuts above them, savings above both, and turns") {
+  const std::vector<std::string> folders = {"costs/c", "cuts/c", "savings/s", "turns/t"};
+  const auto includes_of_all = [&](const std::string& from) {
+    std::string allowed;
+    for (const std::string& to : folders) {
+      allowed += wall_stands("planners/shared/" + from, "#include \"planners/shared/" + to + ".hpp\"") ? '-' : '+';
+    }
+    return allowed;
+  };
+  CHECK(includes_of_all("costs/a.cpp") == "+---");
+  CHECK(includes_of_all("cuts/a.hpp") == "++--");
+  CHECK(includes_of_all("savings/a.cpp") == "+++-");
+  CHECK(includes_of_all("turns/a.cpp") == "+--+");
+  CHECK(wall_stands("planners/shared/a.cpp", ""));
+  CHECK(wall_stands("planners/shared/others/a.cpp", ""));
+  CHECK_FALSE(wall_stands("planners/a.cpp", "#include \"planners/shared/savings/s.hpp\""));
+  CHECK_FALSE(wall_stands("planners/shared/turns/a.cpp", "#include \"planners/planner.hpp\""));
+  CHECK_FALSE(wall_stands("experiments/run/a.cpp", "#include \"planners/shared/turns/t.hpp\""));
 }
 
 TEST_CASE("walls: includes are full paths of existing headers, from files that lie in a room") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <regex>
 #include <string_view>
 
@@ -44,6 +45,24 @@ const std::vector<Room>& rooms() {
   return table;
 }
 
+/// The folders of `planners/shared`, which holds nothing else, and what they may include of each other.
+const std::vector<Room>& shared_rooms() {
+  static const std::vector<Room> table = {
+      {"planners/shared/costs", {}},
+      {"planners/shared/cuts", {"planners/shared/costs"}},
+      {"planners/shared/savings", {"planners/shared/costs", "planners/shared/cuts"}},
+      {"planners/shared/turns", {"planners/shared/costs"}},
+  };
+  return table;
+}
+
+/// The room of the table that the path lies in, or none.
+const Room* room_in(const std::vector<Room>& table, const std::string& path) {
+  const auto room = std::find_if(table.begin(), table.end(),
+                                 [&](const Room& candidate) { return path.starts_with(candidate.name + "/"); });
+  return room == table.end() ? nullptr : &*room;
+}
+
 struct ThirdParty {
   std::string header;  ///< regular expression of the included name
   std::string where;   ///< regular expression of the files that may include it
@@ -78,13 +97,12 @@ const std::regex& simgrid_header() {
   return pattern;
 }
 
-std::optional<std::string> refuse_room(const std::string& from, const std::string& to) {
-  if (from == to) return std::nullopt;
-  const auto room = std::find_if(rooms().begin(), rooms().end(), [&](const Room& r) { return r.name == from; });
-  for (const std::string& allowed : room->may_include) {
-    if (allowed == "*" || allowed == to) return std::nullopt;
+std::optional<std::string> refuse_room(const Room& from, const Room& to) {
+  if (from.name == to.name) return std::nullopt;
+  for (const std::string& allowed : from.may_include) {
+    if (allowed == "*" || allowed == to.name) return std::nullopt;
   }
-  return from + " may not include " + to;
+  return from.name + " may not include " + to.name;
 }
 
 /// The part of `planners` that a file belongs to: a planner (its file or its folder), `shared`, `planner` or the
@@ -94,8 +112,14 @@ std::string part_of_planners(const std::string& path) {
   return inside.substr(0, inside.find_first_of("./"));
 }
 
-/// A planner includes nothing of another one.
-std::optional<std::string> refuse_planner(const std::string& from, const std::string& to) {
+/// A planner includes nothing of another one; what they share has walls of its own.
+std::optional<std::string> refuse_planner(const std::string& path, const std::string& name) {
+  const Room* shared = room_in(shared_rooms(), path);
+  if (const Room* used = room_in(shared_rooms(), name); shared != nullptr && used != nullptr) {
+    return refuse_room(*shared, *used);
+  }
+  const std::string from = part_of_planners(path);
+  const std::string to = part_of_planners(name);
   const bool is_shared = to == "planner" || (to == "shared" && from != "planner");
   if (from == to || is_shared || from == "registry") return std::nullopt;
   return "planners/" + from + " may not include planners/" + to + "; what several planners use lies in planners/shared";
@@ -110,9 +134,9 @@ std::optional<std::string> refuse_ours(const SourceFile& file, const std::string
     return "this header may show SimGrid's names, which never leave sim/replay";
   }
   if (file.path.starts_with("planners/") && name.starts_with("planners/")) {
-    return refuse_planner(part_of_planners(file.path), part_of_planners(name));
+    return refuse_planner(file.path, name);
   }
-  return refuse_room(*room_of(file.path), *room_of(name));
+  return refuse_room(*room_in(rooms(), file.path), *room_in(rooms(), name));
 }
 
 std::optional<std::string> refuse_foreign(const SourceFile& file, const std::string& name) {
@@ -138,19 +162,13 @@ std::vector<Include> includes_of(const SourceFile& file) {
   return result;
 }
 
-std::optional<std::string> room_of(const std::string& path) {
-  for (const Room& room : rooms()) {
-    if (path.starts_with(room.name + "/")) return room.name;
-  }
-  return std::nullopt;
-}
-
 std::vector<Violation> check_walls(const SourceFile& file, const std::set<std::string>& known) {
   std::vector<Violation> violations;
   if (!is_code(file)) return violations;
-  if (!room_of(file.path)) return {{file.path, 0, "lies in no room of the table"}};
+  const std::vector<Room>& table = file.path.starts_with("planners/shared/") ? shared_rooms() : rooms();
+  if (room_in(table, file.path) == nullptr) return {{file.path, 0, "lies in no room of the table"}};
   for (const Include& include : includes_of(file)) {
-    const bool ours = include.quoted || room_of(include.name).has_value();
+    const bool ours = include.quoted || room_in(rooms(), include.name) != nullptr;
     if (const auto refusal = ours ? refuse_ours(file, include.name, known) : refuse_foreign(file, include.name)) {
       violations.push_back({file.path, include.line, "#include of " + include.name + ": " + *refusal});
     }

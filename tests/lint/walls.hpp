@@ -2,7 +2,6 @@
 
 #include "tests/lint/source_tree.hpp"
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,11 +16,9 @@ struct Include {
 };
 [[nodiscard]] std::vector<Include> includes_of(const SourceFile& file);
 
-/// The room a path lies in (`sim/io`, `planners`, …), or none outside all rooms.
-[[nodiscard]] std::optional<std::string> room_of(const std::string& path);
-
 /// Rooms include only what stands to their left (docs/explanation/architecture.md), by full path from the root; a
-/// planner includes nothing of another planner; third-party headers stay in the files that the table names.
+/// planner includes nothing of another planner, and the folders of `planners/shared` only what is below them;
+/// third-party headers stay in the files that the table names.
 /// **Requires** `known`: the paths of all files, so that a quoted include of anything else is refused. `x.hpp.in` is
 /// known as `x.hpp`.
 [[nodiscard]] std::vector<Violation> check_walls(const SourceFile& file, const std::set<std::string>& known);

@@ -1,4 +1,4 @@
-#include "planners/shared/assignment.hpp"
+#include "planners/shared/turns/assignment.hpp"
 
 #include "tests/random_cases.hpp"
 

@@ -1,4 +1,4 @@
-#include "planners/shared/bottleneck_cuts.hpp"
+#include "planners/shared/cuts/bottleneck_cuts.hpp"
 
 #include "tests/random_cases.hpp"
 

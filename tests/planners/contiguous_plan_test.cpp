@@ -1,6 +1,6 @@
 // The planner `contiguous` on the exact cut: a plan, its pattern and its ledger, or the reason why there is none.
 #include "planners/registry.hpp"
-#include "planners/shared/least_memory.hpp"
+#include "planners/shared/savings/least_memory.hpp"
 #include "sim/base/error.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/planners/memory_chains.hpp"

@@ -1,5 +1,5 @@
-#include "planners/shared/best_contiguous.hpp"
-#include "planners/shared/pipedream_cut.hpp"
+#include "planners/shared/cuts/best_contiguous.hpp"
+#include "planners/shared/cuts/pipedream_cut.hpp"
 #include "tests/planners/memory_chains.hpp"
 
 #include <doctest/doctest.h>

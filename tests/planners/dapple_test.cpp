@@ -1,6 +1,6 @@
 #include "planners/dapple/placement.hpp"
 #include "planners/dapple/search.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/kept_plan.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "planners/dawnpiper/partition.hpp"
-#include "planners/shared/saving.hpp"
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -42,11 +42,11 @@ struct UnitPipeline {
       parameters += unit.parameters;
       stage.units.push_back({Seconds(unit.forward), Seconds(unit.backward), Bytes(unit.stash), Bytes(unit.checkpoint)});
     }
-    stage.room.in_flight = in_flight(at);
-    stage.room.resident = std::min<std::int64_t>(in_flight(at), 2);
-    stage.room.held = Bytes(parameters * copies(at));
-    stage.room.capacity = Bytes(capacity);
-    stage.room.bandwidth = bandwidth;
+    stage.budget.in_flight = in_flight(at);
+    stage.budget.resident = std::min<std::int64_t>(in_flight(at), 2);
+    stage.budget.held = Bytes(parameters * copies(at));
+    stage.budget.capacity = Bytes(capacity);
+    stage.budget.bandwidth = bandwidth;
     return stage;
   }
 
@@ -74,15 +74,16 @@ struct UnitPipeline {
 inline std::vector<UnitNumbers> repeated(const UnitNumbers& unit, std::size_t count) { return {count, unit}; }
 
 /// The actions of a stage in a word, such as `krrs`.
-inline std::string letters(const std::vector<Saving>& actions) {
+inline std::string letters(const std::vector<UnitAction>& actions) {
   std::string text;
-  for (const Saving action : actions) text += action == Saving::Keep ? 'k' : action == Saving::Swap ? 's' : 'r';
+  for (const UnitAction action : actions)
+    text += action == UnitAction::Keep ? 'k' : action == UnitAction::Swap ? 's' : 'r';
   return text;
 }
 
 inline std::vector<std::string> letters(const dawnpiper::Partition& partition) {
   std::vector<std::string> words;
-  for (const SavingPlan& saving : partition.savings) words.push_back(letters(saving.actions));
+  for (const StageSaving& saving : partition.savings) words.push_back(letters(saving.actions));
   return words;
 }
 

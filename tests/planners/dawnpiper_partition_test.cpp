@@ -2,7 +2,7 @@
 #include "planners/dawnpiper/interval.hpp"
 #include "planners/dawnpiper/memory_choice.hpp"
 #include "planners/dawnpiper/partition.hpp"
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 #include "tests/planners/dawnpiper_cases.hpp"
 
 #include <doctest/doctest.h>
@@ -38,33 +38,33 @@ UnitPipeline d2() {
 }
 
 /// The best actions of the units [begin, end) on a stage, by trying all of keep and recompute.
-std::optional<SavingPlan> best_of_all(const UnitPipeline& pipeline, std::size_t at, std::size_t begin,
-                                      std::size_t end) {
+std::optional<StageSaving> best_of_all(const UnitPipeline& pipeline, std::size_t at, std::size_t begin,
+                                       std::size_t end) {
   const SavingStage stage = pipeline.stage(at, begin, end);
-  std::optional<SavingPlan> best;
+  std::optional<StageSaving> best;
   for (unsigned choice = 0; choice < (1U << (end - begin)); ++choice) {
-    std::int64_t memory = stage.room.held.value();
+    std::int64_t memory = stage.budget.held.value();
     std::int64_t restored = 0;
     double time = 0.0;
-    SavingPlan plan;
+    StageSaving plan;
     for (std::size_t i = begin; i < end; ++i) {
       const UnitNumbers& unit = pipeline.units[i];
       const bool recomputes = (choice >> (i - begin) & 1U) != 0;
       memory += pipeline.in_flight(at) * (recomputes ? unit.checkpoint : unit.stash);
       if (recomputes) restored = std::max(restored, unit.stash - unit.checkpoint);
       time += unit.forward * (recomputes ? 2 : 1) + unit.backward;
-      plan.actions.push_back(recomputes ? Saving::Recompute : Saving::Keep);
+      plan.actions.push_back(recomputes ? UnitAction::Recompute : UnitAction::Keep);
     }
     plan.time = Seconds(time);
     plan.memory = Bytes(memory + restored);
-    if (plan.memory <= stage.room.capacity && (!best || plan.time < best->time)) best = plan;
+    if (plan.memory <= stage.budget.capacity && (!best || plan.time < best->time)) best = plan;
   }
   return best;
 }
 
 std::int64_t all_kept(const UnitPipeline& pipeline, std::size_t at, std::size_t begin, std::size_t end) {
   const SavingStage stage = pipeline.stage(at, begin, end);
-  return saved_memory(stage.units, std::vector<Saving>(end - begin, Saving::Keep), stage.room).value();
+  return saved_memory(stage.units, std::vector<UnitAction>(end - begin, UnitAction::Keep), stage.budget).value();
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ TEST_CASE("dawnpiper: D5, the times of the even split") {
     const UnitPipeline pipeline{repeated({2, 4, 1, 6, 0}, 24), 4, true, capacity};
     for (std::size_t s = 0; s < 4; ++s) {
       const SavingStage stage = pipeline.stage(s, 6 * s, 6 * s + 6);
-      const std::optional<SavingPlan> plan = choose_memory(stage.units, stage.room);
+      const std::optional<StageSaving> plan = choose_memory(stage.units, stage.budget);
       REQUIRE(plan);
       CHECK(plan->time == Seconds(times[s]));
     }
@@ -275,9 +275,9 @@ TEST_CASE("dawnpiper: of several divisions of a stage the fastest is taken, and 
     if (division == 0) stage.units.assign(end - begin, {Seconds(1), Seconds(2), Bytes(20), Bytes(10)});
     const Bytes stash = Bytes(20) * static_cast<std::int64_t>(end - begin);
     if (division == 1) stage.units.push_back({Seconds(count), Seconds(2 * count), stash, Bytes(6)});
-    stage.room.in_flight = 2;
-    stage.room.resident = 2;
-    stage.room.capacity = capacity;
+    stage.budget.in_flight = 2;
+    stage.budget.resident = 2;
+    stage.budget.capacity = capacity;
     return stage;
   };
   const auto run = [&](std::int64_t bytes) {
@@ -305,8 +305,8 @@ TEST_CASE("dawnpiper: D8, the actions of one stage") {
     for (const double value : values) result.emplace_back(value);
     return result;
   };
-  CHECK(dawnpiper::free_times(first.units, first.room) == seconds({90, 87, 75, 72}));
-  CHECK(dawnpiper::free_times(second.units, second.room) == seconds({66, 63, 51, 48}));
+  CHECK(dawnpiper::free_times(first.units, first.budget) == seconds({90, 87, 75, 72}));
+  CHECK(dawnpiper::free_times(second.units, second.budget) == seconds({66, 63, 51, 48}));
   struct Row {
     std::int64_t capacity;
     std::string actions;  ///< empty: nothing fits
@@ -321,8 +321,8 @@ TEST_CASE("dawnpiper: D8, the actions of one stage") {
     CAPTURE(row.capacity);
     pipeline.capacity = row.capacity;
     const SavingStage stage = pipeline.stage(0, 0, 4);
-    const std::optional<SavingPlan> plan = choose_memory(stage.units, stage.room);
-    const std::optional<SavingPlan> best = exact_savings(stage.units, stage.room).plan;
+    const std::optional<StageSaving> plan = choose_memory(stage.units, stage.budget);
+    const std::optional<StageSaving> best = exact_savings(stage.units, stage.budget).saving;
     REQUIRE(plan.has_value() == !row.actions.empty());
     REQUIRE(best.has_value() == plan.has_value());
     if (!plan) continue;

@@ -1,7 +1,7 @@
 #include "planners/registry.hpp"
-#include "planners/shared/balanced_cuts.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/stage_devices.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/cuts/balanced_cuts.hpp"
+#include "planners/shared/savings/stage_devices.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "tests/planners/fixtures.hpp"
 

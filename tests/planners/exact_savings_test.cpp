@@ -1,6 +1,6 @@
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 
-#include "planners/shared/saving_bound.hpp"
+#include "planners/shared/savings/saving_bound.hpp"
 #include "tests/planners/saving_cases.hpp"
 #include "tests/random_cases.hpp"
 
@@ -27,11 +27,11 @@ TEST_CASE("exact savings: the least times of the specification's stages") {
     for (const auto& [capacity, time] : x == 0 ? first : second) {
       CAPTURE(x);
       CAPTURE(capacity);
-      stage.room.capacity = Bytes(capacity);
-      const ExactSavings exact = exact_savings(stage.units, stage.room);
+      stage.budget.capacity = Bytes(capacity);
+      const ExactSavings exact = exact_savings(stage.units, stage.budget);
       CHECK(exact.is_exact);
-      CHECK(exact.plan.has_value() == (time > 0));
-      if (exact.plan) CHECK(exact.plan->time == Seconds(time));
+      CHECK(exact.saving.has_value() == (time > 0));
+      if (exact.saving) CHECK(exact.saving->time == Seconds(time));
     }
   }
 }
@@ -42,17 +42,17 @@ TEST_CASE("exact savings: as fast as an enumeration of all actions") {
   for (int i = 0; i < random_cases(1500); ++i) {
     CAPTURE(i);
     SavingStage stage = wilder_stage(random, 1 + random() % 9);
-    stage.room.capacity -= Bytes(static_cast<std::int64_t>(random() % 3));
+    stage.budget.capacity -= Bytes(static_cast<std::int64_t>(random() % 3));
     const Enumerated enumerated = enumerate_savings(stage);
-    const ExactSavings exact = exact_savings(stage.units, stage.room);
+    const ExactSavings exact = exact_savings(stage.units, stage.budget);
     CHECK(exact.is_exact);
-    REQUIRE(exact.plan.has_value() == enumerated.time.has_value());
-    infeasible += exact.plan ? 0 : 1;
-    if (!exact.plan) continue;
-    CHECK(exact.plan->time.value() == doctest::Approx(*enumerated.time));
-    CHECK(exact.plan->memory == saved_memory(stage.units, exact.plan->actions, stage.room));
-    CHECK(exact.plan->memory <= stage.room.capacity);
-    CHECK(exact.plan->time == saved_time(stage.units, exact.plan->actions, stage.room));
+    REQUIRE(exact.saving.has_value() == enumerated.time.has_value());
+    infeasible += exact.saving ? 0 : 1;
+    if (!exact.saving) continue;
+    CHECK(exact.saving->time.value() == doctest::Approx(*enumerated.time));
+    CHECK(exact.saving->memory == saved_memory(stage.units, exact.saving->actions, stage.budget));
+    CHECK(exact.saving->memory <= stage.budget.capacity);
+    CHECK(exact.saving->time == saved_time(stage.units, exact.saving->actions, stage.budget));
   }
   CHECK(infeasible > 0);
 }
@@ -62,10 +62,10 @@ TEST_CASE("exact savings: as fast as an enumeration where it takes half a millio
   for (int i = 0; i < random_cases(6); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 12);
-    const ExactSavings exact = exact_savings(stage.units, stage.room);
+    const ExactSavings exact = exact_savings(stage.units, stage.budget);
     const std::optional<double> least = enumerate_savings(stage).time;
-    REQUIRE(exact.plan.has_value() == least.has_value());
-    if (least) CHECK(exact.plan->time.value() == doctest::Approx(*least));
+    REQUIRE(exact.saving.has_value() == least.has_value());
+    if (least) CHECK(exact.saving->time.value() == doctest::Approx(*least));
   }
 }
 
@@ -74,13 +74,13 @@ TEST_CASE("exact savings: a bound never exceeds the time of a completion, and ro
   for (int i = 0; i < random_cases(300); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 1 + random() % 6);
-    SavingBound bound(stage.units, stage.room);
-    const Bytes kept = saved_memory(stage.units, std::vector<Saving>(stage.units.size()), stage.room);
+    SavingBound bound(stage.units, stage.budget);
+    const Bytes kept = saved_memory(stage.units, std::vector<UnitAction>(stage.units.size()), stage.budget);
     const std::optional<double> least = enumerate_savings(stage).time;
     if (!least) continue;
-    CHECK(bound.time(kept - stage.room.capacity, Seconds(0), Bytes(0)).value() <= *least * (1 + 1e-12));
-    if (const std::optional<SavingPlan> rounded = bound.rounded()) {
-      CHECK(rounded->memory <= stage.room.capacity);
+    CHECK(bound.time(kept - stage.budget.capacity, Seconds(0), Bytes(0)).value() <= *least * (1 + 1e-12));
+    if (const std::optional<StageSaving> rounded = bound.rounded()) {
+      CHECK(rounded->memory <= stage.budget.capacity);
       CHECK(rounded->time.value() >= *least * (1 - 1e-12));
     }
   }
@@ -92,14 +92,15 @@ TEST_CASE("exact savings: the bound of the units that are left is that of a stag
   for (int i = 0; i < random_cases(300); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 2 + random() % 8);
-    SavingBound bound(stage.units, stage.room);
+    SavingBound bound(stage.units, stage.budget);
     for (std::size_t taken = 0; taken < stage.units.size(); ++taken, bound.take_next()) {
       CAPTURE(taken);
       Bytes most(0);  // that the units that are left can save
       for (std::size_t unit = taken; unit < stage.units.size(); ++unit) {
-        const Bytes kept = residency(stage.units[unit], Saving::Keep, stage.room);
-        Bytes least = residency(stage.units[unit], Saving::Recompute, stage.room);
-        if (can_swap(stage.room)) least = std::min(least, residency(stage.units[unit], Saving::Swap, stage.room));
+        const Bytes kept = residency(stage.units[unit], UnitAction::Keep, stage.budget);
+        Bytes least = residency(stage.units[unit], UnitAction::Recompute, stage.budget);
+        if (can_swap(stage.budget))
+          least = std::min(least, residency(stage.units[unit], UnitAction::Swap, stage.budget));
         most += kept - std::min(least, kept);
       }
       Seconds before(0);
@@ -122,13 +123,13 @@ TEST_CASE("exact savings: a narrow search says so, and is never slower than the 
   for (int i = 0; i < random_cases(200); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 9);
-    const ExactSavings best = exact_savings(stage.units, stage.room);
-    const ExactSavings found = exact_savings(stage.units, stage.room, std::nullopt, 1);
+    const ExactSavings best = exact_savings(stage.units, stage.budget);
+    const ExactSavings found = exact_savings(stage.units, stage.budget, std::nullopt, 1);
     narrow += found.is_exact ? 0 : 1;
-    if (found.is_exact) CHECK(found.plan.has_value() == best.plan.has_value());
-    if (!found.plan) continue;
-    CHECK((found.is_exact ? found.plan->time == best.plan->time : found.plan->time >= best.plan->time));
-    CHECK(exact_savings(stage.units, stage.room, best.plan, 1).plan == best.plan);
+    if (found.is_exact) CHECK(found.saving.has_value() == best.saving.has_value());
+    if (!found.saving) continue;
+    CHECK((found.is_exact ? found.saving->time == best.saving->time : found.saving->time >= best.saving->time));
+    CHECK(exact_savings(stage.units, stage.budget, best.saving, 1).saving == best.saving);
   }
   CHECK(narrow > 0);
 }

@@ -1,6 +1,6 @@
-#include "planners/shared/fewest_stages.hpp"
+#include "planners/shared/cuts/fewest_stages.hpp"
 
-#include "planners/shared/crossings.hpp"
+#include "planners/shared/costs/crossings.hpp"
 #include "tests/planners/memory_chains.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
-#include "planners/shared/least_memory.hpp"
+#include "planners/shared/savings/least_memory.hpp"
 
 #include <cstdint>
 #include <string>

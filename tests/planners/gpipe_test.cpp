@@ -1,5 +1,5 @@
 #include "planners/registry.hpp"
-#include "planners/shared/balanced_cuts.hpp"
+#include "planners/shared/cuts/balanced_cuts.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/replicas.hpp"

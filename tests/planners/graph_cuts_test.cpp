@@ -1,11 +1,11 @@
 // The planners of periodic schedules on graphs whose tensors skip layers and branch: against every cut of the order,
 // each judged by the engine.
 #include "planners/registry.hpp"
-#include "planners/shared/best_contiguous.hpp"
-#include "planners/shared/contiguous_plan.hpp"
-#include "planners/shared/crossings.hpp"
-#include "planners/shared/pipedream_cut.hpp"
-#include "planners/shared/star_plan.hpp"
+#include "planners/shared/costs/crossings.hpp"
+#include "planners/shared/cuts/best_contiguous.hpp"
+#include "planners/shared/cuts/contiguous_plan.hpp"
+#include "planners/shared/cuts/pipedream_cut.hpp"
+#include "planners/shared/cuts/star_plan.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/schedule_family.hpp"

@@ -1,7 +1,7 @@
 #include "planners/hetpipe/allocation.hpp"
 #include "planners/hetpipe/worker_cut.hpp"
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "tests/model/topologies.hpp"

@@ -1,7 +1,7 @@
 // What planners charge for boundaries that pass through host memory.
 #include "planners/registry.hpp"
-#include "planners/shared/chain.hpp"
-#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/costs/chain.hpp"
+#include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/planners/fixtures.hpp"

@@ -1,6 +1,6 @@
 // The answers of planners when nothing fits.
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/random_cases.hpp"
 

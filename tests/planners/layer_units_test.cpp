@@ -1,4 +1,4 @@
-#include "planners/shared/layer_units.hpp"
+#include "planners/shared/savings/layer_units.hpp"
 
 #include "sim/model/graph_order.hpp"
 #include "tests/planners/fixtures.hpp"

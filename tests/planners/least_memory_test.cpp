@@ -1,5 +1,5 @@
 // The search for the least memory that every planner is asked for, on planners that say yes from some size on.
-#include "planners/shared/least_memory.hpp"
+#include "planners/shared/savings/least_memory.hpp"
 
 #include "tests/planners/fixtures.hpp"
 

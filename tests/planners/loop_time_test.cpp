@@ -1,10 +1,10 @@
 // The loops of a pipeline in the order of 1F1B: the formula, what planners claim by it, and cuts that are chosen for
 // it.
-#include "planners/shared/loop_time.hpp"
+#include "planners/shared/costs/loop_time.hpp"
 
+#include "planners/dawnpiper/cut_waits.hpp"
 #include "planners/planner.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/cut_waits.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/schedule/boundaries.hpp"
@@ -45,13 +45,13 @@ TEST_CASE("loop time: equal stages hide no transfer, and shorter ones hide their
   const auto time = [](const std::vector<double>& compute, const std::vector<double>& transfers,
                        std::vector<std::int64_t> in_flight = {}) {
     std::vector<LoopStage> stages;
-    std::vector<LoopHop> hops;
+    std::vector<LoopBoundary> boundaries;
     for (std::size_t s = 0; s < compute.size(); ++s) {
       if (in_flight.size() == s) in_flight.push_back(static_cast<std::int64_t>(compute.size() - s));
       stages.push_back({Seconds(compute[s] / 4), Seconds(compute[s] * 3 / 4), in_flight[s]});
-      if (s < transfers.size()) hops.push_back({s, s + 1, Seconds(transfers[s])});
+      if (s < transfers.size()) boundaries.push_back({s, s + 1, Seconds(transfers[s])});
     }
-    return loop_time(stages, hops).value();
+    return loop_time(stages, boundaries).value();
   };
   CHECK(time({3}, {}) == 3);
   CHECK(time({3, 3}, {1}) == 4);  // (3 + 1 + 1 + 3) / 2
@@ -68,7 +68,7 @@ TEST_CASE("loop time: equal stages hide no transfer, and shorter ones hide their
 TEST_CASE("loop time: a tensor that skips stages is sent once, beside them") {
   const std::vector<LoopStage> stages = {
       {Seconds(1), Seconds(2), 3}, {Seconds(1), Seconds(2), 2}, {Seconds(1), Seconds(2), 1}};
-  const auto time = [&](std::vector<LoopHop> hops) { return loop_time(stages, hops).value(); };
+  const auto time = [&](std::vector<LoopBoundary> boundaries) { return loop_time(stages, boundaries).value(); };
   CHECK(time({{0, 1, Seconds(0)}, {1, 2, Seconds(0)}, {0, 2, Seconds(1)}}) == 3);
   CHECK(time({{0, 1, Seconds(0)}, {1, 2, Seconds(0)}, {0, 2, Seconds(4)}}) == doctest::Approx((3 + 4 + 4 + 3) / 3.0));
   // 2.5 s are longer than the way over the second stage's forward, and shorter than that over its backward.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
-#include "planners/shared/chain.hpp"
+#include "planners/shared/costs/chain.hpp"
 #include "tests/planners/fixtures.hpp"
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planners/madpipe/allocation_search.hpp"
-#include "planners/shared/best_contiguous.hpp"
+#include "planners/shared/cuts/best_contiguous.hpp"
 #include "tests/planners/pattern_cases.hpp"
 
 #include <algorithm>

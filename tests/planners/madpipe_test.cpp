@@ -1,5 +1,5 @@
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/madpipe_chains.hpp"

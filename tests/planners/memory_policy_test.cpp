@@ -1,9 +1,9 @@
 // What planners answer when their plan does not fit as it is: the cheapest memory actions for their cut.
-#include "planners/shared/memory_policy.hpp"
+#include "planners/shared/savings/memory_policy.hpp"
 
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/saved_cut.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/savings/saved_cut.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/check_plan.hpp"

@@ -1,4 +1,4 @@
-#include "planners/shared/pair_bandwidths.hpp"
+#include "planners/shared/costs/pair_bandwidths.hpp"
 
 #include "planners/dapple/problem.hpp"
 #include "planners/dapple/search.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/chain.hpp"
+#include "planners/shared/costs/chain.hpp"
 #include "sim/schedule/periodic.hpp"
 #include "tests/planners/memory_chains.hpp"
 

@@ -1,7 +1,7 @@
 // Planners that are asked for a periodic schedule: their plans carry its pattern, and the ledger is exact.
 #include "planners/registry.hpp"
-#include "planners/shared/chain.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/chain.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/lower.hpp"
 #include "tests/planners/fixtures.hpp"

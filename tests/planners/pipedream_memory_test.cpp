@@ -1,5 +1,5 @@
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/pipedream_evaluator.hpp"
 #include "tests/planners/pipedream_oracle.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/model/graph_order.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/pipedream_evaluator.hpp"

@@ -1,5 +1,5 @@
 #include "planners/registry.hpp"
-#include "planners/shared/turn_order.hpp"
+#include "planners/shared/turns/turn_order.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/import_pipedream.hpp"
 #include "sim/io/platform_file.hpp"

@@ -1,6 +1,6 @@
 #include "planners/pipedream/memory_test.hpp"
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/error.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/planners/pipedream_evaluator.hpp"

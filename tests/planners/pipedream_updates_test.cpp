@@ -1,6 +1,6 @@
 #include "planners/pipedream/recurrence.hpp"
 #include "planners/registry.hpp"
-#include "planners/shared/pipeline_claim.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/kept_plan.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -19,15 +19,16 @@ inline SavingUnit unit(double forward, double backward, std::int64_t stash, std:
 }
 
 /// One letter for each unit: k, s or r.
-inline std::string action_letters(const std::vector<Saving>& actions) {
+inline std::string action_letters(const std::vector<UnitAction>& actions) {
   std::string text;
-  for (const Saving action : actions) text += action == Saving::Keep ? 'k' : action == Saving::Swap ? 's' : 'r';
+  for (const UnitAction action : actions)
+    text += action == UnitAction::Keep ? 'k' : action == UnitAction::Swap ? 's' : 'r';
   return text;
 }
-inline std::vector<Saving> actions_from(const std::string& text) {
-  std::vector<Saving> actions;
+inline std::vector<UnitAction> actions_from(const std::string& text) {
+  std::vector<UnitAction> actions;
   for (const char letter : text) {
-    actions.push_back(letter == 'k' ? Saving::Keep : letter == 's' ? Saving::Swap : Saving::Recompute);
+    actions.push_back(letter == 'k' ? UnitAction::Keep : letter == 's' ? UnitAction::Swap : UnitAction::Recompute);
   }
   return actions;
 }
@@ -55,11 +56,11 @@ struct SavingChain {
       unit.backward = unit.backward * factor;
       result.units.push_back(unit);
     }
-    result.room.in_flight = in_flight;
-    result.room.resident = std::min<std::int64_t>(in_flight, 2);
-    result.room.held = Bytes(weights * ((flushes ? 1 : in_flight) + 3));
-    result.room.capacity = capacity;
-    result.room.bandwidth = bandwidth;
+    result.budget.in_flight = in_flight;
+    result.budget.resident = std::min<std::int64_t>(in_flight, 2);
+    result.budget.held = Bytes(weights * ((flushes ? 1 : in_flight) + 3));
+    result.budget.capacity = capacity;
+    result.budget.bandwidth = bandwidth;
     return result;
   }
 };
@@ -83,7 +84,7 @@ inline SavingChain units_of_v2() {
 
 /// The memory and the time of a choice, written down from the formulas once more.
 inline std::pair<std::int64_t, double> enumerated_costs(const SavingStage& stage, const std::vector<int>& actions) {
-  std::int64_t memory = stage.room.held.value();
+  std::int64_t memory = stage.budget.held.value();
   std::int64_t running = 0;
   std::int64_t swapped = 0;
   double compute = 0.0;
@@ -93,18 +94,18 @@ inline std::pair<std::int64_t, double> enumerated_costs(const SavingStage& stage
     const std::int64_t c = unit.checkpoint.value();
     compute += unit.forward.value() + unit.backward.value();
     running = std::max(running, unit.workspace.value());
-    if (actions[i] == 0) memory += stage.room.in_flight * a;
-    if (actions[i] == 1) memory += stage.room.resident * a;
+    if (actions[i] == 0) memory += stage.budget.in_flight * a;
+    if (actions[i] == 1) memory += stage.budget.resident * a;
     if (actions[i] == 1) swapped += a;
     if (actions[i] != 2) continue;
-    memory += stage.room.in_flight * c;
+    memory += stage.budget.in_flight * c;
     running = std::max(running, a - c + unit.workspace.value());
     compute += unit.forward.value();
   }
   double copies = 0.0;
   if (swapped > 0) {
-    copies = static_cast<double>(swapped + stage.room.other_traffic.value()) / stage.room.bandwidth;
-    if (stage.room.half_duplex) copies *= 2.0;
+    copies = static_cast<double>(swapped + stage.budget.other_traffic.value()) / stage.budget.bandwidth;
+    if (stage.budget.half_duplex) copies *= 2.0;
   }
   return {memory + running, std::max(compute, copies)};
 }
@@ -115,7 +116,7 @@ struct Enumerated {
   std::int64_t least_memory = 0;
 };
 inline Enumerated enumerate_savings(const SavingStage& stage) {
-  const bool swaps = stage.room.bandwidth > 0.0 && stage.room.resident < stage.room.in_flight;
+  const bool swaps = stage.budget.bandwidth > 0.0 && stage.budget.resident < stage.budget.in_flight;
   std::vector<int> actions(stage.units.size(), 0);
   Enumerated found;
   found.least_memory = enumerated_costs(stage, actions).first;
@@ -123,7 +124,7 @@ inline Enumerated enumerate_savings(const SavingStage& stage) {
     if (swaps || std::ranges::count(actions, 1) == 0) {
       const auto [memory, time] = enumerated_costs(stage, actions);
       found.least_memory = std::min(found.least_memory, memory);
-      if (memory <= stage.room.capacity.value() && (!found.time || time < *found.time)) found.time = time;
+      if (memory <= stage.budget.capacity.value() && (!found.time || time < *found.time)) found.time = time;
     }
     std::size_t i = 0;
     while (i < actions.size() && actions[i] == 2) actions[i++] = 0;
@@ -141,12 +142,12 @@ inline SavingStage random_stage(std::mt19937_64& random, std::size_t units) {
     const std::int64_t stash = 1 + upto(11);
     stage.units.push_back(unit(forward, 2 * forward, stash, upto(static_cast<std::uint64_t>(stash) / 2)));
   }
-  stage.room.in_flight = 1 + upto(5);
-  stage.room.resident = std::min<std::int64_t>(stage.room.in_flight, 2);
-  stage.room.bandwidth = static_cast<double>(upto(4)) / 4.0;
+  stage.budget.in_flight = 1 + upto(5);
+  stage.budget.resident = std::min<std::int64_t>(stage.budget.in_flight, 2);
+  stage.budget.bandwidth = static_cast<double>(upto(4)) / 4.0;
   const std::int64_t all_kept = enumerated_costs(stage, std::vector<int>(units, 0)).first;
   const std::int64_t least = enumerate_savings(stage).least_memory;
-  stage.room.capacity = Bytes(least + upto(static_cast<std::uint64_t>(all_kept - least)));
+  stage.budget.capacity = Bytes(least + upto(static_cast<std::uint64_t>(all_kept - least)));
   return stage;
 }
 
@@ -155,8 +156,8 @@ inline SavingStage random_stage(std::mt19937_64& random, std::size_t units) {
 inline SavingStage wilder_stage(std::mt19937_64& random, std::size_t units) {
   SavingStage stage = random_stage(random, units);
   for (SavingUnit& unit : stage.units) unit.workspace = Bytes(static_cast<std::int64_t>(random() % 8));
-  stage.room.half_duplex = random() % 2 == 0;
-  stage.room.other_traffic = Bytes(static_cast<std::int64_t>(random() % 4));
+  stage.budget.half_duplex = random() % 2 == 0;
+  stage.budget.other_traffic = Bytes(static_cast<std::int64_t>(random() % 4));
   stage.units[0].checkpoint = stage.units[0].stash;
   return stage;
 }

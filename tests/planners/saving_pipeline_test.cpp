@@ -1,10 +1,10 @@
 // What planners that save memory in stages know of a model, a schedule and a platform.
-#include "planners/shared/saving_pipeline.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
 
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/limits.hpp"
-#include "planners/shared/settled_plan.hpp"
-#include "planners/shared/stage_devices.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/limits.hpp"
+#include "planners/shared/savings/fitted_plan.hpp"
+#include "planners/shared/savings/stage_devices.hpp"
 #include "sim/base/error.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -63,9 +63,9 @@ SavedStages all_kept(const SavingPipeline& pipeline, std::vector<std::size_t> cu
   SavedStages found{std::move(cuts), {}};
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
     const SavingStage stage = pipeline.stage(s, found.cuts[s], found.cuts[s + 1]);
-    const std::vector<Saving> keep(stage.units.size(), Saving::Keep);
+    const std::vector<UnitAction> keep(stage.units.size(), UnitAction::Keep);
     found.savings.push_back(
-        {keep, saved_time(stage.units, keep, stage.room), saved_memory(stage.units, keep, stage.room)});
+        {keep, saved_time(stage.units, keep, stage.budget), saved_memory(stage.units, keep, stage.budget)});
   }
   return found;
 }
@@ -198,8 +198,9 @@ TEST_CASE("saving pipeline: actions become swaps and segments, and neighbours on
   const LayerGraph graph = chain(std::vector<double>(6, 1.0));
   const Platform platform = swapping_platform(1, Bytes(1'000'000), 10.0);
   const PlanRequest request = request_for(some_planner(), graph, platform, "1f1b", 8);
-  using enum Saving;
-  const std::vector<SavingPlan> savings = {{{Recompute, Keep, Swap, Swap, Recompute, Recompute}, Seconds(0), Bytes(0)}};
+  using enum UnitAction;
+  const std::vector<StageSaving> savings = {
+      {{Recompute, Keep, Swap, Swap, Recompute, Recompute}, Seconds(0), Bytes(0)}};
   const auto actions = [&](bool joins) {
     const SavingPipeline pipeline(some_planner(), request, {.joins_recomputed = joins});
     return pipeline.plan(std::vector<std::size_t>{0, 6}, savings).stages.front().memory;
@@ -235,12 +236,12 @@ TEST_CASE("saving pipeline: a plan that the ledger refuses is sought again with 
   const Platform platform = flat_platform(2, 100.0, Bytes(500));
   const PlanRequest request = request_for(some_planner(), graph, platform, "1f1b", 8);
   std::vector<Bytes> capacities;
-  const PlanResult result = settled_plan({some_planner(), request, {}}, [&](const SavingPipeline& pipeline) {
+  const PlanResult result = fitted_plan({some_planner(), request, {}}, [&](const SavingPipeline& pipeline) {
     capacities.push_back(pipeline.places()[0].capacity);
     return std::optional(all_kept(pipeline, {0, 2, 4}));  // takes no notice of the capacity
   });
   // Parameters of 200 bytes four times, buffers of 20 and stashes of two microbatches of 20: 860 bytes.
-  REQUIRE(capacities.size() == static_cast<std::size_t>(kMostSettlingRounds));
+  REQUIRE(capacities.size() == static_cast<std::size_t>(kMostLedgerRounds));
   CHECK(capacities[0] == Bytes(500));
   CHECK(capacities[1] == Bytes(500 - 360));
   REQUIRE(std::holds_alternative<Infeasible>(result));

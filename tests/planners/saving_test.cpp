@@ -1,4 +1,4 @@
-#include "planners/shared/saving.hpp"
+#include "planners/shared/savings/saving.hpp"
 
 #include "tests/planners/saving_cases.hpp"
 #include "tests/random_cases.hpp"
@@ -17,7 +17,7 @@ using namespace stagecraft::testing;
 namespace {
 
 std::int64_t memory_of(const SavingStage& stage, const std::string& actions) {
-  return saved_memory(stage.units, actions_from(actions), stage.room).value();
+  return saved_memory(stage.units, actions_from(actions), stage.budget).value();
 }
 
 /// Tables of the specification's example V1: four stages of two units (1, 2, 6, 2) with 4 bytes of weights each.
@@ -38,18 +38,18 @@ TEST_CASE("saving: memory of the specification's four stages") {
     CAPTURE(x);
     chain.flushes = false;
     const SavingStage stage = chain.stage(x, 2 * x, 2 * x + 2);
-    CHECK(stage.room.held.value() == asynchronous[x].held);
+    CHECK(stage.budget.held.value() == asynchronous[x].held);
     CHECK(memory_of(stage, "kk") == asynchronous[x].kk);
     CHECK(memory_of(stage, "rr") == asynchronous[x].rr);
     CHECK(memory_of(stage, "ss") == asynchronous[x].ss);
     CHECK(memory_of(stage, "kr") == asynchronous[x].kr);
     chain.flushes = true;
     SavingStage flushes = chain.stage(x, 2 * x, 2 * x + 2);
-    CHECK(flushes.room.held.value() == flushed[x].held);
+    CHECK(flushes.budget.held.value() == flushed[x].held);
     CHECK(memory_of(flushes, "kk") == flushed[x].kk);
     CHECK(memory_of(flushes, "rr") == flushed[x].rr);
     CHECK(memory_of(flushes, "ss") == flushed[x].ss);
-    flushes.room.in_flight = 8;  // fill and drain, 8 microbatches
+    flushes.budget.in_flight = 8;  // fill and drain, 8 microbatches
     CHECK(memory_of(flushes, "kk") == 128);
     CHECK(memory_of(flushes, "rr") == 68);
   }
@@ -60,7 +60,7 @@ TEST_CASE("saving: a unit that runs needs its workspace, and with it what it res
   stage.units = {unit(1, 2, 6, 2), unit(1, 2, 6, 2)};
   stage.units[0].workspace = Bytes(10);
   stage.units[1].workspace = Bytes(7);
-  stage.room.in_flight = 3;
+  stage.budget.in_flight = 3;
   CHECK(memory_of(stage, "kk") == 36 + 10);
   CHECK(memory_of(stage, "kr") == 18 + 6 + 11);  // 4 restored bytes and the workspace of 7
   CHECK(memory_of(stage, "rk") == 18 + 6 + 14);
@@ -69,44 +69,44 @@ TEST_CASE("saving: a unit that runs needs its workspace, and with it what it res
 TEST_CASE("saving: memory that is left keeps units for some microbatches, those first that save most time for a byte") {
   SavingStage stage;
   stage.units = {unit(1, 2, 10, 4), unit(3, 6, 10, 4), unit(1, 2, 10, 10)};
-  stage.room.in_flight = 4;
-  const std::vector<Saving> actions = actions_from("rrk");
-  const Bytes least = saved_memory(stage.units, actions, stage.room);
+  stage.budget.in_flight = 4;
+  const std::vector<UnitAction> actions = actions_from("rrk");
+  const Bytes least = saved_memory(stage.units, actions, stage.budget);
   const auto filled = [&](std::int64_t left) {
-    stage.room.capacity = least + Bytes(left);
-    return with_some_kept(stage.units, stage.room, {actions, saved_time(stage.units, actions, stage.room), least});
+    stage.budget.capacity = least + Bytes(left);
+    return with_some_kept(stage.units, stage.budget, {actions, saved_time(stage.units, actions, stage.budget), least});
   };
   CHECK(filled(5).kept == std::vector<std::int64_t>{0, 0, 0});
   CHECK(filled(6).kept == std::vector<std::int64_t>{0, 1, 0});
   CHECK(filled(29).kept == std::vector<std::int64_t>{1, 3, 0});  // one microbatch always recomputes
-  const SavingPlan plan = filled(29);
-  CHECK(plan.memory == least + Bytes(24));
-  CHECK(plan.time.value() == doctest::Approx(15 + 4 - 3 * 3.0 / 4 - 1.0 / 4).epsilon(1e-12));
-  stage.room.bandwidth = 1.0;
-  const SavingPlan swaps = with_some_kept(stage.units, stage.room, {actions_from("rsk"), Seconds(30), Bytes(0)});
+  const StageSaving saving = filled(29);
+  CHECK(saving.memory == least + Bytes(24));
+  CHECK(saving.time.value() == doctest::Approx(15 + 4 - 3 * 3.0 / 4 - 1.0 / 4).epsilon(1e-12));
+  stage.budget.bandwidth = 1.0;
+  const StageSaving swaps = with_some_kept(stage.units, stage.budget, {actions_from("rsk"), Seconds(30), Bytes(0)});
   CHECK(swaps.kept.empty());
 }
 
 TEST_CASE("saving: copies take the bandwidth of one direction, or half of it, after all other traffic") {
-  StageRoom room;
-  room.bandwidth = 2.0;
-  CHECK(copy_time(Bytes(12), room) == Seconds(6));
-  room.half_duplex = true;
-  CHECK(copy_time(Bytes(12), room) == Seconds(12));
-  room.other_traffic = Bytes(4);
-  CHECK(copy_time(Bytes(12), room) == Seconds(16));
-  CHECK(copy_time(Bytes(0), room) == Seconds(0));
+  StageBudget budget;
+  budget.bandwidth = 2.0;
+  CHECK(copy_time(Bytes(12), budget) == Seconds(6));
+  budget.half_duplex = true;
+  CHECK(copy_time(Bytes(12), budget) == Seconds(12));
+  budget.other_traffic = Bytes(4);
+  CHECK(copy_time(Bytes(12), budget) == Seconds(16));
+  CHECK(copy_time(Bytes(0), budget) == Seconds(0));
 }
 
 TEST_CASE("saving: nothing is swapped without a host link, or if every microbatch in flight is on the device anyway") {
-  StageRoom room;
-  room.in_flight = 3;
-  room.resident = 2;
-  CHECK_FALSE(can_swap(room));
-  room.bandwidth = 1.0;
-  CHECK(can_swap(room));
-  room.in_flight = 2;
-  CHECK_FALSE(can_swap(room));
+  StageBudget budget;
+  budget.in_flight = 3;
+  budget.resident = 2;
+  CHECK_FALSE(can_swap(budget));
+  budget.bandwidth = 1.0;
+  CHECK(can_swap(budget));
+  budget.in_flight = 2;
+  CHECK_FALSE(can_swap(budget));
 }
 
 TEST_CASE("saving: memory, time and least memory are those of an enumeration") {
@@ -114,22 +114,22 @@ TEST_CASE("saving: memory, time and least memory are those of an enumeration") {
   for (int i = 0; i < random_cases(1000); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 1 + random() % 6);
-    CHECK(least_saved_memory(stage.units, stage.room).value() == enumerate_savings(stage).least_memory);
+    CHECK(least_saved_memory(stage.units, stage.budget).value() == enumerate_savings(stage).least_memory);
     std::vector<int> actions;
-    std::vector<Saving> savings;
-    SavingChoice choice(stage.units, stage.room);
+    std::vector<UnitAction> savings;
+    SavingChoice choice(stage.units, stage.budget);
     for (std::size_t u = 0; u < stage.units.size(); ++u) {
       actions.push_back(static_cast<int>(random() % 3));
-      if (actions.back() == 1 && !can_swap(stage.room)) actions.back() = 0;
-      savings.push_back(static_cast<Saving>(actions.back()));
-      choice.choose(u, Saving::Recompute);  // a choice that is taken back leaves nothing behind
+      if (actions.back() == 1 && !can_swap(stage.budget)) actions.back() = 0;
+      savings.push_back(static_cast<UnitAction>(actions.back()));
+      choice.choose(u, UnitAction::Recompute);  // a choice that is taken back leaves nothing behind
       choice.choose(u, savings.back());
     }
     const auto [memory, time] = enumerated_costs(stage, actions);
-    CHECK(saved_memory(stage.units, savings, stage.room).value() == memory);
+    CHECK(saved_memory(stage.units, savings, stage.budget).value() == memory);
     CHECK(choice.memory().value() == memory);
-    CHECK(saved_time(stage.units, savings, stage.room).value() == doctest::Approx(time));
-    CHECK(choice.plan().has_value() == (memory <= stage.room.capacity.value()));
+    CHECK(saved_time(stage.units, savings, stage.budget).value() == doctest::Approx(time));
+    CHECK(choice.saving().has_value() == (memory <= stage.budget.capacity.value()));
   }
 }
 
@@ -138,42 +138,42 @@ TEST_CASE("saving: the last resort takes the action with the least memory, the l
   // the second 40, 20 and 20 (recomputed rather than swapped), the third 8, 4 and 8. The gains are 32, 20 and 4.
   SavingStage stage;
   stage.units = {unit(1, 2, 10, 2), unit(1, 2, 10, 5), unit(1, 2, 2, 2)};
-  stage.room.in_flight = 4;
-  stage.room.resident = 2;
-  stage.room.bandwidth = 1.0;
+  stage.budget.in_flight = 4;
+  stage.budget.resident = 2;
+  stage.budget.bandwidth = 1.0;
   // Recomputed, the first unit restores 8 and the second 5 bytes: 8 + 40 + 8 + 8 = 64, 8 + 20 + 8 + 8 = 44, and 40.
   for (const auto& [capacity, actions] :
        std::vector<std::pair<int, std::string>>{{88, "kkk"}, {87, "rkk"}, {64, "rkk"}, {63, "rrk"}, {43, "rrs"}}) {
     CAPTURE(capacity);
-    stage.room.capacity = Bytes(capacity);
-    SavingChoice choice(stage.units, stage.room);
+    stage.budget.capacity = Bytes(capacity);
+    SavingChoice choice(stage.units, stage.budget);
     choice.take_least_residency();
     CHECK(action_letters({choice.action(0), choice.action(1), choice.action(2)}) == actions);
     CHECK(choice.fits());
   }
-  stage.room.capacity = Bytes(39);
-  SavingChoice choice(stage.units, stage.room);
+  stage.budget.capacity = Bytes(39);
+  SavingChoice choice(stage.units, stage.budget);
   choice.take_least_residency();
   CHECK_FALSE(choice.fits());
-  CHECK_FALSE(choice.plan().has_value());
+  CHECK_FALSE(choice.saving().has_value());
 }
 
 TEST_CASE("saving: units are kept again where that fits, the longest forwards first, then the largest stashes") {
   SavingStage stage;
   stage.units = {unit(1, 2, 4, 0), unit(3, 6, 4, 0), unit(1, 2, 6, 0), unit(1, 2, 7, 0)};
-  stage.room.in_flight = 4;
-  stage.room.resident = 2;
-  stage.room.bandwidth = 1.0;
+  stage.budget.in_flight = 4;
+  stage.budget.resident = 2;
+  stage.budget.bandwidth = 1.0;
   // rrss: 0 + 0 + 12 + 14 + 4 restored = 30. Keeping the second unit costs 16 bytes, the first after it 12, for nothing
   // is restored any more. Keeping a swapped unit costs 12 or 14.
   for (const auto& [capacity, actions] : std::vector<std::pair<int, std::string>>{
            {30, "rrss"}, {42, "rrks"}, {44, "rrsk"}, {46, "rkss"}, {58, "kkss"}, {71, "kkks"}, {72, "kksk"}}) {
     CAPTURE(capacity);
-    stage.room.capacity = Bytes(capacity);
-    SavingChoice choice(stage.units, stage.room);
-    for (std::size_t i = 0; i < 4; ++i) choice.choose(i, i < 2 ? Saving::Recompute : Saving::Swap);
+    stage.budget.capacity = Bytes(capacity);
+    SavingChoice choice(stage.units, stage.budget);
+    for (std::size_t i = 0; i < 4; ++i) choice.choose(i, i < 2 ? UnitAction::Recompute : UnitAction::Swap);
     choice.keep_again();
-    CHECK(action_letters(choice.plan()->actions) == actions);
+    CHECK(action_letters(choice.saving()->actions) == actions);
   }
 }
 

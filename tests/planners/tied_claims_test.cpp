@@ -1,9 +1,9 @@
 // What planners claim where stages have parameters in common, against evaluations.
 
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
-#include "planners/shared/memory_policy.hpp"
-#include "planners/shared/pipeline_claim.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/savings/memory_policy.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"

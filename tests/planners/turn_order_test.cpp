@@ -1,4 +1,4 @@
-#include "planners/shared/turn_order.hpp"
+#include "planners/shared/turns/turn_order.hpp"
 
 #include "planners/registry.hpp"
 #include "sim/base/error.hpp"

@@ -1,4 +1,4 @@
-#include "planners/shared/exact_savings.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
 #include "planners/vpipe/greedy_savings.hpp"
 #include "planners/vpipe/stage_savings.hpp"
 #include "planners/vpipe/suffix_segment.hpp"
@@ -37,14 +37,14 @@ struct Quality {
 };
 
 void judge(const SavingStage& stage, Quality& quality) {
-  const std::optional<SavingPlan> greedy = greedy_savings(stage.units, stage.room);
+  const std::optional<StageSaving> greedy = greedy_savings(stage.units, stage.budget);
   const std::optional<double> least = enumerate_savings(stage).time;
   ++quality.cases;
   if (greedy) {
     REQUIRE(least.has_value());
-    CHECK(greedy->memory <= stage.room.capacity);
-    CHECK(greedy->memory == saved_memory(stage.units, greedy->actions, stage.room));
-    CHECK(greedy->time == saved_time(stage.units, greedy->actions, stage.room));
+    CHECK(greedy->memory <= stage.budget.capacity);
+    CHECK(greedy->memory == saved_memory(stage.units, greedy->actions, stage.budget));
+    CHECK(greedy->time == saved_time(stage.units, greedy->actions, stage.budget));
   }
   if (!greedy && least) ++quality.missed;
   if (!greedy && !least) ++quality.equal;
@@ -64,19 +64,19 @@ SavingStage stage_of_pipeline(std::mt19937_64& random) {
     stage.units.push_back(unit(forward, 2 * forward, 2 + upto(10), upto(2)));
     parameters += 1 + upto(2);
   }
-  stage.room.in_flight = 1 + upto(4);
-  stage.room.resident = std::min<std::int64_t>(stage.room.in_flight, 2);
-  stage.room.held = Bytes(parameters * (stage.room.in_flight + 3));
-  stage.room.bandwidth = static_cast<double>(upto(3)) / 4.0;
-  const std::vector<Saving> all_kept(stage.units.size());
-  stage.room.capacity = Bytes(saved_memory(stage.units, all_kept, stage.room).value() * (60 + upto(35)) / 100);
+  stage.budget.in_flight = 1 + upto(4);
+  stage.budget.resident = std::min<std::int64_t>(stage.budget.in_flight, 2);
+  stage.budget.held = Bytes(parameters * (stage.budget.in_flight + 3));
+  stage.budget.bandwidth = static_cast<double>(upto(3)) / 4.0;
+  const std::vector<UnitAction> all_kept(stage.units.size());
+  stage.budget.capacity = Bytes(saved_memory(stage.units, all_kept, stage.budget).value() * (60 + upto(35)) / 100);
   return stage;
 }
 
 /// The least time with a suffix of the stage in one segment and any of the others swapped, written down once more.
 std::optional<double> enumerate_suffixes(const SavingStage& stage) {
   const std::size_t n = stage.units.size();
-  const bool swaps = stage.room.bandwidth > 0.0 && stage.room.resident < stage.room.in_flight;
+  const bool swaps = stage.budget.bandwidth > 0.0 && stage.budget.resident < stage.budget.in_flight;
   std::optional<double> best;
   for (std::size_t first = 0; first <= n; ++first) {
     for (std::uint64_t set = 0; set < (swaps ? std::uint64_t{1} << first : 1); ++set) {
@@ -84,25 +84,25 @@ std::optional<double> enumerate_suffixes(const SavingStage& stage) {
       std::int64_t swapped = 0;
       std::int64_t restored = 0;
       std::int64_t workspace = 0;
-      std::int64_t memory = stage.room.held.value();
+      std::int64_t memory = stage.budget.held.value();
       for (std::size_t i = 0; i < n; ++i) {
         const SavingUnit& unit = stage.units[i];
         const std::int64_t a = unit.stash.value();
         compute += unit.forward.value() * (i < first ? 1.0 : 2.0) + unit.backward.value();
         const bool is_swapped = i < first && (set >> i & 1) != 0;
         if (is_swapped) swapped += a;
-        if (i < first) memory += a * (is_swapped ? stage.room.resident : stage.room.in_flight);
-        if (i == first) memory += stage.room.in_flight * unit.checkpoint.value();
+        if (i < first) memory += a * (is_swapped ? stage.budget.resident : stage.budget.in_flight);
+        if (i == first) memory += stage.budget.in_flight * unit.checkpoint.value();
         if (i >= first) restored += i == first ? a - unit.checkpoint.value() : a;
         workspace = std::max(workspace, unit.workspace.value());
       }
       std::int64_t in_segment = 0;
       for (std::size_t i = first; i < n; ++i) in_segment = std::max(in_segment, stage.units[i].workspace.value());
       memory += std::max(workspace, restored + in_segment);
-      double copies = swapped == 0 ? 0.0 : static_cast<double>(swapped + stage.room.other_traffic.value());
-      copies = swapped == 0 ? 0.0 : copies * (stage.room.half_duplex ? 2.0 : 1.0) / stage.room.bandwidth;
+      double copies = swapped == 0 ? 0.0 : static_cast<double>(swapped + stage.budget.other_traffic.value());
+      copies = swapped == 0 ? 0.0 : copies * (stage.budget.half_duplex ? 2.0 : 1.0) / stage.budget.bandwidth;
       const double time = std::max(compute, copies);
-      if (memory <= stage.room.capacity.value() && (!best || time < *best)) best = time;
+      if (memory <= stage.budget.capacity.value() && (!best || time < *best)) best = time;
     }
   }
   return best;
@@ -133,13 +133,13 @@ TEST_CASE("vpipe savings: the specification's stages, with the known gaps of the
     for (const GreedyRow& row : stages[x]) {
       CAPTURE(x);
       CAPTURE(row.capacity);
-      stage.room.capacity = Bytes(row.capacity);
-      const std::optional<SavingPlan> plan = greedy_savings(stage.units, stage.room);
-      CHECK(plan.has_value() == !row.actions.empty());
-      if (!plan) continue;
-      CHECK(action_letters(plan->actions) == row.actions);
-      CHECK(plan->time == Seconds(row.time));
-      CHECK(plan->memory == Bytes(row.memory));
+      stage.budget.capacity = Bytes(row.capacity);
+      const std::optional<StageSaving> saving = greedy_savings(stage.units, stage.budget);
+      CHECK(saving.has_value() == !row.actions.empty());
+      if (!saving) continue;
+      CHECK(action_letters(saving->actions) == row.actions);
+      CHECK(saving->time == Seconds(row.time));
+      CHECK(saving->memory == Bytes(row.memory));
     }
   }
 }
@@ -165,9 +165,9 @@ TEST_CASE("vpipe savings: without a host link nothing is swapped") {
   std::mt19937_64 random(19);
   for (int i = 0; i < random_cases(300); ++i) {
     SavingStage stage = random_stage(random, 5);
-    stage.room.bandwidth = 0.0;
-    const std::optional<SavingPlan> plan = greedy_savings(stage.units, stage.room);
-    if (plan) CHECK(std::ranges::count(plan->actions, Saving::Swap) == 0);
+    stage.budget.bandwidth = 0.0;
+    const std::optional<StageSaving> saving = greedy_savings(stage.units, stage.budget);
+    if (saving) CHECK(std::ranges::count(saving->actions, UnitAction::Swap) == 0);
   }
 }
 
@@ -185,37 +185,37 @@ TEST_CASE("vpipe savings: a suffix as one segment is the fastest one that fits")
   // 24 + 8 + 10 = 42. All three: 8 + 16 = 24.
   SavingStage stage;
   stage.units.assign(3, unit(2, 4, 6, 2));
-  stage.room.in_flight = 4;
-  stage.room.resident = 2;
+  stage.budget.in_flight = 4;
+  stage.budget.resident = 2;
   const FindSavings greedy = greedy_savings;
   for (const auto& [capacity, actions] : std::vector<std::pair<int, std::string>>{
            {72, "kkk"}, {71, "kkr"}, {60, "kkr"}, {59, "krr"}, {42, "krr"}, {41, "rrr"}, {24, "rrr"}, {23, ""}}) {
     CAPTURE(capacity);
-    stage.room.capacity = Bytes(capacity);
-    const std::optional<SavingPlan> plan = suffix_savings(stage.units, stage.room, greedy);
-    CHECK(plan.has_value() == !actions.empty());
-    if (!plan) continue;
-    CHECK(action_letters(plan->actions) == actions);
-    CHECK(plan->time == Seconds(18 + 2.0 * static_cast<double>(std::ranges::count(actions, 'r'))));
+    stage.budget.capacity = Bytes(capacity);
+    const std::optional<StageSaving> saving = suffix_savings(stage.units, stage.budget, greedy);
+    CHECK(saving.has_value() == !actions.empty());
+    if (!saving) continue;
+    CHECK(action_letters(saving->actions) == actions);
+    CHECK(saving->time == Seconds(18 + 2.0 * static_cast<double>(std::ranges::count(actions, 'r'))));
   }
 }
 
 TEST_CASE("vpipe savings: the exact suffix is as fast as an enumeration of suffixes and swaps") {
   std::mt19937_64 random(23);
-  const FindSavings exact = [](std::span<const SavingUnit> units, const StageRoom& room) {
-    return exact_savings(units, room).plan;
+  const FindSavings exact = [](std::span<const SavingUnit> units, const StageBudget& budget) {
+    return exact_savings(units, budget).saving;
   };
   for (int i = 0; i < random_cases(1000); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 1 + random() % 7);
     const std::optional<double> least = enumerate_suffixes(stage);
-    const std::optional<SavingPlan> plan = suffix_savings(stage.units, stage.room, exact);
-    REQUIRE(plan.has_value() == least.has_value());
-    const std::optional<SavingPlan> greedy = suffix_savings(stage.units, stage.room, greedy_savings);
+    const std::optional<StageSaving> saving = suffix_savings(stage.units, stage.budget, exact);
+    REQUIRE(saving.has_value() == least.has_value());
+    const std::optional<StageSaving> greedy = suffix_savings(stage.units, stage.budget, greedy_savings);
     if (greedy) CHECK(least.has_value());
-    if (!plan) continue;
-    CHECK(plan->time.value() == doctest::Approx(*least));
-    CHECK(plan->memory <= stage.room.capacity);
+    if (!saving) continue;
+    CHECK(saving->time.value() == doctest::Approx(*least));
+    CHECK(saving->memory <= stage.budget.capacity);
     if (greedy) CHECK(greedy->time.value() >= *least * (1 - 1e-12));
   }
 }

@@ -1,4 +1,4 @@
-#include "planners/shared/work.hpp"
+#include "planners/shared/costs/work.hpp"
 
 #include "sim/base/error.hpp"
 

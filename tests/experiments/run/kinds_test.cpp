@@ -3,7 +3,7 @@
 #include "experiments/run/planning_choices.hpp"
 #include "experiments/run/simulation.hpp"
 #include "planners/registry.hpp"
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"

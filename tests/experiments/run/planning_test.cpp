@@ -1,7 +1,7 @@
 #include "experiments/run/planning.hpp"
 
 #include "planners/registry.hpp"
-#include "planners/shared/turn_order.hpp"
+#include "planners/shared/turns/turn_order.hpp"
 #include "sim/io/model_file.hpp"
 #include "sim/io/platform_file.hpp"
 #include "tests/model/topologies.hpp"

@@ -1,6 +1,6 @@
 #include "experiments/run/remedy.hpp"
 
-#include "planners/shared/cost_model.hpp"
+#include "planners/shared/costs/cost_model.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"

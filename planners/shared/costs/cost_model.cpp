@@ -1,0 +1,262 @@
+#include "planners/shared/costs/cost_model.hpp"
+
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+#include "sim/model/bandwidths.hpp"
+#include "sim/schedule/all_reduce.hpp"
+#include "sim/schedule/device_peaks.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/memory_ledger.hpp"
+#include "sim/schedule/pattern.hpp"
+#include "sim/schedule/schedule_family.hpp"
+#include "sim/schedule/stage_program.hpp"
+#include "sim/schedule/tied_stages.hpp"
+#include "sim/schedule/turn_programs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr double kMostWalked = 2e6;  ///< microbatches times stages up to which a run is walked for exact peaks
+
+/// The memory of a replica's microbatches, with `pending` in flight.
+Bytes moving_memory(const TurnPrograms& work, std::int64_t pending) { return work.stashes(pending) + work.workspace(); }
+
+std::optional<std::uint32_t> stage_on(const Plan& plan, DeviceId device) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (std::ranges::count(plan.stages[s].replicas, Group(device)) > 0) {
+      return static_cast<std::uint32_t>(s);
+    }
+  }
+  return std::nullopt;
+}
+
+/// The number of devices that a microbatch visits in the longest pipeline, where a stage counts as its first replica.
+std::int64_t chain_length(const Plan& plan) {
+  std::map<std::uint32_t, std::set<DeviceId>> devices;
+  std::size_t longest = 0;
+  for (const Stage& stage : plan.stages) {
+    std::set<DeviceId>& visited = devices[stage.pipeline];
+    visited.insert(stage.replicas.front().lead());
+    longest = std::max(longest, visited.size());
+  }
+  return static_cast<std::int64_t>(longest);
+}
+
+/// An upper bound of the peaks: it assumes that every replica has as many microbatches in flight as its stage ever has,
+/// and that replicas on the same device peak at the same time.
+std::vector<std::pair<DeviceId, Bytes>> ledger_bound(const LayerGraph& graph, const ScheduleProgram& program) {
+  const KeptPlan& kept = *program.kept;
+  std::map<DeviceId, Bytes> peaks;
+  for (const ReplicaId id : kept.replicas.all()) {
+    const Replica& replica = kept.replicas[id];
+    peaks[replica.device] += static_memory(graph, kept, program.weight_versions, id).total() +
+                             moving_memory((*kept.work)[id].programs, program.in_flight[replica.stage.value()]);
+  }
+  return {peaks.begin(), peaks.end()};
+}
+
+/// The programs of the stage's slowest replica.
+TurnPrograms slowest_programs(const LayerGraph& graph, const Platform& platform, const Stage& stage,
+                              const std::vector<GradientBucket>& buckets) {
+  ReplicaTurns programs(graph, platform, stage, buckets);
+  const Share share = largest_share(stage, graph.microbatch_size);
+  std::set<DeviceKindId> seen;
+  std::optional<TurnPrograms> slowest;
+  const auto total = [](const TurnPrograms& program) { return program.forward() + program.mean_backward(); };
+  for (DeviceId device : devices_of(stage)) {
+    if (!seen.insert(platform.devices[device].kind).second) continue;
+    TurnPrograms program = programs.of(device, share);
+    if (!slowest || total(program) > total(*slowest)) slowest = std::move(program);
+  }
+  return *std::move(slowest);
+}
+
+/// Whether the exact peaks can be computed quickly.
+bool is_quickly_walked(const ScheduleProgram& program) {
+  const Plan& plan = program.kept->plan;
+  if (program.reaches_in_flight || program.pattern) return true;
+  return static_cast<double>(plan.microbatches) * static_cast<double>(plan.stages.size()) <= kMostWalked;
+}
+
+}  // namespace
+
+StageTime stage_time(const LayerGraph& graph, const Platform& platform, const Stage& stage) {
+  const TurnPrograms work = slowest_programs(graph, platform, stage, {});
+  return {work.forward(), work.mean_backward()};
+}
+
+double slowest_factor(const LayerGraph& graph, const Platform& platform, const std::vector<DeviceId>& devices) {
+  STAGECRAFT_CHECK(!devices.empty(), "a stage with at least one device");
+  double factor = 0.0;
+  for (DeviceId device : devices) {
+    factor = std::max(factor, require_time_factor(platform, graph.device_kind, device));
+  }
+  return factor;
+}
+
+std::vector<DeviceId> all_devices(const Platform& platform) {
+  std::vector<DeviceId> devices;
+  for (DeviceId device : indices(platform.devices)) devices.push_back(device);
+  return devices;
+}
+
+std::vector<std::vector<DeviceId>> nodes_of(const Platform& platform) {
+  std::map<NodeId, std::vector<DeviceId>> members;  // in an explicit platform no device has a node
+  for (DeviceId device : indices(platform.devices)) members[platform.devices[device].node].push_back(device);
+  std::vector<std::vector<DeviceId>> nodes;
+  for (auto& [id, devices] : members) nodes.push_back(std::move(devices));
+  return nodes;
+}
+
+Bytes smallest_capacity(const Platform& platform) {
+  Bytes smallest = platform.capacity(DeviceId(0));
+  for (DeviceId device : indices(platform.devices)) smallest = std::min(smallest, platform.capacity(device));
+  return smallest;
+}
+
+Seconds ring_all_reduce(const Platform& platform, const std::vector<DeviceId>& ring, Bytes bytes) {
+  if (ring.size() < 2) return Seconds(0);
+  const SmallestBandwidth slowest = smallest_bandwidth_around(platform, ring);
+  if (slowest.apart) {
+    throw InputError("devices " + quote(platform.devices[slowest.apart->first].name) + " and " +
+                     quote(platform.devices[slowest.apart->second].name) + " of platform " + quote(platform.spec.name) +
+                     " are not connected");
+  }
+  return all_reduce_time(platform, ring, bytes);
+}
+
+Seconds ring_beyond_backward(const LayerGraph& graph, const Platform& platform, const Training& training,
+                             const Stage& stage, const std::vector<std::size_t>& elsewhere) {
+  const std::vector<DeviceId> devices = devices_of(stage);
+  const std::vector<GradientBucket> buckets =
+      gradient_buckets(exchanged_parameters(graph, stage.layers, elsewhere), stage.layers, training.bucket());
+  std::vector<Seconds> all_reduces;
+  for (const GradientBucket& bucket : buckets) all_reduces.push_back(ring_all_reduce(platform, devices, bucket.bytes));
+  return exposed_all_reduce(slowest_programs(graph, platform, stage, buckets).first().backward, all_reduces);
+}
+
+Seconds slowest_update(const Platform& platform, const Training& training, const std::vector<DeviceId>& devices,
+                       Bytes parameters) {
+  Seconds slowest{0};
+  for (DeviceId device : devices) slowest = std::max(slowest, update_time(platform.kind(device), training, parameters));
+  return slowest;
+}
+
+bool is_asynchronous(const ScheduleChoice& schedule) { return !require_family(schedule.name).synchronous; }
+
+LargestTimes largest_times(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  std::map<DeviceId, Seconds> times;
+  LargestTimes largest;
+  for (const Stage& stage : plan.stages) {
+    const Seconds time = stage_time(graph, platform, stage).total();
+    largest.stage = std::max(largest.stage, time);
+    for (DeviceId device : devices_of(stage)) times[device] += time;
+  }
+  for (const auto& [device, time] : times) largest.device = std::max(largest.device, time);
+  return largest;
+}
+
+Figures claimed_figures(const Plan& plan, const LargestTimes& largest, std::int64_t replicas) {
+  Figures figures;
+  if (is_asynchronous(plan.schedule)) {
+    figures.period = largest.device / static_cast<double>(replicas);
+    return figures;
+  }
+  const std::int64_t rounds = (plan.microbatches + replicas - 1) / replicas;
+  const bool fills_by_stages = require_family(plan.schedule.name).placement != straight_placement;
+  const Seconds step = fills_by_stages ? largest.stage : largest.device;
+  figures.iteration_time =
+      largest.device * static_cast<double>(rounds) + step * static_cast<double>(chain_length(plan) - 1);
+  return figures;
+}
+
+Seconds claimed_time(const Figures& claim) {
+  return claim.period ? *claim.period : claim.iteration_time.value_or(Seconds(0));
+}
+
+Seconds claimed_time(const PlanResult& result) {
+  const auto* planned = std::get_if<Planned>(&result);
+  return planned == nullptr ? kNever : claimed_time(planned->plan);
+}
+
+Seconds claimed_time(const Plan& plan) { return claimed_time(plan.predicted); }
+
+std::vector<std::pair<DeviceId, Bytes>> ledger_peaks(const LayerGraph& graph, const Platform& platform,
+                                                     const ScheduleProgram& program) {
+  if (program.orders_are_given || !is_quickly_walked(program)) return ledger_bound(graph, program);
+  if (const auto exact = device_peaks(graph, program)) return *exact;
+  if (least_microbatches(program, program.kept->replicas) > program.kept->plan.microbatches)
+    return ledger_bound(graph, program);
+  std::vector<std::pair<DeviceId, Bytes>> peaks;
+  for (const DeviceReport& device : evaluate_program(graph, platform, program).devices) {
+    peaks.emplace_back(device.device, device.memory.peak);
+  }
+  return peaks;
+}
+
+std::int64_t most_in_flight(const Platform& platform, const ScheduleProgram& program, StageId stage) {
+  const KeptPlan& kept = *program.kept;
+  std::int64_t most = program.in_flight[stage.value()];
+  for (ReplicaId id : kept.replicas.of(stage)) {
+    const Replica& replica = kept.replicas[id];
+    const TurnPrograms& work = (*kept.work)[id].programs;
+    const Bytes exchanged = boundary_bytes(kept.plan, kept.work->boundaries(), stage, replica.device);
+    const Bytes held = static_memory(kept.plan.training, work.parameters(), program.weight_versions[stage.value()],
+                                     exchanged, replica.share)
+                           .total();
+    const auto fits = [&](std::int64_t pending) {
+      return held + moving_memory(work, pending) <= platform.capacity(replica.device);
+    };
+    std::int64_t fitting = 0;  // bisection: `fitting` fits (or is 0), and more than `most` does not
+    while (fitting < most) {
+      const std::int64_t middle = fitting + (most - fitting + 1) / 2;
+      if (fits(middle)) {
+        fitting = middle;
+      } else {
+        most = middle - 1;
+      }
+    }
+  }
+  return most;
+}
+
+std::optional<Infeasible> memory_overflow(const Platform& platform, const Plan& plan,
+                                          const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+  std::optional<Infeasible> worst;
+  for (const auto& [device, peak] : peaks) {
+    const Bytes excess = peak - platform.capacity(device);
+    if (excess <= Bytes(0) || (worst && excess <= worst->excess)) continue;
+    worst = Infeasible{"device '" + platform.devices[device].name + "' would need " + format_human_bytes(peak) +
+                           " and has " + format_human_bytes(platform.capacity(device)),
+                       device, stage_on(plan, device), excess, ""};
+  }
+  if (worst) worst->smallest_memory = memory_needed(platform, peaks);
+  return worst;
+}
+
+Bytes memory_needed(const Platform& platform, const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+  Bytes needed{0};
+  for (const auto& [device, peak] : peaks) {
+    if (peak > platform.capacity(device)) needed = std::max(needed, peak + platform.kind(device).reserved);
+  }
+  return needed;
+}
+
+PlanResult judged(const PlanRequest& request, Planned planned) {
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
+  planned.plan.pattern = program.pattern;
+  planned.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
+  const auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
+  if (overflow) return *overflow;
+  return planned;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,48 @@
+#include "planners/shared/costs/evaluated_claim.hpp"
+
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/model/plan.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::int64_t kEvaluatedWork = 16'384;  ///< microbatches on stages, together
+constexpr std::int64_t kLeastGroups = 4;         ///< the pipeline is full before the last one
+
+Seconds evaluated_time(const PlanRequest& request, Plan plan, std::int64_t microbatches) {
+  plan.microbatches = microbatches;
+  return evaluate_iteration(request.graph, request.platform, require_schedule(request.graph, request.platform, plan));
+}
+
+}  // namespace
+
+Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
+  const auto group = std::ssize(Replicas(plan).devices());
+  const std::int64_t affordable = kEvaluatedWork / (std::ssize(plan.stages) * group);
+  const std::int64_t part = std::max(kLeastGroups, affordable) * group;
+  Figures figures;
+  if (plan.microbatches <= part) {
+    figures.iteration_time = evaluated_time(request, plan, plan.microbatches);
+    return figures;
+  }
+  const Seconds time = evaluated_time(request, plan, part);
+  const Seconds last = time - evaluated_time(request, plan, part - group);
+  const double groups = static_cast<double>(plan.microbatches - part) / static_cast<double>(group);
+  // A plan that is refused whole is refused here too.
+  static_cast<void>(require_schedule(request.graph, request.platform, plan));
+  figures.iteration_time = time + last * groups;
+  return figures;
+}
+
+bool is_claim_evaluated(const Plan& plan) {
+  const ScheduleFamily& family = require_family(plan.schedule.name);
+  return family.synchronous && family.placement != straight_placement;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,343 @@
+#include "planners/shared/savings/even_pipelines.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/cuts/balanced_cuts.hpp"
+#include "planners/shared/cuts/equal_cuts.hpp"
+#include "planners/shared/savings/memory_policy.hpp"
+#include "planners/shared/savings/saved_cut.hpp"
+#include "planners/shared/savings/stage_devices.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <string>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+/// The number of runs of devices that a placement is on.
+std::size_t length_of(const Placement& placement) {
+  std::size_t length = 0;
+  for (const Chunk& chunk : placement) length = std::max<std::size_t>(length, chunk.device + 1);
+  return length;
+}
+
+/// The schedule does not place so many stages. `possible`: the most that it places, up to `wanted`; 0 for none.
+InputError unplaceable(const PlannerInfo& planner, const PlanRequest& request, std::size_t wanted, std::size_t replicas,
+                       std::size_t possible) {
+  return InputError(fmt::format("planner {}: schedule {} cannot place {} on {}{}", quote(planner.name),
+                                quote(schedule_text(request.schedule)), counted(wanted, "stage"),
+                                counted(request.platform.devices.size(), "device"),
+                                replicas > 1 ? fmt::format(", with {} replicas each", replicas) : ""),
+                    {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
+}
+
+/// The length of a pipeline of as many stages as the option asks for, or else as many as there may be.
+std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std::size_t replicas) {
+  const std::size_t layers = request.graph.layers.size();
+  const auto wanted = static_cast<std::size_t>(request.options.count("stages"));
+  const bool is_straight = require_family(request.schedule.name).placement == straight_placement;
+  require_devices(planner, request, is_straight ? std::max<std::size_t>(wanted, 1) : 1, replicas);
+  const std::size_t most = wanted == 0 ? layers : wanted;
+  const Placement placement = largest_placement(request.schedule, request.platform.devices.size() / replicas, most);
+  if (const std::size_t possible = pipeline_stages(placement); wanted != 0 && possible != wanted) {
+    throw unplaceable(planner, request, wanted, replicas, possible);
+  }
+  if (wanted > layers) {
+    throw InputError("planner " + quote(planner.name) + ": " + counted(wanted, "stage") + ", but the model has only " +
+                     counted(layers, "layer"));
+  }
+  if (placement.empty()) {
+    throw InputError("planner " + quote(planner.name) + ": schedule " + quote(request.schedule.name) +
+                     " needs more stages than the model has layers");
+  }
+  return length_of(placement);
+}
+
+/// A cut of a shape, and how well its time is known: by its stages' times alone, by its claim if it fits as it is, then
+/// by the figures of its stages with the actions that they need, then as a plan that fits. Each is at least the one
+/// before.
+struct EvenCut {
+  enum class Known : std::uint8_t { Stages, AtLeast, Estimated, Exactly };
+  EvenShape shape = {};  ///< while only the stages' times are known; from then on the plan
+  bool recomputes = false;
+  Planned planned;
+  Seconds time;
+  std::size_t rank = 0;  ///< of equal times the first one wins
+  Known known = Known::AtLeast;
+  bool is_other = false;  ///< of a shape whose first cut does not fit
+};
+
+struct IsLater {
+  bool operator()(const EvenCut& a, const EvenCut& b) const {
+    return std::pair(a.time, a.rank) > std::pair(b.time, b.rank);
+  }
+};
+
+/// Best-first: the cut that seems fastest is looked at more closely, until the one that seems fastest is a plan that
+/// fits.
+class EvenPipelines {
+ public:
+  EvenPipelines(const PlannerInfo& planner, const PlanRequest& request, const std::vector<EvenShape>& shapes,
+                const std::string& recompute)
+      : planner_(planner),
+        request_(request),
+        recompute_(recompute),
+        usual_(stage_cuts(request.graph, false)),
+        recomputing_(stage_cuts(request.graph, true)) {
+    for (const EvenShape& shape : shapes) add(shape);
+  }
+
+  PlanResult best() {
+    while (!cuts_.empty()) {
+      EvenCut cut = cuts_.top();
+      cuts_.pop();
+      if (cut.known == EvenCut::Known::Exactly) return described(faster(std::move(cut.planned)));
+      if (look_closer(cut)) cuts_.push(std::move(cut));
+    }
+    if (!least_) throw InputError(*refusal_);
+    if (recompute_ != "none") return *std::move(least_);
+    return saving_refusal(planner_, request_, *std::move(least_));
+  }
+
+ private:
+  void add(const EvenShape& shape) {
+    try {
+      const bool recomputes = recompute_ != "none";
+      const Plan plan = cut(shape, recomputes);
+      append(shape, recomputes, plan);
+      if (recomputes || !may_recompute(request_.memory)) return;
+      if (const Plan other = cut(shape, true); other.stages != plan.stages) append(shape, true, other);
+    } catch (const InputError& error) {
+      refuse(error, rank_);
+    }
+  }
+
+  void append(const EvenShape& shape, bool recomputes, const Plan& plan) {
+    cuts_.push({.shape = shape,
+                .recomputes = recomputes,
+                .planned = {},
+                .time = claimed_time(claim_without_exchange(shape, plan)),
+                .rank = rank_++,
+                .known = EvenCut::Known::Stages});
+  }
+
+  void append_other(Plan plan) {
+    const Seconds claim = claimed_time(plan);
+    cuts_.push({.planned = {std::move(plan), {}}, .time = claim, .rank = rank_++, .is_other = true});
+  }
+
+  /// Keeps the first refusal of a cut without a claim, or else the first one that came.
+  void refuse(const InputError& error, std::size_t rank) {
+    if (refusal_ && refused_ <= rank) return;
+    refusal_ = error;
+    refused_ = rank;
+  }
+
+  /// Another cut of the plan's shape with the same largest stage (`equal_cut`), where there is one. What makes one cut
+  /// faster than another is the forwards that a stage runs before its first backward, if it does not run all of them.
+  [[nodiscard]] std::optional<Plan> equal(const Plan& plan, EqualCut wish) const {
+    if (require_family(request_.schedule.name).placement != straight_placement) return std::nullopt;
+    const ScheduleProgram program = require_schedule(request_.graph, request_.platform, plan);
+    const auto replicas = std::ssize(plan.stages.front().replicas);
+    const bool runs_all_first = program.in_flight.back() * replicas >= plan.microbatches;
+    const bool differs = program.synchronous && program.reaches_in_flight && !runs_all_first;
+    if (wish == EqualCut::Fastest && !differs) return std::nullopt;
+    Plan other = plan;
+    other.stages = equal_cut(request_, plan, program, wish);
+    if (other.stages.empty()) return std::nullopt;
+    if (recompute_ != "none") recompute(other.stages);
+    other.predicted = pipeline_claim(request_.graph, request_.platform, other);
+    return other;
+  }
+
+  void append_others(const Plan& plan) {
+    for (const EqualCut wish : {EqualCut::Fastest, EqualCut::Smallest}) {
+      std::optional<Plan> other = equal(plan, wish);
+      if (other) append_other(*std::move(other));
+    }
+  }
+
+  /// A cut with the same largest stage that fits as well, if its claim is as good and it is faster in an evaluation.
+  [[nodiscard]] Planned faster(Planned best) const {
+    const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
+    if (saves && recompute_ == "none") return best;
+    try {
+      std::optional<Plan> other = equal(best.plan, EqualCut::Fastest);
+      if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;
+      PlanResult result = judged(request_, {*std::move(other), best.details, best.notes});
+      auto* planned = std::get_if<Planned>(&result);
+      if (planned == nullptr || iteration(planned->plan) >= iteration(best.plan)) return best;
+      return std::move(*planned);
+    } catch (const InputError&) {
+      return best;  // the other cut has neighbours that are not connected
+    }
+  }
+
+  [[nodiscard]] Seconds iteration(const Plan& plan) const {
+    return evaluate_iteration(request_.graph, request_.platform,
+                              require_schedule(request_.graph, request_.platform, plan));
+  }
+
+  /// False if the cut does not fit, or if the schedule refuses it.
+  bool look_closer(EvenCut& cut) {
+    try {
+      if (cut.known == EvenCut::Known::Stages) return claim(cut);
+      return cut.known == EvenCut::Known::AtLeast ? estimate(cut) : fit(cut);
+    } catch (const InputError& error) {
+      refuse(error, cut.known == EvenCut::Known::Stages ? cut.rank : kClaimed);
+      return false;
+    }
+  }
+
+  bool claim(EvenCut& cut) {
+    Plan& plan = cut.planned.plan;
+    plan = this->cut(cut.shape, cut.recomputes);
+    plan.predicted = claim_of(cut.shape, plan);
+    cut.time = claimed_time(plan);
+    cut.known = EvenCut::Known::AtLeast;
+    return true;
+  }
+
+  static constexpr std::size_t kClaimed = std::numeric_limits<std::size_t>::max();
+
+  static bool is_straight(const EvenShape& shape, const Plan& plan) { return plan.stages.size() == shape.length; }
+
+  [[nodiscard]] Figures claim_of(const EvenShape& shape, const Plan& plan) const {
+    if (is_straight(shape, plan)) return pipeline_claim(request_.graph, request_.platform, plan);
+    if (is_claim_evaluated(plan)) return evaluated_claim(request_, plan);
+    return claim_without_exchange(shape, plan);
+  }
+
+  /// The claim, or a lower bound of it that takes no look at links.
+  [[nodiscard]] Figures claim_without_exchange(const EvenShape& shape, const Plan& plan) const {
+    if (is_straight(shape, plan)) return pipeline_claim_without_exchange(request_.graph, request_.platform, plan);
+    const LargestTimes largest = largest_times(request_.graph, request_.platform, plan);
+    if (!is_claim_evaluated(plan)) return claimed_figures(plan, largest, static_cast<std::int64_t>(shape.replicas));
+    Figures busiest;
+    busiest.iteration_time =
+        largest.device * static_cast<double>(plan.microbatches) / static_cast<double>(shape.replicas);
+    return busiest;
+  }
+
+  bool estimate(EvenCut& cut) {
+    PlanResult result = judged(request_, cut.planned);
+    if (auto* fits = std::get_if<Planned>(&result)) {
+      cut.planned = std::move(*fits);
+      cut.known = EvenCut::Known::Exactly;
+      return true;
+    }
+    keep_least(std::get<Infeasible>(std::move(result)));
+    if (cut.is_other) return false;
+    if (!request_.only_shape) append_others(cut.planned.plan);
+    if (request_.memory == MemoryPolicy::Keep || recompute_ != "none") return false;
+    const std::optional<Figures> saved = estimated_savings(request_, cut.planned);
+    if (!saved) return false;
+    cut.time = claimed_time(*saved);
+    cut.known = EvenCut::Known::Estimated;
+    return true;
+  }
+
+  bool fit(EvenCut& cut) {
+    PlanResult result = judged_with_savings(request_, cut.planned);
+    auto* planned = std::get_if<Planned>(&result);
+    if (planned == nullptr) return false;
+    cut.planned = std::move(*planned);
+    cut.time = claimed_time(cut.planned.plan);
+    cut.known = EvenCut::Known::Exactly;
+    return true;
+  }
+
+  void keep_least(Infeasible none) {
+    if (!least_ || none.smallest_memory < least_->smallest_memory) least_ = std::move(none);
+  }
+
+  /// Without a claim.
+  [[nodiscard]] Plan cut(const EvenShape& shape, bool recomputes) {
+    const Placement placement = largest_placement(request_.schedule, shape.length, request_.graph.layers.size());
+    const auto runs = device_runs(shape.length, shape.replicas);
+    Plan plan = empty_plan(planner_, request_);
+    BalancedCuts& table = recomputes ? recomputing_ : usual_;
+    plan.stages = placed_stages(request_.graph, request_.platform, placement, runs, table);
+    if (recompute_ != "none") recompute(plan.stages);
+    return plan;
+  }
+
+  void recompute(std::vector<Stage>& stages) const {
+    for (Stage& stage : stages) {
+      if (recompute_ == "stage") {
+        stage.memory = {Recompute{stage.layers}};
+        continue;
+      }
+      for (const LayerId layer : stage.layers) stage.memory.emplace_back(Recompute{{layer}});
+    }
+  }
+
+  [[nodiscard]] Planned described(Planned planned) const {
+    Seconds largest{0};
+    Seconds sum{0};
+    for (const Stage& stage : planned.plan.stages) {
+      const Seconds time = stage_time(request_.graph, request_.platform, stage).total();
+      largest = std::max(largest, time);
+      sum += time;
+    }
+    const double mean = sum.value() / static_cast<double>(planned.plan.stages.size());
+    const Detail::Record figures = {{"stage_time_s", largest.value()},
+                                    {"imbalance", largest > Seconds(0) ? largest.value() / mean : 1.0}};
+    planned.details.insert(planned.details.begin(), figures.begin(), figures.end());
+    return planned;
+  }
+
+  const PlannerInfo& planner_;
+  const PlanRequest& request_;
+  const std::string& recompute_;
+  BalancedCuts usual_;
+  BalancedCuts recomputing_;
+  std::priority_queue<EvenCut, std::vector<EvenCut>, IsLater> cuts_;
+  std::size_t rank_ = 0;
+  std::optional<Infeasible> least_;  ///< of the cut that needs the least memory without actions
+  std::optional<InputError> refusal_;
+  std::size_t refused_ = 0;  ///< its rank
+};
+
+}  // namespace
+
+std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request) {
+  const std::size_t devices = request.platform.devices.size();
+  const auto microbatches = static_cast<std::size_t>(request.microbatches);
+  const auto replicas = static_cast<std::size_t>(request.options.count("replicas"));
+  if (replicas > 0) return {{longest(planner, request, replicas), replicas}};
+  const std::size_t length = longest(planner, request, 1);
+  const bool repeats = require_family(request.schedule.name).placement == straight_placement;
+  const auto most_for = [&](std::size_t runs) { return repeats ? std::min(devices / runs, microbatches) : 1; };
+  std::vector<EvenShape> shapes;
+  if (request.options.count("stages") > 0) {
+    for (std::size_t count = 1; count < most_for(length); count *= 2) shapes.push_back({length, count});
+    shapes.push_back({length, most_for(length)});
+    return shapes;
+  }
+  for (std::size_t runs = length; runs > 0; --runs) {
+    const Placement placement = largest_placement(request.schedule, runs, request.graph.layers.size());
+    if (length_of(placement) == runs) shapes.push_back({runs, most_for(runs)});
+  }
+  return shapes;
+}
+
+PlanResult best_even_pipeline(const PlannerInfo& planner, const PlanRequest& request,
+                              const std::vector<EvenShape>& shapes, const std::string& recompute) {
+  return EvenPipelines(planner, request, shapes, recompute).best();
+}
+
+}  // namespace stagecraft

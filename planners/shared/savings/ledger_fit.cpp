@@ -1,0 +1,175 @@
+#include "planners/shared/savings/ledger_fit.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/limits.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+using Peaks = std::vector<std::pair<DeviceId, Bytes>>;
+
+/// The stage that has most on a host whose memory does not suffice; none if all hosts have enough.
+std::optional<std::size_t> overfull_host_stage(const Platform& platform, const std::vector<StagePlace>& places,
+                                               const SavedPlan& found) {
+  std::map<HostId, Bytes> sums;
+  std::vector<Bytes> own;  // of each replica
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    own.push_back(found.swapped[s] * places[s].in_flight);
+    if (own.back() == Bytes(0)) continue;
+    for (const DeviceId device : places[s].devices) sums[platform.devices[device].host] += own.back();
+  }
+  const auto is_on_overfull_host = [&](DeviceId device) {
+    const HostId host = platform.devices[device].host;
+    return sums.at(host) > platform.hosts[host].memory;
+  };
+  std::optional<std::size_t> worst;
+  for (std::size_t s = 0; s < own.size(); ++s) {
+    if (own[s] == Bytes(0) || (worst && own[s] <= own[*worst])) continue;
+    if (std::ranges::any_of(places[s].devices, is_on_overfull_host)) worst = s;
+  }
+  return worst;
+}
+
+/// The memory that a device of the stage lacks, at most, and the peak there.
+struct Lack {
+  Bytes excess;
+  Bytes peak;
+};
+
+Lack lack_of(const Platform& platform, const StagePlace& place, const Peaks& peaks) {
+  std::optional<Lack> worst;
+  for (const DeviceId device : place.devices) {
+    const Bytes peak = std::ranges::find(peaks, device, &Peaks::value_type::first)->second;
+    const Bytes excess = peak - platform.capacity(device);
+    if (!worst || excess > worst->excess) worst = {excess, peak};
+  }
+  return *worst;
+}
+
+/// Corrects the figures of each stage whose device lacks memory; false if none does. Where units are swapped, more of
+/// them are on the device than was thought: for example, forwards that warm up may follow each other faster than copies
+/// leave. Elsewhere the capacity is lowered by what was not planned.
+bool correct(const Platform& platform, std::vector<StagePlace>& places, const SavedPlan& found, const Peaks& peaks) {
+  bool lacks = false;
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    StagePlace& place = places[s];
+    const auto [excess, peak] = lack_of(platform, place, peaks);
+    if (excess <= Bytes(0)) continue;
+    lacks = true;
+    const Bytes swapped = found.swapped[s];
+    const Bytes unplanned = peak - found.savings[s].memory;
+    if (swapped > Bytes(0) && unplanned > Bytes(0)) {
+      const std::int64_t more = (unplanned.value() + swapped.value() - 1) / swapped.value();
+      place.resident = std::min(place.in_flight, place.resident + more);
+    } else {
+      const Bytes enough = peak - excess - unplanned;  // of the stage's own figures, if as much is unplanned again
+      place.capacity -= std::max(excess, place.capacity - enough);
+    }
+  }
+  return lacks;
+}
+
+/// The plan with no more microbatches than it takes to measure it and to show its peaks, which come while a pipeline
+/// fills and right after. Less is shown of runs that take seconds to evaluate.
+Plan shortened(const PlanRequest& request, Plan plan) {
+  constexpr std::int64_t kLongRun = 1024;
+  constexpr std::int64_t kManyMicrobatches = 100'000;  // on stages, together
+  const ScheduleProgram whole = require_schedule(request.graph, request.platform, plan);
+  const std::int64_t least = least_microbatches(whole, whole.kept->replicas);
+  std::size_t replicas = 1;
+  for (const Stage& stage : plan.stages) replicas = std::max(replicas, stage.replicas.size());
+  const std::int64_t filling = std::ranges::max(whole.in_flight) * static_cast<std::int64_t>(replicas);
+  std::int64_t most = std::max({kLongRun, least, 8 * filling});
+  if (std::min(plan.microbatches, most) * std::ssize(plan.stages) > kManyMicrobatches)
+    most = std::max(least, 2 * filling);
+  plan.microbatches = std::clamp(plan.microbatches, least, most);
+  return plan;
+}
+
+/// By stage, whether something is swapped.
+std::vector<char> swaps_of(const SavedPlan& found) {
+  std::vector<char> swaps;
+  for (const Bytes bytes : found.swapped) swaps.push_back(bytes > Bytes(0) ? 1 : 0);
+  return swaps;
+}
+
+/// The peaks of a plan that swaps or has caps, and its claim for an iteration, from an evaluation on links that all
+/// devices that swap use. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait
+/// for copies to the host, and backwards that drain it for copies back; nor what it costs to have fewer microbatches in
+/// flight. The microbatches that are not evaluated take the time of the slowest stage.
+void take_evaluation(const PlanRequest& request, const Platform& shared, const Plan& part, Seconds slowest,
+                     Plan& plan) {
+  const Report report = evaluate_plan(request.graph, shared, part);
+  plan.predicted.peak_memory = report.figures().peak_memory;
+  if (!plan.predicted.iteration_time) return;
+  const auto rest = static_cast<double>(plan.microbatches - part.microbatches);
+  const auto replicas = static_cast<double>(plan.stages.front().replicas.size());
+  const Seconds evaluated = report.iterations.back() + slowest * (rest / replicas);
+  plan.predicted.iteration_time = std::max(*plan.predicted.iteration_time, evaluated);
+}
+
+}  // namespace
+
+bool has_caps(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
+}
+
+Seconds slowest_time(const std::vector<StageSaving>& savings) {
+  return std::ranges::max(savings, {}, &StageSaving::time).time;
+}
+
+Bytes swapped_stash(const std::vector<SavingUnit>& units, const std::vector<UnitAction>& actions) {
+  Bytes swapped;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (actions[i] == UnitAction::Swap) swapped += units[i].stash;
+  }
+  return swapped;
+}
+
+LedgerFit fit_to_ledger(const PlanRequest& request, std::vector<StagePlace>& places,
+                        const std::function<std::optional<SavedPlan>()>& find,
+                        const std::function<Figures(const SavedPlan&)>& claim) {
+  LedgerFit fit;
+  std::int64_t rounds = 0;
+  for (std::int64_t corrected = 0; corrected < kMostLedgerRounds;) {
+    ++rounds;
+    std::optional<SavedPlan> found = find();
+    if (!found) break;
+    if (const auto stage = overfull_host_stage(request.platform, places, *found)) {
+      places[*stage].host_bandwidth = 0.0;
+      continue;
+    }
+    Plan& plan = found->planned.plan;
+    plan.predicted = claim(*found);
+    const Plan part = shortened(request, plan);
+    const std::vector<char> swaps = swaps_of(*found);
+    if (std::ranges::count(swaps, 1) > 0 || has_caps(plan)) {
+      const Platform shared = with_shared_host_links(request.platform, places, swaps);
+      take_evaluation(request, shared, part, slowest_time(found->savings), plan);
+    } else {
+      const ScheduleProgram program = require_schedule(request.graph, request.platform, part);
+      plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
+    }
+    const Peaks& peaks = plan.predicted.peak_memory;
+    found->planned.details.emplace_back("ledger_rounds", rounds);
+    if (!correct(request.platform, places, *found, peaks)) {
+      fit.planned = std::move(found->planned);
+      return fit;
+    }
+    fit.overflow = memory_overflow(request.platform, plan, peaks);
+    ++corrected;
+  }
+  return fit;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,203 @@
+#include "planners/shared/savings/memory_policy.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/limits.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/savings/least_memory.hpp"
+#include "planners/shared/savings/ledger_fit.hpp"
+#include "planners/shared/savings/saved_cut.hpp"
+#include "sim/base/counted.hpp"
+#include "sim/base/error.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace stagecraft {
+namespace {
+
+bool has_actions(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
+}
+
+/// `recomputes 3 and swaps 4 of 24 layers`.
+std::string saved_layers(const LayerGraph& graph, const Plan& plan) {
+  const std::int64_t recomputed = layers_with<Recompute>(plan);
+  const std::int64_t swapped = layers_with<Swap>(plan);
+  std::string what = recomputed > 0 ? "recomputes " + std::to_string(recomputed) : "";
+  if (swapped > 0) what += (what.empty() ? "swaps " : " and swaps ") + std::to_string(swapped);
+  what += " of " + counted(graph.layers.size(), "layer");
+  if (!std::ranges::all_of(plan.stages, covers_all)) what += ", some of them for some microbatches only";
+  return what;
+}
+
+PlanRequest with_policy(const PlanRequest& request, MemoryPolicy policy) {
+  PlanRequest other = request;
+  other.memory = policy;
+  return other;
+}
+
+/// The cut with actions of the policy. A schedule may refuse it, such as a pattern whose operations take longer.
+std::optional<Planned> savings_of(const PlanRequest& request, const Planned& cut) {
+  try {
+    return with_savings(request, cut);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// The cut with the actions of the policy that have the best claim: with `cheapest` also those that recompute only.
+std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planned& cut) {
+  std::optional<Planned> best = savings_of(request, cut);
+  if (request.memory == MemoryPolicy::Cheapest) {
+    std::optional<Planned> other = savings_of(with_policy(request, MemoryPolicy::Recompute), cut);
+    if (other && (!best || claimed_time(other->plan) < claimed_time(best->plan))) best = std::move(other);
+  }
+  if (best && has_actions(best->plan)) {
+    best->notes.push_back("the plan does not fit as it is; it " + saved_layers(request.graph, best->plan));
+  }
+  return best;
+}
+
+bool lacks_memory(const Infeasible& none) { return none.device || none.smallest_memory || none.search; }
+
+/// The cut that the planner makes for `asked`, with the cheapest actions of `request`.
+class CutsThatSave {
+ public:
+  CutsThatSave(const PlannerInfo& planner, const PlanRequest& request) : planner_(planner), request_(request) {}
+
+  void add(const PlanRequest& asked) {
+    const std::optional<Planned> found = cut(asked);
+    if (!found || has_actions(found->plan)) return;
+    std::optional<Planned> saved = cheapest_savings(request_, *found);
+    if (saved && (!best_ || claimed_time(saved->plan) < claimed_time(best_->plan))) best_ = std::move(saved);
+  }
+
+  [[nodiscard]] std::optional<Planned>& best() { return best_; }
+
+ private:
+  /// What the planner refuses is no cut.
+  [[nodiscard]] std::optional<Planned> cut(const PlanRequest& asked) const {
+    try {
+      PlanResult result = planner_.plan(asked);
+      auto* planned = std::get_if<Planned>(&result);
+      return planned == nullptr ? std::nullopt : std::optional(std::move(*planned));
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  }
+
+  const PlannerInfo& planner_;
+  const PlanRequest& request_;
+  std::optional<Planned> best_;
+};
+
+bool has_hosts(const PlanRequest& request) {
+  return std::ranges::any_of(request.platform.devices, [](const Device& device) { return !device.host.is_none(); });
+}
+
+/// The plan of a planner that chooses actions while it cuts. A plan with actions is compared with those for
+/// recomputation and for swaps alone: these have other cuts, and all of a host link for fewer devices. While training
+/// runs it is not: a cut found once more stays closer to the plan that runs.
+PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& request) {
+  PlanResult best = planner.plan(request);
+  const auto* planned = std::get_if<Planned>(&best);
+  const bool fits_as_it_is = planned != nullptr && !has_actions(planned->plan);
+  const bool is_quick = request.graph.layers.size() * request.platform.devices.size() <= kMostUnitsToRepeat;
+  if (request.memory == MemoryPolicy::Cheapest && has_hosts(request) && !fits_as_it_is && is_quick &&
+      request.running == nullptr) {
+    for (const MemoryPolicy policy : {MemoryPolicy::Recompute, MemoryPolicy::Swap}) {
+      PlanResult other = planner.plan(with_policy(request, policy));
+      if (claimed_time(other) < claimed_time(best)) best = std::move(other);
+    }
+  }
+  if (auto* saved = std::get_if<Planned>(&best); saved != nullptr && has_actions(saved->plan)) {
+    saved->notes.push_back("the plan " + saved_layers(request.graph, saved->plan));
+  }
+  return best;
+}
+
+}  // namespace
+
+LayerGraph with_all_recomputed(LayerGraph graph) {
+  for (Layer& layer : graph.layers) {
+    layer.workspace += std::max(layer.stash - layer.checkpoint, Bytes(0));
+    layer.stash = std::min(layer.stash, layer.checkpoint);
+    layer.backward += layer.forward;
+    layer.keeps.clear();
+  }
+  return graph;
+}
+
+PlanResult judged_with_savings(const PlanRequest& request, const Planned& planned) {
+  PlanResult result = judged(request, planned);
+  if (std::holds_alternative<Planned>(result) || request.memory == MemoryPolicy::Keep || has_actions(planned.plan)) {
+    return result;
+  }
+  if (std::optional<Planned> saved = cheapest_savings(request, planned)) return *std::move(saved);
+  return result;
+}
+
+Infeasible saving_refusal(const PlannerInfo& planner, const PlanRequest& request, Infeasible none) {
+  constexpr double kQuick = 5e7;             // nanoseconds of planning
+  constexpr std::size_t kFewStages = 4'096;  // layers times devices
+  constexpr std::size_t kFewSwaps = 512;     // the same, where swaps are weighed too
+  if (request.memory == MemoryPolicy::Keep) return none;
+  const bool swaps = may_swap(request.memory) && has_hosts(request);
+  const bool recomputes = may_recompute(request.memory);
+  if (request.memory == MemoryPolicy::Swap && !swaps) {
+    none.reason += "; no device has a host (key 'host' of the platform), so nothing can be swapped";
+  }
+  if (!swaps && !recomputes) return none;
+  none.reason += std::string("; nor does it fit if layers are ") + (recomputes ? "recomputed" : "") +
+                 (swaps && recomputes ? " or " : "") + (swaps ? "swapped" : "");
+  none.smallest_memory.reset();
+  none.search.reset();
+  const std::size_t size = request.graph.layers.size() * request.platform.devices.size();
+  if (none.is_costly || none.work > kQuick || size > (recomputes ? kFewStages : kFewSwaps)) return none;
+  Bytes smallest = kMostMemory;
+  for (const DeviceId device : indices(request.platform.devices)) {
+    smallest = std::min(smallest, request.platform.memory(device));
+  }
+  none.search = MemorySearch{std::max(Bytes(1), smallest), {}};
+  if (size <= kFewSwaps) return none;
+  none.search->finds = [&planner](const PlanRequest& larger) {
+    return std::holds_alternative<Planned>(plan_within_memory(planner, with_policy(larger, MemoryPolicy::Recompute)));
+  };
+  return none;
+}
+
+namespace {
+
+PlanResult plan_that_fits(const PlannerInfo& planner, const PlanRequest& request) {
+  if (planner.saves_memory && planner.cuts_by_memory) return plan_that_saves(planner, request);
+  PlanResult kept = planner.plan(request);
+  if (request.memory == MemoryPolicy::Keep || planner.saves_memory) return kept;
+  auto* fits = std::get_if<Planned>(&kept);
+  if (fits == nullptr && !lacks_memory(std::get<Infeasible>(kept))) return kept;
+  if (fits != nullptr && (!has_caps(fits->plan) || has_actions(fits->plan))) return kept;
+  CutsThatSave cuts(planner, request);
+  const Platform roomy = with_memory(request.platform, kMostMemory);
+  cuts.add(on_platform(request, roomy));
+  const LayerGraph recomputed = with_all_recomputed(request.graph);
+  cuts.add(on_graph(request, recomputed));
+  std::optional<Planned>& best = cuts.best();
+  if (fits != nullptr && (!best || claimed_time(fits->plan) <= claimed_time(best->plan))) return kept;
+  if (best) return *std::move(best);
+  return saving_refusal(planner, request, std::get<Infeasible>(std::move(kept)));
+}
+
+}  // namespace
+
+PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
+  PlanResult result = plan_that_fits(planner, request);
+  auto* planned = std::get_if<Planned>(&result);
+  if (planned != nullptr && planned->plan.predicted.period) {  // no search of a period knows of tied parameters
+    Seconds& period = *planned->plan.predicted.period;
+    period = std::max(period, tied_period(request.graph, request.platform, planned->plan));
+  }
+  return result;
+}
+
+}  // namespace stagecraft

@@ -1,0 +1,321 @@
+#include "planners/shared/savings/saved_cut.hpp"
+
+#include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/savings/exact_savings.hpp"
+#include "planners/shared/savings/ledger_fit.hpp"
+#include "planners/shared/savings/saving_pipeline.hpp"
+#include "sim/model/replicas.hpp"
+#include "sim/schedule/schedule_family.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace stagecraft {
+namespace {
+
+constexpr std::size_t kManyUnits = 64;      ///< in a stage with more, fewer choices are followed
+constexpr std::size_t kNarrowWidth = 1000;  ///< so many
+
+/// The largest part of a microbatch that a replica of the stage runs.
+double part_of(const Stage& stage, std::int64_t microbatch_size) {
+  const Share share = largest_share(stage, microbatch_size);
+  return static_cast<double>(samples_of(share, microbatch_size)) / static_cast<double>(microbatch_size);
+}
+
+Bytes part_of(Bytes bytes, double part) {
+  return part == 1.0 ? bytes : Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * part)));
+}
+
+/// The layers of a stage as units, on the profile's device. A tensor that several of its layers keep counts at the last
+/// of them, as in the memory ledger.
+class StageLayers {
+ public:
+  StageLayers(const LayerGraph& graph, const Stage& stage) : graph_(graph), layers_(stage.layers) {
+    for (std::size_t at = 0; at < layers_.size(); ++at) {
+      for (const std::uint32_t tensor : graph.layers[layers_[at]].keeps) last_keeper_[tensor] = at;
+    }
+  }
+
+  [[nodiscard]] std::vector<SavingUnit> each() const {
+    std::vector<SavingUnit> units;
+    for (std::size_t at = 0; at < layers_.size(); ++at) units.push_back(unit(at, at + 1));
+    return units;
+  }
+  [[nodiscard]] SavingUnit whole() const { return unit(0, layers_.size()); }
+
+ private:
+  [[nodiscard]] SavingUnit unit(std::size_t begin, std::size_t end) const {
+    SavingUnit unit;
+    for (std::size_t at = begin; at < end; ++at) {
+      const Layer& layer = graph_.layers[layers_[at]];
+      unit.forward += layer.forward;
+      unit.backward += layer.backward;
+      unit.stash += own_stash(at);
+      unit.workspace = std::max(unit.workspace, layer.workspace);
+    }
+    unit.checkpoint = std::min(checkpoint(begin, end), unit.stash);
+    return unit;
+  }
+
+  [[nodiscard]] Bytes own_stash(std::size_t at) const {
+    Bytes stash = graph_.layers[layers_[at]].stash;
+    for (const std::uint32_t tensor : graph_.layers[layers_[at]].keeps) {
+      if (last_keeper_.at(tensor) != at) stash -= graph_.tensors[tensor].bytes;
+    }
+    return stash;
+  }
+
+  /// What the ledger keeps of a recomputed segment: the tensors that it reads from outside, unless they count at a
+  /// later layer, and the rest of its first layer's checkpoint.
+  [[nodiscard]] Bytes checkpoint(std::size_t begin, std::size_t end) const {
+    const Layer& first = graph_.layers[layers_[begin]];
+    Bytes rest = first.checkpoint;
+    for (const std::uint32_t tensor : first.reads) rest -= graph_.tensors[tensor].bytes;
+    Bytes kept = std::max(rest, Bytes(0));
+    const std::set<LayerId> inside(layers_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   layers_.begin() + static_cast<std::ptrdiff_t>(end));
+    std::set<std::uint32_t> read;
+    for (const LayerId layer : inside) {
+      read.insert(graph_.layers[layer].reads.begin(), graph_.layers[layer].reads.end());
+    }
+    for (const std::uint32_t tensor : read) {
+      if (inside.contains(graph_.tensors[tensor].from)) continue;
+      const auto last = last_keeper_.find(tensor);
+      if (last == last_keeper_.end() || last->second < end) kept += graph_.tensors[tensor].bytes;
+    }
+    return kept;
+  }
+
+  const LayerGraph& graph_;
+  const std::vector<LayerId>& layers_;
+  std::map<std::uint32_t, std::size_t> last_keeper_;  ///< by tensor: its position in the stage
+};
+
+/// A stage of the cut: the ways to divide it into units, and what its devices hold beside them.
+struct CutStage {
+  std::vector<std::vector<SavingUnit>> divisions;
+  Bytes held;  ///< beside the units, if it is alone on its devices; else the capacity is without that
+};
+
+/// What is chosen for a stage; none if nothing fits.
+std::optional<StageSaving> cheapest(const CutStage& stage, const StageBudget& budget, bool fills_memory) {
+  std::optional<StageSaving> best;
+  for (std::size_t i = 0; i < stage.divisions.size(); ++i) {
+    const std::vector<SavingUnit>& units = stage.divisions[i];
+    const std::optional<StageSaving> kept = SavingChoice(units, budget).saving();
+    const std::size_t width = units.size() > kManyUnits ? kNarrowWidth : kSavingWidth;
+    std::optional<StageSaving> found = exact_savings(units, budget, kept, width).saving;
+    if (!found) continue;
+    StageSaving filled = fills_memory ? with_some_kept(units, budget, *std::move(found)) : *std::move(found);
+    if (best && filled.time >= best->time) continue;
+    best = std::move(filled);
+    best->division = i;
+  }
+  return best;
+}
+
+/// The microbatches that recompute the unit; they come first of those in flight.
+Covered covered_part(const StageSaving& saving, std::size_t unit, std::int64_t in_flight) {
+  const std::int64_t kept = saving.kept.empty() ? 0 : saving.kept[unit];
+  return kept == 0 ? Covered() : Covered{in_flight - kept, in_flight};
+}
+
+std::vector<MemoryAction> memory_actions(const Stage& stage, const StageSaving& saving, std::int64_t in_flight) {
+  const bool is_whole = saving.actions.size() < stage.layers.size();
+  std::vector<MemoryAction> actions;
+  for (std::size_t i = 0; i < saving.actions.size(); ++i) {
+    std::vector<LayerId> layers = is_whole ? stage.layers : std::vector<LayerId>{stage.layers[i]};
+    if (saving.actions[i] == UnitAction::Recompute) {
+      actions.emplace_back(Recompute{std::move(layers), covered_part(saving, i, in_flight)});
+    } else if (saving.actions[i] == UnitAction::Swap) {
+      actions.emplace_back(Swap{std::move(layers)});
+    }
+  }
+  return actions;
+}
+
+/// The stages of a plan while actions are chosen for them.
+class SavedCut {
+ public:
+  SavedCut(const PlanRequest& request, Planned planned, const ScheduleProgram& program)
+      : request_(request), planned_(std::move(planned)), places_(places_of(request, planned_.plan, program)) {
+    const Plan& plan = planned_.plan;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      stages_.push_back(divided(plan.stages[s], part_of(plan.stages[s], plan.microbatch_size), places_[s].factor));
+      places_[s].resident = resident_swaps(places_[s]);
+      if (!may_swap(request.memory)) places_[s].host_bandwidth = 0.0;
+    }
+    share_memory(ledger_peaks(request.graph, request.platform, program));
+    share_host_links(request, plan, may_swap(request.memory) ? lacking() : std::vector<char>(stages_.size()), places_);
+  }
+
+  [[nodiscard]] std::optional<Figures> estimate() const {
+    const std::optional<SavedPlan> found = find();
+    return found ? std::optional(claim(*found)) : std::nullopt;
+  }
+
+  std::optional<Planned> fitted() {
+    const auto claims = [&](const SavedPlan& saved) { return claim(saved); };
+    return fit_to_ledger(request_, places_, [&] { return find(); }, claims).planned;
+  }
+
+ private:
+  [[nodiscard]] CutStage divided(const Stage& stage, double part, double factor) const {
+    const StageLayers layers(request_.graph, stage);
+    CutStage cut{{layers.each()}, Bytes(0)};
+    if (stage.layers.size() > 1) cut.divisions.push_back({layers.whole()});
+    for (std::vector<SavingUnit>& units : cut.divisions) {
+      for (SavingUnit& unit : units) {
+        unit.forward = unit.forward * (factor * part);
+        unit.backward = unit.backward * (factor * part);
+        unit.stash = part_of(unit.stash, part);
+        unit.checkpoint = part_of(unit.checkpoint, part);
+        unit.workspace = part_of(unit.workspace, part);
+        if (!may_recompute(request_.memory)) unit.checkpoint = unit.stash;  // recomputation saves nothing
+      }
+    }
+    return cut;
+  }
+
+  /// Which stages do not fit if all their units are kept.
+  [[nodiscard]] std::vector<char> lacking() const {
+    std::vector<char> lacks;
+    for (std::size_t s = 0; s < stages_.size(); ++s) lacks.push_back(need_of(s).kept > budget(s).capacity ? 1 : 0);
+    return lacks;
+  }
+
+  /// What a stage's units take if all are kept, and the least that they take whatever they do.
+  struct Need {
+    Bytes kept;
+    Bytes least;
+  };
+  [[nodiscard]] Need need_of(std::size_t s) const {
+    const StageBudget own = budget(s);
+    Need need;
+    for (const std::vector<SavingUnit>& units : stages_[s].divisions) {
+      const Bytes least = least_saved_memory(units, own);
+      if (&units == &stages_[s].divisions.front()) {
+        need = {saved_memory(units, std::vector<UnitAction>(units.size(), UnitAction::Keep), own), least};
+      }
+      need.least = std::min(need.least, least);
+    }
+    return need;
+  }
+
+  /// Gives each stage the least that it needs of each of its devices, and a part of what is left there in proportion to
+  /// what its units take beyond that if all are kept.
+  void share_memory(const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+    std::map<DeviceId, Need> sums;
+    std::vector<Need> needs;
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      needs.push_back(need_of(s));
+      for (const DeviceId device : places_[s].devices) {
+        sums[device].kept += needs.back().kept;
+        sums[device].least += needs.back().least;
+      }
+    }
+    const std::map<DeviceId, Bytes> peak_of(peaks.begin(), peaks.end());
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      std::optional<Bytes> smallest;
+      for (const DeviceId device : places_[s].devices) {
+        const Need& sum = sums.at(device);
+        const Bytes held = std::max(peak_of.at(device) - sum.kept, Bytes(0));
+        const Bytes left = request_.platform.capacity(device) - held - sum.least;
+        const Bytes own = needs[s].least + part_of_rest(left, needs[s], sum);
+        if (smallest && own >= *smallest) continue;
+        smallest = own;
+        if (needs[s].kept == sum.kept) stages_[s].held = held;
+      }
+      places_[s].capacity = *smallest + stages_[s].held;
+    }
+  }
+  /// All of it for a stage that is alone on its device.
+  static Bytes part_of_rest(Bytes left, const Need& own, const Need& sum) {
+    if (own.kept == sum.kept) return left;
+    const auto beyond = [](const Need& need) { return static_cast<double>((need.kept - need.least).value()); };
+    if (beyond(sum) <= 0.0) return Bytes(0);
+    return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(left.value()) * beyond(own) / beyond(sum))));
+  }
+
+  [[nodiscard]] StageBudget budget(std::size_t s) const {
+    const StagePlace& place = places_[s];
+    return {.in_flight = place.in_flight,
+            .resident = place.resident,
+            .held = stages_[s].held,
+            .capacity = place.capacity,
+            .bandwidth = place.host_bandwidth,
+            .half_duplex = place.half_duplex,
+            .other_traffic = place.boundary_traffic,
+            .unhidden = unhidden_time(place, stages_[s].divisions.front())};
+  }
+
+  [[nodiscard]] std::optional<SavedPlan> find() const {
+    SavedPlan saved{planned_, {}, {}};
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      std::optional<StageSaving> saving = cheapest(stages_[s], budget(s), !request_.only_shape);
+      if (!saving) return std::nullopt;
+      Stage& stage = saved.planned.plan.stages[s];
+      stage.memory = memory_actions(stage, *saving, places_[s].in_flight);
+      saved.swapped.push_back(swapped_stash(stages_[s].divisions[saving->division], saving->actions));
+      if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s]);
+      saved.savings.push_back(*std::move(saving));
+    }
+    saved.planned.plan.pattern = require_schedule(request_.graph, request_.platform, saved.planned.plan).pattern;
+    return saved;
+  }
+
+  /// Of the shared cost model; where stages share devices, the evaluated time, or by the largest time of a device.
+  [[nodiscard]] Figures claim(const SavedPlan& saved) const {
+    const Plan& plan = saved.planned.plan;
+    if (is_claim_evaluated(plan)) return evaluated_claim(request_, plan);
+    std::set<DeviceId> devices;
+    std::size_t places = 0;
+    std::size_t fewest = plan.stages.front().replicas.size();
+    Seconds slowest;  // of a microbatch, on one replica of a stage that has as many as any
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const std::vector<DeviceId> own = devices_of(plan.stages[s]);
+      devices.insert(own.begin(), own.end());
+      places += own.size();
+      fewest = std::min(fewest, own.size());
+      const bool alternates = plan.stages[s].replication == Replication::RoundRobin;
+      slowest = std::max(slowest, saved.savings[s].time / static_cast<double>(alternates ? own.size() : 1));
+    }
+    if (devices.size() < places) {
+      return claimed_figures(plan, largest_times(request_.graph, request_.platform, plan),
+                             static_cast<std::int64_t>(fewest));
+    }
+    Figures figures = pipeline_claim(request_.graph, request_.platform, plan);
+    if (figures.period) figures.period = std::max(*figures.period, slowest);
+    if (figures.iteration_time) {
+      figures.iteration_time = std::max(*figures.iteration_time, slowest * static_cast<double>(plan.microbatches));
+    }
+    return figures;
+  }
+
+  const PlanRequest& request_;
+  Planned planned_;
+  std::vector<StagePlace> places_;
+  std::vector<CutStage> stages_;
+};
+
+}  // namespace
+
+std::optional<Planned> with_savings(const PlanRequest& request, Planned planned) {
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
+  return SavedCut(request, std::move(planned), program).fitted();
+}
+
+std::optional<Figures> estimated_savings(const PlanRequest& request, const Planned& planned) {
+  const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
+  return SavedCut(request, planned, program).estimate();
+}
+
+}  // namespace stagecraft

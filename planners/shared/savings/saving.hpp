@@ -1,0 +1,138 @@
+#pragma once
+
+#include "sim/base/quantity.hpp"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+namespace stagecraft {
+
+/// Consecutive layers of a stage that are kept, swapped or recomputed together. All figures are for one microbatch on
+/// the stage's device.
+struct SavingUnit {
+  Seconds forward;
+  Seconds backward;
+  Bytes stash;       ///< kept from the forward to the end of the backward
+  Bytes checkpoint;  ///< the part of it that stays if the unit is recomputed; at most `stash`
+  /// Of the layer that needs most, while it runs. The stage's memory includes the largest of all units, or what a unit
+  /// makes again and that unit's own, whichever is more.
+  Bytes workspace{0};
+  friend auto operator<=>(const SavingUnit&, const SavingUnit&) = default;
+};
+
+enum class UnitAction : std::uint8_t { Keep, Swap, Recompute };
+
+/// What a stage may use: what its place in the pipeline and its device allow.
+struct StageBudget {
+  std::int64_t in_flight = 1;  ///< K: microbatches whose backward is pending, at most
+  std::int64_t resident = 1;   ///< rho: how many of them have a swapped unit on the device, at most K
+  Bytes held;                  ///< weights, gradients, optimizer state and buffers
+  Bytes capacity;
+  double bandwidth = 0.0;    ///< bytes per second to the host, in each direction; 0: nothing can be swapped
+  bool half_duplex = false;  ///< both directions share that bandwidth
+  Bytes other_traffic;       ///< bytes per microbatch, in each direction, that the copies leave room for
+  Seconds unhidden;          ///< what the copies of a microbatch cannot be hidden behind
+  friend auto operator<=>(const StageBudget&, const StageBudget&) = default;
+};
+
+/// What a stage saves: the action of each of its units.
+struct StageSaving {
+  std::vector<UnitAction> actions;  ///< of each unit
+  Seconds time;                     ///< T: of a microbatch, recomputation and copies that are not hidden included
+  Bytes memory;
+  std::size_t division = 0;  ///< which division of the stage into units it is for, where a planner has several
+  /// Of each unit: how many of the microbatches in flight keep it although others recompute it; empty: none.
+  std::vector<std::int64_t> kept = {};
+  friend bool operator==(const StageSaving&, const StageSaving&) = default;
+};
+
+/// Whether units can be swapped: the host can be reached, and fewer microbatches than are in flight have a swapped unit
+/// on the device.
+[[nodiscard]] bool can_swap(const StageBudget& budget);
+
+/// The memory of a stage with K microbatches in flight, of which rho have a swapped unit on the device:
+///   held + K · kept stash + rho · swapped stash + K · checkpoints + the most that a unit needs while it runs.
+/// A unit needs its workspace then, and with it what it restores if it is recomputed.
+/// **Shape** an action for each unit. **Cost** O(units).
+/// **Source** vPipe (Zhao et al. 2022); the formula is our reconstruction.
+[[nodiscard]] Bytes saved_memory(std::span<const SavingUnit> units, std::span<const UnitAction> actions,
+                                 const StageBudget& budget);
+
+/// The time of a microbatch: the larger of the computation (forwards, backwards, and again the forwards of recomputed
+/// units) and the copies in one direction, with what they are not hidden behind. **Shape**, **cost** and **source** as
+/// above.
+[[nodiscard]] Seconds saved_time(std::span<const SavingUnit> units, std::span<const UnitAction> actions,
+                                 const StageBudget& budget);
+
+/// The time in which `swapped` bytes of a microbatch go to the host while as many come back: twice the time of one
+/// direction if both share the bandwidth. The budget's other traffic goes first, and so does what the copies cannot be
+/// hidden behind. 0 if nothing is swapped.
+/// **Requires** `can_swap` if anything is swapped.
+[[nodiscard]] Seconds copy_time(Bytes swapped, const StageBudget& budget);
+
+/// The forwards and backwards of a microbatch.
+[[nodiscard]] Seconds compute_time(std::span<const SavingUnit> units);
+
+/// The memory that a unit takes with an action while it does not run.
+[[nodiscard]] Bytes residency(const SavingUnit& unit, UnitAction action, const StageBudget& budget);
+
+/// What a unit needs while it is recomputed: the rest of its stash, and its workspace.
+[[nodiscard]] Bytes restoring(const SavingUnit& unit);
+
+/// The largest workspace.
+[[nodiscard]] Bytes largest_workspace(std::span<const SavingUnit> units);
+
+/// The least memory with which a stage fits under any actions. **Cost** O(units log units).
+[[nodiscard]] Bytes least_saved_memory(std::span<const SavingUnit> units, const StageBudget& budget);
+
+/// The saving with what is left of the memory used: some of the microbatches in flight keep units that the others
+/// recompute, those units first that save most time for a byte. Time and memory are those of the new one. One with
+/// swaps stays as it is, for what swaps need is not known exactly.
+/// **Requires** a saving that fits. **Cost** O(units log units).
+[[nodiscard]] StageSaving with_some_kept(std::span<const SavingUnit> units, const StageBudget& budget,
+                                         StageSaving saving);
+
+/// The actions of a stage while a planner chooses them, at first all `Keep`, and the memory that they need. The units
+/// must outlive it.
+class SavingChoice {
+ public:
+  SavingChoice(std::span<const SavingUnit> units, const StageBudget& budget);
+
+  /// **Requires** `can_swap` for a swap. **Cost** O(log units).
+  void choose(std::size_t unit, UnitAction action);
+
+  /// The last resort, whatever time it takes: units get the action with which they take the least memory, the unit
+  /// whose memory falls most first (of equal ones the first), until the stage fits. Of actions with equal memory a unit
+  /// is recomputed rather than swapped, and swapped rather than kept. It does not look at what units
+  /// need while they run. **Cost** O(units log units).
+  void take_least_residency();
+
+  /// Keeps units again wherever the stage still fits then: recomputed ones first, those with the longest forwards
+  /// first; then swapped ones, those with the largest stashes first. Of equal ones the first comes first.
+  /// **Requires** a stage that fits. **Cost** O(units log units).
+  void keep_again();
+
+  [[nodiscard]] UnitAction action(std::size_t unit) const { return actions_[unit]; }
+  [[nodiscard]] std::size_t size() const { return units_.size(); }
+  [[nodiscard]] Bytes swapped() const { return swapped_; }
+  [[nodiscard]] Bytes memory() const;
+  [[nodiscard]] bool fits() const { return memory() <= budget_.capacity; }
+  /// The actions with their time and memory; none if they do not fit. **Cost** O(units).
+  [[nodiscard]] std::optional<StageSaving> saving() const;
+
+ private:
+  std::span<const SavingUnit> units_;
+  StageBudget budget_;
+  std::vector<UnitAction> actions_;
+  Bytes residencies_;
+  Bytes swapped_;
+  Bytes workspace_;                 ///< the largest
+  std::multiset<Bytes> restoring_;  ///< what each recomputed unit needs while it runs
+};
+
+}  // namespace stagecraft
