@@ -3,6 +3,7 @@
 
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/experiments/perfetto_reader.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/schedule/random_plans.hpp"
 
 #include <doctest/doctest.h>
@@ -132,7 +133,7 @@ void check_read_slices(const ReadBack& traced, const PerfettoReader& reader) {
 }  // namespace
 
 TEST_CASE("trace: what is read back is the record, on either engine") {
-  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(30U); ++seed) {
     for (const EngineChoice engine : {EngineChoice::Evaluate, EngineChoice::Replay}) {
       CAPTURE(seed);
       CAPTURE(to_string(engine));
