@@ -6,6 +6,7 @@
 #include "planners/shared/savings/exact_savings.hpp"
 #include "planners/shared/savings/ledger_fit.hpp"
 #include "planners/shared/savings/saving_pipeline.hpp"
+#include "planners/shared/savings/stage_units.hpp"
 #include "sim/model/replicas.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -33,71 +34,6 @@ double part_of(const Stage& stage, std::int64_t microbatch_size) {
 Bytes part_of(Bytes bytes, double part) {
   return part == 1.0 ? bytes : Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * part)));
 }
-
-/// The layers of a stage as units, on the profile's device. A tensor that several of its layers keep counts at the last
-/// of them, as in the memory ledger.
-class StageLayers {
- public:
-  StageLayers(const LayerGraph& graph, const Stage& stage) : graph_(graph), layers_(stage.layers) {
-    for (std::size_t at = 0; at < layers_.size(); ++at) {
-      for (const std::uint32_t tensor : graph.layers[layers_[at]].keeps) last_keeper_[tensor] = at;
-    }
-  }
-
-  [[nodiscard]] std::vector<SavingUnit> each() const {
-    std::vector<SavingUnit> units;
-    for (std::size_t at = 0; at < layers_.size(); ++at) units.push_back(unit(at, at + 1));
-    return units;
-  }
-  [[nodiscard]] SavingUnit whole() const { return unit(0, layers_.size()); }
-
- private:
-  [[nodiscard]] SavingUnit unit(std::size_t begin, std::size_t end) const {
-    SavingUnit unit;
-    for (std::size_t at = begin; at < end; ++at) {
-      const Layer& layer = graph_.layers[layers_[at]];
-      unit.forward += layer.forward;
-      unit.backward += layer.backward;
-      unit.stash += own_stash(at);
-      unit.workspace = std::max(unit.workspace, layer.workspace);
-    }
-    unit.checkpoint = std::min(checkpoint(begin, end), unit.stash);
-    return unit;
-  }
-
-  [[nodiscard]] Bytes own_stash(std::size_t at) const {
-    Bytes stash = graph_.layers[layers_[at]].stash;
-    for (const std::uint32_t tensor : graph_.layers[layers_[at]].keeps) {
-      if (last_keeper_.at(tensor) != at) stash -= graph_.tensors[tensor].bytes;
-    }
-    return stash;
-  }
-
-  /// What the ledger keeps of a recomputed segment: the tensors that it reads from outside, unless they count at a
-  /// later layer, and the rest of its first layer's checkpoint.
-  [[nodiscard]] Bytes checkpoint(std::size_t begin, std::size_t end) const {
-    const Layer& first = graph_.layers[layers_[begin]];
-    Bytes rest = first.checkpoint;
-    for (const std::uint32_t tensor : first.reads) rest -= graph_.tensors[tensor].bytes;
-    Bytes kept = std::max(rest, Bytes(0));
-    const std::set<LayerId> inside(layers_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                   layers_.begin() + static_cast<std::ptrdiff_t>(end));
-    std::set<std::uint32_t> read;
-    for (const LayerId layer : inside) {
-      read.insert(graph_.layers[layer].reads.begin(), graph_.layers[layer].reads.end());
-    }
-    for (const std::uint32_t tensor : read) {
-      if (inside.contains(graph_.tensors[tensor].from)) continue;
-      const auto last = last_keeper_.find(tensor);
-      if (last == last_keeper_.end() || last->second < end) kept += graph_.tensors[tensor].bytes;
-    }
-    return kept;
-  }
-
-  const LayerGraph& graph_;
-  const std::vector<LayerId>& layers_;
-  std::map<std::uint32_t, std::size_t> last_keeper_;  ///< by tensor: its position in the stage
-};
 
 /// A stage of the cut: the ways to divide it into units, and what its devices hold beside them.
 struct CutStage {
@@ -169,9 +105,11 @@ class SavedCut {
 
  private:
   [[nodiscard]] CutStage divided(const Stage& stage, double part, double factor) const {
-    const StageLayers layers(request_.graph, stage);
-    CutStage cut{{layers.each()}, Bytes(0)};
-    if (stage.layers.size() > 1) cut.divisions.push_back({layers.whole()});
+    const StageUnits units_of(request_.graph, stage.layers);
+    const StageUnits::Run all{0, stage.layers.size()};
+    CutStage cut{std::vector<std::vector<SavingUnit>>(1), Bytes(0)};
+    for (std::size_t at = 0; at < all.end; ++at) cut.divisions.front().push_back(units_of.unit({at, at + 1}, all));
+    if (all.end > 1) cut.divisions.push_back({units_of.unit(all, all)});
     for (std::vector<SavingUnit>& units : cut.divisions) {
       for (SavingUnit& unit : units) {
         unit.forward = unit.forward * (factor * part);

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -24,23 +23,6 @@ namespace stagecraft {
 // stage are kept, their stashes add up to what the ledger counts.
 
 namespace {
-
-/// The tensors that some layer of [begin, end) reads from a layer before, or from the network's input; each once.
-std::vector<std::uint32_t> tensors_read_from_before(const LayerGraph& graph, const std::vector<LayerId>& order,
-                                                    const std::vector<std::size_t>& position, std::size_t begin,
-                                                    std::size_t end) {
-  std::vector<std::uint32_t> read;
-  for (std::size_t at = begin; at < end; ++at) {
-    for (const std::uint32_t tensor : graph.layers[order[at]].reads) {
-      const LayerId from = graph.tensors[tensor].from;
-      if (from.is_none() || position[from.value()] < begin) read.push_back(tensor);
-    }
-  }
-  std::ranges::sort(read);
-  const auto doubles = std::ranges::unique(read);
-  read.erase(doubles.begin(), doubles.end());
-  return read;
-}
 
 /// A power of two so small that whole multiples of it represent a microbatch's time on one device to some 50 bits.
 double time_grid(const LayerGraph& graph) {
@@ -80,7 +62,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       request_(request),
       settings_(settings),
       order_(canonical_order(request.graph)),
-      position_(order_.size()),
+      stage_units_(request.graph, order_),
       bounds_(unit_bounds(request.graph, order_, settings.cuts)),
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
@@ -89,7 +71,6 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       stash_(stash_sums(request.graph, order_)),
       crossings_(request.graph, order_),
       pending_(order_.size() + 1),
-      keepers_(request.graph.tensors.size()),
       boundary_buffers_(request.training.boundary_buffers) {
   for (StagePlace& place : places_) {
     place.resident = settings.resident > 0 ? std::min(place.in_flight, settings.resident) : resident_swaps(place);
@@ -99,9 +80,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
   const double grid = time_grid(request.graph);
   for (std::size_t at = 0; at < order_.size(); ++at) {
     const Layer& layer = request.graph.layers[order_[at]];
-    position_[order_[at].value()] = at;
     compute_[at + 1] = compute_[at] + Seconds(std::round((layer.forward + layer.backward).value() / grid) * grid);
-    for (const std::uint32_t tensor : layer.keeps) keepers_[tensor].push_back(at);
   }
   // A tensor is pending at the cuts from behind its producer up to before its last user.
   for (std::size_t producer = 0; producer < order_.size(); ++producer) {
@@ -125,9 +104,10 @@ std::vector<SavingPipeline::WholeGroup> SavingPipeline::whole_groups(const std::
     const Group layers{bounds[i], bounds[i + 1]};
     WholeGroup& group = groups.emplace_back(WholeGroup{layers, layers, saving_unit(layers, all)});
     const auto widen = [&](std::uint32_t tensor) {
-      if (keepers_[tensor].empty()) return;
-      group.within.begin = std::min(group.within.begin, keepers_[tensor].front());
-      group.within.end = std::max(group.within.end, keepers_[tensor].back() + 1);
+      const std::vector<std::size_t>& keepers = stage_units_.keepers(tensor);
+      if (keepers.empty()) return;
+      group.within.begin = std::min(group.within.begin, keepers.front());
+      group.within.end = std::max(group.within.end, keepers.back() + 1);
     };
     for (std::size_t at = layers.begin; at < layers.end; ++at) {
       std::ranges::for_each(request_.graph.layers[order_[at]].keeps, widen);
@@ -175,47 +155,9 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
 }
 
 SavingUnit SavingPipeline::saving_unit(const Group& group, const Group& stage) const {
-  SavingUnit unit;
-  for (std::size_t at = group.begin; at < group.end; ++at) {
-    const Layer& layer = request_.graph.layers[order_[at]];
-    unit.forward += layer.forward;
-    unit.backward += layer.backward;
-    unit.stash += own_stash(at, stage);
-    unit.workspace = std::max(unit.workspace, layer.workspace);
-  }
-  // Where nothing may be recomputed, recomputation saves nothing.
-  unit.checkpoint = may_recompute(request_.memory) ? std::min(checkpoint(group, stage), unit.stash) : unit.stash;
+  SavingUnit unit = stage_units_.unit(group, stage);
+  if (!may_recompute(request_.memory)) unit.checkpoint = unit.stash;  // recomputation saves nothing
   return unit;
-}
-
-std::size_t SavingPipeline::last_keeper(std::uint32_t tensor, const Group& stage) const {
-  const std::vector<std::size_t>& keepers = keepers_[tensor];
-  const auto behind = std::ranges::lower_bound(keepers, stage.end);
-  if (behind == keepers.begin() || *std::prev(behind) < stage.begin) return order_.size();
-  return *std::prev(behind);
-}
-
-Bytes SavingPipeline::own_stash(std::size_t layer, const Group& stage) const {
-  Bytes stash = request_.graph.layers[order_[layer]].stash;
-  for (const std::uint32_t tensor : request_.graph.layers[order_[layer]].keeps) {
-    if (last_keeper(tensor, stage) != layer) stash -= request_.graph.tensors[tensor].bytes;
-  }
-  return stash;
-}
-
-/// What the ledger keeps of a recomputed segment: the tensors that it reads from outside, unless they count at a later
-/// unit, and the rest of its first layer's checkpoint.
-Bytes SavingPipeline::checkpoint(const Group& group, const Group& stage) const {
-  const LayerGraph& graph = request_.graph;
-  const Layer& first = graph.layers[order_[group.begin]];
-  Bytes rest = first.checkpoint;
-  for (const std::uint32_t tensor : first.reads) rest -= graph.tensors[tensor].bytes;
-  Bytes kept = std::max(rest, Bytes(0));
-  for (const std::uint32_t tensor : tensors_read_from_before(graph, order_, position_, group.begin, group.end)) {
-    const std::size_t last = last_keeper(tensor, stage);
-    if (last == order_.size() || (group.begin <= last && last < group.end)) kept += graph.tensors[tensor].bytes;
-  }
-  return kept;
 }
 
 /// What comes in is known: of each tensor the stage gets its largest use inside. What goes out depends on the cuts

@@ -4,6 +4,7 @@
 #include "planners/shared/costs/crossings.hpp"
 #include "planners/shared/savings/layer_units.hpp"
 #include "planners/shared/savings/saving.hpp"
+#include "planners/shared/savings/stage_units.hpp"
 #include "sim/model/run_sums.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
@@ -135,10 +136,7 @@ class SavingPipeline {
   [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const StageSaving> savings) const;
 
  private:
-  struct Group {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-  };
+  using Group = StageUnits::Run;
   /// A part for which an action is chosen, with its figures on the profile's device if its stage has at least the
   /// layers of `within`: these keep all tensors that the part keeps or reads.
   struct WholeGroup {
@@ -152,18 +150,14 @@ class SavingPipeline {
   /// The layers of the part that a stage has.
   [[nodiscard]] static Group common(const Group& group, const Group& stage);
   [[nodiscard]] SavingUnit saving_unit(const Group& group, const Group& stage) const;
-  [[nodiscard]] Bytes own_stash(std::size_t layer, const Group& stage) const;
-  [[nodiscard]] Bytes checkpoint(const Group& group, const Group& stage) const;
   [[nodiscard]] Bytes exchanged(const Group& stage) const;
-  /// The position of the last layer of the stage that keeps the tensor; `order_.size()` if none does.
-  [[nodiscard]] std::size_t last_keeper(std::uint32_t tensor, const Group& stage) const;
 
   const PlannerInfo& planner_;
   const PlanRequest& request_;
   SavingPipelineSettings settings_;
   std::vector<LayerId> order_;
-  std::vector<std::size_t> position_;  // by layer
-  std::vector<std::size_t> bounds_;    // of units, as positions in the order
+  StageUnits stage_units_;
+  std::vector<std::size_t> bounds_;  // of units, as positions in the order
   std::vector<std::vector<WholeGroup>> divisions_;
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
@@ -172,7 +166,6 @@ class SavingPipeline {
   RunSums stash_;
   Crossings crossings_;
   std::vector<std::vector<std::size_t>> pending_;  // by cut: the layers before it whose tensors are used behind it
-  std::vector<std::vector<std::size_t>> keepers_;  // by tensor: positions, ascending
   std::int64_t boundary_buffers_ = 0;
 };
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "planners/shared/savings/saving.hpp"
+#include "sim/base/index.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/model/layer_graph.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace stagecraft {
+
+/// The units of stages that are runs of an order of layers, with their figures on the profile's device. A tensor that
+/// several layers of a stage keep counts at the last of them, as in the memory ledger.
+class StageUnits {
+ public:
+  /// The layers [begin, end), by position.
+  struct Run {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  /// The graph must outlive it. **Requires** a topological order. **Cost** O(layers and tensors of the graph).
+  StageUnits(const LayerGraph& graph, std::vector<LayerId> order);
+
+  /// The unit of these layers in that stage, which has them all. **Cost** O(layers and tensors of the unit).
+  [[nodiscard]] SavingUnit unit(const Run& layers, const Run& stage) const;
+
+  /// The layers that keep the tensor, ascending.
+  [[nodiscard]] const std::vector<std::size_t>& keepers(std::uint32_t tensor) const { return keepers_[tensor]; }
+
+ private:
+  [[nodiscard]] Bytes own_stash(std::size_t layer, const Run& stage) const;
+  [[nodiscard]] Bytes checkpoint(const Run& layers, const Run& stage) const;
+  [[nodiscard]] std::vector<std::uint32_t> tensors_read(const Run& layers) const;
+  /// The position of the last layer of the stage that keeps the tensor; `order_.size()` if none does.
+  [[nodiscard]] std::size_t last_keeper(std::uint32_t tensor, const Run& stage) const;
+
+  const LayerGraph& graph_;
+  std::vector<LayerId> order_;
+  IndexVector<LayerId, std::size_t> position_;     // beyond the order for a layer that is not in it
+  std::vector<std::vector<std::size_t>> keepers_;  // by tensor
+};
+
+}  // namespace stagecraft
