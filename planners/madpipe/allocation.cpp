@@ -84,10 +84,6 @@ std::optional<Allocation> AllocationSolver::solve(Ticks target, Ticks below) {
 
 std::size_t AllocationSolver::state_count() const { return recurrence_->state_count(); }
 
-std::optional<Allocation> allocate(const Chain& chain, Ticks target, const AllocationSettings& settings) {
-  return AllocationSolver(chain, settings).solve(target);
-}
-
 std::vector<ChainStage> merge_adjacent(std::span<const ChainStage> stages) {
   std::vector<ChainStage> merged;
   for (const ChainStage& stage : stages) {

@@ -64,9 +64,6 @@ class AllocationSolver {
   std::unique_ptr<Recurrence> recurrence_;
 };
 
-/// One call of `AllocationSolver::solve`.
-[[nodiscard]] std::optional<Allocation> allocate(const Chain& chain, Ticks target, const AllocationSettings& settings);
-
 /// Merges neighbouring stages on the same device into one stage. The merged stage has no buffers between its parts, but
 /// may keep more microbatches in flight, so its memory has to be checked again.
 [[nodiscard]] std::vector<ChainStage> merge_adjacent(std::span<const ChainStage> stages);

@@ -28,7 +28,7 @@ void all_stage_counts(benchmark::State& state) {
   const ProcessingSettings settings{InFlightCap::None, state.range(2) != 0, false};
   for (auto _ : state) {
     for (std::size_t stages = 1; stages <= static_cast<std::size_t>(state.range(0)); ++stages) {
-      benchmark::DoNotOptimize(executed_time(uneven_chain(stages), state.range(1), settings));
+      benchmark::DoNotOptimize(run_blocks(uneven_chain(stages), state.range(1), settings));
     }
   }
 }

@@ -57,6 +57,13 @@ void for_each_cut(Plan& plan, std::size_t stage, std::size_t begin, std::size_t 
   }
 }
 
+/// The stages whose largest is as small as possible, the last ones the smallest.
+std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform, std::size_t devices) {
+  BalancedCuts table = stage_cuts(graph, false);
+  return placed_stages(graph, platform, straight_placement(devices, Options(std::map<std::string, OptionValue>())),
+                       device_runs(devices, 1), table);
+}
+
 }  // namespace
 
 TEST_CASE("equal cuts: of cuts with the same largest stage the one with slow stages first") {
@@ -64,7 +71,7 @@ TEST_CASE("equal cuts: of cuts with the same largest stage the one with slow sta
   // with k layers takes 27 s and 7 · 2 k + (8 - (4 - s)) k. In [3 3 2 1] stage 1 takes 27 + 42 + 15 = 84 s; in [3 2 2
   // 2] stage 0 takes 27 + 42 + 12 = 81 s, and stage 3 27 + 28 + 14 = 69 s.
   const LayerGraph graph = free_chain(std::vector<double>(9, 1.0));
-  CHECK(balanced_cuts({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 1, 1}) == std::vector<std::size_t>{0, 3, 6, 8});
+  CHECK(BalancedCuts({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).cuts({1, 1, 1, 1}) == std::vector<std::size_t>{0, 3, 6, 8});
   const Platform platform = flat_platform(4);
   const PlanResult result = find_planner("uniform").plan(request_of(graph, platform, 8));
   REQUIRE(std::holds_alternative<Planned>(result));
@@ -108,7 +115,7 @@ TEST_CASE(
     const PlanResult result = find_planner("uniform").plan(request);
 
     Plan plan = empty_plan(find_planner("uniform"), request);
-    plan.stages = balanced_stages(graph, platform, device_runs(devices, 1), false);
+    plan.stages = balanced_stages(graph, platform, devices);
     const Plan usual = plan;
     const Seconds largest = largest_times(graph, platform, plan).stage * (1 + 1e-9);
     std::optional<double> best;
@@ -148,7 +155,7 @@ TEST_CASE("equal cuts: with transfers no plan is slower than the cut with the sm
     const PlanResult result = find_planner("uniform").plan(request);
     REQUIRE(std::holds_alternative<Planned>(result));
     Plan usual = empty_plan(find_planner("uniform"), request);
-    usual.stages = balanced_stages(graph, platform, device_runs(devices, 1), false);
+    usual.stages = balanced_stages(graph, platform, devices);
     const double before = iteration(graph, platform, usual);
     const double now = iteration(graph, platform, std::get<Planned>(result).plan);
     CHECK(now <= before * (1 + 1e-12));

@@ -66,7 +66,7 @@ TEST_CASE("gpipe: the cut equals the best of all cuts on 400 random chains, zero
     for (std::size_t i = 0; i < layers; ++i) prefix.push_back(prefix.back() + static_cast<double>(random() % 6));
     std::vector<double> factors(pieces);
     for (double& factor : factors) factor = 1.0 + static_cast<double>(random() % 3);
-    const std::vector<std::size_t> first = balanced_cuts(prefix, factors);
+    const std::vector<std::size_t> first = BalancedCuts(prefix).cuts(factors);
     REQUIRE(first.size() == pieces);
     CHECK(first[0] == 0);
     double largest = 0.0;
@@ -89,18 +89,18 @@ TEST_CASE("gpipe: a table that has answered for other numbers of pieces answers 
     for (int question = 0; question < 12; ++question) {
       std::vector<double> factors(1 + random() % 12, 1.0);  // mostly the beginning of the others, or longer
       if (random() % 4 == 0) factors[random() % factors.size()] = 2.0;
-      CHECK(table.cuts(factors) == balanced_cuts(prefix, factors));
+      CHECK(table.cuts(factors) == BalancedCuts(prefix).cuts(factors));
     }
   }
 }
 
 TEST_CASE("gpipe: of equal cuts the last piece is the smallest") {
   // 2 and 2 either way for [1 1] [0 2] and [1 1 0] [2]: the later cut.
-  CHECK(balanced_cuts({0, 1, 2, 2, 4}, {1, 1}) == std::vector<std::size_t>{0, 3});
+  CHECK(BalancedCuts({0, 1, 2, 2, 4}).cuts({1, 1}) == std::vector<std::size_t>{0, 3});
 }
 
 TEST_CASE("gpipe: a table of cuts that no machine should hold is refused") {
-  CHECK_THROWS_WITH_AS((void)balanced_cuts(std::vector<double>(20001), std::vector<double>(20000, 1.0)),
+  CHECK_THROWS_WITH_AS((void)BalancedCuts(std::vector<double>(20001)).cuts(std::vector<double>(20000, 1.0)),
                        doctest::Contains("20000 layers in 20000 stages would take 1.49 GiB of memory, more than 1 GiB"),
                        InputError);
 }

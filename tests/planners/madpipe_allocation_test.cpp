@@ -60,7 +60,7 @@ const std::vector<SpecialMemory> kBoth{SpecialMemory::Optimistic, SpecialMemory:
 
 TEST_CASE("MadPipe phase 1: M1 of the specification") {
   const Chain chain = madpipe_m1(60).chain();
-  const auto at_8 = madpipe::allocate(chain, 8 * kUnit, exact());
+  const auto at_8 = madpipe::AllocationSolver(chain, exact()).solve(8 * kUnit);
   REQUIRE(at_8);
   CHECK(at_8->bottleneck == 9 * kUnit);
   CHECK(at_8->period() == 9 * kUnit);
@@ -68,7 +68,7 @@ TEST_CASE("MadPipe phase 1: M1 of the specification") {
   CHECK(at_8->in_flight == std::vector<std::int64_t>{6, 4, 3, 1});
   CHECK(at_8->special_device == 0U);
   CHECK(at_8->stages == std::vector<ChainStage>{{0, 1, 0}, {1, 2, 1}, {2, 3, 2}, {3, 4, 0}});
-  const auto at_9 = madpipe::allocate(chain, 9 * kUnit, exact());
+  const auto at_9 = madpipe::AllocationSolver(chain, exact()).solve(9 * kUnit);
   REQUIRE(at_9);
   CHECK(at_9->in_flight == std::vector<std::int64_t>{5, 3, 2, 1});
   CHECK(show(*at_9) == "{1}s {2}n {3}n {4}s");
@@ -102,7 +102,7 @@ TEST_CASE("MadPipe phase 1: M2 of the specification, for each T^") {
   for (SpecialMemory memory : kBoth) {
     for (Ticks target = 12; target <= 17; ++target) {
       CAPTURE(target);
-      const auto found = madpipe::allocate(chain, target * kUnit, exact(memory));
+      const auto found = madpipe::AllocationSolver(chain, exact(memory)).solve(target * kUnit);
       REQUIRE(found);
       CHECK(found->bottleneck == 14 * kUnit);
       CHECK(show(*found) == "{1}s {2,3,4}n {5}s");
@@ -111,7 +111,7 @@ TEST_CASE("MadPipe phase 1: M2 of the specification, for each T^") {
     }
     for (Ticks target = 18; target <= 21; ++target) {
       CAPTURE(target);
-      const auto found = madpipe::allocate(chain, target * kUnit, exact(memory));
+      const auto found = madpipe::AllocationSolver(chain, exact(memory)).solve(target * kUnit);
       REQUIRE(found);
       CHECK(found->bottleneck == 12 * kUnit);
       CHECK(found->period() == target * kUnit);
@@ -133,7 +133,7 @@ TEST_CASE("MadPipe Algorithm 1: M2 of the specification") {
     CHECK(search.steps[2].target == 13 * kUnit + kUnit / 2);
     for (std::size_t i = 0; i < search.steps.size(); ++i) {  // only the first is better than what came before
       CHECK(search.steps[i].bottleneck.has_value() == (i == 0));
-      CHECK(madpipe::allocate(chain, search.steps[i].target, exact(memory))->bottleneck == 14 * kUnit);
+      CHECK(madpipe::AllocationSolver(chain, exact(memory)).solve(search.steps[i].target)->bottleneck == 14 * kUnit);
     }
   }
   AllocationSettings grid;
@@ -273,7 +273,7 @@ TEST_CASE("MadPipe phase 1: one device has all layers, as the special one") {
 TEST_CASE("MadPipe phase 1: more devices than layers") {
   MadPipeInstance instance = madpipe_m1(1000);
   instance.devices = 9;
-  const auto found = madpipe::allocate(instance.chain(), 9 * kUnit, exact());
+  const auto found = madpipe::AllocationSolver(instance.chain(), exact()).solve(9 * kUnit);
   REQUIRE(found);
   CHECK(found->bottleneck == 9 * kUnit);
   CHECK(found->stages.size() <= 4);
@@ -318,8 +318,8 @@ TEST_CASE("MadPipe phase 1: cuts that take far longer than all layers are avoide
     for (const bool exact_states : {true, false}) {
       AllocationSettings settings = exact(SpecialMemory::Safe);
       settings.exact_states = exact_states;
-      const auto at_1 = madpipe::allocate(instance.chain(), 1, settings);
-      const auto at_8 = madpipe::allocate(instance.chain(), 8, settings);
+      const auto at_1 = madpipe::AllocationSolver(instance.chain(), settings).solve(1);
+      const auto at_8 = madpipe::AllocationSolver(instance.chain(), settings).solve(8);
       const auto found = madpipe::search_allocation(instance.chain(), settings);
       CHECK((bytes < 1'000'000'000'000'000) == at_1.has_value());
       REQUIRE(at_8);

@@ -150,7 +150,7 @@ TEST_CASE("spp: W, time and bound of shared cards are those of a run with such c
     const PipelineTimes times = shared_times(graph, platform, answer.plan, share);
     const double time = answer.plan.predicted.iteration_time->value();
     const ProcessingSettings settings = processing_settings(answer.plan.schedule);
-    CHECK(time == doctest::Approx(executed_time(times, microbatches, settings).value()).epsilon(1e-9));
+    CHECK(time == doctest::Approx(run_blocks(times, microbatches, settings).time.value()).epsilon(1e-9));
     CHECK(detail("load_s") == doctest::Approx(pipeline_load(times, microbatches, full).value()).epsilon(1e-9));
     CHECK(detail("load_s") <= time * (1 + 1e-9));
     CHECK(time <= detail("bound_s") * (1 + 1e-9));

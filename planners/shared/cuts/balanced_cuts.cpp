@@ -54,10 +54,6 @@ std::vector<std::size_t> BalancedCuts::cuts(const std::vector<double>& factors) 
   return table_.cuts(pieces);
 }
 
-std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix, const std::vector<double>& factors) {
-  return BalancedCuts(prefix).cuts(factors);
-}
-
 BalancedCuts stage_cuts(const LayerGraph& graph, bool recomputes) {
   const std::vector<LayerId> order = canonical_order(graph);
   std::vector<double> prefix(order.size() + 1);
@@ -67,12 +63,6 @@ BalancedCuts stage_cuts(const LayerGraph& graph, bool recomputes) {
     prefix[i + 1] = prefix[i] + (layer.forward + layer.backward + again).value();
   }
   return BalancedCuts(std::move(prefix));
-}
-
-std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform,
-                                   const std::vector<std::vector<DeviceId>>& runs, bool recomputes) {
-  BalancedCuts table = stage_cuts(graph, recomputes);
-  return stages_by(table, graph, platform, runs);
 }
 
 std::size_t pipeline_stages(const Placement& placement) {

@@ -33,26 +33,18 @@ class BalancedCuts {
   BottleneckTable table_;
 };
 
-/// One question to `BalancedCuts`.
-[[nodiscard]] std::vector<std::size_t> balanced_cuts(const std::vector<double>& prefix,
-                                                     const std::vector<double>& factors);
-
-/// The table for `balanced_stages` of a graph.
+/// The table for `placed_stages` of a graph. With `recomputes` every forward counts twice.
 [[nodiscard]] BalancedCuts stage_cuts(const LayerGraph& graph, bool recomputes);
-
-/// Contiguous stages of the canonical order, one for each run of devices, such that the largest forward + backward time
-/// of a stage on its slowest device is as small as possible. With `recomputes` every forward counts twice.
-/// **Requires** at least as many layers as runs. **Throws** InputError if a device's speed is not known, and as
-/// `BalancedCuts`.
-[[nodiscard]] std::vector<Stage> balanced_stages(const LayerGraph& graph, const Platform& platform,
-                                                 const std::vector<std::vector<DeviceId>>& runs, bool recomputes);
 
 /// The schedule's placement on the longest chain of at most `devices` devices whose pipelines have at most `stages`
 /// stages each; empty if there is none. **Throws** InputError as `schedule_parameters`.
 [[nodiscard]] Placement largest_placement(const ScheduleChoice& schedule, std::size_t devices, std::size_t stages);
 
-/// `balanced_stages` for every pipeline of the placement, with the `table` of `stage_cuts`. **Shape** `runs`: one for
-/// each device of the chain.
+/// For every pipeline of the placement contiguous stages of the canonical order, one on each run of devices, such that
+/// the largest forward + backward time of a stage on its slowest device is as small as possible, with the `table` of
+/// `stage_cuts`. **Shape** `runs`: one for each device of the chain.
+/// **Requires** at least as many layers as stages of a pipeline. **Throws** InputError if a device's speed is not known,
+/// and as `BalancedCuts`.
 [[nodiscard]] std::vector<Stage> placed_stages(const LayerGraph& graph, const Platform& platform,
                                                const Placement& placement,
                                                const std::vector<std::vector<DeviceId>>& runs, BalancedCuts& table);

@@ -56,20 +56,10 @@ ProcessingFigures run_blocks(const PipelineTimes& times, std::int64_t microbatch
   return list.run(blocks);
 }
 
-Seconds executed_time(const PipelineTimes& times, std::int64_t microbatches, const ProcessingSettings& settings,
-                      const std::vector<std::int64_t>& caps) {
-  return run_blocks(times, microbatches, settings, caps).time;
-}
-
 Seconds rounds_bound(const PipelineTimes& times, std::int64_t rounds) {
   Seconds longest;
   for (const BlockTimes& block : times.resources) longest = std::max({longest, block.forward, block.backward});
   return longest * static_cast<double>(rounds) + longest_synchronisation(times);
-}
-
-Seconds proven_bound(const PipelineTimes& times, std::int64_t microbatches) {
-  const auto stages = static_cast<std::int64_t>(times.stages());
-  return rounds_bound(times, 2 * microbatches + 4 * stages - 4);
 }
 
 Seconds soft_bound(const PipelineTimes& times, std::int64_t microbatches) {

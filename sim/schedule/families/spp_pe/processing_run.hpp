@@ -38,17 +38,11 @@ struct ProcessingFigures {
                                            const std::vector<std::int64_t>& caps = {},
                                            std::vector<ProcessedBlock>* blocks = nullptr);
 
-/// `ProcessingFigures::time`.
-[[nodiscard]] Seconds executed_time(const PipelineTimes& times, std::int64_t microbatches,
-                                    const ProcessingSettings& settings, const std::vector<std::int64_t>& caps = {});
-
 /// The number of rounds times the longest block, plus the longest synchronisation. No strict run is slower: with a
 /// barrier after each round, no round lasts longer than the longest block; and without the barriers no block is later.
+/// An order without caps has 2 microbatches + 4 stages - 4 rounds.
 /// **Requires** stages that divide each microbatch.
 [[nodiscard]] Seconds rounds_bound(const PipelineTimes& times, std::int64_t rounds);
-
-/// The same for an order without caps, which has 2 microbatches + 4 stages - 4 rounds.
-[[nodiscard]] Seconds proven_bound(const PipelineTimes& times, std::int64_t microbatches);
 
 /// (microbatches + 4 stages - 4) × the largest forward plus backward of a resource, plus the longest synchronisation.
 /// Orders without caps almost always stay within it, but it is not proven.

@@ -103,7 +103,7 @@ TEST_CASE("spp-pe: caps keep their promise, and no block is lost") {
 
 TEST_CASE("spp-pe: executions of the specification") {
   const auto time = [](const std::vector<double>& forward, const std::vector<double>& backward, std::int64_t count) {
-    return executed_time(chain_of(forward, backward), count, {}).value();
+    return run_blocks(chain_of(forward, backward), count, {}).time.value();
   };
   CHECK(time({2, 1, 2}, {4, 1, 4}, 4) == 32);
   CHECK(time({3, 2, 1}, {6, 2, 2}, 4) == 37);
