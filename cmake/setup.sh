@@ -63,9 +63,11 @@ use_ccache_if_present() {
   export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$PWD}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
 }
 
-# build PRESET TARGET…: configures and builds. Continues after an error, so that one run shows all errors.
+# build PRESET TARGET…: configures and builds. Continues after an error, so that one run shows all errors. What CMake finds
+# out is shown if it fails.
 build() {
   preset=$1
   shift
-  cmake --preset "$preset" -Wno-dev && cmake --build "build/$preset" --parallel "$(job_count)" --target "$@" -- -k 0
+  configured=$(cmake --preset "$preset" -Wno-dev 2>&1) || { complain "$configured"; return 1; }
+  cmake --build "build/$preset" --parallel "$(job_count)" --target "$@" -- -k 0
 }
