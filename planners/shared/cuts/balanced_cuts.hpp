@@ -43,8 +43,8 @@ class BalancedCuts {
 /// For every pipeline of the placement contiguous stages of the canonical order, one on each run of devices, such that
 /// the largest forward + backward time of a stage on its slowest device is as small as possible, with the `table` of
 /// `stage_cuts`. **Shape** `runs`: one for each device of the chain.
-/// **Requires** at least as many layers as stages of a pipeline. **Throws** InputError if a device's speed is not known,
-/// and as `BalancedCuts`.
+/// **Requires** at least as many layers as stages of a pipeline. **Throws** InputError if a device's speed is not
+/// known, and as `BalancedCuts`.
 [[nodiscard]] std::vector<Stage> placed_stages(const LayerGraph& graph, const Platform& platform,
                                                const Placement& placement,
                                                const std::vector<std::vector<DeviceId>>& runs, BalancedCuts& table);
