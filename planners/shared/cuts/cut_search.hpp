@@ -142,8 +142,7 @@ class CutSearch {
     walk_.restart(l);
     for (std::size_t k = l; k-- > 0;) {
       walk_.prepend();
-      const Ticks load = chain_.load(k, l);
-      if (load > rule.longest) return;
+      if (chain_.load(k, l) > rule.longest) return;
       Bytes last(-1);
       std::int64_t most = 0;
       const auto most_in_flight = [&](Bytes exchanged) {
@@ -162,13 +161,19 @@ class CutSearch {
         continue;
       }
       if (k > 0 && (chain_.cut_load(k) > rule.longest || chain_.transfer(k) >= kLongestTransfer)) continue;
-      for (const Entry& entry : front_) {
-        Value value = rule.join(entry.value, load);
-        const Bytes exchanged = k > 0 ? entry.sent + walk_.received() : entry.sent;
-        if (rule.in_flight(value, entry.devices + 1) > most_in_flight(exchanged)) continue;
-        if (k > 0) value = rule.join(value, chain_.cut_load(k));
-        insert(at(k, entry.devices + 1), {value, l, entry.index, walk_.charges(*entry.charges)}, rule);
-      }
+      extend_by(k, l, rule, most_in_flight);
+    }
+  }
+
+  /// Extends the labels of the front by the stage [k, l), at which `most_in_flight` microbatches fit with what is
+  /// exchanged.
+  void extend_by(std::size_t k, std::size_t l, const Rule& rule, const auto& most_in_flight) {
+    for (const Entry& entry : front_) {
+      Value value = rule.join(entry.value, chain_.load(k, l));
+      const Bytes exchanged = k > 0 ? entry.sent + walk_.received() : entry.sent;
+      if (rule.in_flight(value, entry.devices + 1) > most_in_flight(exchanged)) continue;
+      if (k > 0) value = rule.join(value, chain_.cut_load(k));
+      insert(at(k, entry.devices + 1), {value, l, entry.index, walk_.charges(*entry.charges)}, rule);
     }
   }
 
