@@ -177,9 +177,11 @@ Manifest parse_manifest(const std::string& text, const std::string& file_name) {
   }
   const LineReader head = read_line(lines.empty() ? std::string_view() : lines.front(), file_name, 1);
   Manifest manifest = read_head(head);
-  if (head.count(head.root(), "cells") != lines.size() - 1) head.fail();
+  const std::uint64_t cells = head.count(head.root(), "cells");
+  if (cells > lines.size() - 1) head.fail();
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const LineReader line = read_line(lines[i], file_name, static_cast<int>(i) + 1);
+    if (i > cells) line.fail();
     manifest.cells.push_back({{line.get<Detail::Record>(line.root(), "keys"), line.count(line.root(), "seed")},
                               line.get<std::string>(line.root(), "key")});
   }

@@ -55,7 +55,7 @@ std::string next_text(const LargestSize& largest, const Platform& platform) {
   if (next->refusal) return samples + ": refused: " + next->refusal->what() + "\n";
   const Infeasible& lacking = *next->lacking;
   std::string text = samples + (next->size == 1 ? " does not fit" : " do not fit");
-  if (lacking.excess > Bytes(0)) text += ", lacking " + format_bytes(lacking.excess);
+  if (lacking.excess > Bytes(0)) text += ", lacking " + format_human_bytes(lacking.excess);
   if (lacking.device) text += " on " + platform.devices[*lacking.device].name;
   if (lacking.stage) text += " in stage " + std::to_string(*lacking.stage);
   return text + ": " + lacking.reason + (lacking.hint.empty() ? "" : " (" + lacking.hint + ")") + "\n";

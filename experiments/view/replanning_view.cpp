@@ -244,14 +244,14 @@ std::string replanning_text(const Simulation& simulation) {
     return "the model changed " + counted(report.course.questions.size(), "time") + "\n" + questions_table(report) +
            migrations_line(report) + windows;
   }
-  const std::string head = choices->planner->name + " was asked for another plan ";
+  const std::string& name = choices->planner->name;
   if (report.course.questions.empty()) {
-    return fmt::format("{}never: the run has {}, and a window {}\n", head,
+    return fmt::format("{} was never asked for another plan: the run has {}, and a window {}\n", name,
                        counted(simulation.microbatches(), "microbatch"), choices->window);
   }
-  return head + counted(report.course.questions.size(), "time") + ", and the plan changed " +
-         counted(report.course.replans.size(), "time") + "\n" + questions_table(report) + migrations_line(report) +
-         stall_line(report) + redone_line(report) + windows;
+  return fmt::format("{} was asked for another plan {}, and the plan changed {}\n", name,
+                     counted(report.course.questions.size(), "time"), counted(report.course.replans.size(), "time")) +
+         questions_table(report) + migrations_line(report) + stall_line(report) + redone_line(report) + windows;
 }
 
 std::string replans_line(const Report& report) {

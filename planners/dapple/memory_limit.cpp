@@ -3,6 +3,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
@@ -25,7 +26,7 @@ Plan capped(Plan plan, std::int64_t cap) {
 PlanResult judged_with(const PlanRequest& request, const Planned& planned, std::int64_t cap) {
   Planned lower{capped(planned.plan, cap), planned.details, planned.notes};
   lower.details.emplace_back("in_flight_cap", cap);
-  lower.notes.push_back("memory allows no more than " + std::to_string(cap) + " microbatches in flight on a stage");
+  lower.notes.push_back("memory allows no more than " + counted(cap, "microbatch") + " in flight on a stage");
   return judged(request, std::move(lower));
 }
 

@@ -54,7 +54,7 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   if (const auto rate = root.find("fp16")) device.fp16 = read_flops_rate(*rate);
   if (const auto precision = root.find("precision")) device.precision = read_precision(*precision, device);
   const auto overhead = root.find("launch_overhead");
-  device.launch_overhead = overhead ? read_seconds(*overhead) : kUsualLaunchOverhead;
+  device.launch_overhead = overhead ? read_moment(*overhead) : kUsualLaunchOverhead;
   if (const auto efficiency = root.find("efficiency")) device.efficiency = read_efficiency(*efficiency);
   device.summary = device.name + " of " + file_name + ", computing in " + to_string(device.precision);
   return device;

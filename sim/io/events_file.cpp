@@ -16,14 +16,6 @@
 namespace stagecraft {
 namespace {
 
-constexpr Seconds kLatest{1e12};
-
-Seconds read_moment(const YamlNode& node) {
-  const Seconds time = read_seconds(node);
-  if (time > kLatest) node.fail_expected("a time of at most 1e12 s");
-  return time;
-}
-
 void read_time(const YamlNode& item, Event& event) {
   const auto at = item.find("at");
   const auto at_microbatch = item.find("at_microbatch");

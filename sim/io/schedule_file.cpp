@@ -126,8 +126,8 @@ std::vector<Action> read_step(const YamlNode& node) {
   std::vector<Action> actions = read_step_text(node.at("op"));
   for (Action& action : actions) {
     if (action.joined) continue;  // in a pair, the keys belong to the first action
-    if (const auto duration = node.find("duration")) action.duration = read_seconds(*duration);
-    if (const auto not_before = node.find("not_before")) action.not_before = read_seconds(*not_before);
+    if (const auto duration = node.find("duration")) action.duration = read_moment(*duration);
+    if (const auto not_before = node.find("not_before")) action.not_before = read_moment(*not_before);
     if (const auto priority = node.find("priority")) action.priority = read_priority(*priority);
   }
   return actions;
@@ -152,7 +152,7 @@ std::vector<ChannelAction> read_transfer(const YamlNode& node) {
   node.allow_keys({"op", "not_before", "priority"});
   std::vector<ChannelAction> actions = read_transfer_text(node.at("op"));
   for (ChannelAction& action : actions) {
-    if (const auto not_before = node.find("not_before")) action.not_before = read_seconds(*not_before);
+    if (const auto not_before = node.find("not_before")) action.not_before = read_moment(*not_before);
     if (const auto priority = node.find("priority")) action.priority = read_priority(*priority);
   }
   return actions;

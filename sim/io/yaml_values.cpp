@@ -48,6 +48,12 @@ Seconds read_seconds(const YamlNode& node) {
   return value_of(node, parse_seconds(scalar(node, "a time with its unit, such as '1.5 ms'")));
 }
 
+Seconds read_moment(const YamlNode& node) {
+  const Seconds time = read_seconds(node);
+  if (time > Seconds(1e12)) node.fail_expected("a time of at most 1e12 s");
+  return time;
+}
+
 Bytes read_bytes(const YamlNode& node) {
   return value_of(node, parse_bytes(scalar(node, "a size with its unit, such as '16 GiB'")));
 }
@@ -61,6 +67,7 @@ BytesPerSecond read_bandwidth(const YamlNode& node) {
 FlopsPerSecond read_flops_rate(const YamlNode& node) {
   const auto value = value_of(node, parse_flops_rate(scalar(node, "a computing rate, such as '15.7 TFLOPS'")));
   if (!(value > FlopsPerSecond(0))) node.fail_expected("a computing rate of more than zero");
+  if (value > FlopsPerSecond(1e21)) node.fail_expected("a computing rate of at most 1000000 PFLOPS");
   return value;
 }
 

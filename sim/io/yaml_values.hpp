@@ -17,10 +17,12 @@ namespace stagecraft {
 // Values of a document. Each function throws InputError, at the node's place, for any other value than it describes.
 
 [[nodiscard]] Seconds read_seconds(const YamlNode& node);
+/// At most 1e12 s, so that sums of some are exact enough.
+[[nodiscard]] Seconds read_moment(const YamlNode& node);
 [[nodiscard]] Bytes read_bytes(const YamlNode& node);
 /// More than zero.
 [[nodiscard]] BytesPerSecond read_bandwidth(const YamlNode& node);
-/// More than zero.
+/// More than zero, at most 1e21.
 [[nodiscard]] FlopsPerSecond read_flops_rate(const YamlNode& node);
 [[nodiscard]] double read_number(const YamlNode& node);
 /// More than zero.

@@ -180,6 +180,7 @@ TEST_CASE("memory policy: a plan that fits is the planner's under every policy")
 TEST_CASE("memory policy: what any planner answers is sound, fits, and does only what is allowed") {
   std::mt19937 random(4);
   std::size_t helped = 0;
+  std::size_t timed = 0;
   for (int round = 0; round < 10; ++round) {
     const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
     const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
@@ -203,6 +204,10 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
         helped += fits_kept ? 0 : 1;
         CHECK(check_plan(graph, platform, planned->plan).empty());
         CHECK(fits(graph, platform, planned->plan));
+        if (const auto& pattern = planned->plan.pattern) {  // nothing is earlier than in the pattern
+          timed += fits_kept ? 0 : 1;
+          CHECK(*planned->plan.predicted.period >= pattern->period);
+        }
         for (const Stage& stage : planned->plan.stages) {
           if (policy == MemoryPolicy::Recompute) CHECK(actions_of<Swap>(stage).empty());
           if (policy == MemoryPolicy::Swap) CHECK(actions_of<Recompute>(stage).empty());
@@ -211,6 +216,7 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
     }
   }
   CHECK(helped > 20);
+  CHECK(timed > 2);
 }
 
 TEST_CASE("memory policy: where all forwards come first, copies to the host are hidden behind them") {

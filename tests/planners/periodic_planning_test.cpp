@@ -32,6 +32,7 @@ Platform exclusive_platform(std::size_t count, double bandwidth, Bytes memory,
 
 void check_as_evaluated(const LayerGraph& graph, const Platform& platform, Plan plan) {
   REQUIRE(plan.pattern.has_value());
+  CHECK(*plan.predicted.period >= plan.pattern->period);
   plan.microbatches = std::max(plan.microbatches, testing::least_length(plan));
   const Figures evaluated = evaluate_plan(graph, platform, plan).figures();
   CHECK(evaluated.period->value() == doctest::Approx(plan.pattern->period.value()).epsilon(1e-9));

@@ -250,9 +250,15 @@ Bytes memory_needed(const Platform& platform, const std::vector<std::pair<Device
   return needed;
 }
 
+void raise_claim_to_pattern(Plan& plan) {
+  std::optional<Seconds>& period = plan.predicted.period;
+  if (period && plan.pattern && plan.pattern->timed) period = std::max(*period, plan.pattern->period);
+}
+
 PlanResult judged(const PlanRequest& request, Planned planned) {
   const ScheduleProgram program = require_schedule(request.graph, request.platform, planned.plan);
   planned.plan.pattern = program.pattern;
+  raise_claim_to_pattern(planned.plan);
   planned.plan.predicted.peak_memory = ledger_peaks(request.graph, request.platform, program);
   const auto overflow = memory_overflow(request.platform, planned.plan, planned.plan.predicted.peak_memory);
   if (overflow) return *overflow;

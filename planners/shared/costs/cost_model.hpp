@@ -100,8 +100,11 @@ struct LargestTimes {
 /// The memory (the reserved part included) with which a plan of these peaks fits if no device has less; 0 if it fits.
 [[nodiscard]] Bytes memory_needed(const Platform& platform, const std::vector<std::pair<DeviceId, Bytes>>& peaks);
 
-/// The plan with the pattern that its schedule runs and its memory peaks in `predicted`, or the reason why it does not
-/// fit.
+/// Raises the claimed period to that of the plan's pattern if operations keep their start times: no run is faster.
+void raise_claim_to_pattern(Plan& plan);
+
+/// The plan with the pattern that its schedule runs and its memory peaks in `predicted`, its claim raised to the
+/// pattern, or the reason why it does not fit.
 /// **Throws** InputError if the schedule refuses the plan.
 [[nodiscard]] PlanResult judged(const PlanRequest& request, Planned planned);
 

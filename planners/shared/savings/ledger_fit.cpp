@@ -151,6 +151,7 @@ LedgerFit fit_to_ledger(const PlanRequest& request, std::vector<StagePlace>& pla
     }
     Plan& plan = found->planned.plan;
     plan.predicted = claim(*found);
+    raise_claim_to_pattern(plan);
     const Plan part = shortened(request, plan);
     const std::vector<char> swaps = swaps_of(*found);
     if (std::ranges::count(swaps, 1) > 0 || has_caps(plan)) {

@@ -33,7 +33,7 @@ TEST_CASE("max-batch: the text says what was found, what limits it and what was 
   CHECK(ran.code == 0);
   CHECK(ran.out.starts_with("largest microbatch size: 38 samples\n"));
   CHECK(ran.out.find("memory: least idle 977 KiB of 95.4 MiB on a") != std::string::npos);
-  CHECK(ran.out.find("39 samples do not fit, lacking 1500000 B on a in stage 0: ") != std::string::npos);
+  CHECK(ran.out.find("39 samples do not fit, lacking 1.43 MiB on a in stage 0: ") != std::string::npos);
   CHECK(ran.out.find("tried 16 sizes; these fit: 4, 8, 16, 32, 36, 38; these do not: 39 to 46, 48, 64\n") !=
         std::string::npos);
   CHECK(ran.err.find("38 samples lie outside the sizes of the profile") != std::string::npos);
