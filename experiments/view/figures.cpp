@@ -300,6 +300,8 @@ std::string bound_cause_text(const BoundCause& cause, const Platform& platform) 
   switch (cause.kind) {
     case BoundCause::Kind::Device: return "the work of " + platform.devices[cause.device].name;
     case BoundCause::Kind::Link: return "the bytes over " + platform.links[cause.link].name;
+    case BoundCause::Kind::Connection:
+      return "the tensors from " + platform.devices[cause.device].name + " to " + platform.devices[cause.to].name;
     case BoundCause::Kind::InFlight: return "how many microbatches are in flight at stage " + stage(cause.stage);
     case BoundCause::Kind::Chain: return "operations that wait for each other";
     case BoundCause::Kind::Channel: break;

@@ -28,16 +28,16 @@ class HeapClock final : public Clock {
   void complete_at(Start start, Seconds at) override { push({at, next_++, Kind::Complete, start, 0}); }
   void wake_at(std::uint64_t token, Seconds at) override { push({std::max(at, now_), next_++, Kind::Wake, {}, token}); }
 
-  void start_transfer(Start start, const Op& op) override {
+  void start_transfer(Start start, const Op& op, Seconds waited) override {
     if (!bandwidths_change_) {
-      complete_at(start, now_ + cost_(op));
+      complete_at(start, now_ + cost_(op, waited));
       return;
     }
     Flow flow;
     STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, op.leg, flow.route), "a transfer's places are connected");
     flow.start = start;
     flow.left = static_cast<double>(op.bytes.value());
-    flow.since = now_ + flow.route.latency;
+    flow.since = now_ + latency_left(flow.route.latency, waited);
     plan(flow);
     flows_[start.op.value()] = std::move(flow);
   }

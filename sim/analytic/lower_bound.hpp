@@ -20,14 +20,16 @@ class SampledRun;
 /// What keeps a plan from being faster.
 struct BoundCause {
   enum class Kind : std::uint8_t {
-    Device,    ///< its work
-    Channel,   ///< what crosses the cut between `stage` and `other`, which one channel carries
-    Link,      ///< the bytes over it
-    InFlight,  ///< the time for which a microbatch is in flight at `stage`, and how many may be
-    Chain,     ///< operations that wait for each other
+    Device,      ///< its work
+    Channel,     ///< what crosses the cut between `stage` and `other`, which one channel carries
+    Link,        ///< the bytes over it
+    Connection,  ///< the tensors from `device` to `to`, one after the other
+    InFlight,    ///< the time for which a microbatch is in flight at `stage`, and how many may be
+    Chain,       ///< operations that wait for each other
   };
   Kind kind = Kind::Chain;
   DeviceId device;
+  DeviceId to;
   LinkId link;
   StageId stage;
   StageId other;

@@ -12,9 +12,9 @@ constexpr std::size_t kUnknown = ~std::size_t{0};
 std::span<const Occupied> Occupancy::of(std::size_t at) {
   parts_.clear();
   const SampledOp& sampled = run_.ops()[at];
+  if (crosses_links(sampled.op)) occupy_links(sampled);
   if (!sampled.op.lane.is_none()) occupy_lane(sampled, sampled.op.lane);
   for (const LaneId lane : run_.extra_lanes_of(at)) occupy_lane(sampled, lane);
-  if (crosses_links(sampled.op)) occupy_links(sampled);
   return parts_;
 }
 
@@ -33,6 +33,12 @@ BoundCause Occupancy::cause_of(const Op& op, const Lane& lane) const {
   cause.kind = BoundCause::Kind::Device;
   cause.device = lane.device;
   if (!lane.device.is_none()) return cause;
+  if (lane.connection) {
+    cause.kind = BoundCause::Kind::Connection;
+    cause.device = run_.platform().device(op.from);
+    cause.to = run_.platform().device(op.to);
+    return cause;
+  }
   cause.kind = BoundCause::Kind::Channel;
   cause.stage = cause.other = op.stage;
   if (op.kind == OpKind::Activation || op.kind == OpKind::Gradient) {
@@ -44,8 +50,10 @@ BoundCause Occupancy::cause_of(const Op& op, const Lane& lane) const {
 }
 
 void Occupancy::occupy_lane(const SampledOp& sampled, LaneId id) {
-  const std::size_t resource = number(of_lane_, id.value(), [&] { return cause_of(sampled.op, run_.lane(id)); });
-  parts_.push_back({resource, Seconds(0), sampled.time});
+  const Lane& lane = run_.lane(id);
+  const std::size_t resource = number(of_lane_, id.value(), [&] { return cause_of(sampled.op, lane); });
+  const Seconds occupied = lane.connection ? cost_(sampled.op, kNever) : sampled.time;
+  parts_.push_back({resource, sampled.time - occupied, occupied});
 }
 
 void Occupancy::occupy_links(const SampledOp& sampled) {

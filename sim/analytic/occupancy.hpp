@@ -2,6 +2,7 @@
 
 #include "sim/analytic/lower_bound.hpp"
 #include "sim/analytic/sampled_run.hpp"
+#include "sim/analytic/transfer_cost.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/model/op_graph.hpp"
 #include "sim/model/platform.hpp"
@@ -24,7 +25,7 @@ struct Occupied {
 class Occupancy {
  public:
   /// `run` must outlive it. Without `shares_links` only exclusive links count.
-  Occupancy(const SampledRun& run, bool shares_links) : run_(run), shares_links_(shares_links) {}
+  Occupancy(const SampledRun& run, bool shares_links) : run_(run), cost_(run.platform()), shares_links_(shares_links) {}
 
   /// What the operation at a position of the run occupies. Valid until the next call.
   [[nodiscard]] std::span<const Occupied> of(std::size_t at);
@@ -40,6 +41,7 @@ class Occupancy {
   void occupy_links(const SampledOp& sampled);
 
   const SampledRun& run_;
+  TransferCost cost_;
   bool shares_links_;
   Route route_;
   Numbers of_lane_;

@@ -40,7 +40,7 @@ class OnePass {
     STAGECRAFT_CHECK(graph.first_id.value() == past_.end(), "windows are numbered without gaps");
     for (const Lane& lane : graph.new_lanes) {
       STAGECRAFT_CHECK(lane.discipline == Discipline::Strict, "one pass needs strict lanes");
-      lanes_.push_back({lane.device, Seconds(0)});
+      lanes_.push_back({lane.device, lane.connection, Seconds(0)});
     }
     extra_ = graph.extra_lanes.data();
     past_.reserve(graph.ops.size());
@@ -58,6 +58,7 @@ class OnePass {
   };
   struct LaneState {
     DeviceId device;
+    bool connection = false;
     Seconds free_at;
   };
 
@@ -75,12 +76,18 @@ class OnePass {
       span.cause_start = before.start;
       span.cause_end = before.end;
     }
-    span.start = std::max(op.not_before, span.cause_end);
-    if (!op.lane.is_none()) span.start = std::max(span.start, lanes_[op.lane.value()].free_at);
+    const Seconds ready = std::max(op.not_before, span.cause_end);
+    span.start = ready;
+    Seconds waited;
+    if (!op.lane.is_none()) {
+      const LaneState& lane = lanes_[op.lane.value()];
+      span.start = std::max(ready, lane.free_at);
+      if (lane.connection) waited = span.start - ready;
+    }
     for (std::uint8_t k = 0; k < op.extra_lanes; ++k) {
       span.start = std::max(span.start, lanes_[extra_[k].value()].free_at);
     }
-    span.end = span.start + (is_transfer(op.kind) ? cost_(op) : time_of(op, span.start));
+    span.end = span.start + (is_transfer(op.kind) ? cost_(op, waited) : time_of(op, span.start));
     if (!op.lane.is_none()) lanes_[op.lane.value()].free_at = span.end;
     Past& past = past_.extend();  // field by field: a copy would have to wait for the fields that were just computed
     past.start = span.start;

@@ -13,14 +13,15 @@ class TransferCost {
  public:
   explicit TransferCost(const Platform& platform) : platform_(platform) {}
 
-  /// Time of a transfer that has its route to itself: latency + bytes / narrowest bandwidth; nothing on one place.
-  [[nodiscard]] Seconds operator()(const Op& op) {
+  /// Time of a transfer that has its route to itself: latency + bytes / narrowest bandwidth; nothing on one place. Of
+  /// its latency, what has passed while it `waited` for its connection is over.
+  [[nodiscard]] Seconds operator()(const Op& op, Seconds waited = Seconds(0)) {
     if (op.literal) return op.seconds;
     if (op.from == op.to) return Seconds(0);
     const std::uint64_t key = route_key(op);
     const Entry* entry = &slot(key);
     if (entry->key != key) entry = &look_up(key, op);
-    return entry->latency + op.bytes / entry->bandwidth;
+    return latency_left(entry->latency, waited) + op.bytes / entry->bandwidth;
   }
 
  private:

@@ -31,8 +31,9 @@ class Clock {
   virtual void complete_at(Start start, Seconds at) = 0;
   /// `Executor::wake(token)` at `at`.
   virtual void wake_at(std::uint64_t token, Seconds at) = 0;
-  /// Sends `op.bytes` from `op.from` to `op.to`, two connected places; then `Executor::complete(start)`.
-  virtual void start_transfer(Start start, const Op& op) = 0;
+  /// Sends `op.bytes` from `op.from` to `op.to`, two connected places; then `Executor::complete(start)`. Of the
+  /// latency, what has passed while the transfer `waited` for its connection is over.
+  virtual void start_transfer(Start start, const Op& op, Seconds waited) = 0;
   /// Stops a transfer under way; no completion of it follows.
   virtual void abort_transfer(Start start) = 0;
   virtual void set_bandwidth(LinkId link, BytesPerSecond bandwidth) = 0;

@@ -119,7 +119,8 @@ void Executor::run(std::uint64_t op, const Operation& what) {
   if (is_compute(what.op.kind)) {
     clock_.complete_at(start, speeds_.start(op, what.op, resources_.further_devices(op, what.op), now));
   } else if (crosses_links(what.op)) {
-    clock_.start_transfer(start, what.op);
+    const bool has_waited = what.simple && what.generation == 0 && resources_.is_connection(what.op.lane);
+    clock_.start_transfer(start, what.op, has_waited ? now - what.ready_at : Seconds(0));
   } else {  // a transfer within one place takes no time
     const bool is_within = is_transfer(what.op.kind) && !what.op.literal;
     clock_.complete_at(start, is_within ? now : now + what.op.seconds);

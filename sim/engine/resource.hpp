@@ -25,7 +25,8 @@ using Claims = std::priority_queue<Claim, std::vector<Claim>, std::greater<>>;
 /// Something that one operation at a time may hold: a lane, or an exclusive link.
 struct Resource {
   Discipline discipline = Discipline::Ready;
-  DeviceId device;  ///< none unless it is a device's lane
+  DeviceId device;          ///< none unless it is a device's lane
+  bool connection = false;  ///< `Lane::connection`
   bool busy = false;
   bool down = false;                ///< its device has failed
   bool closed = false;              ///< no later window adds to it

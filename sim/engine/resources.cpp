@@ -6,6 +6,7 @@ void Resources::add_lane(const Lane& lane, bool is_down) {
   Resource& added = lanes_.emplace_back();
   added.discipline = lane.discipline;
   added.device = lane.device;
+  added.connection = lane.connection;
   added.down = is_down;
   if (lane.device.is_none()) return;
   ++open_;

@@ -32,6 +32,7 @@ class Resources {
   }
 
   [[nodiscard]] Resource& lane(LaneId lane) { return lanes_[lane.value()]; }
+  [[nodiscard]] bool is_connection(LaneId lane) const { return !lane.is_none() && lanes_[lane.value()].connection; }
   /// All that the operation holds while it runs, the lane first; valid until the next call.
   [[nodiscard]] std::span<Resource* const> of(std::uint64_t op, const Op& what);
   /// The devices that a computation occupies besides its first one.

@@ -68,10 +68,14 @@ enum class Discipline : std::uint8_t {
   Ready,   ///< among the ready ones the least (priority, time it became ready, id)
 };
 
-/// Something that runs one operation at a time: a device's compute, or an exclusive channel of a stage boundary.
+/// Something that runs one operation at a time: a device's compute, an exclusive channel of a stage boundary, or a
+/// connection.
 struct Lane {
   Discipline discipline = Discipline::Strict;
-  DeviceId device;  ///< none for a channel
+  DeviceId device;  ///< none but for a device's compute
+  /// Carries what one place sends another. The bytes of a transfer follow on those of the one before; its latency
+  /// passes while it waits for them.
+  bool connection = false;
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
@@ -119,6 +123,11 @@ struct Op {
 [[nodiscard]] constexpr std::uint64_t route_key(const Op& op) {
   return (std::uint64_t{static_cast<std::uint8_t>(op.leg)} << 62) | (std::uint64_t{op.from.value()} << 32) |
          op.to.value();
+}
+
+/// What is left of a transfer's latency when it starts, after it has `waited` for its connection.
+[[nodiscard]] constexpr Seconds latency_left(Seconds latency, Seconds waited) {
+  return waited < latency ? latency - waited : Seconds(0);
 }
 
 /// A change of the memory in use at a place, when an operation starts or ends.

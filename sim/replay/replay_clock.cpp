@@ -20,13 +20,14 @@ void ReplayClock::complete_at(Start start, Seconds at) {
 }
 void ReplayClock::wake_at(std::uint64_t token, Seconds at) { agenda_.add(at, Appointment::What::Wake, token, 0); }
 
-void ReplayClock::start_transfer(Start start, const Op& op) {
+void ReplayClock::start_transfer(Start start, const Op& op, Seconds waited) {
   const Way& way = ways_.of(op);
-  const Seconds end_alone = agenda_.now() + (way.latency + op.bytes / way.narrowest);
+  const Seconds latency = latency_left(way.latency, waited);
+  const Seconds end_alone = agenda_.now() + (latency + op.bytes / way.narrowest);
   if (way.shared.empty() || op.bytes == Bytes(0)) {
     complete_at(start, end_alone);
   } else {
-    transfers_.start(start, op, way, end_alone);
+    transfers_.start(start, op, way, latency, end_alone);
   }
 }
 

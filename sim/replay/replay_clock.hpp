@@ -27,7 +27,7 @@ class ReplayClock final : public Clock, private NetworkListener {
   [[nodiscard]] Seconds now() const override { return agenda_.now(); }
   void complete_at(Start start, Seconds at) override;
   void wake_at(std::uint64_t token, Seconds at) override;
-  void start_transfer(Start start, const Op& op) override;
+  void start_transfer(Start start, const Op& op, Seconds waited) override;
   void abort_transfer(Start start) override { transfers_.abort(start.op); }
   void set_bandwidth(LinkId link, BytesPerSecond bandwidth) override;
 

@@ -19,7 +19,7 @@ std::vector<std::uint32_t> numbers_of(const std::vector<LinkId>& links) {
 
 }  // namespace
 
-void SharedTransfers::start(Start start, const Op& op, const Way& way, Seconds end_alone) {
+void SharedTransfers::start(Start start, const Op& op, const Way& way, Seconds latency, Seconds end_alone) {
   Transfer& transfer = transfers_.add();
   transfer.state = Transfer::State::Latency;
   transfer.rests = false;
@@ -29,7 +29,7 @@ void SharedTransfers::start(Start start, const Op& op, const Way& way, Seconds e
   transfer.end_alone = end_alone;
   transfer.narrowest = way.narrowest;
   transfer.way = &way;
-  agenda_.add(agenda_.now() + way.latency, Appointment::What::LatencyPaid, transfer.number, transfer.serial);
+  agenda_.add(agenda_.now() + latency, Appointment::What::LatencyPaid, transfer.number, transfer.serial);
   if (has_classes_ || op.transfer_class != 0) give_way(transfer);
 }
 

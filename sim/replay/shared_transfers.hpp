@@ -25,8 +25,8 @@ class SharedTransfers {
   /// Both must outlive the transfers.
   SharedTransfers(FlowNetwork& network, Agenda& agenda) : network_(network), agenda_(agenda) {}
 
-  /// Starts a transfer of more than 0 bytes, over a route with shared links.
-  void start(Start start, const Op& op, const Way& way, Seconds end_alone);
+  /// Starts a transfer of more than 0 bytes, over a route with shared links; its first byte leaves after `latency`.
+  void start(Start start, const Op& op, const Way& way, Seconds latency, Seconds end_alone);
   void abort(OpId op);
   /// An appointment `LatencyPaid` of the agenda.
   void pay_latency(const Appointment& appointment);

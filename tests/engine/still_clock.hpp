@@ -21,7 +21,7 @@ class StillClock final : public Clock {
   [[nodiscard]] Seconds now() const override { return time; }
   void complete_at(Start start, Seconds at) override { ends.push_back({start.op, start.generation, at}); }
   void wake_at(std::uint64_t token, Seconds at) override { wakes.emplace_back(token, at); }
-  void start_transfer(Start, const Op&) override {}
+  void start_transfer(Start, const Op&, Seconds) override {}
   void abort_transfer(Start start) override { aborted.push_back(start.op); }
   void set_bandwidth(LinkId link, BytesPerSecond) override { changed.push_back(link); }
 

@@ -6,9 +6,10 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -104,17 +105,21 @@ TEST_CASE("study pipedream-prediction: PipeDream's formulas rank plans well wher
     periods.evaluated.push_back(figure("evaluated_period_s"));
     periods.replayed.push_back(figure("period_s"));
   }
-  // docs/explanation/how-we-stand.md says in words what these figures say.
-  const auto expect = [&](const std::string& servers, const std::array<double, 4>& expected) {
+  // As docs/explanation/how-we-stand.md says it: on servers of four the evaluation ranks best, then the claim, the
+  // paper's form and the program's; on servers of one all rank well.
+  const auto ranks = [&](const std::string& servers) {
     const Periods& periods = by_servers.at(servers);
     CHECK(periods.replayed.size() == 32);
-    std::size_t i = 0;
-    for (const auto* claims : {&periods.paper, &periods.program, &periods.claimed, &periods.evaluated}) {
-      CHECK(std::abs(rank_correlation(*claims, periods.replayed).value() - expected.at(i++)) < 0.005);
+    std::vector<double> correlations;
+    for (const auto* claims : {&periods.evaluated, &periods.claimed, &periods.paper, &periods.program}) {
+      correlations.push_back(rank_correlation(*claims, periods.replayed).value());
     }
+    return correlations;
   };
-  expect("4x4", {0.42, 0.31, 0.59, 0.68});
-  expect("16x1", {0.90, 0.91, 0.91, 0.89});
+  const std::vector<double> shared = ranks("4x4");
+  CHECK(std::ranges::is_sorted(shared, std::greater<>()));
+  CHECK(shared.front() < 0.8);
+  for (const double rank : ranks("16x1")) CHECK(rank > 0.8);
 }
 
 TEST_CASE("study madpipe-memory: no claim is broken on any row") {
@@ -238,13 +243,11 @@ constexpr double kTwoDigits = 0.005;  // half a unit of the last digit of a figu
 TEST_CASE("study spp-clusters: on 4x4, plans made with shared cards turn a loss to data-parallel into a gain") {
   const Results all = load_results({"spp-clusters"});
   const Results results = part_of(part_of(all, "network", Detail("platform")), "tag.cluster", Detail("4x4"));
-  const std::map<std::int64_t, std::pair<double, double>> expected = {
-      {4, {0.84, 1.30}}, {10, {0.70, 1.42}}, {30, {0.76, 1.56}}};
-  for (const auto& [ratio, speed_ups] : expected) {
+  for (const std::int64_t ratio : {4, 10, 30}) {
     CAPTURE(ratio);
     const Results part = part_of(results, "tag.ratio", Detail(ratio));
-    CHECK(std::abs(mean_ratio(part, "data-parallel", "spp nominal, the paper's") - speed_ups.first) < kTwoDigits);
-    CHECK(std::abs(mean_ratio(part, "data-parallel", "spp") - speed_ups.second) < kTwoDigits);
+    CHECK(mean_ratio(part, "data-parallel", "spp nominal, the paper's") < 1.0);
+    CHECK(mean_ratio(part, "data-parallel", "spp") > 1.0);
   }
 }
 
@@ -253,17 +256,11 @@ TEST_CASE(
     "study spp-models: where GPUs share a card, plans made with shared cards are faster, and beat data-parallel") {
   const Results results = load_results({"spp-models"});
   REQUIRE(results.is_complete());
-  const auto expect = [&](const std::string& over, const std::string& by, double expected) {
-    CAPTURE(over);
-    CAPTURE(by);
-    CHECK(std::abs(mean_ratio(results, over, by) - expected) < kTwoDigits);
-  };
-  expect("data-parallel", "spp shared", 1.26);
-  expect("data-parallel", "spp nominal, the paper's", 0.64);
-  expect("data-parallel", "dapple shared", 1.42);
-  expect("data-parallel", "dapple nominal, the paper's", 0.62);
-  expect("spp nominal, the paper's", "spp shared", 1.98);
-  expect("dapple nominal, the paper's", "dapple shared", 2.29);
+  for (const std::string planner : {"spp", "dapple"}) {
+    CAPTURE(planner);
+    CHECK(mean_ratio(results, "data-parallel", planner + " nominal, the paper's") < 1.0);
+    CHECK(mean_ratio(results, planner + " nominal, the paper's", planner + " shared") > 1.5);
+  }
   for (const std::int64_t ratio : {4, 10, 30}) {
     CAPTURE(ratio);
     const Results part = part_of(results, "tag.ratio", Detail(ratio));

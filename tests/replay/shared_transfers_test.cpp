@@ -24,7 +24,7 @@ struct Yard final : NetworkListener {
     what.kind = OpKind::Activation;
     what.transfer_class = transfer_class;
     what.bytes = Bytes(static_cast<std::int64_t>(bytes));
-    transfers.start({OpId(op), 0}, what, way, agenda.now() + way.latency + Seconds(bytes));
+    transfers.start({OpId(op), 0}, what, way, way.latency, agenda.now() + way.latency + Seconds(bytes));
   }
   /// Lets the next date happen; returns the operation that ends by it.
   std::optional<OpId> step() {

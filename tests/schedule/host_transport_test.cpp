@@ -96,8 +96,8 @@ TEST_CASE("host transport: host memory holds the tensor meanwhile") {
   for (std::size_t i = 0; i < 2; ++i) CHECK(report.devices[i].memory.peak == direct.devices[i].memory.peak);
 }
 
-// Two microbatches of f = 1 and 8 bytes: copies out 1-2 and 2-3, sends 2-4 and 3-5 (each alone, as `evaluate` has it).
-// The second tensor arrives on the sender's host at 2, while the first one is still there.
+// Two microbatches of f = 1 and 8 bytes: copies out 1-2 and 2-3, sends 2-4 and 4-6. The second tensor arrives on the
+// sender's host at 2, while the first one is still there.
 TEST_CASE("host transport: legs of successive tensors overlap") {
   const Platform platform = over_hosts(2, 4, {.link = 8});
   Timeline timeline;
@@ -105,8 +105,8 @@ TEST_CASE("host transport: legs of successive tensors overlap") {
       evaluate_plan(chain(2, 1, 2, 8), platform, straight(2, 2, "gpipe"), {}, {}, collect_into(timeline));
   CHECK(transfers(timeline, platform)
             .starts_with(
-                "a 1-2 gpu0->gpu0.host, a 2-4 gpu0.host->gpu1.host, a 2-3 gpu0->gpu0.host, a 3-5 gpu0.host->gpu1.host, "
-                "a 4-5 gpu1.host->gpu1, a 5-6 gpu1.host->gpu1"));
+                "a 1-2 gpu0->gpu0.host, a 2-4 gpu0.host->gpu1.host, a 2-3 gpu0->gpu0.host, a 4-5 gpu1.host->gpu1, "
+                "a 4-6 gpu0.host->gpu1.host, a 6-7 gpu1.host->gpu1"));
   CHECK(report.hosts[0].memory.peak == Bytes(16));
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("host transport: windows of any size give the same run") {
   }
 }
 
-TEST_CASE("host transport: legs follow each other, and no host keeps anything at the end (seeds 1 to 60)") {
+TEST_CASE("host transport: legs come one after the other, and no host keeps anything at the end (seeds 1 to 60)") {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     const testing::RandomCase random = random_over_hosts(seed, {Sharing::Fair, true, false});
     CAPTURE(seed);
@@ -227,7 +227,7 @@ TEST_CASE("host transport: legs follow each other, and no host keeps anything at
     for (std::size_t i = 0; i < timeline.size(); ++i) {
       if (!is_continued(timeline[i].leg)) continue;
       REQUIRE(i > 0);
-      CHECK(timeline[i].start == timeline[i - 1].end);
+      CHECK(timeline[i].start >= timeline[i - 1].end);
       CHECK(timeline[i].bytes == timeline[i - 1].bytes);
       CHECK(timeline[i].leg != Leg::Whole);
     }

@@ -24,7 +24,7 @@ namespace stagecraft {
 
 CappedRun::CappedRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const PipelineWork> work,
                      const CappedOrder& order, bool synchronous, std::int64_t microbatches)
-    : kept_(std::move(kept)), work_(std::move(work)), rule_(order.rule) {
+    : kept_(std::move(kept)), work_(std::move(work)), rule_(order.rule), connections_(work_->connections) {
   const Replicas& replicas = kept_->replicas;
   const std::size_t stages = kept_->plan.stages.size();
   crossings_from_.resize(stages);
@@ -197,9 +197,10 @@ void CappedRun::send(ReplicaId id, std::uint32_t microbatch, bool backward, Seco
     const std::span<const ReplicaId> others = replicas.of(backward ? crossing.from : crossing.to);
     for (ReplicaId other : replicas.runners(backward ? crossing.from : crossing.to, microbatch)) {
       const std::size_t its = other.value() - others.front().value();
-      const BlockTimes& times =
-          backward ? crossing.times[its * replicas.of(stage).size() + own] : crossing.times[own * others.size() + its];
-      arrive(other, microbatch, backward, end + (backward ? times.backward : times.forward));
+      const Crossing::Ways& ways =
+          backward ? crossing.ways[its * replicas.of(stage).size() + own] : crossing.ways[own * others.size() + its];
+      arrive(other, microbatch, backward,
+             connections_.arrival(work_->ways[backward ? ways.backward : ways.forward], end));
     }
   }
 }

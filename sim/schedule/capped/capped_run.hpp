@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/model/schedule.hpp"
+#include "sim/schedule/capped/connections.hpp"
 #include "sim/schedule/capped/pipeline_work.hpp"
 
 #include <cstdint>
@@ -97,6 +98,7 @@ class CappedRun {
   std::shared_ptr<const KeptPlan> kept_;
   std::shared_ptr<const PipelineWork> work_;
   CappedRule rule_;
+  Connections connections_;
   IndexVector<ReplicaId, Worker> workers_;
   std::vector<std::vector<std::size_t>> crossings_from_;  ///< by stage, in `PipelineWork::crossings`
   std::vector<std::vector<std::size_t>> crossings_to_;

@@ -7,29 +7,51 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
-Seconds transfer_time(const Platform& platform, DeviceId from, DeviceId to, Bytes bytes) {
-  const std::optional<PairCost> cost = pair_cost(platform, from, to);
-  if (!cost) return {};
-  return cost->latency + (cost->bandwidth ? bytes / *cost->bandwidth : Seconds());
-}
+/// Adds the ways of tensors to a plan's work.
+class Ways {
+ public:
+  Ways(const Platform& platform, PipelineWork& work) : platform_(platform), work_(work) { work_.ways.emplace_back(); }
 
-/// The times between the replicas of the two stages; without bytes nothing is sent.
-Crossing crossing_of(const PlanContext& context, const Boundary& boundary, bool has_tensors) {
-  const Replicas& replicas = context.replicas;
+  /// The number of the way. None leads to a device that is not connected (such a plan is refused elsewhere).
+  std::uint32_t add(DeviceId from, DeviceId to, Bytes bytes) {
+    TensorWay way;
+    if (from == to) return 0;
+    for (const Leg leg : boundary_legs(platform_, from, to)) {
+      if (!find_route(platform_, platform_.place(from), platform_.place(to), leg, route_)) return 0;
+      const std::optional<BytesPerSecond> bandwidth = narrowest_bandwidth(platform_, route_);
+      const auto next = static_cast<std::uint32_t>(work_.connections);
+      const auto [known, is_new] = connections_.try_emplace({from, to, leg}, next);
+      if (is_new) ++work_.connections;
+      way.parts[way.count++] = {known->second, route_.latency, bandwidth ? bytes / *bandwidth : Seconds()};
+    }
+    work_.ways.push_back(way);
+    return static_cast<std::uint32_t>(work_.ways.size() - 1);
+  }
+
+ private:
+  const Platform& platform_;
+  PipelineWork& work_;
+  std::map<std::tuple<DeviceId, DeviceId, Leg>, std::uint32_t> connections_;
+  Route route_;
+};
+
+/// The ways between the replicas of the two stages; without bytes nothing is sent.
+Crossing crossing_of(const Replicas& replicas, const Boundary& boundary, bool has_tensors, Ways& ways) {
   Crossing crossing{boundary.from, boundary.to, has_tensors, {}};
   for (ReplicaId a : replicas.of(boundary.from)) {
     for (ReplicaId b : replicas.of(boundary.to)) {
-      BlockTimes& times = crossing.times.emplace_back();
+      Crossing::Ways& between = crossing.ways.emplace_back();
       const Share share = flow_share(replicas[a].share, replicas[b].share);
       if (boundary.bytes == Bytes(0) || share.is_empty() || !replicas.share_a_microbatch(a, b)) continue;
       const Bytes bytes = share * boundary.bytes;
-      times.forward = transfer_time(context.platform, replicas[a].device, replicas[b].device, bytes);
-      times.backward = transfer_time(context.platform, replicas[b].device, replicas[a].device, bytes);
+      between.forward = ways.add(replicas[a].device, replicas[b].device, bytes);
+      between.backward = ways.add(replicas[b].device, replicas[a].device, bytes);
     }
   }
   return crossing;
@@ -111,9 +133,12 @@ PipelineWork pipeline_work(const PlanContext& context, bool with_updates) {
     work.computations.push_back({own.forward(), own.mean_backward()});
   }
   const std::vector<Boundary>& all = plan_work.boundaries();
-  for (const Boundary& boundary : all) work.crossings.push_back(crossing_of(context, boundary, true));
+  Ways ways(context.platform, work);
+  for (const Boundary& boundary : all) {
+    work.crossings.push_back(crossing_of(context.replicas, boundary, true, ways));
+  }
   for (const Boundary& boundary : empty_boundaries(context.plan, all)) {
-    work.crossings.push_back(crossing_of(context, boundary, false));
+    work.crossings.push_back(crossing_of(context.replicas, boundary, false, ways));
   }
   if (with_updates) add_updates(context, work);
   return work;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/index.hpp"
+#include "sim/schedule/capped/connections.hpp"
 #include "sim/schedule/pipeline_times.hpp"
 #include "sim/schedule/ring_buckets.hpp"
 #include "sim/schedule/schedule_program.hpp"
@@ -16,9 +17,11 @@ struct Crossing {
   StageId from;
   StageId to;
   bool has_tensors = true;  ///< false if they exchange nothing, so that in a run neither waits for the other
-  /// For each replica of `from`, for each replica of `to`: the time from the end of the one to the arrival at the
-  /// other.
-  std::vector<BlockTimes> times;
+  struct Ways {
+    std::uint32_t forward = 0;  ///< in `PipelineWork::ways`
+    std::uint32_t backward = 0;
+  };
+  std::vector<Ways> ways;  ///< for each replica of `from`, for each replica of `to`
 };
 
 /// A bucket of gradients that a replica's backward completes.
@@ -38,6 +41,8 @@ struct PipelineWork {
   IndexVector<ReplicaId, BlockTimes> computations;  ///< of one microbatch
   /// The boundaries of the plan, and those between consecutive stages that exchange nothing.
   std::vector<Crossing> crossings;
+  std::vector<TensorWay> ways;                 ///< the first one is that of tensors that stay where they are
+  std::size_t connections = 0;                 ///< that the ways lead over
   IndexVector<ReplicaId, UpdateWork> updates;  ///< with updates only
   /// With updates only: by ring of `Replicas::rings`, the time of each bucket's all-reduce; none if nothing is
   /// exchanged.

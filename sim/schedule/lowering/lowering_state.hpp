@@ -44,6 +44,9 @@ class LoweringState {
   WindowWriter& writer;
   DeviceLanes lanes;
   IndexVector<ReplicaId, MicrobatchBoard> boards;
+  /// Strict if the tensors that one device sends another become ready in the order in which they are appended: their
+  /// sender keeps an order, and nothing else holds them back.
+  Discipline connections = Discipline::Strict;
   // NOLINTEND(misc-non-private-member-variables-in-classes)
 
   [[nodiscard]] const Replicas& replicas() const { return shape.replicas(); }

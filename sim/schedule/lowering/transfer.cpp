@@ -19,12 +19,18 @@ void occupy_hosts(LoweringState& state, const Op& op) {
   if (!platform.is_device(target)) state.writer.take(target, MemoryCategory::Buffers, op.bytes);
 }
 
+/// Tensors that one device sends another go one after the other, leg by leg, unless they have a channel.
+OpId append_leg(LoweringState& state, Op op) {
+  if (op.lane.is_none() && !op.literal) op.lane = state.writer.connection_of(op, state.connections);
+  return state.writer.append(op);
+}
+
 }  // namespace
 
 OpId append_legs(LoweringState& state, const Op& transfer, std::span<const OpId> dependencies, bool keeps_lane) {
   const Platform& platform = state.shape.platform();
   if (transfer.literal || platform.spec.transport == Transport::Direct) {
-    const OpId id = state.writer.append(transfer);
+    const OpId id = append_leg(state, transfer);
     state.writer.depend_on(dependencies);
     return id;
   }
@@ -32,7 +38,7 @@ OpId append_legs(LoweringState& state, const Op& transfer, std::span<const OpId>
   Op op = transfer;
   for (Leg leg : boundary_legs(platform, platform.device(transfer.from), platform.device(transfer.to))) {
     op.leg = leg;
-    const OpId id = state.writer.append(op);
+    const OpId id = append_leg(state, op);
     if (last.is_none()) {
       state.writer.depend_on(dependencies);
     } else {

@@ -18,10 +18,14 @@ OpGraph WindowWriter::finish() {
 
 LaneId WindowWriter::lane_of(DeviceId device, Discipline discipline) {
   const auto [found, is_new] = lane_of_.try_emplace({device, discipline}, lanes_);
-  if (is_new) {
-    ++lanes_;
-    (is_open_ ? window_.new_lanes : opened_).push_back({discipline, device});
-  }
+  if (is_new) add_lanes(1, {discipline, device});
+  return found->second;
+}
+
+LaneId WindowWriter::connection_of(const Op& transfer, Discipline discipline) {
+  auto& known = connections_[discipline == Discipline::Strict ? 0 : 1];
+  const auto [found, is_new] = known.try_emplace(route_key(transfer), lanes_);
+  if (is_new) add_lanes(1, {discipline, DeviceId::none(), true});
   return found->second;
 }
 
@@ -35,10 +39,14 @@ void WindowWriter::leave(DeviceId device) {
 }
 
 LaneId WindowWriter::open_lanes(std::size_t count, Discipline discipline) {
+  return add_lanes(count, {discipline, DeviceId::none()});
+}
+
+LaneId WindowWriter::add_lanes(std::size_t count, const Lane& lane) {
   const LaneId first(lanes_);
   lanes_ += count;
   std::vector<Lane>& lanes = is_open_ ? window_.new_lanes : opened_;
-  lanes.insert(lanes.end(), count, {discipline, DeviceId::none()});
+  lanes.insert(lanes.end(), count, lane);
   return first;
 }
 

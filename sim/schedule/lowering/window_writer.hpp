@@ -3,9 +3,12 @@
 #include "sim/model/op_graph.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,6 +37,9 @@ class WindowWriter {
   [[nodiscard]] LaneId lane_of(DeviceId device, Discipline discipline);
   /// Opens `count` more lanes that belong to no device, and returns the first.
   [[nodiscard]] LaneId open_lanes(std::size_t count, Discipline discipline);
+  /// The connection that a tensor takes on its way, or on the leg of it: opened at the first call, and shared by plans
+  /// that follow each other.
+  [[nodiscard]] LaneId connection_of(const Op& transfer, Discipline discipline);
   /// The plan that follows does not use the device: its lanes get no further operation, and a later plan opens new
   /// ones.
   void leave(DeviceId device);
@@ -61,12 +67,15 @@ class WindowWriter {
   }
 
  private:
+  LaneId add_lanes(std::size_t count, const Lane& lane);
+
   OpGraph window_;
   std::vector<Lane> opened_;         ///< lanes opened between windows, for the next window to announce
   std::vector<RunStage> announced_;  ///< likewise stages
   std::map<std::pair<DeviceId, Discipline>, LaneId> lane_of_;
-  std::size_t lanes_ = 0;   ///< number of lanes opened so far
-  std::size_t stages_ = 0;  ///< number of stages announced so far
+  std::array<std::unordered_map<std::uint64_t, LaneId>, 2> connections_;  ///< by discipline, by `route_key`
+  std::size_t lanes_ = 0;                                                 ///< number of lanes opened so far
+  std::size_t stages_ = 0;                                                ///< number of stages announced so far
   bool is_open_ = false;
 };
 

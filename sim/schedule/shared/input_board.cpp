@@ -8,7 +8,11 @@
 namespace stagecraft {
 
 InputBoard::InputBoard(const KeptPlan& kept, const PipelineWork& work, std::int64_t microbatches, InputRule rule)
-    : replicas_(kept.replicas), work_(work), from_(kept.plan.stages.size()), to_(kept.plan.stages.size()) {
+    : replicas_(kept.replicas),
+      work_(work),
+      connections_(work.connections),
+      from_(kept.plan.stages.size()),
+      to_(kept.plan.stages.size()) {
   for (std::size_t i = 0; i < work.crossings.size(); ++i) {
     if (rule == InputRule::Tensors && !work.crossings[i].has_tensors) continue;
     from_[work.crossings[i].from.value()].push_back(i);
@@ -56,11 +60,12 @@ const std::vector<LocalWork>& InputBoard::end(const LocalWork& of, Seconds at) {
     for (ReplicaId other : replicas_.runners(receiver, microbatch)) {
       if (!exchange(of.replica, other)) continue;
       const std::size_t its = other.value() - others.front().value();
-      const BlockTimes& times = of.backward ? crossing.times[its * replicas_.of(stage).size() + own]
-                                            : crossing.times[own * others.size() + its];
+      const Crossing::Ways& ways = of.backward ? crossing.ways[its * replicas_.of(stage).size() + own]
+                                               : crossing.ways[own * others.size() + its];
       const std::int64_t local = replicas_.local(other, microbatch);
       Inputs& known = inputs(other, of.backward)[static_cast<std::size_t>(local)];
-      known.last = std::max(known.last, at + (of.backward ? times.backward : times.forward));
+      known.last =
+          std::max(known.last, connections_.arrival(work_.ways[of.backward ? ways.backward : ways.forward], at));
       if (--known.missing == 0) completed_.push_back({other, local, of.backward});
     }
   }

@@ -36,7 +36,7 @@ class InputBoard {
     return of.backward ? times.backward : times.forward;
   }
   /// The operation ends, and its outputs go. Returns the replicas for which the last input of an operation was among
-  /// them, until the next call.
+  /// them, until the next call. **Requires** that a device's operations come in their order.
   [[nodiscard]] const std::vector<LocalWork>& end(const LocalWork& of, Seconds at);
 
  private:
@@ -52,6 +52,7 @@ class InputBoard {
 
   const Replicas& replicas_;
   const PipelineWork& work_;
+  Connections connections_;
   IndexVector<ReplicaId, std::int64_t> counts_;
   IndexVector<ReplicaId, std::vector<Inputs>> forwards_;  ///< by local number
   IndexVector<ReplicaId, std::vector<Inputs>> backwards_;
