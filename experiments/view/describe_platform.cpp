@@ -267,7 +267,8 @@ std::string collectives_text(const Platform& platform) {
            " (" + format_human_bandwidth(spec.table.back().second) + ")\n";
   }
   const std::int64_t rings = rings_of(platform, all_devices(platform));
-  if (rings == 1 && spec == CollectiveSpec{}) return "";
+  const bool has_choice = platform.nodes.size() > 1 && platform.devices.size() > platform.nodes.size();
+  if (rings == 1 && !has_choice && spec == CollectiveSpec{}) return "";
   const bool is_ring = spec.algorithm == CollectiveSpec::Algorithm::Ring;
   const bool is_hierarchical = spec.algorithm == CollectiveSpec::Algorithm::Hierarchical;
   std::string text = "all-reduce: " + std::to_string(rings) + (rings == 1 ? " ring" : " rings");

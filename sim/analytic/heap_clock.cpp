@@ -3,10 +3,12 @@
 #include "sim/analytic/transfer_cost.hpp"
 #include "sim/base/error.hpp"
 #include "sim/engine/executor.hpp"
+#include "sim/model/bandwidths.hpp"
 #include "sim/model/timeline.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <queue>
 #include <string>
 #include <utility>
@@ -36,7 +38,7 @@ class HeapClock final : public Clock {
     Flow flow;
     STAGECRAFT_CHECK(find_route(platform_, op.from, op.to, op.leg, flow.route), "a transfer's places are connected");
     flow.start = start;
-    flow.left = static_cast<double>(op.bytes.value());
+    flow.left = bytes_alone(op, flow.route);
     flow.since = now_ + latency_left(flow.route.latency, waited);
     plan(flow);
     flows_[start.op.value()] = std::move(flow);
@@ -74,6 +76,13 @@ class HeapClock final : public Clock {
   }
 
  private:
+  /// The bytes that take as long on links without other flows as the transfer takes (`Op::seconds`).
+  [[nodiscard]] double bytes_alone(const Op& op, const Route& route) const {
+    const double bytes = static_cast<double>(op.bytes.value());
+    const std::optional<BytesPerSecond> narrowest = narrowest_bandwidth(platform_, route);
+    return narrowest ? std::max(bytes, (op.seconds - route.latency).value() * narrowest->value()) : bytes;
+  }
+
   enum class Kind : std::uint8_t { Complete, Wake, EndOfFlow };
   struct Instant {
     Seconds at;

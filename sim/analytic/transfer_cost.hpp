@@ -3,6 +3,7 @@
 #include "sim/model/op_graph.hpp"
 #include "sim/model/platform.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -14,14 +15,15 @@ class TransferCost {
   explicit TransferCost(const Platform& platform) : platform_(platform) {}
 
   /// Time of a transfer that has its route to itself: latency + bytes / narrowest bandwidth; nothing on one place. Of
-  /// its latency, what has passed while it `waited` for its connection is over.
+  /// its latency, what has passed while it `waited` for its connection is over. The flows of a collective share links, so
+  /// each takes at least its `seconds`.
   [[nodiscard]] Seconds operator()(const Op& op, Seconds waited = Seconds(0)) {
     if (op.literal) return op.seconds;
     if (op.from == op.to) return Seconds(0);
     const std::uint64_t key = route_key(op);
     const Entry* entry = &slot(key);
     if (entry->key != key) entry = &look_up(key, op);
-    return latency_left(entry->latency, waited) + op.bytes / entry->bandwidth;
+    return std::max(latency_left(entry->latency, waited) + op.bytes / entry->bandwidth, op.seconds);
   }
 
  private:

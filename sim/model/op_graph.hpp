@@ -108,6 +108,8 @@ struct Op {
   std::uint32_t microbatch = 0;
   PlaceId from;  ///< the device of a computation; where a transfer starts, or the way that its `leg` is a part of
   PlaceId to;
+  /// Of a computation, a delay, a literal transfer. Of a flow of a collective: until its links have carried what all
+  /// flows of its phase bring to them, latency included, which only `evaluate` has to be told.
   Seconds seconds;
   Bytes bytes;
   Seconds not_before;  ///< the operation is not ready earlier

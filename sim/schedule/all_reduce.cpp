@@ -151,37 +151,32 @@ Route route_of(const Platform& platform, const AllReduceFlow& flow) {
   return route;
 }
 
-/// Whether the link is a NIC that one end of the flow shares with other devices.
-bool is_shared_nic(const Platform& platform, const AllReduceFlow& flow, LinkId link) {
-  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
-  if (form == nullptr) return false;
-  for (DeviceId device : {flow.from, flow.to}) {
-    const Node& node = platform.nodes[platform.devices[device].node];
-    const NodeKind& kind = form->node_kinds[node.kind];
-    if (!kind.nic || kind.nic->shared_by == 1) continue;
-    const std::uint32_t nic = nic_of_member(platform, device);
-    if (link == node.nics.forward(nic) || link == node.nics.backward(nic)) return true;
+/// What the flows of a phase bring to a link.
+struct LinkLoad {
+  Seconds first = kNever;  ///< the least latency of a flow, before which no byte comes
+  Seconds time;            ///< for which all their bytes take the whole of it
+};
+
+/// By link; those that are exclusive serve one flow at a time anyway.
+std::map<LinkId, LinkLoad> loads_of(const Platform& platform, const AllReducePhase& phase, Bytes begin, Bytes end) {
+  std::map<LinkId, LinkLoad> loads;
+  for (const AllReduceFlow& flow : phase.flows) {
+    const Route route = route_of(platform, flow);
+    for (const LinkId id : route.links) {
+      const Link& link = platform.links[id];
+      if (link.sharing == Sharing::Exclusive) continue;
+      LinkLoad& load = loads[id];
+      load.first = std::min(load.first, route.latency);
+      load.time += flow_bytes(platform, flow, begin, end) / link.bandwidth;
+    }
   }
-  return false;
+  return loads;
 }
 
-/// The time of all phases, with latencies, where flows of a phase divide the links that they share.
-Seconds time_when_sharing(const Platform& platform, const AllReduce& all_reduce, Bytes bytes) {
+Seconds time_with_latencies(const Platform& platform, const AllReduce& all_reduce, Bytes begin, Bytes end) {
   Seconds sum;
   for (const AllReducePhase& phase : all_reduce.phases) {
-    std::map<LinkId, Seconds> loads;
-    Seconds latency;
-    Seconds longest;
-    for (const AllReduceFlow& flow : phase.flows) {
-      const Route route = route_of(platform, flow);
-      latency = std::max(latency, route.latency);
-      for (LinkId link : route.links) {
-        Seconds& load = loads[link];
-        load += flow_bytes(platform, flow, Bytes(0), bytes) / platform.links[link].bandwidth;
-        longest = std::max(longest, load);
-      }
-    }
-    sum += latency * static_cast<double>(phase.steps) + longest;
+    sum += latency_before(platform, phase) + std::ranges::max(flow_times(platform, phase, begin, end));
   }
   return sum;
 }
@@ -194,17 +189,34 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   const ByNode by_node = members_by_node(platform, members);
   AllReduce ring = rings(platform, members, by_node);
   if (algorithm == Algorithm::Ring) return ring;
-  if (algorithm == Algorithm::Auto && !has_nics_of_devices(platform)) return ring;
   std::optional<AllReduce> other = hierarchical(by_node.nodes);
   if (!other) return ring;
   if (algorithm == Algorithm::Hierarchical) return *std::move(other);
-  const bool is_faster = time_when_sharing(platform, *other, bytes) < time_when_sharing(platform, ring, bytes);
-  return is_faster ? *std::move(other) : ring;
+  const auto time = [&](const AllReduce& all_reduce) {
+    return time_with_latencies(platform, all_reduce, Bytes(0), bytes);
+  };
+  return time(*other) < time(ring) ? *std::move(other) : ring;
 }
 
 Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end) {
   const Bytes own = share_up(end, flow.part, flow.of) - share_up(begin, flow.part, flow.of);
   return scale_up(own, 1.0 / platform.spec.collectives.efficiency);
+}
+
+std::vector<Seconds> flow_times(const Platform& platform, const AllReducePhase& phase, Bytes begin, Bytes end) {
+  const std::map<LinkId, LinkLoad> loads = loads_of(platform, phase, begin, end);
+  std::vector<Seconds> times;
+  for (const AllReduceFlow& flow : phase.flows) {
+    const Route route = route_of(platform, flow);
+    const auto bandwidth = narrowest_bandwidth(platform, route);
+    Seconds time = route.latency + (bandwidth ? flow_bytes(platform, flow, begin, end) / *bandwidth : Seconds());
+    for (const LinkId link : route.links) {
+      const auto load = loads.find(link);
+      if (load != loads.end()) time = std::max(time, load->second.first + load->second.time);
+    }
+    times.push_back(time);
+  }
+  return times;
 }
 
 Seconds latency_before(const Platform& platform, const AllReducePhase& phase) {
@@ -236,12 +248,11 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
   if (const auto tabulated = tabulated_all_reduce(platform, members.size(), bytes)) return *tabulated;
   Seconds sum;
   for (const AllReducePhase& phase : all_reduce(platform, members, bytes).phases) {
+    std::map<LinkId, double> parts;
     Seconds longest;
-    std::map<LinkId, double> on_shared_nics;
     for (const AllReduceFlow& flow : phase.flows) {
-      for (LinkId link : route_of(platform, flow).links) {
-        double part = static_cast<double>(flow.part) / static_cast<double>(flow.of);
-        if (is_shared_nic(platform, flow, link)) part = on_shared_nics[link] += part;
+      for (const LinkId link : route_of(platform, flow).links) {
+        const double part = parts[link] += static_cast<double>(flow.part) / static_cast<double>(flow.of);
         const double effective = platform.links[link].bandwidth.value() * platform.spec.collectives.efficiency;
         longest = std::max(longest, bytes / BytesPerSecond(effective) * part);
       }
@@ -253,18 +264,7 @@ Seconds all_reduce_time(const Platform& platform, const Members& members, Bytes 
 
 Seconds lowered_all_reduce_time(const Platform& platform, const Members& members, Bytes begin, Bytes end) {
   if (const auto tabulated = tabulated_all_reduce(platform, members.size(), end - begin)) return *tabulated;
-  Seconds sum;
-  for (const AllReducePhase& phase : all_reduce(platform, members, end - begin).phases) {
-    Seconds longest;
-    for (const AllReduceFlow& flow : phase.flows) {
-      const Route route = route_of(platform, flow);
-      const auto bandwidth = narrowest_bandwidth(platform, route);
-      const Bytes bytes = flow_bytes(platform, flow, begin, end);
-      longest = std::max(longest, route.latency + (bandwidth ? bytes / *bandwidth : Seconds()));
-    }
-    sum += latency_before(platform, phase) + longest;
-  }
-  return sum;
+  return time_with_latencies(platform, all_reduce(platform, members, end - begin), begin, end);
 }
 
 Seconds analytic_all_reduce(const Platform& platform, const Members& members, Bytes bytes, Bytes flow,

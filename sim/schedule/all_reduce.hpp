@@ -50,6 +50,11 @@ struct AllReduce {
 /// the platform's efficiency.
 [[nodiscard]] Bytes flow_bytes(const Platform& platform, const AllReduceFlow& flow, Bytes begin, Bytes end);
 
+/// By flow of a phase: the time with its latency until its links have carried what all flows of the phase bring to
+/// them, of [begin, end) of the gradients. **Cost** O(flows · links on a way · log links).
+[[nodiscard]] std::vector<Seconds> flow_times(const Platform& platform, const AllReducePhase& phase, Bytes begin,
+                                              Bytes end);
+
 /// The latency of all steps of a phase but one, which its flows bring themselves.
 [[nodiscard]] Seconds latency_before(const Platform& platform, const AllReducePhase& phase);
 
@@ -60,11 +65,11 @@ struct AllReduce {
 /// bandwidth is interpolated, outside the table it is that of the nearest size.
 [[nodiscard]] std::optional<Seconds> tabulated_all_reduce(const Platform& platform, std::size_t members, Bytes bytes);
 
-/// The time of the all-reduce if every flow were alone on its links but NICs that devices share, without latencies.
+/// The time of the all-reduce if nothing else uses its links, without latencies.
 [[nodiscard]] Seconds all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes);
 
-/// The time of the all-reduce of [begin, end) of the gradients as it is lowered on the platform's network, if every
-/// flow were alone on its links. With latencies.
+/// The time of the all-reduce of [begin, end) of the gradients as it is lowered on the platform's network, if nothing
+/// else uses its links. With latencies.
 [[nodiscard]] Seconds lowered_all_reduce_time(const Platform& platform, const std::vector<DeviceId>& members,
                                               Bytes begin, Bytes end);
 

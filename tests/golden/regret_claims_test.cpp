@@ -57,13 +57,13 @@ std::vector<double> regrets_among_synchronous(const StudySummary& summary) {
 }  // namespace
 
 // The sentences of docs/explanation/how-we-stand.md; the figures are in the study's own tables.
-TEST_CASE("study regret: pipedream has the least, then dapple and spp; claims, bounds") {
+TEST_CASE("study regret: pipedream has the least, then data-parallel and dapple; claims, bounds") {
   const StudySummary summary = summary_of("regret");
   const std::vector<double> synchronous = regrets_among_synchronous(summary);
   std::map<std::string, Claims> claims;
   std::map<std::string, double> among_synchronous;
   for (std::size_t i = 0; i < summary.contenders.size(); ++i) {
-    CHECK(summary.overall[i].groups_won < summary.groups.size() / 2);  // no planner is best everywhere
+    CHECK(summary.overall[i].groups_won < summary.groups.size() * 2 / 3);  // no planner is best everywhere
     claims[summary.contenders[i].name] = summary.overall[i].claims;
     if (synchronous[i] > 0) among_synchronous[summary.contenders[i].name] = synchronous[i];
   }
@@ -75,10 +75,10 @@ TEST_CASE("study regret: pipedream has the least, then dapple and spp; claims, b
     }
   };
   check_order(
-      {"pipedream program", "pipedream paper", "dapple", "spp"},
+      {"pipedream program", "pipedream paper", "data-parallel", "dapple"},
       [&](const std::string& name) { return claims.at(name).regret.value(); }, claims);
   check_order(
-      {"dapple", "spp", "data-parallel"}, [&](const std::string& name) { return among_synchronous.at(name); },
+      {"data-parallel", "dapple"}, [&](const std::string& name) { return among_synchronous.at(name); },
       among_synchronous);
   for (const char* name : {"pipedream-sync", "synchronous HetPipe"}) {  // errors of both signs
     CHECK(claims.at(name).worst_error.value() > 3 * std::abs(claims.at(name).mean_error.value()));
@@ -127,7 +127,7 @@ TEST_CASE("study sensitivity: the bandwidth of the network decides the choice fo
       best_for_bert += is_bert && line.is_best && summary.contenders[line.contender].name == "spp" ? 1 : 0;
     }
   }
-  CHECK(best_for_bert == 8);
+  CHECK(best_for_bert == 7);
 }
 
 }  // namespace stagecraft

@@ -264,7 +264,7 @@ TEST_CASE(
   for (const std::int64_t ratio : {4, 10, 30}) {
     CAPTURE(ratio);
     const Results part = part_of(results, "tag.ratio", Detail(ratio));
-    CHECK(mean_ratio(part, "data-parallel", "spp shared") > 1.2);
+    CHECK(mean_ratio(part, "data-parallel", "spp shared") > 1.1);
     CHECK(mean_ratio(part, "data-parallel", "dapple shared") > 1.2);
   }
 }

@@ -324,9 +324,14 @@ TEST_CASE("topology: a ring all-reduce over nodes takes its closed form") {
   // two groups of two routers of two nodes: the worst step is local, global, local
   check(network(8, DragonflyNetwork{2, 2, giga(1, 1e-5), giga(0.5, 1e-5)}), in_order(8), 0.5, 2e-5);
   // two nodes of four devices: inside at 4, between nodes at 1, twice a NIC's latency
-  check(built(nodes_of(2, 4, Interconnect{SwitchedNode{}, giga(4, 1e-6)}, SwitchedNetwork{},
-                       NicSpec{giga(1, 1e-5), false})),
-        in_order(8), 1, 2e-5);
+  PlatformSpec two = built(nodes_of(2, 4, Interconnect{SwitchedNode{}, giga(4, 1e-6)}, SwitchedNetwork{},
+                                    NicSpec{giga(1, 1e-5), false}))
+                         .spec;
+  two.collectives.algorithm = CollectiveSpec::Algorithm::Ring;
+  check(build_platform(two), in_order(8), 1, 2e-5);
+  // hierarchical, four flows share a NIC: 2 * 3/4 inside, and every byte once between the nodes
+  two.collectives.algorithm = CollectiveSpec::Algorithm::Auto;
+  CHECK(all_reduce(build_platform(two), in_order(8), kBytes) == near(6 * 2e-6 + 2 * 2e-5 + 0.84 * (1.5 / 4 + 1), 1e-6));
 }
 
 // 16 nodes of 8 devices, each with a card of 50 GB/s, 450 GB/s inside: 10 GB in eight rings, each of which has a card

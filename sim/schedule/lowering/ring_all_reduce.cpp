@@ -56,8 +56,11 @@ RingAllReduce::Exchange RingAllReduce::over_links(const std::vector<DeviceId>& d
   for (const AllReducePhase& planned : all_reduce(platform, devices, end - begin).phases) {
     Phase& phase = exchange.emplace_back();
     phase.latency = latency_before(platform, planned);
-    for (const AllReduceFlow& part : planned.flows) {
+    const std::vector<Seconds> times = flow_times(platform, planned, begin, end);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const AllReduceFlow& part = planned.flows[i];
       Op flow = op(OpKind::AllReduce);
+      flow.seconds = times[i];
       flow.from = platform.place(part.from);
       flow.to = platform.place(part.to);
       flow.bytes = flow_bytes(platform, part, begin, end);
