@@ -15,8 +15,8 @@ class TransferCost {
   explicit TransferCost(const Platform& platform) : platform_(platform) {}
 
   /// Time of a transfer that has its route to itself: latency + bytes / narrowest bandwidth; nothing on one place. Of
-  /// its latency, what has passed while it `waited` for its connection is over. The flows of a collective share links, so
-  /// each takes at least its `seconds`.
+  /// its latency, what has passed while it `waited` for its connection is over. The flows of a collective share links,
+  /// so each takes at least its `seconds`.
   [[nodiscard]] Seconds operator()(const Op& op, Seconds waited = Seconds(0)) {
     if (op.literal) return op.seconds;
     if (op.from == op.to) return Seconds(0);

@@ -128,7 +128,8 @@ TEST_CASE("all-reduce: as many rings as NICs where devices share them, and each 
 }
 
 // 2 nodes of 4 with two NICs of 1 GB/s, 8 GB. Hierarchical: 2 * 3/4 of 8 GB at 8 GB/s, and four rings of 2 * 1/2 of 2
-// GB, two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four 9.5 and 14 s.
+// GB, two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four 9.5, and
+// 14 s.
 TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
   const auto phases = [](std::uint32_t shared_by) {
     const Platform platform = with_shared_nics(2, 4, shared_by, {});
@@ -141,8 +142,8 @@ TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
   CHECK(phases(4) == 3);
 }
 
-// Two nodes of eight behind a NIC of 12.5 GB/s each, 1 GB: every byte crosses once each way, 80 ms, between two exchanges
-// of 7/8 at 300 GB/s. One ring has 2 * 15/16 of the bytes on its NICs. The flows share them in every engine.
+// Two nodes of eight behind a NIC of 12.5 GB/s each, 1 GB: every byte crosses once each way, 80 ms, between two
+// exchanges of 7/8 at 300 GB/s. One ring has 2 * 15/16 of the bytes on its NICs. The flows share them in every engine.
 TEST_CASE("all-reduce: nodes with one NIC") {
   const auto time = [](Algorithm algorithm, double nic) {
     const Interconnect inside{SwitchedNode{}, test::link_of(300e9)};
