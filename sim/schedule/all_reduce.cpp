@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <variant>
 
 namespace stagecraft {
@@ -102,23 +103,76 @@ Members order_in_ring(const Platform& platform, const Members& node, std::int64_
   return order;
 }
 
+Route route_of(const Platform& platform, const AllReduceFlow& flow) {
+  Route route;
+  if (flow.from == flow.to) return route;
+  STAGECRAFT_CHECK(find_route(platform, platform.place(flow.from), platform.place(flow.to), route),
+                   "replicas of a sound plan are connected");
+  return route;
+}
+
+constexpr std::size_t kLargestMesh = 16;  ///< members; no machine joins each two of more by a link of their own
+
+/// Whether the members are in one node and each two have links of their own, all equally wide. The rings in all orders together cross each link
+/// equally often, so then they leave none idle; as few as n - 1 rings do that too, or twice as many of half the width.
+bool is_mesh(const Platform& platform, const Members& members) {
+  if (members.size() < 3 || members.size() > kLargestMesh || platform.spec.collectives.rings == 1) return false;
+  const NodeId node = platform.devices[members.front()].node;
+  const auto is_elsewhere = [&](DeviceId member) { return platform.devices[member].node != node; };
+  if (node.is_none() || std::ranges::any_of(members, is_elsewhere)) return false;
+  std::set<LinkId> seen;
+  std::optional<BytesPerSecond> bandwidth;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    for (std::size_t k = i + 1; k < members.size(); ++k) {
+      const Route there = route_of(platform, {members[i], members[k]});
+      const Route back = route_of(platform, {members[k], members[i]});
+      if (there.links.size() != 1 || back.links.size() != 1) return false;
+      const bool is_new = seen.insert(there.links.front()).second;
+      if (!is_new || (back.links != there.links && !seen.insert(back.links.front()).second)) return false;
+      for (const LinkId id : {there.links.front(), back.links.front()}) {
+        const Link& link = platform.links[id];
+        if (link.sharing == Sharing::Exclusive || link.bandwidth != bandwidth.value_or(link.bandwidth)) return false;
+        bandwidth = link.bandwidth;
+      }
+    }
+  }
+  return true;
+}
+
 /// Appends the flows of a ring in which each connection carries `part` of `of`.
 void append_ring(const Members& ring, std::int64_t part, std::int64_t of, std::vector<AllReduceFlow>& flows) {
   for (std::size_t i = 0; i < ring.size(); ++i) flows.push_back({ring[i], ring[(i + 1) % ring.size()], part, of});
+}
+
+/// The members pass on all chunks once, which reduces or gathers them, or twice: in one ring, or over all links of a
+/// mesh, where each sends an equal part to each other one.
+void append_exchange(const Platform& platform, const Members& members, std::int64_t passes,
+                     std::vector<AllReduceFlow>& flows) {
+  const auto n = static_cast<std::int64_t>(members.size());
+  if (!is_mesh(platform, members)) {
+    append_ring(members, passes * (n - 1), n, flows);
+    return;
+  }
+  for (const DeviceId from : members) {
+    for (const DeviceId to : members) {
+      if (from != to) flows.push_back({from, to, passes, n});
+    }
+  }
 }
 
 AllReduce rings(const Platform& platform, const Members& members, const ByNode& by_node) {
   const auto n = static_cast<std::int64_t>(members.size());
   const std::int64_t count = rings_over(platform, by_node);
   AllReducePhase phase{2 * (n - 1), {}};
+  if (count == 1) {
+    append_exchange(platform, members, 2, phase.flows);
+    return {{std::move(phase)}};
+  }
   for (std::int64_t ring = 0; ring < count; ++ring) {
-    Members order = members;
-    if (count > 1) {
-      order.clear();
-      for (const Members& node : by_node.nodes) {
-        const Members part = order_in_ring(platform, node, ring, count);
-        order.insert(order.end(), part.begin(), part.end());
-      }
+    Members order;
+    for (const Members& node : by_node.nodes) {
+      const Members part = order_in_ring(platform, node, ring, count);
+      order.insert(order.end(), part.begin(), part.end());
     }
     append_ring(order, 2 * (n - 1), n * count, phase.flows);
   }
@@ -126,14 +180,14 @@ AllReduce rings(const Platform& platform, const Members& members, const ByNode& 
 }
 
 /// None if the nodes have not equally many members, at least two.
-std::optional<AllReduce> hierarchical(const std::vector<Members>& nodes) {
+std::optional<AllReduce> hierarchical(const Platform& platform, const std::vector<Members>& nodes) {
   if (nodes.size() < 2 || nodes.front().size() < 2) return std::nullopt;
   const std::size_t in_node = nodes.front().size();
   if (!std::ranges::all_of(nodes, [&](const Members& node) { return node.size() == in_node; })) return std::nullopt;
   const auto g = static_cast<std::int64_t>(in_node);
   const auto k = static_cast<std::int64_t>(nodes.size());
   AllReducePhase inside{g - 1, {}};
-  for (const Members& node : nodes) append_ring(node, g - 1, g, inside.flows);
+  for (const Members& node : nodes) append_exchange(platform, node, 1, inside.flows);
   AllReducePhase across{2 * (k - 1), {}};
   for (std::size_t rank = 0; rank < in_node; ++rank) {
     Members ring;
@@ -141,14 +195,6 @@ std::optional<AllReduce> hierarchical(const std::vector<Members>& nodes) {
     append_ring(ring, 2 * (k - 1), k * g, across.flows);
   }
   return AllReduce{{inside, std::move(across), inside}};
-}
-
-Route route_of(const Platform& platform, const AllReduceFlow& flow) {
-  Route route;
-  if (flow.from == flow.to) return route;
-  STAGECRAFT_CHECK(find_route(platform, platform.place(flow.from), platform.place(flow.to), route),
-                   "replicas of a sound plan are connected");
-  return route;
 }
 
 /// What the flows of a phase bring to a link.
@@ -189,7 +235,7 @@ AllReduce all_reduce(const Platform& platform, const Members& members, Bytes byt
   const ByNode by_node = members_by_node(platform, members);
   AllReduce ring = rings(platform, members, by_node);
   if (algorithm == Algorithm::Ring) return ring;
-  std::optional<AllReduce> other = hierarchical(by_node.nodes);
+  std::optional<AllReduce> other = hierarchical(platform, by_node.nodes);
   if (!other) return ring;
   if (algorithm == Algorithm::Hierarchical) return *std::move(other);
   const auto time = [&](const AllReduce& all_reduce) {
@@ -226,6 +272,7 @@ Seconds latency_before(const Platform& platform, const AllReducePhase& phase) {
 }
 
 std::int64_t rings_of(const Platform& platform, const Members& members) {
+  if (is_mesh(platform, members)) return std::ssize(members) - 1;
   return rings_over(platform, members_by_node(platform, members));
 }
 

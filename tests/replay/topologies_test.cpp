@@ -301,7 +301,7 @@ TEST_CASE("topology: a ring all-reduce inside a node takes its closed form") {
     CHECK(all_reduce(platform, ring, kBytes) == near(expected, 1e-6));
   };
   check(node(8, SwitchedNode{}, 1e-5), in_order(8), 1, 2e-5);
-  check(node(6, FullNode{}, 1e-5), in_order(6), 1, 1e-5);
+  check(node(6, FullNode{}, 1e-5), in_order(6), 5, 1e-5);  // over the five links of each
   check(node(7, RingNode{}, 1e-5), in_order(7), 1, 1e-5);
   check(node(2, RingNode{}, 1e-5), in_order(2), 1, 1e-5);
   check(node(8, CubeMeshNode{}, 1e-5), {0, 1, 2, 3, 7, 6, 5, 4}, 1, 1e-5);

@@ -142,6 +142,24 @@ TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
   CHECK(phases(4) == 3);
 }
 
+// 1 GB. Four devices with 50 GB/s for each pair and direction: each sends 1.5 GB over 150 GB/s. Eight with 48 GB/s: 1.75
+// GB over 336 GB/s. A single ring uses one link of each device.
+TEST_CASE("all-reduce: over all links of a mesh") {
+  const auto time = [](std::uint32_t devices, double bandwidth, std::optional<std::int64_t> rings) {
+    PlatformSpec spec =
+        test::built(test::nodes_of(1, devices, Interconnect{FullNode{}, test::link_of(bandwidth)})).spec;
+    spec.collectives.rings = rings;
+    const Platform platform = build_platform(std::move(spec));
+    CHECK(rings_of(platform, devices_of(platform)) == (rings ? *rings : std::int64_t{devices} - 1));
+    return iteration(platform, 1'000'000'000);
+  };
+  CHECK(time(4, 50e9, std::nullopt) == doctest::Approx(0.010).epsilon(1e-6));
+  CHECK(time(4, 50e9, 1) == doctest::Approx(0.030).epsilon(1e-6));
+  CHECK(time(8, 48e9, std::nullopt) == doctest::Approx(1.75 / 336).epsilon(1e-6));
+  CHECK(time(3, 50e9, std::nullopt) == doctest::Approx(4.0 / 3 / 100).epsilon(1e-6));
+  CHECK(time(2, 50e9, std::nullopt) == doctest::Approx(1.0 / 50).epsilon(1e-6));
+}
+
 // Two nodes of eight behind a NIC of 12.5 GB/s each, 1 GB: every byte crosses once each way, 80 ms, between two
 // exchanges of 7/8 at 300 GB/s. One ring has 2 * 15/16 of the bytes on its NICs. The flows share them in every engine.
 TEST_CASE("all-reduce: nodes with one NIC") {
