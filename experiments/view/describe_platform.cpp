@@ -273,7 +273,7 @@ std::string collectives_text(const Platform& platform) {
   const bool is_hierarchical = spec.algorithm == CollectiveSpec::Algorithm::Hierarchical;
   std::string text = "all-reduce: " + std::to_string(rings) + (rings == 1 ? " ring" : " rings");
   if (is_hierarchical) text = "all-reduce: hierarchical";
-  if (!is_ring && !is_hierarchical) text += ", or hierarchical where that is faster";
+  if (!is_ring && !is_hierarchical && has_choice) text += ", or hierarchical where that is faster";
   if (spec.efficiency < 1.0) text += ", at " + percent(spec.efficiency) + " of the links' bandwidth";
   return text + "\n";
 }

@@ -113,8 +113,9 @@ Route route_of(const Platform& platform, const AllReduceFlow& flow) {
 
 constexpr std::size_t kLargestMesh = 16;  ///< members; no machine joins each two of more by a link of their own
 
-/// Whether the members are in one node and each two have links of their own, all equally wide. The rings in all orders together cross each link
-/// equally often, so then they leave none idle; as few as n - 1 rings do that too, or twice as many of half the width.
+/// Whether the members are in one node and each two have links of their own, all equally wide. The rings in all orders
+/// together cross each link equally often, so then they leave none idle; as few as n - 1 rings do that too, or twice as
+/// many of half the width.
 bool is_mesh(const Platform& platform, const Members& members) {
   if (members.size() < 3 || members.size() > kLargestMesh || platform.spec.collectives.rings == 1) return false;
   const NodeId node = platform.devices[members.front()].node;

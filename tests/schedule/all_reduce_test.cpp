@@ -142,8 +142,8 @@ TEST_CASE("all-reduce: automatic chooses among rings that share NICs, too") {
   CHECK(phases(4) == 3);
 }
 
-// 1 GB. Four devices with 50 GB/s for each pair and direction: each sends 1.5 GB over 150 GB/s. Eight with 48 GB/s: 1.75
-// GB over 336 GB/s. A single ring uses one link of each device.
+// 1 GB. Four devices with 50 GB/s for each pair and direction: each sends 1.5 GB over 150 GB/s. Eight with 48 GB/s:
+// 1.75 GB over 336 GB/s. A single ring uses one link of each device.
 TEST_CASE("all-reduce: over all links of a mesh") {
   const auto time = [](std::uint32_t devices, double bandwidth, std::optional<std::int64_t> rings) {
     PlatformSpec spec =
