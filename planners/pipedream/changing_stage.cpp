@@ -166,6 +166,7 @@ StageProgram ChangingStage::work() const {
   BackwardStep& step = work.backward.emplace_back();
   step.recomputes = true;
   step.restored = step.released = stash_ - checkpoint;
+  step.freed = work.kept;
   step.workspace = work.workspace;
   return work;
 }

@@ -20,24 +20,19 @@ constexpr std::int64_t kSegment = 1024;  ///< microbatches in a segment of order
 /// lowering gives the operations (`Compute`).
 class DeviceWalk {
  public:
-  void run(const StageProgram& work, const Action& action, Bytes early) {
+  void run(const StageProgram& work, const Action& action, const Training& training) {
     switch (action.kind) {
       case ActionKind::Forward:
         held_ += work.stash();
         touch(work.workspace);
         break;
       case ActionKind::Backward:
-        for (const BackwardStep& step : work.backward) touch(step.restored + step.workspace);
-        held_ -= work.stash();
+        for (const BackwardStep& step : work.backward) take(step, Bytes(0));
         break;
       case ActionKind::BackwardInput:
-        for (const BackwardStep& step : work.backward) {
-          held_ += step.restored;
-          touch(step.workspace);
-        }
-        held_ -= early;
+        for (const BackwardStep& step : work.backward) take(step, left_by(step, training));
         break;
-      case ActionKind::BackwardWeight: end_weight(work, early); break;
+      case ActionKind::BackwardWeight: end_weight(work, training); break;
       default: break;
     }
   }
@@ -54,12 +49,20 @@ class DeviceWalk {
   [[nodiscard]] Bytes peak() const { return peak_; }
 
  private:
-  void end_weight(const StageProgram& work, Bytes early) {
+  static Bytes left_by(const BackwardStep& step, const Training& training) {
+    return left_by_input_half(step.released, training) + left_by_input_half(step.freed, training);
+  }
+  /// A step that leaves some of its memory to the weight half.
+  void take(const BackwardStep& step, Bytes left) {
+    held_ += step.restored;
+    touch(step.workspace);
+    held_ -= step.released + step.freed - left;
+  }
+  void end_weight(const StageProgram& work, const Training& training) {
     Bytes workspace;
     for (const BackwardStep& step : work.backward) workspace = std::max(workspace, step.workspace);
     touch(workspace);
-    for (const BackwardStep& step : work.backward) held_ -= step.restored;
-    held_ -= work.stash() - early;
+    for (const BackwardStep& step : work.backward) held_ -= left_by(step, training);
   }
   void touch(Bytes workspace) { peak_ = std::max(peak_, held_ + workspace); }
 
@@ -123,7 +126,7 @@ class Ledger {
       const Action& action = order.actions[i];
       const StageProgram& work = work_on(order.device, action);
       if (i + 1 == order.actions.size() || !order.actions[i + 1].joined) {
-        device.run(work, action, stash_freed_early(work, plan_.training));
+        device.run(work, action, plan_.training);
         continue;
       }
       const StageProgram& other = work_on(order.device, order.actions[++i]);

@@ -60,8 +60,8 @@ Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64
   return held.total() + work.stash() * in_flight + std::max(work.workspace, work.backward_workspace());
 }
 
-Bytes stash_freed_early(const StageProgram& work, const Training& training) {
-  return work.stash() - scale_up(work.stash(), 1.0 - training.input_gradient_release);
+Bytes left_by_input_half(Bytes bytes, const Training& training) {
+  return scale_up(bytes, 1.0 - training.input_gradient_release);
 }
 
 }  // namespace stagecraft

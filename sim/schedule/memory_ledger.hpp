@@ -52,8 +52,7 @@ struct StaticMemory {
 /// `work` is the replica's own program (`ReplicaPrograms`).
 [[nodiscard]] Bytes peak_memory(const StaticMemory& held, const StageProgram& work, std::int64_t in_flight);
 
-/// The part of the stash that a split backward frees at the end of its input-gradient half. The rest, which the
-/// weight-gradient half frees, is rounded up.
-[[nodiscard]] Bytes stash_freed_early(const StageProgram& work, const Training& training);
+/// What the input-gradient half of a split backward leaves of these bytes to the weight-gradient half, rounded up.
+[[nodiscard]] Bytes left_by_input_half(Bytes bytes, const Training& training);
 
 }  // namespace stagecraft

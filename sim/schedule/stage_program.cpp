@@ -35,24 +35,22 @@ std::size_t find_or_none(const std::map<LayerId, std::size_t>& actions, LayerId 
   return found == actions.end() ? kNone : found->second;
 }
 
-/// What each layer of a stage adds to its stash, in the order of the backward. A tensor that a layer without an action
-/// keeps, or that a recompute segment reads from outside, is kept whatever else happens to it. Any other one belongs to
-/// the first of its keepers.
+/// What each layer of a stage adds to its stash, in the order of the backward, and what its backward is the last to use.
+/// A tensor that a layer without an action keeps, or that a recompute segment reads from outside, is kept whatever else
+/// happens to it. Any other one belongs to the first of its keepers.
 class StashParts {
  public:
-  StashParts(const LayerGraph& graph, const Stage& stage, const ActionsOf& actions) : graph_(graph) {
+  StashParts(const LayerGraph& graph, const Stage& stage, const ActionsOf& actions)
+      : graph_(graph), actions_(actions), tensors_(graph.tensors.size()) {
     if (graph.tensors.empty()) return;
-    counted_.resize(graph.tensors.size());
     for (const LayerId id : stage.layers) {
-      const Layer& layer = graph.layers[id];
-      const std::size_t segment = find_or_none(actions.segment, id);
-      if (segment != kNone) {
-        for (const std::uint32_t tensor : layer.reads) {
-          const LayerId from = graph.tensors[tensor].from;
-          if (from.is_none() || find_or_none(actions.segment, from) != segment) kept_ += count(tensor);
-        }
-      } else if (find_or_none(actions.swap, id) == kNone) {
-        for (const std::uint32_t tensor : layer.keeps) kept_ += count(tensor);
+      const bool is_kept = segment_of(id) == kNone && find_or_none(actions.swap, id) == kNone;
+      for (const std::uint32_t tensor : uses_of(id)) ++tensors_[tensor].uses;
+      for (const std::uint32_t tensor : graph.layers[id].keeps) {
+        if (is_kept) kept_ += count(tensor, Place::Stash);
+      }
+      for (const std::uint32_t tensor : graph.layers[id].reads) {
+        if (is_read_from_outside(id, tensor)) kept_ += count(tensor, Place::Stash);
       }
     }
   }
@@ -62,9 +60,20 @@ class StashParts {
 
   /// The layer's own stash, and the tensors that it keeps and that have not been counted yet.
   [[nodiscard]] Bytes take(LayerId id) {
-    const Layer& layer = graph_.layers[id];
-    Bytes bytes = layer.stash;
-    for (const std::uint32_t tensor : layer.keeps) bytes += count(tensor) - graph_.tensors[tensor].bytes;
+    const Place place = segment_of(id) == kNone ? Place::Stash : Place::Restored;
+    Bytes bytes = own(id);
+    for (const std::uint32_t tensor : graph_.layers[id].keeps) bytes += count(tensor, place);
+    return bytes;
+  }
+
+  /// What of the stash the backward of the layer is the last to use: its own, unless that is made again, and tensors.
+  /// **Requires** that the layers behind it have been given, and that it has been taken.
+  [[nodiscard]] Bytes release(LayerId id) {
+    Bytes bytes = segment_of(id) == kNone ? own(id) : Bytes(0);
+    for (const std::uint32_t tensor : uses_of(id)) {
+      Tensor& used = tensors_[tensor];
+      if (--used.uses == 0 && used.place == Place::Stash) bytes += graph_.tensors[tensor].bytes;
+    }
     return bytes;
   }
 
@@ -76,18 +85,54 @@ class StashParts {
   }
 
  private:
+  enum class Place : std::uint8_t { Nowhere, Stash, Restored };
+  struct Tensor {
+    Place place = Place::Nowhere;  ///< where it counts
+    std::uint32_t uses = 0;        ///< by backwards that have not been given
+  };
+
+  [[nodiscard]] std::size_t segment_of(LayerId id) const { return find_or_none(actions_.segment, id); }
+
+  [[nodiscard]] bool is_read_from_outside(LayerId id, std::uint32_t tensor) const {
+    const LayerId from = graph_.tensors[tensor].from;
+    return segment_of(id) != kNone && (from.is_none() || segment_of(from) != segment_of(id));
+  }
+
+  /// The tensors that the layer's backward, or the forward that is run again for it, uses.
+  [[nodiscard]] std::vector<std::uint32_t> uses_of(LayerId id) const {
+    const Layer& layer = graph_.layers[id];
+    std::vector<std::uint32_t> uses = layer.keeps;
+    for (const std::uint32_t tensor : layer.reads) {
+      if (is_read_from_outside(id, tensor) && std::ranges::find(layer.keeps, tensor) == layer.keeps.end()) {
+        uses.push_back(tensor);
+      }
+    }
+    return uses;
+  }
+
+  /// The layer's stash without tensors.
+  [[nodiscard]] Bytes own(LayerId id) const {
+    Bytes bytes = graph_.layers[id].stash;
+    for (const std::uint32_t tensor : graph_.layers[id].keeps) bytes -= graph_.tensors[tensor].bytes;
+    return bytes;
+  }
+
   /// The bytes of a tensor when it is met first.
-  Bytes count(std::uint32_t tensor) {
-    return std::exchange(counted_[tensor], 1) == 0 ? graph_.tensors[tensor].bytes : Bytes(0);
+  Bytes count(std::uint32_t tensor, Place place) {
+    if (tensors_[tensor].place != Place::Nowhere) return Bytes(0);
+    tensors_[tensor].place = place;
+    return graph_.tensors[tensor].bytes;
   }
 
   const LayerGraph& graph_;
-  std::vector<char> counted_;
+  const ActionsOf& actions_;
+  std::vector<Tensor> tensors_;
   Bytes kept_;
 };
 
-/// Builds the backward from the last layer to the first. A step ends where a recompute segment begins or ends, where a
-/// swapped stash is needed for the first time (only the layers from there on wait for its copy), and where a bucket of
+/// Builds the backward from the last layer to the first. It runs in pieces, which end where a recompute segment begins
+/// or ends, and where a swapped stash is needed for the first time (only the layers from there on wait for its copy);
+/// the end of a piece frees what no later one needs. A piece is one step, or several, which also end where a bucket of
 /// gradients is complete.
 class BackwardWalk {
  public:
@@ -106,8 +151,10 @@ class BackwardWalk {
     const std::size_t segment = find_or_none(actions_.segment, id);
     const std::size_t swap = find_or_none(actions_.swap, id);
     const bool is_needed_first = swap != kNone && item_of_[swap] == kNone;
-    const bool is_new = program_.backward.empty() || program_.backward.back().completes > 0 || is_needed_first;
-    if (is_new || segment != open_segment_) program_.backward.emplace_back();
+    const bool is_new_piece = program_.backward.empty() || is_needed_first || segment != open_segment_;
+    if (is_new_piece && !program_.backward.empty()) close_piece();
+    if (is_new_piece || program_.backward.back().completes > 0) program_.backward.emplace_back();
+    if (is_new_piece) open_piece(segment);
     BackwardStep& step = program_.backward.back();
     step.backward += layer.backward;
     step.weight += layer.backward_weight;
@@ -116,48 +163,46 @@ class BackwardWalk {
       step.needs = item_of_[swap] = program_.swapped.size();
       program_.swapped.push_back({Bytes(0), swaps_[swap].prefetch});
     }
-    if (segment != open_segment_) open(segment);
     if (segment != kNone) {
       restore(id, layer);
     } else {
       (swap == kNone ? program_.kept : program_.swapped[item_of_[swap]].bytes) += stash_.take(id);
     }
+    used_up_ += stash_.release(id);
     for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].completed_by == id; ++next_bucket_)
       ++step.completes;
   }
 
-  void end() { close_segment(); }
+  void end() { close_piece(); }
 
  private:
-  [[nodiscard]] std::size_t present_step() const { return program_.backward.size() - 1; }
-
-  /// Closes the open segment, and opens `segment` at the present step.
-  void open(std::size_t segment) {
-    close_segment();
+  /// Opens a piece, that of `segment` if there is one, at the last step.
+  void open_piece(std::size_t segment) {
     open_segment_ = segment;
-    if (segment == kNone) return;
-    segment_begin_ = present_step();
-    program_.backward.back().recomputes = true;
+    piece_begin_ = program_.backward.size() - 1;
+    program_.backward.back().recomputes = segment != kNone;
   }
 
-  void close_segment() {
-    if (open_segment_ == kNone) return;
-    BackwardStep& first = program_.backward[segment_begin_];
-    checkpoint_ = std::min(checkpoint_, first.restored);
-    first.restored -= checkpoint_;
-    program_.kept += checkpoint_;
-    program_.backward[segment_end_].released = first.restored;
+  void close_piece() {
+    if (open_segment_ != kNone) {
+      BackwardStep& first = program_.backward[piece_begin_];
+      checkpoint_ = std::min(checkpoint_, first.restored);
+      first.restored -= checkpoint_;
+      program_.kept += checkpoint_;
+      used_up_ += checkpoint_;
+      program_.backward.back().released = first.restored;
+    }
+    program_.backward.back().freed = std::exchange(used_up_, Bytes(0));
   }
 
   /// The first step of a segment recomputes all of it. The segment's first layer keeps its checkpoint, which need not
   /// be recomputed. The walk meets that layer last, so the checkpoint noted last counts when the segment is closed.
   void restore(LayerId id, const Layer& layer) {
-    BackwardStep& first = program_.backward[segment_begin_];
+    BackwardStep& first = program_.backward[piece_begin_];
     first.recompute += layer.forward;
     first.restored += stash_.take(id);
     first.workspace = std::max(first.workspace, layer.workspace);
     checkpoint_ = stash_.checkpoint(id);
-    segment_end_ = present_step();
   }
 
   StageProgram& program_;
@@ -168,9 +213,9 @@ class BackwardWalk {
   std::vector<std::size_t> item_of_;  ///< by swap: its position in `StageProgram::swapped`
   std::size_t next_bucket_ = 0;
   std::size_t open_segment_ = kNone;  ///< the segment of the layer that was taken last
-  std::size_t segment_begin_ = 0;     ///< its first step
-  std::size_t segment_end_ = 0;       ///< its last step so far
-  Bytes checkpoint_;                  ///< of its earliest layer so far
+  std::size_t piece_begin_ = 0;       ///< the first step of the open piece
+  Bytes used_up_;                     ///< what its end frees
+  Bytes checkpoint_;                  ///< of the earliest layer of the open segment so far
 };
 
 }  // namespace
@@ -189,7 +234,12 @@ Bytes StageProgram::stash() const {
 
 Bytes StageProgram::backward_workspace() const {
   Bytes largest;
-  for (const BackwardStep& step : backward) largest = std::max(largest, step.restored + step.workspace);
+  Bytes held;
+  for (const BackwardStep& step : backward) {
+    held += step.restored;
+    largest = std::max(largest, held + step.workspace);
+    held -= step.released + step.freed;
+  }
   return largest;
 }
 
@@ -223,6 +273,7 @@ StageProgram with_bytes_of(StageProgram program, const StageProgram& other) {
     BackwardStep& step = program.backward[at];
     step.restored = other.backward[at].restored;
     step.released = other.backward[at].released;
+    step.freed = other.backward[at].freed;
     step.workspace = other.backward[at].workspace;
   }
   program.kept = other.kept;
@@ -234,13 +285,19 @@ StageProgram with_bytes_of(StageProgram program, const StageProgram& other) {
 StageProgram scaled(StageProgram program, double factor, const Share& share) {
   const double time = factor * static_cast<double>(share.end - share.begin) / static_cast<double>(share.of);
   program = with_times(std::move(program), time);
+  program.kept = share * program.kept;
+  for (SwappedStash& part : program.swapped) part.bytes = share * part.bytes;
+  Bytes used_up;
+  Bytes given;
   for (BackwardStep& step : program.backward) {
     step.restored = share * step.restored;
     step.released = share * step.released;
     step.workspace = share * step.workspace;
+    used_up += step.freed;
+    step.freed = share * used_up - given;
+    given += step.freed;
   }
-  program.kept = share * program.kept;
-  for (SwappedStash& part : program.swapped) part.bytes = share * part.bytes;
+  if (!program.backward.empty()) program.backward.back().freed += program.stash() - given;  // its parts are rounded up
   program.workspace = share * program.workspace;
   return program;
 }

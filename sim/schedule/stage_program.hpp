@@ -25,6 +25,7 @@ struct BackwardStep {
   std::optional<std::size_t> needs;  ///< the part of `StageProgram::swapped` that has to be back before it starts
   Bytes released;  ///< recomputed stash that is freed at its end: what it restored, or what an earlier step of its
                    ///< segment did
+  Bytes freed;  ///< stash that is freed at its end, since no later step needs it; of all steps together the whole stash
   std::size_t completes = 0;  ///< how many buckets of gradients are complete at its end, besides earlier ones
   friend bool operator==(const BackwardStep&, const BackwardStep&) = default;
 
@@ -52,7 +53,7 @@ struct StageProgram {
   [[nodiscard]] Seconds backward_total() const;
   /// The whole stash of a microbatch, as while its forward runs or after all its parts have been copied back.
   [[nodiscard]] Bytes stash() const;
-  /// The most memory that a backward needs on top of the stash.
+  /// The most memory that a backward needs on top of the whole stash, of which each step has freed its part.
   [[nodiscard]] Bytes backward_workspace() const;
 };
 

@@ -23,13 +23,15 @@ struct UnitNumbers {
 };
 
 /// A pipeline of units, without a graph. Stage x of l (from 0) holds at most l - x microbatches and, if it is
-/// asynchronous, as many versions of its weights; gradients count once and the optimizer twice.
+/// asynchronous, as many versions of its weights; gradients count once and the optimizer twice. Units keep their stash
+/// to the end of the stage's backward, as the specification has it, or free it after their own.
 struct UnitPipeline {
   std::vector<UnitNumbers> units;
   std::size_t stages = 2;
   bool asynchronous = true;
   std::int64_t capacity = 0;
   double bandwidth = 0.0;
+  bool holds_to_end = true;
 
   [[nodiscard]] std::int64_t in_flight(std::size_t stage) const { return static_cast<std::int64_t>(stages - stage); }
   [[nodiscard]] std::int64_t copies(std::size_t stage) const { return (asynchronous ? in_flight(stage) : 1) + 1 + 2; }
@@ -41,6 +43,7 @@ struct UnitPipeline {
       const UnitNumbers& unit = units[i];
       parameters += unit.parameters;
       stage.units.push_back({Seconds(unit.forward), Seconds(unit.backward), Bytes(unit.stash), Bytes(unit.checkpoint)});
+      if (holds_to_end) stage.units.back().shared = Bytes(unit.stash);
     }
     stage.budget.in_flight = in_flight(at);
     stage.budget.resident = std::min<std::int64_t>(in_flight(at), 2);

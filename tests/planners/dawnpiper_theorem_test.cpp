@@ -121,8 +121,9 @@ class AllActions {
     const double time = sums.compute + unit.forward + unit.backward;
     const auto stash = static_cast<double>(unit.stash);
     const auto checkpoint = static_cast<double>(unit.checkpoint);
-    choose(i + 1, {sums.memory + in_flight_ * stash, sums.restored, time, sums.swapped});
-    choose(i + 1, {sums.memory + in_flight_ * checkpoint, std::max(sums.restored, stash - checkpoint),
+    // What the units before this one restore finds room that it has freed.
+    choose(i + 1, {sums.memory + in_flight_ * stash, std::max(sums.restored - stash, 0.0), time, sums.swapped});
+    choose(i + 1, {sums.memory + in_flight_ * checkpoint, std::max(sums.restored - checkpoint, stash - checkpoint),
                    time + unit.forward, sums.swapped});
     if (pipeline_.bandwidth > 0.0 && resident_ < in_flight_) {
       choose(i + 1, {sums.memory + resident_ * stash, sums.restored, time, sums.swapped + stash});
@@ -153,6 +154,7 @@ double best_of_all_cuts(const UnitPipeline& pipeline, AllActions& actions, std::
 UnitPipeline random_pipeline(std::mt19937& random, std::size_t units, std::size_t stages) {
   UnitPipeline pipeline;
   pipeline.stages = stages;
+  pipeline.holds_to_end = false;
   pipeline.asynchronous = random() % 2 == 0;
   for (std::size_t i = 0; i < units; ++i) {
     UnitNumbers unit;

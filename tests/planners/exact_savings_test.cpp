@@ -96,7 +96,7 @@ TEST_CASE("exact savings: the bound of the units that are left is that of a stag
     for (std::size_t taken = 0; taken < stage.units.size(); ++taken, bound.take_next()) {
       CAPTURE(taken);
       Bytes most(0);  // that the units that are left can save
-      for (std::size_t unit = taken; unit < stage.units.size(); ++unit) {
+      for (std::size_t unit = 0; unit + taken < stage.units.size(); ++unit) {
         const Bytes kept = residency(stage.units[unit], UnitAction::Keep, stage.budget);
         Bytes least = residency(stage.units[unit], UnitAction::Recompute, stage.budget);
         if (can_swap(stage.budget))

@@ -35,6 +35,7 @@ inline std::vector<UnitAction> actions_from(const std::string& text) {
 
 /// A chain of units on stages of an asynchronous pipeline, or of one that flushes: stage x of l, counted from 0, has
 /// l - x microbatches in flight, and as many weight versions or one. There are a gradient and two optimizer copies.
+/// Units keep their stash to the end of the stage's backward, as the specification has it, or free it after their own.
 struct SavingChain {
   std::vector<SavingUnit> units;
   std::vector<std::int64_t> parameters;
@@ -43,6 +44,7 @@ struct SavingChain {
   double bandwidth = 0.0;
   std::vector<double> slowdown = {};  ///< by stage; empty: none
   bool flushes = false;
+  bool holds_to_end = true;
 
   [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end) const {
     const std::int64_t in_flight = stages - static_cast<std::int64_t>(stage);
@@ -54,6 +56,7 @@ struct SavingChain {
       const double factor = slowdown.empty() ? 1.0 : slowdown[stage];
       unit.forward = unit.forward * factor;
       unit.backward = unit.backward * factor;
+      if (holds_to_end) unit.shared = unit.stash;
       result.units.push_back(unit);
     }
     result.budget.in_flight = in_flight;
@@ -88,18 +91,21 @@ inline std::pair<std::int64_t, double> enumerated_costs(const SavingStage& stage
   std::int64_t running = 0;
   std::int64_t swapped = 0;
   double compute = 0.0;
-  for (std::size_t i = 0; i < actions.size(); ++i) {
+  std::int64_t freed = 0;  // by the units behind, of the microbatch whose backward runs
+  for (std::size_t i = actions.size(); i-- > 0;) {
     const SavingUnit& unit = stage.units[i];
     const std::int64_t a = unit.stash.value();
     const std::int64_t c = unit.checkpoint.value();
     compute += unit.forward.value() + unit.backward.value();
     running = std::max(running, unit.workspace.value());
     if (actions[i] == 0) memory += stage.budget.in_flight * a;
+    if (actions[i] == 0) freed += std::max<std::int64_t>(a - unit.shared.value(), 0);
     if (actions[i] == 1) memory += stage.budget.resident * a;
     if (actions[i] == 1) swapped += a;
     if (actions[i] != 2) continue;
     memory += stage.budget.in_flight * c;
-    running = std::max(running, a - c + unit.workspace.value());
+    running = std::max(running, a - c + unit.workspace.value() - freed);
+    freed += std::max<std::int64_t>(c - unit.shared.value(), 0);
     compute += unit.forward.value();
   }
   double copies = 0.0;
@@ -151,11 +157,14 @@ inline SavingStage random_stage(std::mt19937_64& random, std::size_t units) {
   return stage;
 }
 
-/// The same with workspaces, a half-duplex link, other traffic and a unit whose checkpoint is all of its stash; it may
+/// The same with workspaces, stashes that units before need, a half-duplex link, other traffic and a unit whose checkpoint is all of its stash; it may
 /// be that nothing fits.
 inline SavingStage wilder_stage(std::mt19937_64& random, std::size_t units) {
   SavingStage stage = random_stage(random, units);
-  for (SavingUnit& unit : stage.units) unit.workspace = Bytes(static_cast<std::int64_t>(random() % 8));
+  for (SavingUnit& unit : stage.units) {
+    unit.workspace = Bytes(static_cast<std::int64_t>(random() % 8));
+    unit.shared = Bytes(std::max<std::int64_t>(static_cast<std::int64_t>(random() % 8) - 4, 0));
+  }
   stage.budget.half_duplex = random() % 2 == 0;
   stage.budget.other_traffic = Bytes(static_cast<std::int64_t>(random() % 4));
   stage.units[0].checkpoint = stage.units[0].stash;

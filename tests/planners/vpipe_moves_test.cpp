@@ -129,6 +129,7 @@ MovedUnits plain_moves(const Cuts& start, const CostOfStage& cost, const std::op
 SavingChain random_chain(std::mt19937_64& random, std::size_t units, std::int64_t stages) {
   const auto upto = [&](std::uint64_t most) { return static_cast<std::int64_t>(random() % (most + 1)); };
   SavingChain chain;
+  chain.holds_to_end = false;
   chain.stages = stages;
   chain.bandwidth = static_cast<double>(upto(1)) / 2.0;
   for (std::size_t i = 0; i < units; ++i) {

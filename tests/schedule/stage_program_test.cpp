@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -80,6 +81,39 @@ TEST_CASE("stage program: a swap takes along what nobody else keeps") {
   CHECK(two.swapped[0].bytes == Bytes(1 + 20));
   CHECK(two.swapped[1].bytes == Bytes(1));
   CHECK(two.stash() == program_with({}).stash());
+}
+
+/// Of the piece that each step ends.
+std::vector<Bytes> freed_by_steps(const StageProgram& program) {
+  std::vector<Bytes> freed;
+  Bytes sum;
+  for (const BackwardStep& step : program.backward) {
+    freed.push_back(step.freed);
+    sum += step.freed;
+  }
+  CHECK(sum == program.stash());
+  return freed;
+}
+
+TEST_CASE("stage program: a piece of the backward frees what no later one needs") {
+  CHECK(freed_by_steps(program_with({})) == std::vector<Bytes>{Bytes(64)});
+  // The segment reads the 10 B that the first layer keeps, too.
+  CHECK(freed_by_steps(program_with({Recompute{run(1, 2)}})) ==
+        std::vector<Bytes>{Bytes(1 + 30), Bytes(0), Bytes(1 + 10)});
+  // The segment of the third layer reads 20 B, which the first segment makes.
+  CHECK(freed_by_steps(program_with({Recompute{run(0, 1)}, Recompute{run(2, 2)}})) ==
+        std::vector<Bytes>{Bytes(1 + 30), Bytes(0), Bytes(20)});
+  // A swap of two layers with one between them that is kept; the last piece has all three.
+  const StageProgram apart = program_with({Swap{{LayerId(0), LayerId(2)}}});
+  CHECK(freed_by_steps(apart) == std::vector<Bytes>{Bytes(1 + 30), Bytes(3 + 10 + 20)});
+  CHECK(apart.backward_workspace() == Bytes(0));
+}
+
+TEST_CASE("stage program: what a share of a microbatch frees adds up to its stash") {
+  const StageProgram third =
+      scaled(program_with({Recompute{run(1, 1)}, Swap{run(3, 3)}, Swap{run(0, 0)}}), 1.0, {0, 1, 3});
+  const std::vector<Bytes> freed = freed_by_steps(third);
+  CHECK(std::ranges::all_of(freed, [](Bytes bytes) { return bytes >= Bytes(0); }));
 }
 
 }  // namespace stagecraft::stage_program_test

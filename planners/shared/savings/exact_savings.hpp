@@ -19,10 +19,10 @@ struct ExactSavings {
 /// The actions with the least time that fit. Of several such savings it is `known`, one that the caller has already,
 /// or else always the same one.
 ///
-/// Units are taken one after the other. A partial choice is dropped if another one needs neither more memory nor more
-/// recomputation nor more copies, or if its lower bound (`SavingBound`) is not below the time of a saving that is
+/// Units are taken from the last one to the first. A partial choice is dropped if another one needs neither more memory
+/// (now, and with whatever the next unit needs) nor more recomputation nor more copies, or if its lower bound (`SavingBound`) is not below the time of a saving that is
 /// known. If more than `width` are left, those with the smallest bounds are followed.
-/// **Cost** O(units · width log width) at worst. Stages of up to 40 different units mostly take far less than a
+/// **Cost** O(units · width log² width) at worst. Stages of up to 40 different units mostly take far less than a
 /// millisecond.
 [[nodiscard]] ExactSavings exact_savings(std::span<const SavingUnit> units, const StageBudget& budget,
                                          const std::optional<StageSaving>& known = std::nullopt,

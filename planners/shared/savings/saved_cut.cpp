@@ -117,6 +117,7 @@ class SavedCut {
         unit.stash = part_of(unit.stash, part);
         unit.checkpoint = part_of(unit.checkpoint, part);
         unit.workspace = part_of(unit.workspace, part);
+        unit.shared = part_of(unit.shared, part);
         if (!may_recompute(request_.memory)) unit.checkpoint = unit.stash;  // recomputation saves nothing
       }
     }

@@ -1,6 +1,7 @@
 #include "planners/shared/savings/saving.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -28,6 +29,12 @@ UnitAction least_resident(const SavingUnit& unit, const StageBudget& budget) {
   return best;
 }
 
+/// Of the microbatch whose backward has ended.
+Bytes freed_by(const SavingUnit& unit, UnitAction action) {
+  if (action == UnitAction::Swap) return Bytes(0);
+  return std::max((action == UnitAction::Recompute ? unit.checkpoint : unit.stash) - unit.shared, Bytes(0));
+}
+
 }  // namespace
 
 bool can_swap(const StageBudget& budget) { return budget.bandwidth > 0.0 && budget.resident < budget.in_flight; }
@@ -37,14 +44,19 @@ Bytes residency(const SavingUnit& unit, UnitAction action, const StageBudget& bu
   return (action == UnitAction::Recompute ? unit.checkpoint : unit.stash) * budget.in_flight;
 }
 
+void BackwardNeed::take(const SavingUnit& unit, UnitAction action) {
+  if (action == UnitAction::Recompute) running = std::max(running, restoring(unit) - freed);
+  freed += freed_by(unit, action);
+}
+
 Bytes saved_memory(std::span<const SavingUnit> units, std::span<const UnitAction> actions, const StageBudget& budget) {
   Bytes sum = budget.held;
-  Bytes running = largest_workspace(units);
-  for (std::size_t i = 0; i < units.size(); ++i) {
+  BackwardNeed need{Bytes(0), largest_workspace(units)};
+  for (std::size_t i = units.size(); i-- > 0;) {
     sum += residency(units[i], actions[i], budget);
-    if (actions[i] == UnitAction::Recompute) running = std::max(running, restoring(units[i]));
+    need.take(units[i], actions[i]);
   }
-  return sum + running;
+  return sum + need.running;
 }
 
 Seconds saved_time(std::span<const SavingUnit> units, std::span<const UnitAction> actions, const StageBudget& budget) {
@@ -77,29 +89,52 @@ Bytes largest_workspace(std::span<const SavingUnit> units) {
   return largest;
 }
 
-// What units need while they run counts once, for the one that needs most. So each such amount is tried, from the
-// largest down: units that would need more are not recomputed, and every unit takes the action with the least memory
-// among the others.
+namespace {
+
+/// What the units from the last one on take, and need in the backward of a microbatch.
+struct LeastSoFar {
+  Bytes resident;
+  BackwardNeed need;
+  [[nodiscard]] Bytes memory() const { return resident + need.running; }
+  [[nodiscard]] Bytes before_next() const { return resident - need.freed; }  ///< to which the next unit adds its need
+};
+
+/// Without those that another one makes superfluous, by increasing memory. Where many are left, two neighbours become
+/// one that takes no more than either.
+std::vector<LeastSoFar> least_of(std::vector<LeastSoFar> choices) {
+  std::ranges::sort(choices, {}, [](const LeastSoFar& one) { return std::pair(one.memory(), one.before_next()); });
+  std::vector<LeastSoFar> kept;
+  for (const LeastSoFar& choice : choices) {
+    if (kept.empty() || choice.before_next() < kept.back().before_next()) kept.push_back(choice);
+  }
+  if (kept.size() <= kMostNeeds) return kept;
+  for (std::size_t i = 0; i + 1 < kept.size(); i += 2) {
+    LeastSoFar& both = kept[i / 2] = kept[i];
+    both.need.freed = both.resident - kept[i + 1].before_next();
+  }
+  if (kept.size() % 2 == 1) kept[kept.size() / 2] = kept.back();
+  kept.resize((kept.size() + 1) / 2);
+  return kept;
+}
+
+}  // namespace
+
+// Units are taken from the last one to the first. A swap takes no more than keeping, and leaves no less room.
 Bytes least_saved_memory(std::span<const SavingUnit> units, const StageBudget& budget) {
   const UnitAction other = can_swap(budget) ? UnitAction::Swap : UnitAction::Keep;
-  const auto least_other = [&](const SavingUnit& unit) { return residency(unit, other, budget); };
-  const Bytes workspace = largest_workspace(units);
-  std::vector<const SavingUnit*> by_need;  // units that recomputation helps
-  Bytes sum = budget.held;
-  for (const SavingUnit& unit : units) {
-    const Bytes recomputed = residency(unit, UnitAction::Recompute, budget);
-    if (recomputed < least_other(unit)) by_need.push_back(&unit);
-    sum += std::min(recomputed, least_other(unit));
+  std::vector<LeastSoFar> choices{{budget.held, {Bytes(0), largest_workspace(units)}}};
+  for (std::size_t i = units.size(); i-- > 0;) {
+    std::vector<LeastSoFar> next;
+    for (const LeastSoFar& choice : choices) {
+      for (const UnitAction action : {other, UnitAction::Recompute}) {
+        LeastSoFar& extended = next.emplace_back(choice);
+        extended.resident += residency(units[i], action, budget);
+        extended.need.take(units[i], action);
+      }
+    }
+    choices = least_of(std::move(next));
   }
-  std::ranges::sort(by_need, std::greater<>(), [](const SavingUnit* unit) { return restoring(*unit); });
-  Bytes least =
-      sum + workspace + (by_need.empty() ? Bytes(0) : std::max(restoring(*by_need.front()) - workspace, Bytes(0)));
-  for (std::size_t i = 0; i < by_need.size(); ++i) {
-    sum += least_other(*by_need[i]) - residency(*by_need[i], UnitAction::Recompute, budget);
-    const Bytes running = i + 1 < by_need.size() ? std::max(workspace, restoring(*by_need[i + 1])) : workspace;
-    least = std::min(least, sum + running);
-  }
-  return least;
+  return choices.front().memory();
 }
 
 StageSaving with_some_kept(std::span<const SavingUnit> units, const StageBudget& budget, StageSaving saving) {
@@ -124,8 +159,30 @@ StageSaving with_some_kept(std::span<const SavingUnit> units, const StageBudget&
   return saving;
 }
 
+BackwardNeeds::BackwardNeeds(std::span<const SavingUnit> units)
+    : leaves_(std::bit_ceil(std::max<std::size_t>(units.size(), 1))),
+      nodes_(2 * leaves_),
+      workspace_(largest_workspace(units)) {
+  for (std::size_t i = 0; i < units.size(); ++i) nodes_[leaves_ + i].take(units[i], UnitAction::Keep);
+  for (std::size_t node = leaves_; node-- > 1;) nodes_[node] = joined(nodes_[2 * node], nodes_[2 * node + 1]);
+}
+
+BackwardNeed BackwardNeeds::joined(const BackwardNeed& before, const BackwardNeed& behind) {
+  return {before.freed + behind.freed, std::max(behind.running, before.running - behind.freed)};
+}
+
+void BackwardNeeds::choose(std::size_t position, const SavingUnit& unit, UnitAction action) {
+  std::size_t node = leaves_ + position;
+  nodes_[node] = {};
+  nodes_[node].take(unit, action);
+  while (node > 1) {
+    node /= 2;
+    nodes_[node] = joined(nodes_[2 * node], nodes_[2 * node + 1]);
+  }
+}
+
 SavingChoice::SavingChoice(std::span<const SavingUnit> units, const StageBudget& budget)
-    : units_(units), budget_(budget), actions_(units.size(), UnitAction::Keep), workspace_(largest_workspace(units)) {
+    : units_(units), budget_(budget), actions_(units.size(), UnitAction::Keep), needs_(units) {
   for (const SavingUnit& unit : units) residencies_ += residency(unit, UnitAction::Keep, budget);
 }
 
@@ -133,9 +190,8 @@ void SavingChoice::choose(std::size_t unit, UnitAction action) {
   const SavingUnit& changed = units_[unit];
   residencies_ += residency(changed, action, budget_) - residency(changed, actions_[unit], budget_);
   if (actions_[unit] == UnitAction::Swap) swapped_ -= changed.stash;
-  if (actions_[unit] == UnitAction::Recompute) restoring_.erase(restoring_.find(restoring(changed)));
   if (action == UnitAction::Swap) swapped_ += changed.stash;
-  if (action == UnitAction::Recompute) restoring_.insert(restoring(changed));
+  needs_.choose(unit, changed, action);
   actions_[unit] = action;
 }
 
@@ -166,9 +222,7 @@ void SavingChoice::keep_again() {
   for (const std::size_t i : by_decreasing(*this, UnitAction::Swap, stash)) keep(i);
 }
 
-Bytes SavingChoice::memory() const {
-  return budget_.held + residencies_ + (restoring_.empty() ? workspace_ : std::max(workspace_, *restoring_.rbegin()));
-}
+Bytes SavingChoice::memory() const { return budget_.held + residencies_ + needs_.running(); }
 
 std::optional<StageSaving> SavingChoice::saving() const {
   if (!fits()) return std::nullopt;

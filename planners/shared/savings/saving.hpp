@@ -2,11 +2,11 @@
 
 #include "sim/base/quantity.hpp"
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -17,11 +17,10 @@ namespace stagecraft {
 struct SavingUnit {
   Seconds forward;
   Seconds backward;
-  Bytes stash;       ///< kept from the forward to the end of the backward
-  Bytes checkpoint;  ///< the part of it that stays if the unit is recomputed; at most `stash`
-  /// Of the layer that needs most, while it runs. The stage's memory includes the largest of all units, or what a unit
-  /// makes again and that unit's own, whichever is more.
-  Bytes workspace{0};
+  Bytes stash;         ///< kept from the forward to the end of the unit's backward
+  Bytes checkpoint;    ///< the part of it that stays if the unit is recomputed; at most `stash`
+  Bytes workspace{0};  ///< of the layer that needs most, while it runs
+  Bytes shared{0};     ///< the part of the stash that stays on behind its backward, for units before it
   friend auto operator<=>(const SavingUnit&, const SavingUnit&) = default;
 };
 
@@ -57,7 +56,9 @@ struct StageSaving {
 
 /// The memory of a stage with K microbatches in flight, of which rho have a swapped unit on the device:
 ///   held + K · kept stash + rho · swapped stash + K · checkpoints + the most that a unit needs while it runs.
-/// A unit needs its workspace then, and with it what it restores if it is recomputed.
+/// A unit needs its workspace in the forward. In the backward one that is recomputed also needs what it restores, less
+/// what the units behind it have freed of the same microbatch. What swapped units free does not count, since it may be
+/// taken by the copies of the next one.
 /// **Shape** an action for each unit. **Cost** O(units).
 /// **Source** vPipe (Zhao et al. 2022); the formula is our reconstruction.
 [[nodiscard]] Bytes saved_memory(std::span<const SavingUnit> units, std::span<const UnitAction> actions,
@@ -87,7 +88,18 @@ struct StageSaving {
 /// The largest workspace.
 [[nodiscard]] Bytes largest_workspace(std::span<const SavingUnit> units);
 
-/// The least memory with which a stage fits under any actions. **Cost** O(units log units).
+/// What the units of a microbatch need in its backward while actions are chosen from the last unit to the first.
+struct BackwardNeed {
+  Bytes freed;    ///< by the units so far
+  Bytes running;  ///< the most that they need while they run
+  void take(const SavingUnit& unit, UnitAction action);
+  friend bool operator==(const BackwardNeed&, const BackwardNeed&) = default;
+};
+
+/// The choices that `least_saved_memory` follows after each unit, at most.
+inline constexpr std::size_t kMostNeeds = 1000;
+/// The least memory with which a stage fits under any actions, or less where more choices would have to be followed.
+/// **Cost** O(units) mostly, O(units · `kMostNeeds`) at worst.
 [[nodiscard]] Bytes least_saved_memory(std::span<const SavingUnit> units, const StageBudget& budget);
 
 /// The saving with what is left of the memory used: some of the microbatches in flight keep units that the others
@@ -96,6 +108,25 @@ struct StageSaving {
 /// **Requires** a saving that fits. **Cost** O(units log units).
 [[nodiscard]] StageSaving with_some_kept(std::span<const SavingUnit> units, const StageBudget& budget,
                                          StageSaving saving);
+
+/// The needs of a microbatch's backward while the actions of single units change: a tree over the units, whose nodes
+/// have what the units below free, and the most that one of them needs more than those behind it in the node have
+/// freed.
+class BackwardNeeds {
+ public:
+  /// All kept.
+  explicit BackwardNeeds(std::span<const SavingUnit> units);
+  /// **Cost** O(log units).
+  void choose(std::size_t position, const SavingUnit& unit, UnitAction action);
+  [[nodiscard]] Bytes running() const { return std::max(workspace_, nodes_[1].running); }
+
+ private:
+  static BackwardNeed joined(const BackwardNeed& before, const BackwardNeed& behind);
+
+  std::size_t leaves_ = 1;
+  std::vector<BackwardNeed> nodes_;  ///< the root is the first, the children of node i are 2 i and 2 i + 1
+  Bytes workspace_;                  ///< the largest
+};
 
 /// The actions of a stage while a planner chooses them, at first all `Keep`, and the memory that they need. The units
 /// must outlive it.
@@ -131,8 +162,7 @@ class SavingChoice {
   std::vector<UnitAction> actions_;
   Bytes residencies_;
   Bytes swapped_;
-  Bytes workspace_;                 ///< the largest
-  std::multiset<Bytes> restoring_;  ///< what each recomputed unit needs while it runs
+  BackwardNeeds needs_;
 };
 
 }  // namespace stagecraft

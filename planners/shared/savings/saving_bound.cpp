@@ -64,8 +64,8 @@ SavingBound::SavingBound(std::span<const SavingUnit> units, const StageBudget& b
 }
 
 void SavingBound::take_next() {
-  for (Weighted& weighted : weights_) drop(weighted, taken_);
   ++taken_;
+  for (Weighted& weighted : weights_) drop(weighted, units_.size() - taken_);
 }
 
 void SavingBound::drop(Weighted& weighted, std::size_t unit) {

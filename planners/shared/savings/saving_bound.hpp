@@ -17,7 +17,7 @@ namespace stagecraft {
 /// for each byte first.
 class SavingBound {
  public:
-  /// The units must outlive it. They are in the order in which they get their actions; at first none has its own.
+  /// The units must outlive it. They get their actions from the last one to the first; at first none has its own.
   /// **Cost** O(weights · units log units) time, and O(weights · units) memory.
   SavingBound(std::span<const SavingUnit> units, const StageBudget& budget);
 

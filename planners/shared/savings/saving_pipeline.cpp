@@ -15,10 +15,10 @@ namespace stagecraft {
 // Planners ask for each stage with many choices of its cuts. What a stage keeps is not the sum of its layers' stashes,
 // since a tensor that several layers keep counts once in a stage. It counts at the last of them, where the walk of
 // `stage_program` from the last layer to the first meets it. So what a unit keeps depends on the stage in one way only:
-// on which layer of the stage is the last keeper of each tensor that the unit keeps or reads.
+// on which layers of the stage are the first user and the last keeper of each tensor that the unit keeps or reads.
 //
-// **Invariant**: if the stage has all keepers of these tensors (`WholeGroup::within`), the last keeper is the same as
-// in the whole network, and the unit's figures are those that have been found once, in the constructor. Only for a unit
+// **Invariant**: if the stage has all users of these tensors (`WholeGroup::within`), these layers are the same as in
+// the whole network, and the unit's figures are those that have been found once, in the constructor. Only for a unit
 // near a cut, or one that the cut divides, are they found anew, for the part that the stage has. If all units of a
 // stage are kept, their stashes add up to what the ledger counts.
 
@@ -104,10 +104,10 @@ std::vector<SavingPipeline::WholeGroup> SavingPipeline::whole_groups(const std::
     const Group layers{bounds[i], bounds[i + 1]};
     WholeGroup& group = groups.emplace_back(WholeGroup{layers, layers, saving_unit(layers, all)});
     const auto widen = [&](std::uint32_t tensor) {
-      const std::vector<std::size_t>& keepers = stage_units_.keepers(tensor);
-      if (keepers.empty()) return;
-      group.within.begin = std::min(group.within.begin, keepers.front());
-      group.within.end = std::max(group.within.end, keepers.back() + 1);
+      const std::vector<std::size_t>& users = stage_units_.users(tensor);
+      if (users.empty()) return;
+      group.within.begin = std::min(group.within.begin, users.front());
+      group.within.end = std::max(group.within.end, users.back() + 1);
     };
     for (std::size_t at = layers.begin; at < layers.end; ++at) {
       std::ranges::for_each(request_.graph.layers[order_[at]].keeps, widen);

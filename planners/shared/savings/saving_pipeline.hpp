@@ -138,7 +138,7 @@ class SavingPipeline {
  private:
   using Group = StageUnits::Run;
   /// A part for which an action is chosen, with its figures on the profile's device if its stage has at least the
-  /// layers of `within`: these keep all tensors that the part keeps or reads.
+  /// layers of `within`: these are all that use the tensors that the part keeps or reads.
   struct WholeGroup {
     Group layers;
     Group within;

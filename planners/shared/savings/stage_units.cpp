@@ -10,10 +10,16 @@ StageUnits::StageUnits(const LayerGraph& graph, std::vector<LayerId> order)
     : graph_(graph),
       order_(std::move(order)),
       position_(graph.layers.size(), order_.size()),
-      keepers_(graph.tensors.size()) {
+      keepers_(graph.tensors.size()),
+      users_(graph.tensors.size()) {
   for (std::size_t at = 0; at < order_.size(); ++at) {
     position_[order_[at]] = at;
+    const auto use = [&](std::uint32_t tensor) {
+      if (users_[tensor].empty() || users_[tensor].back() != at) users_[tensor].push_back(at);
+    };
     for (const std::uint32_t tensor : graph.layers[order_[at]].keeps) keepers_[tensor].push_back(at);
+    std::ranges::for_each(graph.layers[order_[at]].keeps, use);
+    std::ranges::for_each(graph.layers[order_[at]].reads, use);
   }
 }
 
@@ -27,6 +33,7 @@ SavingUnit StageUnits::unit(const Run& layers, const Run& stage) const {
     unit.workspace = std::max(unit.workspace, layer.workspace);
   }
   unit.checkpoint = std::min(checkpoint(layers, stage), unit.stash);
+  unit.shared = shared(layers, stage);
   return unit;
 }
 
@@ -65,6 +72,24 @@ std::vector<std::uint32_t> StageUnits::tensors_read(const Run& layers) const {
   const auto doubles = std::ranges::unique(read);
   read.erase(doubles.begin(), doubles.end());
   return read;
+}
+
+/// The tensors that the unit's layers keep or read from outside and that layers of the stage before it use, too.
+Bytes StageUnits::shared(const Run& layers, const Run& stage) const {
+  std::vector<std::uint32_t> tensors = tensors_read(layers);
+  for (std::size_t at = layers.begin; at < layers.end; ++at) {
+    const std::vector<std::uint32_t>& keeps = graph_.layers[order_[at]].keeps;
+    tensors.insert(tensors.end(), keeps.begin(), keeps.end());
+  }
+  std::ranges::sort(tensors);
+  const auto doubles = std::ranges::unique(tensors);
+  tensors.erase(doubles.begin(), doubles.end());
+  Bytes sum;
+  for (const std::uint32_t tensor : tensors) {
+    const auto first = std::ranges::lower_bound(users_[tensor], stage.begin);
+    if (first != users_[tensor].end() && *first < layers.begin) sum += graph_.tensors[tensor].bytes;
+  }
+  return sum;
 }
 
 std::size_t StageUnits::last_keeper(std::uint32_t tensor, const Run& stage) const {

@@ -27,13 +27,14 @@ class StageUnits {
   /// The unit of these layers in that stage, which has them all. **Cost** O(layers and tensors of the unit).
   [[nodiscard]] SavingUnit unit(const Run& layers, const Run& stage) const;
 
-  /// The layers that keep the tensor, ascending.
-  [[nodiscard]] const std::vector<std::size_t>& keepers(std::uint32_t tensor) const { return keepers_[tensor]; }
+  /// The layers that keep or read the tensor, ascending.
+  [[nodiscard]] const std::vector<std::size_t>& users(std::uint32_t tensor) const { return users_[tensor]; }
 
  private:
   [[nodiscard]] Bytes own_stash(std::size_t layer, const Run& stage) const;
   [[nodiscard]] Bytes checkpoint(const Run& layers, const Run& stage) const;
   [[nodiscard]] std::vector<std::uint32_t> tensors_read(const Run& layers) const;
+  [[nodiscard]] Bytes shared(const Run& layers, const Run& stage) const;
   /// The position of the last layer of the stage that keeps the tensor; `order_.size()` if none does.
   [[nodiscard]] std::size_t last_keeper(std::uint32_t tensor, const Run& stage) const;
 
@@ -41,6 +42,7 @@ class StageUnits {
   std::vector<LayerId> order_;
   IndexVector<LayerId, std::size_t> position_;     // beyond the order for a layer that is not in it
   std::vector<std::vector<std::size_t>> keepers_;  // by tensor
+  std::vector<std::vector<std::size_t>> users_;
 };
 
 }  // namespace stagecraft

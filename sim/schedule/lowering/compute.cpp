@@ -188,15 +188,21 @@ OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
     backward.closes = whole && &step == &steps.back();
     append_one(backward, step.workspace);
     depend_on_copy_back(task, step);
-    if (whole) state_.writer.free(place, MemoryCategory::Workspace, step.released);
+    free_after(task, step, whole);
     completes.insert(completes.end(), step.completes, before);
   }
   return before;
 }
 
-Bytes Compute::early_stash(const Task& task) const {
-  return stash_freed_early(task.program, state_.shape.plan().training);
+/// The end of a step frees what no later one needs: all of it, or of an input half the share that is not for the weight
+/// half.
+void Compute::free_after(const Task& task, const BackwardStep& step, bool whole) {
+  const auto freed = [&](Bytes bytes) { return whole ? bytes : bytes - left_for_weight(bytes); };
+  state_.writer.free(task.worker.place, MemoryCategory::Workspace, freed(step.released));
+  state_.writer.free(task.worker.place, MemoryCategory::Stash, freed(step.freed));
 }
+
+Bytes Compute::left_for_weight(Bytes bytes) const { return left_by_input_half(bytes, state_.shape.plan().training); }
 
 bool Compute::lower_backward(const Task& task, std::size_t position) {
   if (!has_backward_inputs(task)) return false;
@@ -207,13 +213,10 @@ bool Compute::lower_backward(const Task& task, std::size_t position) {
   std::vector<OpId> completes;
   const OpId id = append_steps(task, completes);
   if (parts_.versions.is_active()) parts_.versions.release(task.replica, task.action.microbatch);
-  const PlaceId place = task.worker.place;
   if (task.action.kind == ActionKind::Backward) {
-    state_.writer.free(place, MemoryCategory::Stash, task.program.stash());
     finish_backward(task, id, std::move(completes));
     return true;
   }
-  state_.writer.free(place, MemoryCategory::Stash, early_stash(task));
   task.board.at(task.index).input = id;
   parts_.delivery.send(task.replica, task.action.microbatch, id, true);
   return true;
@@ -229,8 +232,8 @@ void Compute::finish_backward(const Task& task, OpId op, std::vector<OpId> compl
   ended_ = EndedBackward{task.replica, task.action.microbatch, op, std::move(completes)};
 }
 
-/// Appends one operation for the weight gradients of all steps, or one for each bucket of them. The input-gradient half
-/// has kept the restored stash of every step, so all of it is freed at the end.
+/// Appends one operation for the weight gradients of all steps, or one for each bucket of them. What the input-gradient
+/// half has left is freed at the end.
 bool Compute::lower_backward_weight(const Task& task) {
   const OpId input = task.board.at(task.index).input;
   if (input.is_none()) return false;
@@ -238,13 +241,15 @@ bool Compute::lower_backward_weight(const Task& task) {
   Seconds all;
   for (const BackwardStep& step : steps) all += step.weight;
   Op op = state_.computation(task.replica, OpKind::BackwardWeight, task.action.microbatch);
-  Bytes restored;
+  Bytes released;
+  Bytes stash;
   Bytes workspace;
   OpId before = OpId::none();
   std::vector<OpId> completes;
   for (const BackwardStep& step : steps) {
     op.seconds += step.weight;
-    restored += step.restored;
+    released += left_for_weight(step.released);
+    stash += left_for_weight(step.freed);
     workspace = std::max(workspace, step.workspace);
     op.closes = &step == &steps.back();
     if (step.completes == 0 && !op.closes) continue;
@@ -260,8 +265,8 @@ bool Compute::lower_backward_weight(const Task& task) {
     op.seconds = Seconds(0);
     workspace = Bytes(0);
   }
-  state_.writer.free(op.from, MemoryCategory::Workspace, restored);
-  state_.writer.free(op.from, MemoryCategory::Stash, task.program.stash() - early_stash(task));
+  state_.writer.free(op.from, MemoryCategory::Workspace, released);
+  state_.writer.free(op.from, MemoryCategory::Stash, stash);
   finish_backward(task, before, std::move(completes));
   return true;
 }

@@ -73,7 +73,8 @@ class Compute {
   void depend_on_copy_back(const Task& task, const BackwardStep& step);
   void finish_forward(const Task& task, OpId op);
   void finish_backward(const Task& task, OpId op, std::vector<OpId> completes);
-  [[nodiscard]] Bytes early_stash(const Task& task) const;
+  void free_after(const Task& task, const BackwardStep& step, bool whole);
+  [[nodiscard]] Bytes left_for_weight(Bytes bytes) const;
 
   LoweringState& state_;
   LoweringParts parts_;
