@@ -257,7 +257,9 @@ class PlanAgain {
     if (choices_.migrating != Migrating::Live) return drained;
     const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
     const std::optional<Seconds> live = live_stall(position.graph, seen, running, plan, now);
-    return live && *live <= drained.stall ? Cost{*live, false} : drained;
+    if (!live || *live > drained.stall) return drained;
+    const bool drains = !can_go_live(position.graph, platform_, position.plan, plan);
+    return {drains ? drained.stall : *live, false};  // the run finds the same, and tells why
   }
 
   /// Why the planner is not asked after a window; empty if it is.
