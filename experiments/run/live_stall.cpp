@@ -5,9 +5,13 @@
 #include "sim/model/layer_moves.hpp"
 #include "sim/schedule/boundaries.hpp"
 #include "sim/schedule/kept_plan.hpp"
+#include "sim/schedule/lowering/live_plan.hpp"
+#include "sim/schedule/measured_part.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <variant>
 
@@ -97,6 +101,20 @@ std::optional<Seconds> live_stall(const LayerGraph& graph, const Platform& platf
     plan = std::move(moved);
   }
   return longest;
+}
+
+bool can_go_live(const LayerGraph& graph, const Platform& platform, Plan before, Plan after) {
+  const std::int64_t least = [&] {
+    const ScheduleProgram program = require_schedule(graph, platform, before);
+    return least_microbatches(program, program.kept->replicas);
+  }();
+  before.microbatches = after.microbatches = 4 * least;
+  const ScheduleProgram running = require_schedule(graph, platform, before);
+  const ScheduleProgram next = require_schedule(graph, platform, after);
+  const RunShape now(graph, platform, running.kept, running.weight_versions, NetworkModel::Platform, false);
+  const std::int64_t whole = whole_round(before, running.kept->replicas);
+  const std::int64_t first = (least + whole - 1) / whole * whole;
+  return std::holds_alternative<LivePlan>(live_plan(now, running, next, first, before.microbatches));
 }
 
 }  // namespace stagecraft

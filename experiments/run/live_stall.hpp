@@ -1,14 +1,13 @@
 #pragma once
 
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <optional>
 
 namespace stagecraft {
-
-struct Plan;
 
 /// What a switch to another plan costs while training goes on (`LiveSwitch`), if nothing but the tensors between the
 /// two stages of a move contends: the time by which the copies of the slowest move are late. None if there is no such
@@ -22,5 +21,9 @@ struct Plan;
 /// **Cost** O(layers · layers that move).
 [[nodiscard]] std::optional<Seconds> live_stall(const LayerGraph& graph, const Platform& platform,
                                                 const ScheduleProgram& before, const Plan& after, Seconds period);
+
+/// Whether a run in its steady state goes over to another plan while training goes on (`live_plan`), or has to drain
+/// since, for example, a device lacks memory on the way. **Requires** plans whose layers can move (`live_stall`).
+[[nodiscard]] bool can_go_live(const LayerGraph& graph, const Platform& platform, Plan before, Plan after);
 
 }  // namespace stagecraft

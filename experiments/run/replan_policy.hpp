@@ -1,9 +1,7 @@
 #pragma once
 
-#include "sim/model/layer_graph.hpp"
 #include "sim/model/observation.hpp"
 #include "sim/model/plan.hpp"
-#include "sim/model/platform.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -25,13 +23,5 @@ struct ReplanPolicy {
 /// the latter; a stage with replicas is busy for its share. Stages without a finished pass are left out; none if no
 /// stage has one. `seen` has the stages of all plans of the run so far, those of `plan` last.
 [[nodiscard]] std::optional<double> observed_imbalance(const Observation& seen, const Plan& plan);
-
-/// What a switch of plans costs, if nothing else contends: the first microbatch of the plan that follows comes so much
-/// later than it would behind others. Stages drain one after the other, the last one first. Then each fetches the
-/// layers that it did not hold, and the first microbatch goes through all stages. A flushed plan drains anyway, so only
-/// the copies count. Copies to one device come one after the other.
-/// **Requires** plans of the same graph. **Cost** O(layers · stages).
-[[nodiscard]] Seconds switch_stall(const LayerGraph& graph, const Platform& platform, const Plan& before,
-                                   const Plan& after, Seconds time_after);
 
 }  // namespace stagecraft

@@ -2,6 +2,7 @@
 
 #include "experiments/run/live_stall.hpp"
 #include "experiments/run/planning.hpp"
+#include "experiments/run/switch_stall.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/turns/turn_order.hpp"
@@ -252,11 +253,13 @@ class PlanAgain {
   [[nodiscard]] Cost cost_of(const Platform& seen, const RunPosition& position, const Plan& plan, Seconds now,
                              Seconds then) const {
     const Seconds restart = choices_.migrating == Migrating::Restart ? choices_.restart : Seconds(0);
-    const Cost drained{switch_stall(position.graph, seen, position.plan, plan, then) + restart};
+    const Cost drained{switch_stall(position.graph, seen, {position.plan, plan, then}, restart)};
     if (choices_.migrating != Migrating::Live) return drained;
     const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
     const std::optional<Seconds> live = live_stall(position.graph, seen, running, plan, now);
-    return live && *live <= drained.stall ? Cost{*live, false} : drained;
+    if (!live || *live > drained.stall) return drained;
+    const bool drains = !can_go_live(position.graph, platform_, position.plan, plan);
+    return {drains ? drained.stall : *live, false};  // the run finds the same, and tells why
   }
 
   /// Why the planner is not asked after a window; empty if it is.

@@ -1,6 +1,6 @@
 #include "experiments/view/moved_layers.hpp"
 
-#include "experiments/view/stall.hpp"
+#include "experiments/run/stall.hpp"
 #include "sim/model/carried_plan.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Random transfers over every topology, against the fluid model worked out by its definition on all links of all
 // routes: transfers that come and go, have links to themselves or meet, and links that the replay leaves out.
+#include "sim/analytic/shared_ends.hpp"
 #include "tests/model/topologies.hpp"
 #include "tests/replay/fluid.hpp"
 
@@ -95,6 +96,27 @@ TEST_CASE("replay: random transfers over every topology end when the fluid model
       for (std::size_t i = 0; i < transfers.size(); ++i) {
         CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
         CHECK(ends[i] == doctest::Approx(without_leaving_out[i]).epsilon(1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("shared ends: random transfers over every topology end as in the replay") {
+  for (const Topology& topology : all_topologies()) {
+    CAPTURE(topology.name);
+    for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+      CAPTURE(seed);
+      const auto devices = static_cast<std::uint32_t>(topology.platform.devices.size());
+      const std::vector<FluidTransfer> transfers = random_transfers(devices, seed);
+      std::vector<TimedTransfer> timed;
+      for (const FluidTransfer& transfer : transfers) {
+        timed.push_back({PlaceId(transfer.from), PlaceId(transfer.to), Bytes(transfer.bytes), Seconds(transfer.start)});
+      }
+      const std::vector<Seconds> ends = shared_ends(topology.platform, timed);
+      const std::vector<double> replayed = test::replayed_ends(topology.platform, transfers);
+      REQUIRE(ends.size() == replayed.size());
+      for (std::size_t i = 0; i < ends.size(); ++i) {
+        CHECK(ends[i].value() == doctest::Approx(replayed[i]).epsilon(1e-9));
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/carried_plan.hpp"
+#include "sim/schedule/lowering/givers.hpp"
 #include "sim/schedule/tied_stages.hpp"
 
 #include <algorithm>
@@ -43,6 +44,7 @@ class Handover {
     const Kept kept_before = resumption_ == nullptr ? before_.kept_memory() : kept_by_rest(before_, *resumption_);
     const Kept kept_after = after_.kept_memory();
     for (const auto& [device, kept] : kept_after) make_room(device, kept, find(kept_before, device));
+    find_givers();
     for (ReplicaId id : after_.shape().replicas().all()) fetch_layers(id);
     for (const auto& [device, kept] : kept_before) free_rest(device, kept, find(kept_after, device));
     if (restart_ > Seconds(0)) {
@@ -111,14 +113,44 @@ class Handover {
     });
   }
 
-  /// The device that the layer is copied from: of the devices that held it, the first in the order of the stages.
-  [[nodiscard]] DeviceId holder_of(LayerId layer) const {
+  /// The devices that held the layer, in the order of the stages.
+  [[nodiscard]] std::vector<DeviceId> holders_of(LayerId layer) const {
     const Replicas& replicas = before_.shape().replicas();
+    std::vector<DeviceId> holders;
     for (ReplicaId id : replicas.all()) {
-      if (held(replicas[id].device, layer)) return replicas[id].device;
+      const DeviceId device = replicas[id].device;
+      if (std::ranges::count(holders, device) == 0 && held(device, layer)) holders.push_back(device);
     }
-    STAGECRAFT_CHECK(false, "a sound plan holds every layer");
-    return DeviceId::none();
+    STAGECRAFT_CHECK(!holders.empty(), "a sound plan holds every layer");
+    return holders;
+  }
+
+  /// The layers that are new on the replica's device but not new altogether.
+  [[nodiscard]] std::vector<LayerId> lacking(ReplicaId id) const {
+    const Replica& replica = after_.shape().replicas()[id];
+    std::vector<LayerId> layers = after_.shape().plan().stages[replica.stage.value()].layers;
+    std::erase_if(layers, [&](LayerId layer) {
+      const LayerId before = continued(layer);
+      return before.is_none() || held(replica.device, before);
+    });
+    return layers;
+  }
+
+  /// Finds for each replica, and for each group of devices that hold layers which it lacks, the one that gives them.
+  void find_givers() {
+    std::map<std::vector<DeviceId>, std::vector<ReplicaId>> receivers;
+    for (ReplicaId id : after_.shape().replicas().all()) {
+      for (LayerId layer : lacking(id)) {
+        std::vector<ReplicaId>& all = receivers[holders_of(continued(layer))];
+        if (all.empty() || all.back() != id) all.push_back(id);
+      }
+    }
+    for (const auto& [holders, replicas] : receivers) {
+      std::vector<DeviceId> devices;
+      for (ReplicaId id : replicas) devices.push_back(after_.shape().replicas()[id].device);
+      const std::vector<DeviceId> found = givers(platform_, holders, devices);
+      for (std::size_t i = 0; i < replicas.size(); ++i) givers_[{replicas[i], holders}] = found[i];
+    }
   }
 
   /// Appends the copies of the layers that are new on the replica's device: one from each device that gives some away.
@@ -133,10 +165,9 @@ class Handover {
       });
       return is_held || !fetched.insert(group).second;
     };
-    for (LayerId layer : after_.shape().plan().stages[replica.stage.value()].layers) {
-      const LayerId before = continued(layer);
-      if (before.is_none() || held(replica.device, before)) continue;
-      from[holder_of(before)] += parameters_without(after_.shape().graph(), layer, is_there);
+    for (LayerId layer : lacking(id)) {
+      const DeviceId giver = givers_.at({id, holders_of(continued(layer))});
+      from[giver] += parameters_without(after_.shape().graph(), layer, is_there);
     }
     for (const auto& [holder, parameters] : from) {
       if (parameters > Bytes(0)) append_copy(replica, holder, parameters);
@@ -210,7 +241,8 @@ class Handover {
   const Resumption* resumption_;  ///< null: the plan before drains
   WindowWriter& writer_;
   const Platform& platform_;
-  IndexVector<LayerId, LayerId> layers_before_;     ///< by layer of the next plan
+  IndexVector<LayerId, LayerId> layers_before_;                             ///< by layer of the next plan
+  std::map<std::pair<ReplicaId, std::vector<DeviceId>>, DeviceId> givers_;  ///< by receiver and holders
   std::map<DeviceId, OpId> room_;                   ///< the operation that takes the device's additional memory
   std::map<DeviceId, std::vector<OpId>> arriving_;  ///< copies to the device
   std::map<DeviceId, std::vector<OpId>> leaving_;   ///< copies from the device

@@ -18,8 +18,9 @@ void begin_with(PlanRun& first);
 ///
 /// No barrier holds all devices. Each device goes on as soon as it can, in these steps:
 /// 1. once it is done with the plan before, it takes the additional memory that it will hold;
-/// 2. it receives the weights and optimizer state of the layers that it did not hold, each from a device that did; a
-///    layer that another model has beyond the one before, or with parameters of another size, begins with new ones;
+/// 2. it receives the weights and optimizer state of the layers that it did not hold, each from a device that did; if
+///    several did, they share the work (`givers`). A layer that another model has beyond the one before, or with
+///    parameters of another size, begins with new ones;
 /// 3. it starts the next plan, at once or, if it may lack memory, after the next step; if training starts again, all
 ///    devices start at once, `restart` after the last is ready;
 /// 4. it frees the memory that it no longer needs, once its own layers have been copied to their new devices.
