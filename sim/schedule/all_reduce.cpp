@@ -3,12 +3,12 @@
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/nics.hpp"
+#include "sim/schedule/node_rings.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
 #include <variant>
 
 namespace stagecraft {
@@ -111,52 +111,25 @@ Route route_of(const Platform& platform, const AllReduceFlow& flow) {
   return route;
 }
 
-constexpr std::size_t kLargestMesh = 16;  ///< members; no machine joins each two of more by a link of their own
-
-/// Whether the members are in one node and each two have links of their own, all equally wide. The rings in all orders
-/// together cross each link equally often, so then they leave none idle; as few as n - 1 rings do that too, or twice as
-/// many of half the width.
-bool is_mesh(const Platform& platform, const Members& members) {
-  if (members.size() < 3 || members.size() > kLargestMesh || platform.spec.collectives.rings == 1) return false;
-  const NodeId node = platform.devices[members.front()].node;
-  const auto is_elsewhere = [&](DeviceId member) { return platform.devices[member].node != node; };
-  if (node.is_none() || std::ranges::any_of(members, is_elsewhere)) return false;
-  std::set<LinkId> seen;
-  std::optional<BytesPerSecond> bandwidth;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    for (std::size_t k = i + 1; k < members.size(); ++k) {
-      const Route there = route_of(platform, {members[i], members[k]});
-      const Route back = route_of(platform, {members[k], members[i]});
-      if (there.links.size() != 1 || back.links.size() != 1) return false;
-      const bool is_new = seen.insert(there.links.front()).second;
-      if (!is_new || (back.links != there.links && !seen.insert(back.links.front()).second)) return false;
-      for (const LinkId id : {there.links.front(), back.links.front()}) {
-        const Link& link = platform.links[id];
-        if (link.sharing == Sharing::Exclusive || link.bandwidth != bandwidth.value_or(link.bandwidth)) return false;
-        bandwidth = link.bandwidth;
-      }
-    }
-  }
-  return true;
-}
-
 /// Appends the flows of a ring in which each connection carries `part` of `of`.
 void append_ring(const Members& ring, std::int64_t part, std::int64_t of, std::vector<AllReduceFlow>& flows) {
   for (std::size_t i = 0; i < ring.size(); ++i) flows.push_back({ring[i], ring[(i + 1) % ring.size()], part, of});
 }
 
-/// The members pass on all chunks once, which reduces or gathers them, or twice: in one ring, or over all links of a
-/// mesh, where each sends an equal part to each other one.
+/// The members pass on all chunks once, which reduces or gathers them, or twice: in one ring, or in as many as use all
+/// links of their node, where a flow has what all rings send from one member to another.
 void append_exchange(const Platform& platform, const Members& members, std::int64_t passes,
                      std::vector<AllReduceFlow>& flows) {
   const auto n = static_cast<std::int64_t>(members.size());
-  if (!is_mesh(platform, members)) {
+  const std::optional<NodeRings> inside = node_rings(platform, members);
+  if (!inside) {
     append_ring(members, passes * (n - 1), n, flows);
     return;
   }
-  for (const DeviceId from : members) {
-    for (const DeviceId to : members) {
-      if (from != to) flows.push_back({from, to, passes, n});
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const std::int64_t part = inside->uses[i][k] * passes * (n - 1);
+      if (part > 0) flows.push_back({members[i], members[k], part, n * inside->count});
     }
   }
 }
@@ -273,7 +246,7 @@ Seconds latency_before(const Platform& platform, const AllReducePhase& phase) {
 }
 
 std::int64_t rings_of(const Platform& platform, const Members& members) {
-  if (is_mesh(platform, members)) return std::ssize(members) - 1;
+  if (const auto inside = node_rings(platform, members)) return inside->count;
   return rings_over(platform, members_by_node(platform, members));
 }
 
@@ -318,8 +291,10 @@ Seconds lowered_all_reduce_time(const Platform& platform, const Members& members
 Seconds analytic_all_reduce(const Platform& platform, const Members& members, Bytes bytes, Bytes flow,
                             BytesPerSecond slowest_pair) {
   if (const auto tabulated = tabulated_all_reduce(platform, members.size(), bytes)) return *tabulated;
-  const auto rings = static_cast<double>(rings_of(platform, members));
-  return flow / BytesPerSecond(slowest_pair.value() * rings * platform.spec.collectives.efficiency);
+  const std::int64_t rings = rings_over(platform, members_by_node(platform, members));
+  BytesPerSecond bandwidth = static_cast<double>(rings) * slowest_pair;
+  if (const auto inside = node_rings(platform, members)) bandwidth = inside->bandwidth;
+  return flow / (platform.spec.collectives.efficiency * bandwidth);
 }
 
 }  // namespace stagecraft

@@ -302,9 +302,12 @@ TEST_CASE("topology: a ring all-reduce inside a node takes its closed form") {
   };
   check(node(8, SwitchedNode{}, 1e-5), in_order(8), 1, 2e-5);
   check(node(6, FullNode{}, 1e-5), in_order(6), 5, 1e-5);  // over the five links of each
-  check(node(7, RingNode{}, 1e-5), in_order(7), 1, 1e-5);
+  check(node(7, RingNode{}, 1e-5), in_order(7), 2, 1e-5);  // both ways round
   check(node(2, RingNode{}, 1e-5), in_order(2), 1, 1e-5);
-  check(node(8, CubeMeshNode{}, 1e-5), {0, 1, 2, 3, 7, 6, 5, 4}, 1, 1e-5);
+  check(node(8, CubeMeshNode{}, 1e-5), in_order(8), 4, 1e-5);
+  const CubeMeshNode dgx1{{{0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {4, 7}, {5, 6}, {6, 7}}};
+  check(node(8, dgx1, 1e-5), in_order(8), 6, 1e-5);  // six links of each
+  check(node(8, dgx1, 1e-5), {0, 1, 2, 3}, 4, 1e-5);
   check(node(8, PcieNode{2, giga(1, 1e-5), 2, giga(0.5, 1e-5)}, 1e-5), in_order(8), 0.5, 5e-5);
 }
 
