@@ -324,6 +324,12 @@ TEST_CASE("topology: a ring all-reduce over nodes takes its closed form") {
   check(network(8, TorusNetwork{{4, 2}, giga(0.5, 1e-5)}), {0, 1, 2, 3, 7, 6, 5, 4}, 0.5, 1e-5);
   // one flow leaves each leaf, whose uplink is as wide as a NIC
   check(network(16, FatTreeNetwork{{{4, 4.0, 1, Seconds(1e-5)}}, std::nullopt}), in_order(16), 1, 2e-5);
+  // four rings of a quarter, each in its own rail; the uplinks, which are narrower, carry nothing
+  const Interconnect inside{SwitchedNode{}, giga(200)};
+  for (const std::uint32_t nodes : {2U, 3U}) {
+    const Platform rails = built(nodes_of(nodes, 4, inside, RailsNetwork{giga(1)}, NicSpec{giga(25), true}));
+    check(rails, in_order(4 * nodes), 100, 0);
+  }
   // two groups of two routers of two nodes: the worst step is local, global, local
   check(network(8, DragonflyNetwork{2, 2, giga(1, 1e-5), giga(0.5, 1e-5)}), in_order(8), 0.5, 2e-5);
   // two nodes of four devices: inside at 4, between nodes at 1, twice a NIC's latency

@@ -206,6 +206,41 @@ TEST_CASE("all-reduce: some members of a cube mesh use the links among themselve
   CHECK(rings_of(platform, these({0, 1, 2, 4})) == 1);
 }
 
+/// Nodes of devices with 200 GB/s inside and a NIC of 25 GB/s each, in a network of rails.
+Platform on_rails(std::uint32_t nodes, std::uint32_t devices) {
+  const Interconnect inside{SwitchedNode{}, test::link_of(200e9)};
+  PlatformSpec spec = test::built(test::nodes_of(nodes, devices, inside, RailsNetwork{test::link_of(25e9)},
+                                                 NicSpec{test::link_of(25e9), true}))
+                          .spec;
+  spec.collectives.algorithm = Algorithm::Ring;
+  return build_platform(std::move(spec));
+}
+
+// 1 GB in as many rings as rails, each with its share of the bytes in a rail of its own: no uplink is crossed, and
+// every NIC carries one ring each way.
+TEST_CASE("all-reduce: rings stay in their rails") {
+  for (const std::uint32_t devices : {2U, 3U, 4U, 8U}) {
+    for (const std::uint32_t nodes : {2U, 3U, 4U, 5U}) {
+      CAPTURE(devices);
+      CAPTURE(nodes);
+      const Platform platform = on_rails(nodes, devices);
+      const auto crossed = crossings(platform, all_reduce(platform, devices_of(platform), Bytes(1)));
+      std::size_t cards = 0;
+      bool changes_rails = false;
+      for (const auto& [name, count] : crossed) {
+        if (name.find(".nic.") != std::string::npos) ++cards;
+        if (name.find(".nic.") != std::string::npos) CHECK(count == 1);
+        if (name.starts_with("rail")) changes_rails = true;
+      }
+      CHECK(cards == std::size_t{2} * nodes * devices);
+      CHECK(changes_rails == (devices == 2 && nodes % 2 == 1));  // which no order of two devices avoids
+      const double n = nodes * devices;
+      const double ring = 2 * (n - 1) / n / devices / 25;
+      CHECK(iteration(platform, 1'000'000'000) == doctest::Approx(ring).epsilon(1e-6));
+    }
+  }
+}
+
 TEST_CASE("all-reduce: at most as many rings inside a node as wanted, in pairs of both directions") {
   const LinkSpec link = test::link_of(25e9);
   const auto in_rings = [&](decltype(Interconnect::shape) shape, std::int64_t rings) {
