@@ -40,6 +40,7 @@ struct LinkChange {
 
   void apply(SwitchedNetwork& network) const { apply(network.port); }
   void apply(FullNetwork& network) const { apply(network.link); }
+  void apply(RailsNetwork& network) const { apply(network.uplink); }
   void apply(TorusNetwork& network) const { apply(network.link); }
   /// The bandwidth of its uplinks follows from that of the ports.
   void apply(FatTreeNetwork& network) const {

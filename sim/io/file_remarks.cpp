@@ -120,9 +120,24 @@ void note_efficiency(const YamlNode& device, Remarks& remarks) {
                               "'efficiency: {convolution: 0.5, linear: 0.6, matmul: 0.4}'");
 }
 
+/// The explicit form knows no nodes, so an all-reduce there is one ring, whatever is wished.
+void note_collectives(const YamlNode& platform, Remarks& remarks) {
+  const auto collectives = platform.find("collectives");
+  if (!collectives || !platform.find("devices")) return;
+  const auto note = [&](const YamlNode& key) {
+    remarks.add(key, quote(key.text()) +
+                         " has no effect in the explicit form, which knows no nodes: an all-reduce is "
+                         "one ring there; describe the platform with 'node_kinds' and 'nodes'");
+  };
+  const auto algorithm = collectives->find("algorithm");
+  if (algorithm && algorithm->text() == "hierarchical") note(*algorithm);
+  const auto rings = collectives->find("rings");
+  if (rings && rings->text() != "1") note(*rings);
+}
+
 /// Whether it is worth to parse the text, which may be a large model.
 bool may_have_remarks(std::string_view text) {
-  for (const std::string_view word : {"nic", "precision", "slowdown"}) {
+  for (const std::string_view word : {"nic", "precision", "slowdown", "collectives"}) {
     if (text.find(word) != std::string_view::npos) return true;
   }
   for (std::size_t at = text.find('b', 1); at != std::string_view::npos; at = text.find('b', at + 1)) {
@@ -143,6 +158,7 @@ std::vector<std::string> file_remarks(std::string_view text, const std::string& 
   bits.tell(remarks);
   const std::string& schema = root.at("schema").text();
   if (schema == "stagecraft/device/1") note_efficiency(root, remarks);
+  if (schema == "stagecraft/platform/1") note_collectives(root, remarks);
   if (schema == "stagecraft/events/1") note_slowdowns(root.at("events"), remarks);
   return remarks.take();
 }

@@ -8,7 +8,8 @@ namespace stagecraft {
 
 /// What a reader of model, platform, device or events files accepts although it may not be meant, one sentence each
 /// with its place: sizes in bits, a NIC faster than any in bytes per second, tensor cores that are taken to reach the
-/// share of their peak that ordinary cores reach, and slowdowns that make a device faster. **Requires** text that the
+/// share of their peak that ordinary cores reach, slowdowns that make a device faster, and wishes for rings that have
+/// no effect. **Requires** text that the
 /// reader of its format accepts.
 /// **Cost** that of parsing the text.
 [[nodiscard]] std::vector<std::string> file_remarks(std::string_view text, const std::string& file_name);

@@ -196,7 +196,9 @@ const std::vector<TypeFormat<Network>>& network_formats() {
       {"torus", with_link_keys({"sizes"}), read_torus},
       {"fat-tree", with_link_keys({"levels"}), read_fat_tree},
       {"dragonfly", with_link_keys({"routers_per_group", "nodes_per_router", "global_bandwidth", "global_latency"}),
-       read_dragonfly}};
+       read_dragonfly},
+      {"rails", with_link_keys({}),
+       [](const YamlNode& node, std::uint32_t) -> Network { return RailsNetwork{read_link(node)}; }}};
   return kFormats;
 }
 
@@ -263,6 +265,10 @@ void check_network(const YamlNode& node, const NodeForm& form) {
   for (const NodeGroup& group : form.groups) widest = std::max(widest, nics_bandwidth(form.node_kinds[group.kind]));
   if (widest == BytesPerSecond(0)) {
     node.fail("the network cannot connect the nodes, because their kinds have no nic", "give the node kinds a nic");
+  }
+  if (std::holds_alternative<RailsNetwork>(form.network) && rail_count(form) < 2) {
+    node.at("type").fail("no kind of node has several NICs, so there is one rail, and its uplink carries nothing",
+                         "give a node kind a nic with 'per: device'");
   }
   const auto* tree = std::get_if<FatTreeNetwork>(&form.network);
   if (tree != nullptr) check_uplinks(node, *tree, tree->port ? tree->port->bandwidth : widest);

@@ -117,6 +117,8 @@ Detail network_record(const Network& network) {
     add_torus(record, *torus);
   } else if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) {
     add_fat_tree(record, *tree);
+  } else if (const auto* rails = std::get_if<RailsNetwork>(&network)) {
+    add_link(record, rails->uplink);
   } else {
     add_dragonfly(record, std::get<DragonflyNetwork>(network));
   }

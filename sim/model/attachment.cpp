@@ -35,7 +35,7 @@ void add_pairs(SmallestBandwidth& smallest, const Platform& platform, const Devi
 Devices representatives_in_network(const Platform& platform, const NodeForm& form, const Devices& devices) {
   const auto class_of = [&](DeviceId device) {
     const NodeId node = platform.devices[device].node;
-    return std::pair(platform.nodes[node].kind, attachment(form.network, node));
+    return std::pair(platform.nodes[node].kind, attachment(platform, form, device));
   };
   return two_of_each(devices, class_of, [&](DeviceId one, DeviceId other) {
     return platform.devices[one].node != platform.devices[other].node;

@@ -187,9 +187,37 @@ std::uint64_t count_torus_links(const TorusNetwork& torus, std::uint32_t node_co
   return directions(torus.link) * count;
 }
 
+/// Adds the uplink of each rail's leaf switch, which only the rail's NICs load.
+void add_rails(Platform& platform, const NodeForm& form, const RailsNetwork& rails) {
+  platform.network.wires = begin_row(platform, rails.uplink);
+  for (std::uint32_t rail = 0; rail < rail_count(form); ++rail) {
+    BytesPerSecond below(0);
+    for (const NodeGroup& group : form.groups) {
+      const NodeKind& kind = form.node_kinds[group.kind];
+      if (rail < nic_count(kind)) below += group.count * kind.nic->link.bandwidth;
+    }
+    const std::string name = "rail" + std::to_string(rail);
+    add_link(platform, rails.uplink, up_and_down(name, name), {below, below});
+  }
+}
+
+/// The number of the device's NIC. **Requires** a NIC.
+std::uint32_t rail_of(const Platform& platform, const NodeForm& form, DeviceId device) {
+  const Node& node = platform.nodes[platform.devices[device].node];
+  return nic_of(form.node_kinds[node.kind], device.value() - node.first_device.value());
+}
+
+void cross_rails(const Platform& platform, std::uint32_t from, std::uint32_t to, Route& into) {
+  if (from == to) return;
+  cross(platform, platform.network.wires.forward(from), into);
+  cross(platform, platform.network.wires.backward(to), into);
+}
+
 }  // namespace
 
-std::uint64_t count_links(const Network& network, std::uint32_t node_count) {
+std::uint64_t count_network_links(const NodeForm& form, std::uint32_t node_count) {
+  const Network& network = form.network;
+  if (const auto* rails = std::get_if<RailsNetwork>(&network)) return directions(rails->uplink) * rail_count(form);
   if (const auto* full = std::get_if<FullNetwork>(&network))
     return directions(full->link) * (std::uint64_t{node_count} * (node_count - 1) / 2);
   if (const auto* torus = std::get_if<TorusNetwork>(&network)) return count_torus_links(*torus, node_count);
@@ -212,6 +240,8 @@ void add_network_links(Platform& platform, const NodeForm& form) {
     add_fat_tree_links(platform, *tree, std::move(widths));
   } else if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
     add_dragonfly_links(platform, *dragonfly, widths);
+  } else if (const auto* rails = std::get_if<RailsNetwork>(&form.network)) {
+    add_rails(platform, form, *rails);
   }
 }
 
@@ -228,14 +258,18 @@ void cross_network(const Platform& platform, const NodeForm& form, DeviceId from
     cross_fat_tree(platform, *tree, from, to, into);
   } else if (const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network)) {
     cross_dragonfly(platform, *dragonfly, a, b, into);
+  } else if (std::holds_alternative<RailsNetwork>(form.network)) {
+    cross_rails(platform, rail_of(platform, form, from), rail_of(platform, form, to), into);
   }
   if (has_ports) cross(platform, platform.network.ports.backward(b), into);
 }
 
-std::uint32_t attachment(const Network& network, NodeId node) {
-  const auto* tree = std::get_if<FatTreeNetwork>(&network);
+std::uint32_t attachment(const Platform& platform, const NodeForm& form, DeviceId device) {
+  if (std::holds_alternative<RailsNetwork>(form.network)) return rail_of(platform, form, device);
+  const NodeId node = platform.devices[device].node;
+  const auto* tree = std::get_if<FatTreeNetwork>(&form.network);
   if (tree != nullptr) return tree->levels.empty() ? 0 : node.value() / tree->levels.front().children;
-  const auto* dragonfly = std::get_if<DragonflyNetwork>(&network);
+  const auto* dragonfly = std::get_if<DragonflyNetwork>(&form.network);
   return dragonfly != nullptr ? node.value() / dragonfly->nodes_per_router : 0;
 }
 
@@ -245,6 +279,9 @@ BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const 
   if (const std::optional<LinkSpec>& port = port_of(form.network)) smallest = port->bandwidth;
   if (const auto* full = std::get_if<FullNetwork>(&form.network)) return std::min(smallest, full->link.bandwidth);
   if (const auto* torus = std::get_if<TorusNetwork>(&form.network)) return std::min(smallest, torus->link.bandwidth);
+  if (const auto* rails = std::get_if<RailsNetwork>(&form.network)) {
+    return rail_count(form) > 1 ? rails->uplink.bandwidth : smallest;
+  }
   for (const LinkRow& level : platform.network.levels) {
     smallest = std::min(smallest, platform.links[level.forward(0)].bandwidth);
   }

@@ -6,8 +6,8 @@
 
 namespace stagecraft {
 
-/// Links between `node_count` nodes, both directions of a full-duplex one counted.
-[[nodiscard]] std::uint64_t count_links(const Network& network, std::uint32_t node_count);
+/// Links between the form's `node_count` nodes, both directions of a full-duplex one counted.
+[[nodiscard]] std::uint64_t count_network_links(const NodeForm& form, std::uint32_t node_count);
 
 /// **Requires** that all nodes are in the platform already.
 void add_network_links(Platform& platform, const NodeForm& form);
@@ -16,9 +16,9 @@ void add_network_links(Platform& platform, const NodeForm& form);
 /// **Cost** O(links on the route).
 void cross_network(const Platform& platform, const NodeForm& form, DeviceId from, DeviceId to, Route& into);
 
-/// The leaf switch or the router of a node, and 0 where all nodes are alike. The bandwidth between the NICs of two
-/// different nodes depends on nothing else than these and their kinds.
-[[nodiscard]] std::uint32_t attachment(const Network& network, NodeId node);
+/// The leaf switch or the router of a device's NIC, and 0 where all are alike. The bandwidth between the NICs of two
+/// different nodes depends on nothing else than these and the kinds of the nodes.
+[[nodiscard]] std::uint32_t attachment(const Platform& platform, const NodeForm& form, DeviceId device);
 
 /// The smallest bandwidth between the NICs of any two nodes; infinite if nothing bounds it.
 [[nodiscard]] BytesPerSecond smallest_bandwidth_between_nodes(const Platform& platform, const NodeForm& form);

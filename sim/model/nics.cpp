@@ -16,6 +16,12 @@ std::uint32_t nic_of(const NodeKind& kind, std::uint32_t device) {
   return kind.nic->per_device ? device / kind.nic->shared_by : 0;
 }
 
+std::uint32_t rail_count(const NodeForm& form) {
+  std::uint32_t most = 0;
+  for (const NodeGroup& group : form.groups) most = std::max(most, nic_count(form.node_kinds[group.kind]));
+  return most;
+}
+
 BytesPerSecond nics_bandwidth(const NodeKind& kind) {
   return kind.nic ? nic_count(kind) * kind.nic->link.bandwidth : BytesPerSecond(0);
 }

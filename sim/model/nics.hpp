@@ -13,6 +13,9 @@ namespace stagecraft {
 /// Which of the node's NICs a device of the node uses. **Requires** a NIC.
 [[nodiscard]] std::uint32_t nic_of(const NodeKind& kind, std::uint32_t device);
 
+/// The most NICs of a node: as many rails has a network of them.
+[[nodiscard]] std::uint32_t rail_count(const NodeForm& form);
+
 /// The bandwidth of all NICs of a node together; zero without any.
 [[nodiscard]] BytesPerSecond nics_bandwidth(const NodeKind& kind);
 

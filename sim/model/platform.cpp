@@ -107,7 +107,7 @@ std::uint64_t count_links(const NodeForm& form) {
     count += group.count * links_of_node(form.node_kinds[group.kind]);
     nodes += group.count;
   }
-  return count + count_links(form.network, nodes);
+  return count + count_network_links(form, nodes);
 }
 
 Platform build_platform(PlatformSpec spec) {
@@ -134,6 +134,7 @@ const char* type_name(const Network& network) {
   if (std::holds_alternative<FullNetwork>(network)) return "full";
   if (const auto* torus = std::get_if<TorusNetwork>(&network)) return torus->sizes.size() == 1 ? "ring" : "torus";
   if (std::holds_alternative<FatTreeNetwork>(network)) return "fat-tree";
+  if (std::holds_alternative<RailsNetwork>(network)) return "rails";
   return "dragonfly";
 }
 

@@ -79,8 +79,9 @@ struct Node {
 
 /// The links between nodes. Rows that the network's type does not have are empty.
 struct NetworkLinks {
-  LinkRow ports;                ///< by node
-  LinkRow wires;                ///< `FullNetwork`: by pair of nodes; torus: by dimension and node; dragonfly: local
+  LinkRow ports;  ///< by node
+  /// `FullNetwork`: by pair of nodes; torus: by dimension and node; dragonfly: local; rails: uplinks, by rail.
+  LinkRow wires;
   LinkRow globals;              ///< dragonfly: by pair of groups
   std::vector<LinkRow> levels;  ///< fat tree: by switch and uplink
   friend bool operator==(const NetworkLinks&, const NetworkLinks&) = default;

@@ -164,8 +164,16 @@ struct DragonflyNetwork {
   friend bool operator==(const DragonflyNetwork&, const DragonflyNetwork&) = default;
 };
 
+/// The NICs of the same number of all nodes are a rail: they hang on one leaf switch. All leaf switches hang on a
+/// spine, which is never the bottleneck. Routes between NICs of different numbers go over it.
+struct RailsNetwork {
+  LinkSpec uplink;  ///< of a leaf switch
+  friend bool operator==(const RailsNetwork&, const RailsNetwork&) = default;
+};
+
 /// The network between the nodes' NICs.
-using Network = std::variant<SwitchedNetwork, FullNetwork, TorusNetwork, FatTreeNetwork, DragonflyNetwork>;
+using Network =
+    std::variant<SwitchedNetwork, FullNetwork, TorusNetwork, FatTreeNetwork, DragonflyNetwork, RailsNetwork>;
 
 /// A cluster of nodes: devices `gpu0 …` node-major, hosts `host0 …`.
 struct NodeForm {

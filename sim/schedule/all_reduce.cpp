@@ -3,12 +3,13 @@
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/nics.hpp"
+#include "sim/schedule/node_rings.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <numeric>
 #include <optional>
-#include <set>
 #include <variant>
 
 namespace stagecraft {
@@ -62,6 +63,12 @@ bool has_nics_of_devices(const Platform& platform) {
   });
 }
 
+/// Whether NICs of the same number hang on one switch.
+bool are_rails(const Platform& platform) {
+  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
+  return form != nullptr && std::holds_alternative<RailsNetwork>(form->network);
+}
+
 /// A node's members NIC by NIC, in the order in which the ring comes to these.
 std::vector<Members> members_by_nic(const Platform& platform, const Members& node) {
   std::vector<Members> cards;
@@ -87,19 +94,52 @@ std::int64_t rings_over(const Platform& platform, const ByNode& by_node) {
   return std::min(wanted, static_cast<std::int64_t>(members));
 }
 
-/// The order in which one of `count` rings takes the members of a node: it begins at a NIC of its own and ends at
-/// another one, if there are enough.
-Members order_in_ring(const Platform& platform, const Members& node, std::int64_t ring, std::int64_t count) {
+/// The NICs over which a ring enters and leaves a node, as positions among those that the node's members use.
+struct Passage {
+  std::size_t enter = 0;
+  std::size_t leave = 0;
+};
+
+/// In a network of rails a ring leaves each node over the NIC of the number over which it enters the next one. It takes
+/// two numbers in turn, and with an odd number of nodes a third one on the way back to the first node; where the
+/// members use only two, that way changes rails. `cards` of the ring at `position` are those of its node.
+Passage passage_in_rails(const Platform& platform, const std::vector<Members>& cards, std::size_t position,
+                         std::size_t nodes, std::size_t first) {
+  std::vector<std::size_t> by_number(cards.size());
+  std::iota(by_number.begin(), by_number.end(), std::size_t{0});
+  std::ranges::sort(by_number, {}, [&](std::size_t card) { return nic_of_member(platform, cards[card].front()); });
+  const auto leaving = [&](std::size_t node) {
+    if (node % 2 == 1) return first;
+    return (first + (node + 1 == nodes ? 1 : cards.size() - 1)) % cards.size();
+  };
+  const std::size_t leave = leaving(position);
+  std::size_t enter = leaving((position + nodes - 1) % nodes);
+  if (enter == leave) enter = (leave + 1) % cards.size();
+  return {by_number[enter], by_number[leave]};
+}
+
+/// The order in which one of `count` rings takes the members of the node at `position`: it begins at a NIC of its own
+/// and ends at another one, if there are enough.
+Members order_in_ring(const Platform& platform, const ByNode& by_node, std::size_t position, std::int64_t ring,
+                      std::int64_t count) {
+  const Members& node = by_node.nodes[position];
   const std::vector<Members> cards = members_by_nic(platform, node);
+  const std::size_t c = cards.size();
   Members order;
-  std::ptrdiff_t begin = 0;
-  const auto first_card = static_cast<std::size_t>(std::ssize(cards) * ring / count);
-  for (std::size_t card = 0; card < cards.size(); ++card) {
-    if (card == first_card) begin = std::ssize(order);
-    order.insert(order.end(), cards[card].begin(), cards[card].end());
+  if (count > std::ssize(cards)) {
+    for (const Members& card : cards) order.insert(order.end(), card.begin(), card.end());
+    std::ranges::rotate(order, order.begin() + std::ssize(node) * ring / count);
+    return order;
   }
-  if (count > std::ssize(cards)) begin = std::ssize(node) * ring / count;
-  std::rotate(order.begin(), order.begin() + begin, order.end());
+  const auto first = static_cast<std::size_t>(std::ssize(cards) * ring / count);
+  Passage passage{first, (first + c - 1) % c};
+  if (are_rails(platform)) passage = passage_in_rails(platform, cards, position, by_node.nodes.size(), first);
+  const bool is_reversed = passage.leave == (passage.enter + 1) % c && c > 2;
+  for (std::size_t i = 0; i < c; ++i) {
+    const std::size_t card = (passage.enter + (is_reversed ? c - i : i)) % c;
+    if (card != passage.leave || c == 1) order.insert(order.end(), cards[card].begin(), cards[card].end());
+  }
+  if (c > 1) order.insert(order.end(), cards[passage.leave].begin(), cards[passage.leave].end());
   return order;
 }
 
@@ -111,52 +151,25 @@ Route route_of(const Platform& platform, const AllReduceFlow& flow) {
   return route;
 }
 
-constexpr std::size_t kLargestMesh = 16;  ///< members; no machine joins each two of more by a link of their own
-
-/// Whether the members are in one node and each two have links of their own, all equally wide. The rings in all orders
-/// together cross each link equally often, so then they leave none idle; as few as n - 1 rings do that too, or twice as
-/// many of half the width.
-bool is_mesh(const Platform& platform, const Members& members) {
-  if (members.size() < 3 || members.size() > kLargestMesh || platform.spec.collectives.rings == 1) return false;
-  const NodeId node = platform.devices[members.front()].node;
-  const auto is_elsewhere = [&](DeviceId member) { return platform.devices[member].node != node; };
-  if (node.is_none() || std::ranges::any_of(members, is_elsewhere)) return false;
-  std::set<LinkId> seen;
-  std::optional<BytesPerSecond> bandwidth;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    for (std::size_t k = i + 1; k < members.size(); ++k) {
-      const Route there = route_of(platform, {members[i], members[k]});
-      const Route back = route_of(platform, {members[k], members[i]});
-      if (there.links.size() != 1 || back.links.size() != 1) return false;
-      const bool is_new = seen.insert(there.links.front()).second;
-      if (!is_new || (back.links != there.links && !seen.insert(back.links.front()).second)) return false;
-      for (const LinkId id : {there.links.front(), back.links.front()}) {
-        const Link& link = platform.links[id];
-        if (link.sharing == Sharing::Exclusive || link.bandwidth != bandwidth.value_or(link.bandwidth)) return false;
-        bandwidth = link.bandwidth;
-      }
-    }
-  }
-  return true;
-}
-
 /// Appends the flows of a ring in which each connection carries `part` of `of`.
 void append_ring(const Members& ring, std::int64_t part, std::int64_t of, std::vector<AllReduceFlow>& flows) {
   for (std::size_t i = 0; i < ring.size(); ++i) flows.push_back({ring[i], ring[(i + 1) % ring.size()], part, of});
 }
 
-/// The members pass on all chunks once, which reduces or gathers them, or twice: in one ring, or over all links of a
-/// mesh, where each sends an equal part to each other one.
+/// The members pass on all chunks once, which reduces or gathers them, or twice: in one ring, or in as many as use all
+/// links of their node, where a flow has what all rings send from one member to another.
 void append_exchange(const Platform& platform, const Members& members, std::int64_t passes,
                      std::vector<AllReduceFlow>& flows) {
   const auto n = static_cast<std::int64_t>(members.size());
-  if (!is_mesh(platform, members)) {
+  const std::optional<NodeRings> inside = node_rings(platform, members);
+  if (!inside) {
     append_ring(members, passes * (n - 1), n, flows);
     return;
   }
-  for (const DeviceId from : members) {
-    for (const DeviceId to : members) {
-      if (from != to) flows.push_back({from, to, passes, n});
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const std::int64_t part = inside->uses[i][k] * passes * (n - 1);
+      if (part > 0) flows.push_back({members[i], members[k], part, n * inside->count});
     }
   }
 }
@@ -171,8 +184,8 @@ AllReduce rings(const Platform& platform, const Members& members, const ByNode& 
   }
   for (std::int64_t ring = 0; ring < count; ++ring) {
     Members order;
-    for (const Members& node : by_node.nodes) {
-      const Members part = order_in_ring(platform, node, ring, count);
+    for (std::size_t position = 0; position < by_node.nodes.size(); ++position) {
+      const Members part = order_in_ring(platform, by_node, position, ring, count);
       order.insert(order.end(), part.begin(), part.end());
     }
     append_ring(order, 2 * (n - 1), n * count, phase.flows);
@@ -273,7 +286,7 @@ Seconds latency_before(const Platform& platform, const AllReducePhase& phase) {
 }
 
 std::int64_t rings_of(const Platform& platform, const Members& members) {
-  if (is_mesh(platform, members)) return std::ssize(members) - 1;
+  if (const auto inside = node_rings(platform, members)) return inside->count;
   return rings_over(platform, members_by_node(platform, members));
 }
 
@@ -318,8 +331,10 @@ Seconds lowered_all_reduce_time(const Platform& platform, const Members& members
 Seconds analytic_all_reduce(const Platform& platform, const Members& members, Bytes bytes, Bytes flow,
                             BytesPerSecond slowest_pair) {
   if (const auto tabulated = tabulated_all_reduce(platform, members.size(), bytes)) return *tabulated;
-  const auto rings = static_cast<double>(rings_of(platform, members));
-  return flow / BytesPerSecond(slowest_pair.value() * rings * platform.spec.collectives.efficiency);
+  const std::int64_t rings = rings_over(platform, members_by_node(platform, members));
+  BytesPerSecond bandwidth = static_cast<double>(rings) * slowest_pair;
+  if (const auto inside = node_rings(platform, members)) bandwidth = inside->bandwidth;
+  return flow / (platform.spec.collectives.efficiency * bandwidth);
 }
 
 }  // namespace stagecraft

@@ -29,8 +29,8 @@ struct AllReducePhase {
 /// In a *ring* of n members there are 2 (n - 1) steps, in which 2 (n - 1) / n of the bytes cross each connection
 /// between neighbours. Members on several nodes with NICs of the devices form several rings, each with its share of
 /// the bytes: the order inside each node is rotated, so that every ring enters and leaves the node over NICs of its
-/// own. Members in one node of which each two have links of their own, all equally wide, form rings in several orders,
-/// so that no link is idle; a flow then has what all of them send from one member to another.
+/// own. Members of one node with links between two of them form several rings too (`NodeRings`); a flow then has what
+/// all of them send from one member to another.
 ///
 /// *Hierarchical*: the members of each node first divide the sum among themselves (reduce-scatter), then those with the
 /// same part form a ring across the nodes, then the members of each node exchange their parts (all-gather).
@@ -59,7 +59,7 @@ struct AllReduce {
 /// The latency of all steps of a phase but one, which its flows bring themselves.
 [[nodiscard]] Seconds latency_before(const Platform& platform, const AllReducePhase& phase);
 
-/// In how many rings the members exchange, each with the bandwidth of a link.
+/// In how many rings the members exchange.
 [[nodiscard]] std::int64_t rings_of(const Platform& platform, const std::vector<DeviceId>& members);
 
 /// The time of an all-reduce of `bytes` by the platform's table of bandwidths; none without one. Between two sizes the
@@ -75,7 +75,7 @@ struct AllReduce {
                                               Bytes begin, Bytes end);
 
 /// The time of an all-reduce on the analytic network: each of its rings has the bandwidth of the slowest pair of
-/// members. Between neighbours `flow` cross, of `bytes` of gradients.
+/// members, and those inside a node have that of their links. Between neighbours `flow` cross, of `bytes` of gradients.
 [[nodiscard]] Seconds analytic_all_reduce(const Platform& platform, const std::vector<DeviceId>& members, Bytes bytes,
                                           Bytes flow, BytesPerSecond slowest_pair);
 

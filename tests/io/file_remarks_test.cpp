@@ -49,6 +49,27 @@ TEST_CASE("file remarks: memory in bits is told, with what it is in bytes") {
         Remarks{"p.yaml:3:28: device_kinds.A.memory: '4 Gb' is in bits, which makes 477 MiB; '4 GB' is in bytes"});
 }
 
+TEST_CASE("file remarks: several rings and hierarchical all-reduces have no effect in the explicit form") {
+  const auto of_collectives = [](const std::string& collectives) {
+    const std::string text =
+        "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 4 GB}}\n"
+        "devices: [{name: a, kind: A}, {name: b, kind: A}]\ndefault_link: {bandwidth: 1 GBps, latency: 0}\n"
+        "collectives: " +
+        collectives + "\n";
+    static_cast<void>(parse_platform(text, "p.yaml"));
+    return file_remarks(text, "p.yaml");
+  };
+  CHECK(of_collectives("{algorithm: ring, rings: 1}").empty());
+  CHECK(of_collectives("{algorithm: auto}").empty());
+  const Remarks rings = of_collectives("{algorithm: hierarchical, rings: 4}");
+  REQUIRE(rings.size() == 2);
+  CHECK(rings[0].starts_with("p.yaml:6:26: collectives.algorithm: 'hierarchical' has no effect in the explicit form"));
+  CHECK(rings[1].starts_with("p.yaml:6:47: collectives.rings: '4' has no effect in the explicit form"));
+  // In the node form they are what they say.
+  const std::string nodes = platform_with("4 GB", "25 Gbps") + "collectives: {algorithm: hierarchical, rings: 4}\n";
+  CHECK(file_remarks(nodes, "p.yaml").empty());
+}
+
 TEST_CASE("file remarks: the first size of a model in bits is told, with the number of others") {
   const auto of_model = [](const std::string& parameters, const std::string& output) {
     const std::string text =

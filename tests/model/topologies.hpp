@@ -97,7 +97,7 @@ class RandomClusters {
   }
   std::optional<LinkSpec> port() { return count(0, 1) == 0 ? std::nullopt : std::optional(link()); }
   Network network(std::uint32_t nodes) {
-    switch (count(0, 4)) {
+    switch (count(0, 5)) {
       case 0: return SwitchedNetwork{port()};
       case 1: return FullNetwork{link()};
       case 2: return TorusNetwork{nodes % 2 == 0 ? std::vector{2U, nodes / 2} : std::vector{nodes}, link()};
@@ -105,6 +105,7 @@ class RandomClusters {
         return FatTreeNetwork{{{count(1, 3), 1.0 + count(0, 3), count(1, 2), Seconds(0)},
                                {count(1, 3), 1.0 + count(0, 3), 1, Seconds(0)}},
                               port()};
+      case 4: return RailsNetwork{link()};
       default: return DragonflyNetwork{count(1, 3), count(1, 2), link(), link()};
     }
   }

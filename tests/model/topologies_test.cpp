@@ -238,6 +238,24 @@ TEST_CASE("topology: uplinks of a fat tree are picked by the pair of nodes and a
   CHECK(limit_of(platform, "switch1.0.link0.up") == 160);  // all pairs may fall to one
 }
 
+// Two nodes of four devices: NICs of 10, uplinks of 15, which two NICs of a rail can fill.
+TEST_CASE("topology: rails, over the spine only from one rail to another") {
+  const NicSpec each{link_of(10, 1), true};
+  const Platform platform =
+      test::built(nodes_of(2, 4, Interconnect{SwitchedNode{}, link_of(100)}, RailsNetwork{link_of(15, 2)}, each));
+  CHECK(platform.links.size() == 16 + 16 + 8);
+  CHECK(way(platform, 1, 5) == "gpu1.nic.up gpu5.nic.down 2");
+  CHECK(way(platform, 1, 6) == "gpu1.nic.up rail1.up rail2.down gpu6.nic.down 6");
+  CHECK(way(platform, 1, 2) == "gpu1.up gpu2.down 0");
+  CHECK(limit_of(platform, "rail1.up") == 20);
+  // With a NIC for two there are two rails.
+  const NicSpec shared{link_of(10, 1), true, 2};
+  const Platform two = test::built(nodes_of(2, 4, std::nullopt, RailsNetwork{link_of(5, 2)}, shared));
+  CHECK(way(two, 0, 5) == "node0.nic0.up node1.nic0.down 2");
+  CHECK(way(two, 0, 6) == "node0.nic0.up rail0.up rail1.down node1.nic1.down 6");
+  CHECK(pair_bandwidth(two, DeviceId(0), DeviceId(6)) == BytesPerSecond(5));
+}
+
 TEST_CASE("topology: dragonfly, local, global, local") {
   // 3 groups of 2 routers of 2 nodes. Global links of a group fall to its routers in turn: group 0 reaches 1 from
   // router 0 and 2 from router 1; group 1 reaches 0 from router 2, 2 from router 3; group 2 reaches 0 from 4, 1 from 5.

@@ -302,9 +302,12 @@ TEST_CASE("topology: a ring all-reduce inside a node takes its closed form") {
   };
   check(node(8, SwitchedNode{}, 1e-5), in_order(8), 1, 2e-5);
   check(node(6, FullNode{}, 1e-5), in_order(6), 5, 1e-5);  // over the five links of each
-  check(node(7, RingNode{}, 1e-5), in_order(7), 1, 1e-5);
+  check(node(7, RingNode{}, 1e-5), in_order(7), 2, 1e-5);  // both ways round
   check(node(2, RingNode{}, 1e-5), in_order(2), 1, 1e-5);
-  check(node(8, CubeMeshNode{}, 1e-5), {0, 1, 2, 3, 7, 6, 5, 4}, 1, 1e-5);
+  check(node(8, CubeMeshNode{}, 1e-5), in_order(8), 4, 1e-5);
+  const CubeMeshNode dgx1{{{0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {4, 7}, {5, 6}, {6, 7}}};
+  check(node(8, dgx1, 1e-5), in_order(8), 6, 1e-5);  // six links of each
+  check(node(8, dgx1, 1e-5), {0, 1, 2, 3}, 4, 1e-5);
   check(node(8, PcieNode{2, giga(1, 1e-5), 2, giga(0.5, 1e-5)}, 1e-5), in_order(8), 0.5, 5e-5);
 }
 
@@ -321,6 +324,12 @@ TEST_CASE("topology: a ring all-reduce over nodes takes its closed form") {
   check(network(8, TorusNetwork{{4, 2}, giga(0.5, 1e-5)}), {0, 1, 2, 3, 7, 6, 5, 4}, 0.5, 1e-5);
   // one flow leaves each leaf, whose uplink is as wide as a NIC
   check(network(16, FatTreeNetwork{{{4, 4.0, 1, Seconds(1e-5)}}, std::nullopt}), in_order(16), 1, 2e-5);
+  // four rings of a quarter, each in its own rail; the uplinks, which are narrower, carry nothing
+  const Interconnect inside{SwitchedNode{}, giga(200)};
+  for (const std::uint32_t nodes : {2U, 3U}) {
+    const Platform rails = built(nodes_of(nodes, 4, inside, RailsNetwork{giga(1)}, NicSpec{giga(25), true}));
+    check(rails, in_order(4 * nodes), 100, 0);
+  }
   // two groups of two routers of two nodes: the worst step is local, global, local
   check(network(8, DragonflyNetwork{2, 2, giga(1, 1e-5), giga(0.5, 1e-5)}), in_order(8), 0.5, 2e-5);
   // two nodes of four devices: inside at 4, between nodes at 1, twice a NIC's latency

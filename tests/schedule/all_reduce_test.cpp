@@ -160,6 +160,120 @@ TEST_CASE("all-reduce: over all links of a mesh") {
   CHECK(time(2, 50e9, std::nullopt) == doctest::Approx(1.0 / 50).epsilon(1e-6));
 }
 
+/// The pairs of a DGX-1 that have two links.
+const CubeMeshNode kDgx1{{{0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {4, 7}, {5, 6}, {6, 7}}};
+
+std::vector<DeviceId> these(const std::vector<std::uint32_t>& numbers) {
+  std::vector<DeviceId> devices;
+  for (const std::uint32_t number : numbers) devices.emplace_back(number);
+  return devices;
+}
+
+/// The platform of one node of eight devices, with at most so many rings.
+Platform one_node(decltype(Interconnect::shape) shape, LinkSpec link, std::optional<std::int64_t> rings = {}) {
+  PlatformSpec spec = test::built(test::nodes_of(1, 8, Interconnect{std::move(shape), link})).spec;
+  spec.collectives.rings = rings;
+  return build_platform(std::move(spec));
+}
+
+// 1 GB over links of 25 GB/s, of which every device of a DGX-1 has six: in six rings 2 * 7/8 GB over 150 GB/s. Without
+// doubled pairs each has four.
+TEST_CASE("all-reduce: over all links of a cube mesh") {
+  const LinkSpec link = test::link_of(25e9);
+  CHECK(iteration(one_node(kDgx1, link), 1'000'000'000) == doctest::Approx(1.75 / 150).epsilon(1e-6));
+  CHECK(iteration(one_node(CubeMeshNode{}, link), 1'000'000'000) == doctest::Approx(1.75 / 100).epsilon(1e-6));
+  const Platform platform = one_node(kDgx1, link);
+  // Each direction of each of the 16 links carries one flow.
+  const auto crossed = crossings(platform, all_reduce(platform, devices_of(platform), Bytes(1)));
+  CHECK(crossed.size() == 32);
+  for (const auto& [name, count] : crossed) CHECK(count == 1);
+  CHECK(rings_of(platform, devices_of(platform)) == 6);
+}
+
+// 2 (n - 1) / n of 1 GB over as many links of 25 GB/s as the member has that has fewest to the others.
+TEST_CASE("all-reduce: some members of a cube mesh use the links among themselves") {
+  const Platform platform = one_node(kDgx1, test::link_of(25e9));
+  const auto time = [&](const std::vector<std::uint32_t>& members) {
+    return all_reduce_time(platform, these(members), Bytes(1'000'000'000)).value() * 25;
+  };
+  const auto near = [](double value) { return doctest::Approx(value).epsilon(1e-9); };
+  CHECK(time({0, 1, 2, 3}) == near(1.5 / 4));
+  CHECK(time({0, 3, 7, 4}) == near(1.5 / 2));   // one link between 3 and 7
+  CHECK(time({3, 0, 4, 7}) == near(1.5 / 2));   // the same in another order
+  CHECK(time({0, 1, 2}) == near(4.0 / 3 / 2));  // 0 has one link to each other one
+  CHECK(time({0, 3}) == near(1.0 / 2));         // two links, one ring
+  CHECK(time({0, 1, 2, 4}) == near(1.5 / 1));   // 4 has a link to 0 alone: one ring over other devices
+  CHECK(rings_of(platform, these({0, 1, 2, 4})) == 1);
+}
+
+/// Nodes of devices with 200 GB/s inside and a NIC of 25 GB/s each, in a network of rails.
+Platform on_rails(std::uint32_t nodes, std::uint32_t devices) {
+  const Interconnect inside{SwitchedNode{}, test::link_of(200e9)};
+  PlatformSpec spec = test::built(test::nodes_of(nodes, devices, inside, RailsNetwork{test::link_of(25e9)},
+                                                 NicSpec{test::link_of(25e9), true}))
+                          .spec;
+  spec.collectives.algorithm = Algorithm::Ring;
+  return build_platform(std::move(spec));
+}
+
+// 1 GB in as many rings as rails, each with its share of the bytes in a rail of its own: no uplink is crossed, and
+// every NIC carries one ring each way.
+TEST_CASE("all-reduce: rings stay in their rails") {
+  for (const std::uint32_t devices : {2U, 3U, 4U, 8U}) {
+    for (const std::uint32_t nodes : {2U, 3U, 4U, 5U}) {
+      CAPTURE(devices);
+      CAPTURE(nodes);
+      const Platform platform = on_rails(nodes, devices);
+      const auto crossed = crossings(platform, all_reduce(platform, devices_of(platform), Bytes(1)));
+      std::size_t cards = 0;
+      bool changes_rails = false;
+      for (const auto& [name, count] : crossed) {
+        if (name.find(".nic.") != std::string::npos) ++cards;
+        if (name.find(".nic.") != std::string::npos) CHECK(count == 1);
+        if (name.starts_with("rail")) changes_rails = true;
+      }
+      CHECK(cards == std::size_t{2} * nodes * devices);
+      CHECK(changes_rails == (devices == 2 && nodes % 2 == 1));  // which no order of two devices avoids
+      const double n = nodes * devices;
+      const double ring = 2 * (n - 1) / n / devices / 25;
+      CHECK(iteration(platform, 1'000'000'000) == doctest::Approx(ring).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("all-reduce: at most as many rings inside a node as wanted, in pairs of both directions") {
+  const LinkSpec link = test::link_of(25e9);
+  const auto in_rings = [&](decltype(Interconnect::shape) shape, std::int64_t rings) {
+    const Platform platform = one_node(std::move(shape), link, rings);
+    CHECK(rings_of(platform, devices_of(platform)) <= rings);
+    return 1.75 / 25 / iteration(platform, 1'000'000'000);
+  };
+  const auto near = [](double value) { return doctest::Approx(value).epsilon(1e-6); };
+  for (const std::int64_t rings : {2, 4, 6}) CHECK(in_rings(kDgx1, rings) == near(static_cast<double>(rings)));
+  CHECK(in_rings(kDgx1, 5) == near(4));
+  CHECK(in_rings(kDgx1, 64) == near(6));
+  CHECK(in_rings(FullNode{}, 6) == near(6));
+  CHECK(in_rings(FullNode{}, 7) == near(7));
+  CHECK(in_rings(FullNode{}, 3) == near(2));
+}
+
+TEST_CASE("all-reduce: a ring of links both ways round, unless each serves both directions") {
+  const auto rings = [&](Duplex duplex) { return one_node(RingNode{}, test::link_of(25e9, 0.0, duplex)); };
+  CHECK(iteration(rings(Duplex::Full), 1'000'000'000) == doctest::Approx(1.75 / 50).epsilon(1e-6));
+  CHECK(iteration(rings(Duplex::Half), 1'000'000'000) == doctest::Approx(1.75 / 25).epsilon(1e-6));
+  // Half of the links of a full node, or of a cube mesh.
+  const LinkSpec half = test::link_of(25e9, 0.0, Duplex::Half);
+  CHECK(iteration(one_node(FullNode{}, half), 1'000'000'000) == doctest::Approx(1.75 / 25 / 3.5).epsilon(1e-6));
+  CHECK(iteration(one_node(kDgx1, half), 1'000'000'000) == doctest::Approx(1.75 / 25 / 3).epsilon(1e-6));
+}
+
+// Two DGX-1 behind a NIC of 12.5 GB/s each, 1 GB: 7/8 of it twice inside at 150 GB/s, every byte once over the NICs.
+TEST_CASE("all-reduce: hierarchical over cube meshes uses their links") {
+  const Platform platform = test::built(test::nodes_of(2, 8, Interconnect{kDgx1, test::link_of(25e9)},
+                                                       SwitchedNetwork{}, NicSpec{test::link_of(12.5e9), false}));
+  CHECK(iteration(platform, 1'000'000'000) == doctest::Approx(1.75 / 150 + 0.08).epsilon(1e-6));
+}
+
 // Two nodes of eight behind a NIC of 12.5 GB/s each, 1 GB: every byte crosses once each way, 80 ms, between two
 // exchanges of 7/8 at 300 GB/s. One ring has 2 * 15/16 of the bytes on its NICs. The flows share them in every engine.
 TEST_CASE("all-reduce: nodes with one NIC") {
