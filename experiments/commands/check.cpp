@@ -28,9 +28,11 @@ Detail::Record finding_record(const Finding& finding) {
 
 /// What a plan swaps is on the device for longer where copies meet other transfers, so no rule tells whether it fits.
 std::string fitting_text(const Plan& plan) {
-  const bool swaps = layers_with<Swap>(plan) > 0;
+  const auto copies = [](const Stage& stage) { return std::ranges::any_of(stage.memory, swaps); };
   return std::string("breaks no rule and fits in memory") +
-         (swaps ? " where copies to the host meet no other transfers; simulate tells about all of them" : "");
+         (std::ranges::any_of(plan.stages, copies)
+              ? " where copies to the host meet no other transfers; simulate tells about all of them"
+              : "");
 }
 
 Answer answer(const std::string& path, const Plan& plan, const std::vector<Finding>& findings) {

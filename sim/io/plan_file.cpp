@@ -97,10 +97,11 @@ std::vector<LayerId> read_layer_range(Resolver& names, const YamlNode& node) {
 }
 
 Covered read_covered(const YamlNode& node) {
-  node.allow_keys({"first", "of"});
+  node.allow_keys({"from", "first", "of"});
   Covered covered;
   covered.of = read_count(node.at("of"), 1, kLongestWindow);
-  covered.first = read_count(node.at("first"), 1, covered.of);
+  if (const auto from = node.find("from")) covered.from = read_count(*from, 0, covered.of - 1);
+  covered.first = read_count(node.at("first"), 1, covered.of - covered.from);
   return covered.all() ? Covered() : covered;
 }
 
@@ -116,9 +117,12 @@ Recompute read_segment(Resolver& names, const YamlNode& node) {
   if (node.kind() == YamlKind::Text) {
     if (const auto layer = find_layer(names, node)) segment.layers.push_back(*layer);
   } else if (node.kind() == YamlKind::Map) {
-    node.allow_keys({"layers", "microbatches"});
+    node.allow_keys({"layers", "microbatches", "checkpoint"});
     segment.layers = read_action_layers(names, node.at("layers"));
     if (const auto covered = node.find("microbatches")) segment.covered = read_covered(*covered);
+    if (const auto place = node.find("checkpoint")) {
+      segment.swaps_checkpoint = read_choice<bool>(*place, {{"device", false}, {"host", true}});
+    }
   } else {
     segment.layers = read_action_layers(names, node);
   }

@@ -14,14 +14,17 @@ Detail layer_list(const std::vector<LayerId>& layers, const LayerGraph& graph) {
 
 void add_covered(const Covered& covered, Detail::Record& record) {
   if (covered.all()) return;
-  record.emplace_back("microbatches", Detail::Record{{"first", covered.first}, {"of", covered.of}});
+  Detail::Record microbatches = {{"first", covered.first}, {"of", covered.of}};
+  if (covered.from > 0) microbatches.emplace(microbatches.begin(), "from", covered.from);
+  record.emplace_back("microbatches", std::move(microbatches));
 }
 
 Detail segment_item(const Recompute& segment, const LayerGraph& graph) {
   Detail layers = layer_list(segment.layers, graph);
-  if (segment.covered.all()) return layers;
+  if (segment.covered.all() && !segment.swaps_checkpoint) return layers;
   Detail::Record record = {{"layers", std::move(layers)}};
   add_covered(segment.covered, record);
+  if (segment.swaps_checkpoint) record.emplace_back("checkpoint", "host");
   return record;
 }
 

@@ -87,7 +87,7 @@ void divide_segments(Stage& stage) {
     auto at = stage.layers.begin();
     for (LayerId layer : segment->layers) {
       const bool goes_on = at != stage.layers.begin() && at != stage.layers.end() && *at == layer;
-      if (!goes_on) divided.emplace_back(Recompute{{}, segment->covered});
+      if (!goes_on) divided.emplace_back(Recompute{{}, segment->covered, segment->swaps_checkpoint});
       std::get<Recompute>(divided.back()).layers.push_back(layer);
       at = std::next(std::ranges::find(stage.layers, layer));
     }

@@ -128,7 +128,7 @@ class Judge {
     std::set<LayerId> swapped;
     for (const Swap& swap : actions_of<Swap>(stage)) check_swap(s, swap, recomputed, swapped);
     check_covered(s);
-    if (!swapped.empty()) check_hosts(s, " swaps on ");
+    if (std::ranges::any_of(stage.memory, swaps)) check_hosts(s, " swaps on ");
     if (stage.swap_weight_versions) check_hosts(s, " swaps weight versions on ");
   }
 
@@ -138,9 +138,10 @@ class Judge {
       const Covered& covered = covered_by(action);
       if (covered.all()) continue;
       const Rule rule = std::holds_alternative<Swap>(action) ? Rule::Swap : Rule::Recompute;
-      if (covered.first < 1 || covered.first > covered.of) {
+      if (covered.first < 1 || covered.from < 0 || covered.from + covered.first > covered.of) {
+        const std::string behind = covered.from == 0 ? "" : " behind " + std::to_string(covered.from);
         add(rule, id(s),
-            called(s) + ": an action covers " + std::to_string(covered.first) + " of " +
+            called(s) + ": an action covers " + std::to_string(covered.first) + behind + " of " +
                 counted(covered.of, "microbatch"));
       } else if (of && covered.of != *of) {
         add(rule, id(s),
@@ -184,7 +185,9 @@ class Judge {
     if (swap.layers.empty()) add(Rule::Swap, id(s), called(s) + " has a swap without layers");
     for (LayerId layer : swap.layers) {
       if (recomputed.contains(layer)) {
-        add(Rule::Swap, id(s), called(s) + " both recomputes and swaps layer '" + name(layer) + "'");
+        add(Rule::Swap, id(s),
+            called(s) + " both recomputes and swaps layer '" + name(layer) +
+                "'; 'checkpoint: host' of a segment swaps what it keeps");
       }
       if (!seen.insert(layer).second) {
         add(Rule::Swap, id(s), called(s) + " swaps layer '" + name(layer) + "' twice");

@@ -58,7 +58,7 @@ std::string held_by_action(const LayerGraph& graph, const Stage& stage, const st
     const auto& layers = std::visit([](const auto& one) -> const std::vector<LayerId>& { return one.layers; }, action);
     const auto goes = std::ranges::count_if(layers, [&](LayerId layer) { return is_among(moving, layer); });
     if (goes == 0) continue;
-    if (std::holds_alternative<Swap>(action)) {
+    if (swaps(action)) {
       return fmt::format("the stash of layer '{}' is in host memory", graph.layers[layers.front()].name);
     }
     if (goes < std::ssize(layers)) {

@@ -16,6 +16,11 @@ bool share_a_device(const Stage& a, const Stage& b) {
   return std::ranges::any_of(a.replicas, [&](const Group& group) { return std::ranges::count(b.replicas, group) > 0; });
 }
 
+bool swaps(const MemoryAction& action) {
+  const auto* segment = std::get_if<Recompute>(&action);
+  return segment == nullptr || segment->swaps_checkpoint;
+}
+
 bool covers_all(const Stage& stage) {
   return std::ranges::all_of(stage.memory, [](const MemoryAction& action) { return covered_by(action).all(); });
 }

@@ -38,6 +38,8 @@ struct Group {
 struct Recompute {
   std::vector<LayerId> layers;  ///< consecutive layers of the stage: one segment
   Covered covered = {};         ///< other microbatches keep the stash
+  /// Whether the checkpoint leaves for the host after the forward, and comes back before the forward is run again.
+  bool swaps_checkpoint = false;
   friend bool operator==(const Recompute&, const Recompute&) = default;
 };
 
@@ -58,6 +60,9 @@ using MemoryAction = std::variant<Recompute, Swap>;
 [[nodiscard]] inline const Covered& covered_by(const MemoryAction& action) {
   return std::visit([](const auto& one) -> const Covered& { return one.covered; }, action);
 }
+
+/// Whether the action copies anything to the host.
+[[nodiscard]] bool swaps(const MemoryAction& action);
 
 /// Layers executed together on one device, or on several replicas.
 struct Stage {

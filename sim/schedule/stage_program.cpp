@@ -35,14 +35,17 @@ std::size_t find_or_none(const std::map<LayerId, std::size_t>& actions, LayerId 
   return found == actions.end() ? kNone : found->second;
 }
 
-/// What each layer of a stage adds to its stash, in the order of the backward, and what its backward is the last to use.
-/// A tensor that a layer without an action keeps, or that a recompute segment reads from outside, is kept whatever else
-/// happens to it. Any other one belongs to the first of its keepers.
+/// What each layer of a stage adds to its stash, in the order of the backward, and what its backward is the last to
+/// use. A tensor that a layer without an action keeps, or that a recompute segment reads from outside, is kept whatever
+/// else happens to it. If only segments whose checkpoint is swapped read it, it belongs to the first of them; any other
+/// one to the first of its keepers.
 class StashParts {
  public:
-  StashParts(const LayerGraph& graph, const Stage& stage, const ActionsOf& actions)
-      : graph_(graph), actions_(actions), tensors_(graph.tensors.size()) {
+  StashParts(const LayerGraph& graph, const Stage& stage, const std::vector<Recompute>& segments,
+             const ActionsOf& actions)
+      : graph_(graph), actions_(actions), tensors_(graph.tensors.size()), swapped_checkpoints_(segments.size()) {
     if (graph.tensors.empty()) return;
+    const auto swaps_checkpoint = [&](LayerId id) { return segments[segment_of(id)].swaps_checkpoint; };
     for (const LayerId id : stage.layers) {
       const bool is_kept = segment_of(id) == kNone && find_or_none(actions.swap, id) == kNone;
       for (const std::uint32_t tensor : uses_of(id)) ++tensors_[tensor].uses;
@@ -50,13 +53,21 @@ class StashParts {
         if (is_kept) kept_ += count(tensor, Place::Stash);
       }
       for (const std::uint32_t tensor : graph.layers[id].reads) {
-        if (is_read_from_outside(id, tensor)) kept_ += count(tensor, Place::Stash);
+        if (is_read_from_outside(id, tensor) && !swaps_checkpoint(id)) kept_ += count(tensor, Place::Stash);
+      }
+    }
+    for (auto id = stage.layers.rbegin(); id != stage.layers.rend(); ++id) {
+      for (const std::uint32_t tensor : graph.layers[*id].reads) {
+        if (is_read_from_outside(*id, tensor)) swapped_checkpoints_[segment_of(*id)] += count(tensor, Place::Stash);
       }
     }
   }
 
   /// The tensors that are kept whatever happens to the others.
   [[nodiscard]] Bytes kept() const { return kept_; }
+
+  /// The tensors that belong to the swapped checkpoint of a segment.
+  [[nodiscard]] Bytes swapped_checkpoint(std::size_t segment) const { return swapped_checkpoints_[segment]; }
 
   /// The layer's own stash, and the tensors that it keeps and that have not been counted yet.
   [[nodiscard]] Bytes take(LayerId id) {
@@ -127,6 +138,7 @@ class StashParts {
   const LayerGraph& graph_;
   const ActionsOf& actions_;
   std::vector<Tensor> tensors_;
+  std::vector<Bytes> swapped_checkpoints_;
   Bytes kept_;
 };
 
@@ -140,9 +152,10 @@ class BackwardWalk {
                StageProgram& program)
       : program_(program),
         buckets_(buckets),
+        segments_(actions_of<Recompute>(stage)),
         swaps_(actions_of<Swap>(stage)),
-        actions_(actions_by_layer(actions_of<Recompute>(stage), swaps_)),
-        stash_(graph, stage, actions_),
+        actions_(actions_by_layer(segments_, swaps_)),
+        stash_(graph, stage, segments_, actions_),
         item_of_(swaps_.size(), kNone) {
     program_.kept = stash_.kept();
   }
@@ -160,8 +173,7 @@ class BackwardWalk {
     step.weight += layer.backward_weight;
     step.workspace = std::max(step.workspace, layer.workspace);
     if (is_needed_first) {
-      step.needs = item_of_[swap] = program_.swapped.size();
-      program_.swapped.push_back({Bytes(0), swaps_[swap].prefetch});
+      step.needs = item_of_[swap] = add_part(swaps_[swap].prefetch);
     }
     if (segment != kNone) {
       restore(id, layer);
@@ -180,7 +192,15 @@ class BackwardWalk {
   void open_piece(std::size_t segment) {
     open_segment_ = segment;
     piece_begin_ = program_.backward.size() - 1;
-    program_.backward.back().recomputes = segment != kNone;
+    if (segment == kNone) return;
+    program_.backward.back().recomputes = true;
+    if (segments_[segment].swaps_checkpoint) program_.backward.back().needs = add_part(true);
+  }
+
+  /// Another part of the stash that is swapped; its position.
+  std::size_t add_part(bool prefetch) {
+    program_.swapped.push_back({Bytes(0), prefetch});
+    return program_.swapped.size() - 1;
   }
 
   void close_piece() {
@@ -188,7 +208,8 @@ class BackwardWalk {
       BackwardStep& first = program_.backward[piece_begin_];
       checkpoint_ = std::min(checkpoint_, first.restored);
       first.restored -= checkpoint_;
-      program_.kept += checkpoint_;
+      (first.needs ? program_.swapped[*first.needs].bytes : program_.kept) += checkpoint_;
+      if (first.needs) program_.swapped[*first.needs].bytes += stash_.swapped_checkpoint(open_segment_);
       used_up_ += checkpoint_;
       program_.backward.back().released = first.restored;
     }
@@ -207,6 +228,7 @@ class BackwardWalk {
 
   StageProgram& program_;
   const std::vector<GradientBucket>& buckets_;
+  std::vector<Recompute> segments_;
   std::vector<Swap> swaps_;
   ActionsOf actions_;
   StashParts stash_;

@@ -22,7 +22,8 @@ struct BackwardStep {
   Seconds weight;                    ///< the part of `backward` for the weight gradient
   Bytes restored;                    ///< recomputed stash, held from the recompute's start
   Bytes workspace;                   ///< of the layer that needs most, while the step runs
-  std::optional<std::size_t> needs;  ///< the part of `StageProgram::swapped` that has to be back before it starts
+  std::optional<std::size_t> needs;  ///< the part of `StageProgram::swapped` that has to be back before it starts, or
+                                     ///< before its recompute does
   Bytes released;  ///< recomputed stash that is freed at its end: what it restored, or what an earlier step of its
                    ///< segment did
   Bytes freed;  ///< stash that is freed at its end, since no later step needs it; of all steps together the whole stash

@@ -1,6 +1,9 @@
 #include "sim/schedule/turn_programs.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -10,22 +13,23 @@ Seconds whole_time(const StageProgram& program) { return program.forward + progr
 
 }  // namespace
 
-// An action covers the first microbatches of a window, so the sets become smaller along it: a new one begins where an
-// action covers no more.
+// The set of actions changes only where one begins or ends to cover microbatches.
 StageTurns stage_turns(const Stage& stage) {
-  std::vector<std::int64_t> first{0};
+  const std::int64_t window = window_of(stage);
+  std::set<std::int64_t> changes{0, window};
   for (const MemoryAction& action : stage.memory) {
-    if (!covered_by(action).all()) first.push_back(covered_by(action).first);
+    const Covered& covered = covered_by(action);
+    if (!covered.all()) changes.insert({covered.from, covered.from + covered.first});
   }
-  std::ranges::sort(first);
-  const auto doubles = std::ranges::unique(first);
-  first.erase(doubles.begin(), doubles.end());
   StageTurns turns;
-  for (std::int64_t position = 0; position < window_of(stage); ++position) {
-    const auto behind = std::ranges::upper_bound(first, position);
-    turns.set_of.push_back(static_cast<std::size_t>(behind - first.begin()) - 1);
+  std::map<std::vector<bool>, std::size_t> known;  // the set, by which actions are in it
+  for (auto change = changes.begin(); *change != window; ++change) {
+    std::vector<bool> set;
+    for (const MemoryAction& action : stage.memory) set.push_back(covered_by(action).has(*change));
+    const auto [at, is_new] = known.try_emplace(std::move(set), turns.first.size());
+    if (is_new) turns.first.push_back(*change);
+    turns.set_of.resize(static_cast<std::size_t>(*std::next(change)), at->second);
   }
-  turns.first = std::move(first);
   return turns;
 }
 

@@ -157,8 +157,8 @@ inline SavingStage random_stage(std::mt19937_64& random, std::size_t units) {
   return stage;
 }
 
-/// The same with workspaces, stashes that units before need, a half-duplex link, other traffic and a unit whose checkpoint is all of its stash; it may
-/// be that nothing fits.
+/// The same with workspaces, stashes that units before need, a half-duplex link, other traffic and a unit whose
+/// checkpoint is all of its stash; it may be that nothing fits.
 inline SavingStage wilder_stage(std::mt19937_64& random, std::size_t units) {
   SavingStage stage = random_stage(random, units);
   for (SavingUnit& unit : stage.units) {

@@ -4,6 +4,7 @@
 #include "sim/schedule/device_peaks.hpp"
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/schedule/chains.hpp"
+#include "tests/schedule/over_hosts.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,6 +16,7 @@ namespace stagecraft {
 namespace {
 
 using testing::chain;
+using testing::over_hosts;
 using testing::pairwise;
 using testing::straight;
 
@@ -71,6 +73,31 @@ TEST_CASE("freed stash: the last layer of a stage is kept for nothing where one 
   // A layer behind the others, and one before them: the second stays while the others are restored.
   CHECK(run_layers({recompute(0, 2)}).megabytes == 20 + 580);
   CHECK(run_layers({recompute(1, 3)}).megabytes == 200 + 20 + 580);
+}
+
+TEST_CASE("freed stash: the checkpoints of recomputed layers wait in host memory") {
+  // Two stages of four layers whose host links take 8 ms for a microbatch's checkpoints, behind 40 ms of forward and
+  // 120 of recomputation and backward: they cost at most one copy a stage, and three microbatches have theirs on the
+  // device.
+  const LayerGraph graph = stashing(8);
+  const Platform platform = over_hosts(2, 1e15, {.link = 10e9, .transport = Transport::Direct});
+  Plan plan = straight(2, 8, "gpipe");
+  for (std::uint32_t s = 0; s < 2; ++s) {
+    plan.stages[s].layers.clear();
+    for (std::uint32_t i = 4 * s; i < 4 * s + 4; ++i) {
+      plan.stages[s].layers.emplace_back(i);
+      plan.stages[s].memory.emplace_back(Recompute{{LayerId(i)}, {}, true});
+    }
+  }
+  const Report report = evaluate_plan(graph, platform, plan);
+  CHECK(report.iterations.back().value() >= 1.44 - 1e-9);
+  CHECK(report.iterations.back().value() <= 1.44 + 2 * 0.008 + 1e-9);
+  CHECK(replay_plan(graph, platform, plan).report.iterations.back().value() ==
+        doctest::Approx(report.iterations.back().value()));
+  for (const std::size_t device : {0, 1}) {
+    CHECK(report.devices[device].memory.peak <= Bytes((3 * 80 + 180) * kMega));
+    CHECK(report.devices[device].memory.peak > Bytes(180 * kMega));
+  }
 }
 
 TEST_CASE("freed stash: an input half frees its share of what was restored for it") {

@@ -8,8 +8,8 @@
 
 namespace stagecraft::testing {
 
-/// Lets the memory actions of the plan cover only some microbatches, most of them; actions of a stage differ in how
-/// many. Returns whether any does.
+/// Lets the memory actions of the plan cover only some microbatches, most of them; actions of a stage differ in which.
+/// Returns whether any does.
 inline bool cover_some(Plan& plan, std::uint32_t seed) {
   std::mt19937 random(seed);
   bool any = false;
@@ -18,7 +18,8 @@ inline bool cover_some(Plan& plan, std::uint32_t seed) {
     for (MemoryAction& action : stage.memory) {
       const std::int64_t first = 1 + random() % of;
       if (first == of) continue;
-      std::visit([&](auto& one) { one.covered = {first, of}; }, action);
+      const std::int64_t from = random() % 2 == 0 ? 0 : random() % (of - first + 1);
+      std::visit([&](auto& one) { one.covered = {first, of, from}; }, action);
       any = true;
     }
   }

@@ -109,6 +109,27 @@ TEST_CASE("stage program: a piece of the backward frees what no later one needs"
   CHECK(apart.backward_workspace() == Bytes(0));
 }
 
+TEST_CASE(
+    "stage program: a swapped checkpoint leaves with what no layer on the device keeps and no other segment reads") {
+  Recompute segment{run(1, 2)};
+  segment.swaps_checkpoint = true;
+  const StageProgram middle = program_with({segment});
+  CHECK(middle.kept == Bytes(2 + 10 + 30));  // the first layer keeps what the segment reads
+  REQUIRE(middle.backward.size() == 3);
+  CHECK(middle.backward[1].needs == 0);
+  REQUIRE(middle.swapped.size() == 1);
+  CHECK(middle.swapped[0].bytes == Bytes(0));
+
+  Recompute first{run(0, 1)};
+  const StageProgram both = program_with({first, Recompute{run(2, 2), {}, true}});
+  CHECK(both.kept == Bytes(1 + 30));
+  REQUIRE(both.swapped.size() == 1);
+  CHECK(both.swapped[0].bytes == Bytes(20));
+  CHECK(both.backward[1].restored == Bytes(1));
+  CHECK(both.stash() == program_with({first, Recompute{run(2, 2)}}).stash());
+  CHECK(freed_by_steps(both) == std::vector<Bytes>{Bytes(1 + 30), Bytes(0), Bytes(20)});  // the second layer uses it
+}
+
 TEST_CASE("stage program: what a share of a microbatch frees adds up to its stash") {
   const StageProgram third =
       scaled(program_with({Recompute{run(1, 1)}, Swap{run(3, 3)}, Swap{run(0, 0)}}), 1.0, {0, 1, 3});

@@ -32,6 +32,17 @@ TEST_CASE("turn programs: the sets of actions become smaller along a window") {
   CHECK(plain.first == std::vector<std::int64_t>{0});
 }
 
+TEST_CASE("turn programs: ranges of microbatches that begin and end apart, and sets that come again") {
+  Stage stage = four_turns();
+  stage.memory = {Recompute{{LayerId(1)}, {2, 6, 1}}, Recompute{{LayerId(2)}, {2, 6, 4}}};
+  const StageTurns turns = stage_turns(stage);
+  CHECK(turns.set_of == std::vector<std::size_t>{0, 1, 1, 0, 2, 2});
+  CHECK(turns.first == std::vector<std::int64_t>{0, 1, 4});
+  CHECK(stage_at(stage, 3).memory.empty());
+  CHECK(stage_at(stage, 8).memory == std::vector<MemoryAction>{stage.memory[0]});
+  CHECK(stage_at(stage, 11).memory == std::vector<MemoryAction>{stage.memory[1]});
+}
+
 TEST_CASE("turn programs: sums over microbatches are those of their programs, one by one") {
   const LayerGraph graph = testing::chain(4, 1.0, 2.0, 10, 100, 5);
   const Platform platform = testing::pairwise(1);

@@ -20,8 +20,9 @@ struct ExactSavings {
 /// or else always the same one.
 ///
 /// Units are taken from the last one to the first. A partial choice is dropped if another one needs neither more memory
-/// (now, and with whatever the next unit needs) nor more recomputation nor more copies, or if its lower bound (`SavingBound`) is not below the time of a saving that is
-/// known. If more than `width` are left, those with the smallest bounds are followed.
+/// (now, and whatever the next unit needs) nor more recomputation nor more copies, or if its lower bound
+/// (`SavingBound`) is not below the time of a saving that is known. If more than `width` are left, those with the
+/// smallest bounds are followed.
 /// **Cost** O(units · width log² width) at worst. Stages of up to 40 different units mostly take far less than a
 /// millisecond.
 [[nodiscard]] ExactSavings exact_savings(std::span<const SavingUnit> units, const StageBudget& budget,

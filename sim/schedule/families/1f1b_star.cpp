@@ -35,7 +35,7 @@ std::optional<std::string> stage_problem(const Plan& plan, std::size_t s) {
   if (!covers_all(stage)) {
     return "1f1b-star repeats one period for all microbatches, but " + name + " has memory actions for some of them";
   }
-  if (!actions_of<Swap>(stage).empty()) return "1f1b-star leaves no time for swaps, but " + name + " swaps";
+  if (std::ranges::any_of(stage.memory, swaps)) return "1f1b-star leaves no time for swaps, but " + name + " swaps";
   return std::nullopt;
 }
 

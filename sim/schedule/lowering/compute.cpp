@@ -169,25 +169,25 @@ OpId Compute::append_steps(const Task& task, std::vector<OpId>& completes) {
   const std::vector<BackwardStep>& steps = steps_of(task, whole);
   const PlaceId place = task.worker.place;
   OpId before = OpId::none();
-  const auto append_one = [&](const Op& op, Bytes workspace) {
+  const auto append_one = [&](const Op& op, const BackwardStep& step, bool is_recompute) {
     const bool is_first = before.is_none();
     before = append_next(task, op, before);
     if (is_first) depend_on_backward_inputs(task);
-    state_.writer.hold_while_it_runs(place, workspace);
+    if (is_recompute == step.recomputes) depend_on_copy_back(task, step);
+    state_.writer.hold_while_it_runs(place, step.workspace);
   };
   for (const BackwardStep& step : steps) {
     if (step.recomputes) {
       Op recompute = state_.computation(task.replica, OpKind::Recompute, task.action.microbatch);
       recompute.seconds = step.recompute;
-      append_one(recompute, step.workspace);
+      append_one(recompute, step, true);
       state_.writer.take(place, MemoryCategory::Workspace, step.restored);
     }
     Op backward =
         state_.computation(task.replica, whole ? OpKind::Backward : OpKind::BackwardInput, task.action.microbatch);
     backward.seconds = step_seconds(steps, step, task.action);
     backward.closes = whole && &step == &steps.back();
-    append_one(backward, step.workspace);
-    depend_on_copy_back(task, step);
+    append_one(backward, step, false);
     free_after(task, step, whole);
     completes.insert(completes.end(), step.completes, before);
   }
