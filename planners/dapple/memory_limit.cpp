@@ -78,12 +78,13 @@ PlanResult largest_cap(const PlanRequest& request, const Planned& planned) {
   return (grows_with_cap(planned.plan.schedule) ? bisected : stepped)(request, planned, most);
 }
 
-/// The time on channels of the problem's bandwidths between stages.
+/// The time with the problem's channels and all-reduces.
 Seconds evaluated_time(const PlanRequest& request, const Problem& problem, const Plan& plan) {
-  if (problem.divides_links) {
+  if (problem.all_reduces) {
     LowerOptions options;
     options.network = NetworkModel::Analytic;
-    options.channel_times = channel_times(request.graph, plan, problem.channels().pairs);
+    options.channel_times = channel_times(request.graph, plan, problem.channels.pairs);
+    options.lowered_all_reduces = true;
     return evaluate_plan(request.graph, request.platform, plan, options).iterations.back();
   }
   return evaluate_iteration(request.graph, request.platform, require_schedule(request.graph, request.platform, plan));

@@ -14,7 +14,7 @@ namespace stagecraft::dapple {
 [[nodiscard]] bool is_unlimited(const PlanResult& result);
 
 /// Whether `challenger` is better than `best`: a plan that takes less time when it is evaluated, with the
-/// problem's bandwidths between stages if cards are shared; or a plan where the
+/// problem's channels and all-reduces if cards are shared; or a plan where the
 /// other is infeasible; or if both are infeasible, the one that needs less memory.
 [[nodiscard]] bool is_better(const PlanRequest& request, const Problem& problem, const PlanResult& challenger,
                              const PlanResult& best);

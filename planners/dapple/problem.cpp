@@ -17,8 +17,9 @@ namespace stagecraft::dapple {
 
 // The search looks at so many plans that a stage must cost next to nothing. What depends on layers is a difference of
 // two sums over the layers before a position. What depends on devices is their number, the slowest one's factor, and
-// for each byte of parameters the time of the all-reduce and that of the optimizer's step. Rings and channels are as
-// fast as their slowest pair of devices, so the work that remains is to find the slowest pair of two sets.
+// for each byte of parameters the time of the optimizer's step; and of the all-reduce, which sets on nodes
+// that are alike have in common. Channels, and rings on the analytic network, are as fast as their slowest pair of
+// devices, so the work that remains is to find the slowest pair of two sets.
 //
 // Where distance decides, as in nodes under one switch, that needs no search. A table is *ordered* if a pair (a, b)
 // never has more bandwidth than (a, b - 1) and (a + 1, b). By induction it then has no more than any pair that lies
@@ -76,11 +77,27 @@ PairTable table_of(PairBandwidths pairs) {
 void add_bandwidths(const PlanRequest& request, Problem& problem) {
   PairBandwidths rings = pair_bandwidths(request.platform, PairUse::Collective);
   const PairShare share = pair_share(request.options, false);
-  problem.divides_links = share != PairShare::Nominal;
-  if (problem.divides_links || request.platform.spec.transport != Transport::Direct) {
-    problem.between_stages = table_of(channel_bandwidths(request.platform, rings, share));
+  problem.channels = table_of(channel_bandwidths(request.platform, rings, share));
+  if (share != PairShare::Nominal) {
+    problem.all_reduces.emplace(request.platform);
+  } else if (request.platform.spec.transport != Transport::Direct) {
+    problem.rings = table_of(std::move(rings));
   }
-  problem.rings = table_of(std::move(rings));
+}
+
+/// Steps for each member of an all-reduce that is not known yet.
+constexpr double kStepsPerMember = 2000.0;
+
+AllReduceTime all_reduce_among(const Problem& problem, const std::vector<DeviceId>& devices, double& steps) {
+  if (problem.all_reduces) {
+    const std::size_t before = problem.all_reduces->size();
+    const AllReduceTime& time = problem.all_reduces->among(devices);
+    if (problem.all_reduces->size() > before) steps += kStepsPerMember * static_cast<double>(devices.size());
+    return time;
+  }
+  const PairTable& rings = problem.rings ? *problem.rings : problem.channels;
+  const auto count = static_cast<double>(devices.size());
+  return AllReduceTime(2.0 * (count - 1.0) / count / rings.slowest_pair(devices, devices, steps));
 }
 
 }  // namespace
@@ -106,17 +123,16 @@ DeviceSet Problem::device_set(std::vector<DeviceId> chosen, double& steps) const
     factor = std::max(factor, factors[device.value()]);
     set.update = std::max(set.update, update[device.value()]);
   }
-  const auto count = static_cast<double>(chosen.size());
-  steps += count;
+  steps += static_cast<double>(chosen.size());
   set.factor = factor;
-  set.ring = 2.0 * (count - 1.0) / count / rings.slowest_pair(chosen, chosen, steps);
+  set.all_reduce = all_reduce_among(*this, chosen, steps);
   set.devices = std::move(chosen);
   return set;
 }
 
 double Problem::speed(const DeviceSet& from, const DeviceSet& to, double& steps) const {
   const auto flows = static_cast<double>(from.devices.size() * to.devices.size());
-  return channels().slowest_pair(from.devices, to.devices, steps) * flows;
+  return channels.slowest_pair(from.devices, to.devices, steps) * flows;
 }
 
 Problem problem_of(const PlanRequest& request) {

@@ -3,6 +3,7 @@
 #include "planners/dapple/latency.hpp"
 #include "planners/dapple/placement.hpp"
 #include "planners/planner.hpp"
+#include "planners/shared/costs/all_reduces.hpp"
 #include "planners/shared/costs/bucket_exchange.hpp"
 #include "planners/shared/costs/divided_times.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
@@ -18,8 +19,8 @@ namespace stagecraft::dapple {
 struct DeviceSet {
   std::vector<DeviceId> devices;  ///< ascending
   double factor = 1.0;            ///< the slowest device's
-  double ring = 0.0;              ///< seconds of all-reduce per byte of parameters
-  double update = 0.0;            ///< seconds of the optimizer's step per byte of parameters
+  AllReduceTime all_reduce;
+  double update = 0.0;  ///< seconds of the optimizer's step per byte of parameters
 };
 
 /// The bandwidth of every two devices, in bytes per second.
@@ -41,12 +42,14 @@ struct Problem {
   std::vector<double> backward;
 
   RunSums parameters;
-  std::vector<double> cut_bytes;            ///< bytes over the cut before each position, one way. **Shape** layers + 1
-  std::vector<double> factors;              ///< by device: time factor relative to the profile
-  std::vector<double> update;               ///< by device: seconds of the optimizer's step for each byte of parameters
-  PairTable rings;                          ///< for all-reduces within a stage
-  std::optional<PairTable> between_stages;  ///< none: as for rings
-  bool divides_links = false;               ///< whether channels get only a part of links that nodes share
+  std::vector<double> cut_bytes;   ///< bytes over the cut before each position, one way. **Shape** layers + 1
+  std::vector<double> factors;     ///< by device: time factor relative to the profile
+  std::vector<double> update;      ///< by device: seconds of the optimizer's step for each byte of parameters
+  PairTable channels;              ///< between stages
+  std::optional<PairTable> rings;  ///< within a stage, on the analytic network; none: as between stages
+  /// As they are run; none: rings of the smallest bandwidth, as on the analytic network. Kept while devices are looked
+  /// at, which changes no result. Then channels get only a part of links that nodes share, too.
+  mutable std::optional<AllReduces> all_reduces;
   std::vector<Node> nodes;
   DividedTimes divided;  ///< among the devices of a stage
   /// Of gradients in buckets, for each of the sums in `divided`; none: they are exchanged after the backward.
@@ -57,10 +60,8 @@ struct Problem {
   [[nodiscard]] std::size_t layers() const { return cut_bytes.size() - 1; }
   [[nodiscard]] std::size_t devices() const { return factors.size(); }
 
-  /// The bandwidths between stages.
-  [[nodiscard]] const PairTable& channels() const { return between_stages ? *between_stages : rings; }
-  /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `PairTable::slowest_pair`, added to
-  /// `steps`.
+  /// **Requires** ascending devices. **Cost** O(devices of the set) plus that of `PairTable::slowest_pair` or
+  /// `AllReduces::among`, added to `steps`.
   [[nodiscard]] DeviceSet device_set(std::vector<DeviceId> chosen, double& steps) const;
   /// A stage with the layers [begin, end) that divides each microbatch among its devices.
   [[nodiscard]] Block stage(std::size_t begin, std::size_t end, const DeviceSet& on) const {
@@ -69,11 +70,16 @@ struct Problem {
     const DividedTimes::Sums& sums = divided.of(count);
     const double share = on.factor / divided.divisor(count);
     Block block{(sums.forward[end] - sums.forward[begin]) * share, (sums.backward[end] - sums.backward[begin]) * share,
-                bytes * (on.ring + on.update)};
-    if (exchanges.empty()) return block;
-    const auto seconds = [&](Bytes before, Bytes all) { return static_cast<double>((all - before).value()) * on.ring; };
+                bytes * on.update};
+    if (exchanges.empty()) {
+      block.synchronise += on.all_reduce(bytes);
+      return block;
+    }
+    const auto seconds = [&](Bytes before, Bytes all, std::size_t buckets) {
+      return on.all_reduce(static_cast<double>((all - before).value()), buckets);
+    };
     const BucketExchange& exchange = exchanges[divided.sums_index(count)];
-    block.synchronise = exchange.last_backward(begin, end, share, seconds) - block.backward + bytes * on.update;
+    block.synchronise += exchange.last_backward(begin, end, share, seconds) - block.backward;
     return block;
   }
   /// Bytes per second between two stages: one flow for each pair of devices, the slowest pair decides.
@@ -85,7 +91,7 @@ struct Problem {
 };
 
 /// **Throws** InputError if devices are not connected, a speed is not known or there are more than 8,192 devices.
-/// **Cost** O(devices² · links on a route), 8 bytes of memory for each ordered pair, 16 with `pair_bandwidth=shared` or
+/// **Cost** O(devices² · links on a route), 8 bytes of memory for each ordered pair, 16 while it is made and with
 /// `transport: host`.
 [[nodiscard]] Problem problem_of(const PlanRequest& request);
 

@@ -34,12 +34,14 @@ void execute(const PlanRequest& request, Candidate& candidate) {
     LowerOptions options;
     options.network = NetworkModel::Analytic;
     options.channel_times = candidate.channels;
+    options.lowered_all_reduces = candidate.all_reduces == NetworkModel::Platform;
     candidate.time = evaluate_plan(request.graph, request.platform, plan, options).iterations.back();
     return;
   }
   const ProcessingSettings settings = processing_settings(plan.schedule);
   const std::vector<std::int64_t> caps = caps_of(plan);
-  PipelineTimes times = pipeline_times(request.graph, request.platform, {request.graph, request.platform, plan});
+  PipelineTimes times =
+      pipeline_times(request.graph, request.platform, {request.graph, request.platform, plan}, candidate.all_reduces);
   for (std::size_t cut = 0; cut < candidate.channels.size(); ++cut) {
     times.resources[2 * cut + 1] = {candidate.channels[cut], candidate.channels[cut]};
   }
@@ -54,7 +56,7 @@ void execute(const PlanRequest& request, Candidate& candidate) {
 }  // namespace
 
 Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, const Partition& partition,
-                    const PartitionShape& shape, const PairBandwidths& channels) {
+                    const PartitionShape& shape, const UsedLinks& links) {
   Candidate result;
   result.plan = empty_plan(planner, request);
   result.load = partition.load;
@@ -64,13 +66,14 @@ Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, cons
     for (std::size_t i = 0; i < part.replicas; ++i) stage.replicas.emplace_back(shape.devices[part.first + i]);
     if (part.replicas > 1) stage.replication = Replication::Split;
   }
-  result.channels = channel_times(request.graph, result.plan, channels);
+  result.channels = channel_times(request.graph, result.plan, links.bandwidths.channels);
+  result.all_reduces = links.all_reduces;
   execute(request, result);
   return result;
 }
 
 std::optional<Candidate> capped(const PlanRequest& request, const Candidate& free) {
-  Candidate result{free.plan, free.channels, free.load, {}, {}, false};
+  Candidate result{free.plan, free.channels, free.all_reduces, free.load, {}, {}, false};
   const ScheduleProgram program = require_schedule(request.graph, request.platform, free.plan);
   for (StageId id : indices<StageId>(free.plan.stages.size())) {
     const std::int64_t most = most_in_flight(request.platform, program, id);
@@ -93,7 +96,7 @@ Plan lowest_plan(const PlanRequest& request, const Candidate& free) {
 }  // namespace
 
 Candidate lowest(const PlanRequest& request, const Candidate& free) {
-  Candidate result{lowest_plan(request, free), free.channels, free.load, {}, {}, false};
+  Candidate result{lowest_plan(request, free), free.channels, free.all_reduces, free.load, {}, {}, false};
   execute(request, result);
   return result;
 }

@@ -4,19 +4,27 @@
 #include "planners/spp/partition.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/schedule/network_model.hpp"
 
 #include <optional>
 #include <vector>
 
 namespace stagecraft::spp {
 
-/// A plan, and its time on channels with the bandwidths of the partition. If those are nominal, that is its time on the
-/// analytic network.
+/// What the partition knows of the platform's links.
+struct UsedLinks {
+  UsedBandwidths bandwidths;
+  NetworkModel all_reduces = NetworkModel::Analytic;  ///< whose all-reduces a stage has
+};
+
+/// A plan, and its time with the channels and the all-reduces of the partition. If those are the analytic network's,
+/// that is its time there.
 struct Candidate {
   Plan plan;
   std::vector<Seconds> channels;  ///< the time of a transfer over each cut, one way
-  Seconds load;                   ///< W
-  Seconds time;                   ///< of an iteration
+  NetworkModel all_reduces = NetworkModel::Analytic;
+  Seconds load;  ///< W
+  Seconds time;  ///< of an iteration
   /// The number of rounds times the longest block, plus the longest synchronisation. Only for strict `spp-pe`, for
   /// which this bound is proved.
   std::optional<Seconds> bound;
@@ -30,10 +38,9 @@ struct PartitionShape {
 };
 
 /// The partition as a plan of `planner`, in which stages divide each microbatch among their replicas. It is executed
-/// with the request's schedule: `spp-pe` by `run_blocks`, any other schedule by `evaluate_plan`. `channels` are the
-/// bandwidths between stages.
+/// with the request's schedule: `spp-pe` by `run_blocks`, any other schedule by `evaluate_plan`.
 [[nodiscard]] Candidate candidate(const PlannerInfo& planner, const PlanRequest& request, const Partition& partition,
-                                  const PartitionShape& shape, const PairBandwidths& channels);
+                                  const PartitionShape& shape, const UsedLinks& links);
 
 /// The candidate with the microbatches in flight of each stage limited to what its devices can hold, executed again.
 /// None if some stage cannot hold even one microbatch, or if the schedule accepts no caps.

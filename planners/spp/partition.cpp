@@ -28,7 +28,7 @@ class Program {
         most_(costs_.most_replicas()),
         table_(layers_, devices_),
         loads_(layers_, devices_),
-        ring_bytes_(devices_ + 1, std::vector<double>(layers_)),
+        all_reduces_(costs_.exchanges(), std::vector<double>(layers_)),
         stage_(layers_) {}
 
   void run() {
@@ -54,18 +54,20 @@ class Program {
   PartitionCosts costs_;
   std::size_t layers_;
   std::size_t devices_;
-  std::size_t most_;                             // the most replicas of a stage
-  CutTable table_;                               // G
-  StateTable loads_;                             // W of the current l
-  std::vector<std::vector<double>> ring_bytes_;  // [r][l'] of the current l
-  std::vector<double> stage_;                    // [l'] of the current l, r and i
+  std::size_t most_;                              // the most replicas of a stage
+  CutTable table_;                                // G
+  StateTable loads_;                              // W of the current l
+  std::vector<std::vector<double>> all_reduces_;  // [exchange][l'] of the current l
+  std::vector<double> stage_;                     // [l'] of the current l, r and i
 };
 
 void Program::fill_loads(std::size_t l) {
-  for (std::size_t r = 1; r <= most_; ++r) {
-    for (std::size_t begin = 0; begin < l; ++begin) ring_bytes_[r][begin] = costs_.ring_bytes(begin, l, r);
-    loads_.at(1, r, r) = costs_.stage(0, l, 0, r, ring_bytes_[r][0]);
+  for (std::size_t exchange = 0; exchange < costs_.exchanges(); ++exchange) {
+    for (std::size_t begin = 0; begin < l; ++begin) {
+      all_reduces_[exchange][begin] = costs_.all_reduce(exchange, begin, l);
+    }
   }
+  for (std::size_t r = 1; r <= most_; ++r) loads_.at(1, r, r) = costs_.stage(0, l, 0, r);
   const bool ends_early = l < layers_ || problem_.allow_fewer;
   for (std::size_t p = 1; p < devices_; ++p) {
     for (std::size_t r = ends_early ? 1 : devices_ - p; r <= std::min(devices_ - p, most_); ++r) {
@@ -77,13 +79,14 @@ void Program::fill_loads(std::size_t l) {
 /// W(l, xi, r, p + r) for all xi > 1: the last stage is [l', l) on r devices, after p devices for the stages before it.
 /// The time of the last stage does not depend on xi, so it is computed once for each l'.
 void Program::fill_last_stages(std::size_t l, std::size_t p, std::size_t r) {
+  const std::vector<double>& all_reduces = all_reduces_[costs_.exchange(p, p + r)];
   std::size_t known = l;  // stage_ is filled from here on
   for (std::size_t c = 1; c <= std::min(p, l - 1); ++c) {
     const double* before = table_.row(c, p, r);
     double least = kInfinity;
     for (std::size_t begin = l; begin-- > c;) {
       if (begin < known) {
-        stage_[begin] = costs_.stage(begin, l, p, p + r, ring_bytes_[r][begin]);
+        stage_[begin] = costs_.stage(begin, l, p, p + r, all_reduces[begin]);
         known = begin;
       }
       if (stage_[begin] >= least) break;
@@ -116,7 +119,7 @@ void Program::fill_table(std::size_t l) {
 
 /// W(l, stages, r, i) computed again from the table, which is needed only to follow a plan back.
 double Program::load(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const {
-  if (stages == 1) return r == i ? costs_.stage(0, l, 0, i) : kInfinity;
+  if (stages == 1) return r == i && r <= most_ ? costs_.stage(0, l, 0, i) : kInfinity;
   if (i < r + stages - 1) return kInfinity;
   const double* before = table_.row(stages - 1, i - r, r);
   double least = kInfinity;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planners/planner.hpp"
+#include "planners/shared/costs/all_reduces.hpp"
 #include "planners/shared/costs/divided_times.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
 #include "sim/base/index.hpp"
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace stagecraft::spp {
@@ -26,6 +28,12 @@ struct UsedBandwidths {
   PairBandwidths channels;  ///< between stages
 };
 
+/// The all-reduces of stages on consecutive positions, as they are run.
+struct StageAllReduces {
+  std::vector<AllReduceTime> distinct;
+  std::vector<std::size_t> of_range;  ///< [first · (devices + 1) + last]: a position in `distinct`
+};
+
 /// The input of the partition: the layers of a chain and the devices in a fixed order, both given by position.
 struct PartitionProblem {
   // Sums over the layers before each position. **Shape** layers + 1; the first entry is 0, and entries never decrease.
@@ -40,6 +48,7 @@ struct PartitionProblem {
 
   std::vector<Bytes> crossing;  ///< bytes that cross the cut before each position, one way. **Shape** layers + 1
   UsedBandwidths bandwidths;    ///< device ids are positions
+  std::optional<StageAllReduces> all_reduces;  ///< none: rings of the smallest bandwidth, as on the analytic network
 
   // The device at each position.
   std::vector<double> factors;                   ///< time factor relative to the profile
@@ -62,6 +71,12 @@ struct PartitionProblem {
 /// **Throws** InputError if a device's speed is not known, or if the layers take longer than `kLongestChain`.
 [[nodiscard]] PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwidths& bandwidths,
                                                  const std::vector<DeviceId>& order);
+
+/// The all-reduces of stages of at most `most_replicas`, on the devices in `order`.
+/// **Requires** a platform of which every two devices are connected. **Cost** O(devices · replicas²), and that of the
+/// distinct ones.
+[[nodiscard]] StageAllReduces stage_all_reduces(const Platform& platform, const std::vector<DeviceId>& order,
+                                                std::int64_t most_replicas);
 
 /// Layers [begin, end) on the devices [first, first + replicas), all by position.
 struct PartitionStage {

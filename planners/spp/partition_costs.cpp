@@ -4,6 +4,8 @@
 #include "sim/schedule/pipeline_times.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace stagecraft::spp {
 namespace {
@@ -34,11 +36,12 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem)
   times_ = problem.divided.is_empty() ? proportional_times(problem) : problem.divided;
   if (!problem.forward.empty()) {
     for (const DividedTimes::Sums& sums : times_.all_sums()) {
-      exchanges_.emplace_back(problem.parameters, sums.backward, problem.bucket);
+      buckets_.emplace_back(problem.parameters, sums.backward, problem.bucket);
     }
   }
   for (Bytes bytes : problem.crossing) crossing_.push_back(static_cast<double>(bytes.value()));
   fill_ranges();
+  fill_exchanges();
   fill_crossings();
 }
 
@@ -49,11 +52,31 @@ void PartitionCosts::fill_ranges() {
     for (std::size_t last = first; last < devices_; ++last) {
       range.factor = std::max(range.factor, problem_->factors[last]);
       range.update_bandwidth = std::min(range.update_bandwidth, problem_->update_bandwidth[last].value());
-      for (std::size_t other = first; other < last; ++other) {
-        range.bandwidth =
-            std::min(range.bandwidth, problem_->bandwidths.rings.between(DeviceId(other), DeviceId(last)).value());
-      }
       ranges_[first * (devices_ + 1) + last + 1] = range;
+    }
+  }
+}
+
+void PartitionCosts::fill_exchanges() {
+  if (problem_->all_reduces) {
+    replicas_.resize(problem_->all_reduces->distinct.size());
+    for (std::size_t at = 0; at < ranges_.size(); ++at) ranges_[at].exchange = problem_->all_reduces->of_range[at];
+    return;
+  }
+  std::map<std::pair<std::size_t, double>, std::size_t> positions;
+  for (std::size_t first = 0; first < devices_; ++first) {
+    double bandwidth = kInfinity;
+    for (std::size_t last = first; last < first + std::min(devices_ - first, most_replicas()); ++last) {
+      for (std::size_t other = first; other < last; ++other) {
+        bandwidth = std::min(bandwidth, problem_->bandwidths.rings.between(DeviceId(other), DeviceId(last)).value());
+      }
+      const std::size_t replicas = last - first + 1;
+      const auto [position, is_new] = positions.emplace(std::pair(replicas, bandwidth), replicas_.size());
+      if (is_new) {
+        replicas_.push_back(static_cast<std::int64_t>(replicas));
+        bandwidths_.push_back(bandwidth);
+      }
+      ranges_[first * (devices_ + 1) + last + 1].exchange = position->second;
     }
   }
 }
@@ -82,23 +105,26 @@ void PartitionCosts::fill_crossings() {
 }
 
 double PartitionCosts::bucketed(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const {
-  const auto count = static_cast<std::int64_t>(replicas);
-  const auto seconds = [&](Bytes before, Bytes all) {
-    const Bytes left = stagecraft::ring_bytes(all, count) - stagecraft::ring_bytes(before, count);
-    return static_cast<double>(left.value()) / range.bandwidth;
+  const auto seconds = [&](Bytes before, Bytes all, std::size_t buckets) {
+    return all_reduce(range.exchange, before, all, buckets);
   };
   const double share = range.factor / times_.divisor(replicas);
   const DividedTimes::Sums& sums = times_.of(replicas);
   return (sums.forward[end] - sums.forward[begin]) * share * microbatches_ +
          (sums.backward[end] - sums.backward[begin]) * share * (microbatches_ - 1.0) +
-         exchanges_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
+         buckets_[times_.sums_index(replicas)].last_backward(begin, end, share, seconds) +
          updated(begin, end) / range.update_bandwidth;
 }
 
-double PartitionCosts::ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const {
+double PartitionCosts::all_reduce(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const {
+  if (problem_->all_reduces) {
+    return problem_->all_reduces->distinct[exchange](static_cast<double>((all - before).value()), buckets);
+  }
+  const std::int64_t replicas = replicas_[exchange];
   if (replicas == 1) return 0.0;
-  const Bytes parameters = problem_->parameters(begin, end);
-  return static_cast<double>(stagecraft::ring_bytes(parameters, static_cast<std::int64_t>(replicas)).value());
+  const Bytes bytes =
+      before == Bytes(0) ? ring_bytes(all, replicas) : ring_bytes(all, replicas) - ring_bytes(before, replicas);
+  return static_cast<double>(bytes.value()) / bandwidths_[exchange];
 }
 
 }  // namespace stagecraft::spp

@@ -29,20 +29,29 @@ class PartitionCosts {
   /// The least time of all devices together for one microbatch of the layers before each position.
   [[nodiscard]] const std::vector<double>& least_work() const { return times_.least_work(); }
 
-  /// The bytes that each replica of a stage with the layers [begin, end) sends to the next one in the ring.
-  [[nodiscard]] double ring_bytes(std::size_t begin, std::size_t end, std::size_t replicas) const;
+  /// The number of different all-reduces; the devices of a stage have one of them.
+  [[nodiscard]] std::size_t exchanges() const { return replicas_.size(); }
+  /// That of a stage on the devices [first, last). **Requires** at most `most_replicas`.
+  [[nodiscard]] std::size_t exchange(std::size_t first, std::size_t last) const {
+    return ranges_[first * (devices_ + 1) + last].exchange;
+  }
+  /// The seconds of an all-reduce of all parameters of the layers [begin, end). Never grows as `begin` grows.
+  [[nodiscard]] double all_reduce(std::size_t exchange, std::size_t begin, std::size_t end) const {
+    return all_reduce(exchange, Bytes(0), problem_->parameters(begin, end), 1);
+  }
   /// The load of a stage with the layers [begin, end) on the devices [first, last). Never grows as `begin` grows.
   [[nodiscard]] double stage(std::size_t begin, std::size_t end, std::size_t first, std::size_t last) const {
-    return stage(begin, end, first, last, ring_bytes(begin, end, last - first));
+    const double all_reduced = buckets_.empty() ? all_reduce(exchange(first, last), begin, end) : 0.0;
+    return stage(begin, end, first, last, all_reduced);
   }
-  /// The same with the stage's `ring_bytes` already computed.
+  /// The same with the stage's `all_reduce` already computed, which gradients in buckets do not need.
   [[nodiscard]] double stage(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
-                             double ring_bytes) const {
+                             double all_reduced) const {
     const Range& range = ranges_[first * (devices_ + 1) + last];
-    if (!exchanges_.empty()) return bucketed(begin, end, last - first, range);
+    if (!buckets_.empty()) return bucketed(begin, end, last - first, range);
     const std::vector<double>& compute = times_.of(last - first).total;
     const double each = (compute[end] - compute[begin]) * range.factor / times_.divisor(last - first);
-    return each * microbatches_ + (ring_bytes / range.bandwidth + updated(begin, end) / range.update_bandwidth);
+    return each * microbatches_ + (all_reduced + updated(begin, end) / range.update_bandwidth);
   }
   /// The load of the channel between a stage on [middle - before, middle) and one on [middle, middle + behind).
   [[nodiscard]] double channel(std::size_t cut, std::size_t middle, std::size_t before, std::size_t behind) const {
@@ -52,9 +61,9 @@ class PartitionCosts {
  private:
   /// Extremes over the devices [first, last).
   struct Range {
-    double factor = 0.0;           // of the slowest device
-    double bandwidth = kInfinity;  // the smallest of all pairs
+    double factor = 0.0;  // of the slowest device
     double update_bandwidth = kInfinity;
+    std::size_t exchange = 0;
   };
   /// The load of a stage that exchanges gradients while its last backward runs. Sums what never grows with `begin`.
   [[nodiscard]] double bucketed(std::size_t begin, std::size_t end, std::size_t replicas, const Range& range) const;
@@ -62,7 +71,10 @@ class PartitionCosts {
   [[nodiscard]] double updated(std::size_t begin, std::size_t end) const {
     return static_cast<double>((problem_->parameters(begin, end) * problem_->update_copies).value());
   }
+  /// The seconds in which the bytes [before, all) of gradients are exchanged in so many buckets.
+  [[nodiscard]] double all_reduce(std::size_t exchange, Bytes before, Bytes all, std::size_t buckets) const;
   void fill_ranges();
+  void fill_exchanges();
   void fill_crossings();
 
   const PartitionProblem* problem_;
@@ -70,9 +82,12 @@ class PartitionCosts {
   double microbatches_;
   double ways_;  // transfers that a channel carries one after the other: microbatches, twice if half duplex
   DividedTimes times_;
-  std::vector<BucketExchange> exchanges_;  // only with buckets of gradients: for each of the times' sums
+  std::vector<BucketExchange> buckets_;  // only with buckets of gradients: for each of the times' sums
   std::vector<double> crossing_;
-  std::vector<Range> ranges_;                   // [first * (devices + 1) + last]
+  std::vector<Range> ranges_;  // [first * (devices + 1) + last]
+  // By exchange, on the analytic network: the number of replicas, and the smallest bandwidth of all pairs.
+  std::vector<std::int64_t> replicas_;
+  std::vector<double> bandwidths_;
   std::vector<std::vector<double>> crossings_;  // [middle][(before - 1) * (devices - middle) + behind - 1]: bytes/s
 };
 

@@ -1,8 +1,12 @@
+#include "planners/shared/costs/all_reduces.hpp"
 #include "planners/shared/costs/chain.hpp"
 #include "planners/spp/partition.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"
 
+#include <cstddef>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace stagecraft::spp {
@@ -30,6 +34,7 @@ PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwid
                            .bucket = request.training.bucket(),
                            .crossing = cut_bytes_with_ends(request.graph, layers),
                            .bandwidths = {PairBandwidths(order.size()), PairBandwidths(order.size())},
+                           .all_reduces = {},
                            .factors = {},
                            .update_bandwidth = {},
                            .update_copies = 1 + request.training.gradient_copies + request.training.optimizer_copies,
@@ -52,6 +57,26 @@ PartitionProblem partition_problem(const PlanRequest& request, const UsedBandwid
     }
   }
   return problem;
+}
+
+StageAllReduces stage_all_reduces(const Platform& platform, const std::vector<DeviceId>& order,
+                                  std::int64_t most_replicas) {
+  AllReduces all_reduces(platform);
+  StageAllReduces result;
+  const std::size_t devices = order.size();
+  result.of_range.resize((devices + 1) * (devices + 1));
+  std::map<const AllReduceTime*, std::size_t> positions;
+  for (std::size_t first = 0; first < devices; ++first) {
+    std::vector<DeviceId> members;
+    for (std::size_t last = first + 1; last <= devices && std::ssize(members) < most_replicas; ++last) {
+      members.push_back(order[last - 1]);
+      const AllReduceTime& among = all_reduces.among(members);
+      const auto [position, is_new] = positions.emplace(&among, result.distinct.size());
+      if (is_new) result.distinct.push_back(among);
+      result.of_range[first * (devices + 1) + last] = position->second;
+    }
+  }
+  return result;
 }
 
 }  // namespace stagecraft::spp

@@ -150,7 +150,7 @@ void SumProgram::fill_table(std::size_t l) {
 
 /// F(l, stages, r, i) computed again from the table, to follow a partition back.
 double SumProgram::sum(std::size_t l, std::size_t stages, std::size_t r, std::size_t i) const {
-  if (stages == 1) return r == i ? counted(costs_.stage(0, l, 0, i)) : kInfinity;
+  if (stages == 1) return r == i && r <= most_replicas_ ? counted(costs_.stage(0, l, 0, i)) : kInfinity;
   if (i < r + stages - 1) return kInfinity;
   const CutRange& range = ranges_[i - r];
   const double* before = table_.row(stages - 1, i - r, r);

@@ -72,12 +72,13 @@ bool is_full_duplex(const PlanRequest& request) {
   return request.options.word("duplex") == "full";
 }
 
-/// Rings have the nominal bandwidths: one of them goes around all replicas, and each link carries one flow of it.
-UsedBandwidths used_bandwidths(const PlanRequest& request) {
+/// With nominal bandwidths all-reduces are those of the analytic network, else those of the run.
+UsedLinks used_links(const PlanRequest& request) {
   PairBandwidths rings = pair_bandwidths(request.platform, PairUse::Collective);
   const PairShare share = pair_share(request.options, is_full_duplex(request));
   PairBandwidths channels = channel_bandwidths(request.platform, rings, share);
-  return {std::move(rings), std::move(channels)};
+  const bool is_nominal = share == PairShare::Nominal;
+  return {{std::move(rings), std::move(channels)}, is_nominal ? NetworkModel::Analytic : NetworkModel::Platform};
 }
 
 std::vector<DeviceId> order_devices(const PlanRequest& request, const PairBandwidths& bandwidths) {
@@ -101,17 +102,20 @@ void require_executable(const PlanRequest& request, const std::vector<Partition>
 
 /// The plan of least load for each number of stages, executed.
 std::vector<Candidate> candidates(const PlanRequest& request, const std::vector<DeviceId>& devices,
-                                  const UsedBandwidths& bandwidths) {
-  PartitionProblem problem = partition_problem(request, bandwidths, devices);
+                                  const UsedLinks& links) {
+  PartitionProblem problem = partition_problem(request, links.bandwidths, devices);
   problem.most_replicas = request.graph.microbatch_size;
   problem.full_duplex = is_full_duplex(request);
   problem.allow_fewer = request.options.flag("allow_fewer");
+  if (links.all_reduces == NetworkModel::Platform) {
+    problem.all_reduces = stage_all_reduces(request.platform, devices, problem.most_replicas);
+  }
   const PartitionShape shape{canonical_order(request.graph), devices};
   const std::vector<Partition> partitions = best_partitions(problem);
   require_executable(request, partitions);
   std::vector<Candidate> result;
   for (const Partition& partition : partitions) {
-    result.push_back(candidate(spp_planner, request, partition, shape, bandwidths.channels));
+    result.push_back(candidate(spp_planner, request, partition, shape, links));
   }
   return result;
 }
@@ -218,9 +222,9 @@ PlanResult plan_spp(const PlanRequest& asked) {
     return no_way_to_use_all(request);
   }
   require_partition_size(layers, device_count);
-  const UsedBandwidths bandwidths = used_bandwidths(request);
-  const std::vector<DeviceId> devices = order_devices(request, bandwidths.channels);
-  const std::vector<Candidate> all = candidates(request, devices, bandwidths);
+  const UsedLinks links = used_links(request);
+  const std::vector<DeviceId> devices = order_devices(request, links.bandwidths.channels);
+  const std::vector<Candidate> all = candidates(request, devices, links);
   if (std::optional<Planned> best = fastest_that_fits(request, all, devices)) return std::move(*best);
   return nothing_fits(request, all);
 }

@@ -58,16 +58,21 @@ std::vector<double> paces(const Stage& stage, const std::vector<Seconds>& totals
 }
 
 /// The time of each bucket's all-reduce.
-std::vector<Seconds> all_reduce_times(const Platform& platform, const Replicas& replicas,
-                                      const RingBuckets::Ring& ring) {
+std::vector<Seconds> all_reduce_times(const Platform& platform, const Replicas& replicas, const RingBuckets::Ring& ring,
+                                      NetworkModel network) {
   std::vector<DeviceId> devices;
   for (const ReplicaId member : ring.members) devices.push_back(replicas[member].device);
   const std::optional<BytesPerSecond> slowest = smallest_bandwidth_among(platform, devices);
   std::vector<Seconds> times;
   if (!slowest) return times;
   const std::vector<Bytes> flows = ring_bytes(ring.buckets, std::ssize(devices));
+  Bytes before;
   for (std::size_t k = 0; k < ring.buckets.size(); ++k) {
-    times.push_back(analytic_all_reduce(platform, devices, ring.buckets[k].bytes, flows[k], *slowest));
+    const Bytes bytes = ring.buckets[k].bytes;
+    times.push_back(network == NetworkModel::Platform
+                        ? lowered_all_reduce_time(platform, devices, before, before + bytes)
+                        : analytic_all_reduce(platform, devices, bytes, flows[k], *slowest));
+    before += bytes;
   }
   return times;
 }
@@ -94,14 +99,14 @@ std::vector<BackwardStep> completing(const ReplicaWork& work, const std::vector<
 /// The all-reduces of a stage and its update after the last backward of its slowest replica. One of tied parameters
 /// counts as if all its stages ended their backwards together.
 Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept, StageId id,
-                         const ReplicaWork& slowest) {
+                         const ReplicaWork& slowest, NetworkModel network) {
   const Stage& stage = kept.plan.stages[id.value()];
   const RingBuckets& rings = kept.work->rings();
   const std::vector<RingBucket>& buckets = rings.by_stage[id.value()];
   Seconds exposed;
   for (const std::size_t ring : rings.rings_of[id.value()]) {
     if (std::ranges::count(buckets, ring, &RingBucket::ring) == 0) continue;
-    const std::vector<Seconds> times = all_reduce_times(platform, kept.replicas, rings.rings[ring]);
+    const std::vector<Seconds> times = all_reduce_times(platform, kept.replicas, rings.rings[ring], network);
     exposed = std::max(exposed, exposed_all_reduce(completing(slowest, buckets, ring), times));
   }
   Seconds update;
@@ -129,7 +134,8 @@ Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int6
 
 }  // namespace
 
-PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept) {
+PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
+                             NetworkModel all_reduces) {
   kept.work->require_times();
   const std::vector<Boundary> channels = chain_boundaries(graph, kept.plan);
   PipelineTimes times;
@@ -143,7 +149,7 @@ PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, 
     times.resources.push_back({work.slowest->programs.forward(), work.slowest->programs.mean_backward()});
     times.alternating.push_back(alternating_replicas(stage));
     times.pace.push_back(paces(stage, work.totals));
-    times.synchronise.push_back(synchronise_time(graph, platform, kept, StageId(s), *work.slowest));
+    times.synchronise.push_back(synchronise_time(graph, platform, kept, StageId(s), *work.slowest, all_reduces));
   }
   return times;
 }

@@ -4,6 +4,7 @@
 #include "sim/model/layer_graph.hpp"
 #include "sim/model/platform.hpp"
 #include "sim/schedule/boundaries.hpp"
+#include "sim/schedule/network_model.hpp"
 #include "sim/schedule/stage_program.hpp"
 
 #include <cstdint>
@@ -39,10 +40,12 @@ struct PipelineTimes {
   [[nodiscard]] std::size_t stages() const { return alternating.size(); }
 };
 
+/// `all_reduces`: the network whose all-reduces the stages take; on the platform's `lowered_all_reduce_time`.
 /// **Requires** a plan of one pipeline without violations. **Throws** InputError for a device of unknown speed, and for
 /// replicas that are not connected to each other or to those of the next stage.
 /// **Cost** O(layers + edges), and `smallest_bandwidth_both_ways` in each stage and for stages that follow each other.
-[[nodiscard]] PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept);
+[[nodiscard]] PipelineTimes pipeline_times(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
+                                           NetworkModel all_reduces = NetworkModel::Analytic);
 
 /// The load of the busiest stage or channel in a flushed iteration, a lower bound for every order of the plan's work on
 /// the analytic network. A stage runs its microbatches and then synchronises. A channel carries both directions one

@@ -103,7 +103,9 @@ TEST_CASE("spp: load, time and bound of 150 random graphs are those of the run, 
     const auto devices = static_cast<std::int64_t>(random.platform.devices.size());
     const std::int64_t microbatches = 1 + seed % 9;
     const bool full = seed % 3 == 0;
-    const Pairs options = {{"duplex", full ? "full" : "half"}, {"allow_fewer", seed % 2 == 0 ? "true" : "false"}};
+    const Pairs options = {{"duplex", full ? "full" : "half"},
+                           {"allow_fewer", seed % 2 == 0 ? "true" : "false"},
+                           {"pair_bandwidth", "nominal"}};
     const Planned answer = planned(run_planner(planner(), random.graph, random.platform, options, microbatches));
     const Plan& plan = answer.plan;
     const double time = plan.predicted.iteration_time->value();

@@ -31,7 +31,7 @@ PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask tas
       copies_(state_),
       swapping_(state_, orders_, copies_),
       versions_(state_, orders_, copies_, task_.program.weight_versions),
-      synchronise_(state_, task_.program.synchronous, versions_),
+      synchronise_(state_, task_.program.synchronous, task_.lowered_all_reduces, versions_),
       live_(state_),
       compute_({state_, orders_, delivery_, swapping_, versions_, synchronise_, live_}) {
   take(std::exchange(first_, {}));

@@ -27,6 +27,7 @@ struct PlanTask {
   std::int64_t iterations = 1;              ///< number of iterations of a synchronous schedule
   std::optional<Schedule> literal;          ///< the orders of one iteration, if the user gives them
   std::vector<Seconds> channel_times = {};  ///< `LowerOptions::channel_times`
+  bool lowered_all_reduces = false;         ///< `LowerOptions::lowered_all_reduces`
 };
 
 /// Lowers one plan, from one microbatch of the run on. It asks the plan's schedule for orders segment by segment, and

@@ -7,19 +7,23 @@
 
 namespace stagecraft {
 
-RingAllReduce::RingAllReduce(LoweringState& state, AllReduceRing ring) : state_(state), ring_(std::move(ring)) {
+RingAllReduce::RingAllReduce(LoweringState& state, AllReduceRing ring, bool is_lowered)
+    : state_(state), ring_(std::move(ring)) {
   if (ring_.members.size() == 1) return;
   const Platform& platform = state.shape.platform();
   std::vector<DeviceId> devices;
   for (ReplicaId member : ring_.members) devices.push_back(state.replicas()[member].device);
   std::optional<BytesPerSecond> slowest;
-  if (state.shape.is_analytic()) slowest = smallest_bandwidth_among(platform, devices);
+  const bool is_analytic = state.shape.is_analytic();
+  if (is_analytic && !is_lowered) slowest = smallest_bandwidth_among(platform, devices);
   const std::vector<Bytes> flows = ring_bytes(ring_.buckets, static_cast<std::int64_t>(devices.size()));
   Bytes before;
   for (std::size_t k = 0; k < ring_.buckets.size(); ++k) {
     const Bytes bytes = ring_.buckets[k].bytes;
     if (slowest) {
       exchanges_.push_back(by_formula(analytic_all_reduce(platform, devices, bytes, flows[k], *slowest)));
+    } else if (is_analytic) {
+      exchanges_.push_back(by_formula(lowered_all_reduce_time(platform, devices, before, before + bytes)));
     } else if (const auto tabulated = tabulated_all_reduce(platform, devices.size(), bytes)) {
       exchanges_.push_back(by_formula(*tabulated));
     } else {

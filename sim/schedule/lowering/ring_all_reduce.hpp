@@ -25,8 +25,8 @@ struct AllReduceRing {
 /// On the analytic network, and with a table of measured bandwidths, a formula gives the time, and no link is used.
 class RingAllReduce {
  public:
-  /// `state` must outlive it.
-  RingAllReduce(LoweringState& state, AllReduceRing ring);
+  /// `is_lowered`: on the analytic network, too, it takes as long as on the platform's. `state` must outlive it.
+  RingAllReduce(LoweringState& state, AllReduceRing ring, bool is_lowered);
 
   /// 0 if there is nothing to exchange: for a replica alone, and without parameters.
   [[nodiscard]] std::size_t buckets() const { return exchanges_.size(); }

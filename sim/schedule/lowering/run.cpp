@@ -66,10 +66,10 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
                     : measured_part(program, program.kept->replicas, program.kept->plan.microbatches, options_.head)),
       measurement_(measurement_of(program.kept->plan, synchronous_, measured_, options_.report_window)),
       marks_(measured_),
-      current_(std::make_unique<PlanRun>(
-          graph, platform,
-          PlanTask{std::move(program), 0, options_.iterations, options_.literal, options_.channel_times},
-          options_.network, writer_, marks_)),
+      current_(std::make_unique<PlanRun>(graph, platform,
+                                         PlanTask{std::move(program), 0, options_.iterations, options_.literal,
+                                                  options_.channel_times, options_.lowered_all_reduces},
+                                         options_.network, writer_, marks_)),
       questions_(options_.replanning) {
   end_with_model();
 }

@@ -38,7 +38,7 @@ void for_each_tied(const LoweringState& state, const Note& note) {
 
 }  // namespace
 
-Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping& versions)
+Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_all_reduces, VersionSwapping& versions)
     : state_(state),
       versions_(versions),
       synchronous_(synchronous),
@@ -46,8 +46,11 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, VersionSwapping
   workers_.resize(state.replicas().size());
   for (const RingBuckets::Ring& ring : state.shape.rings().rings) {
     const AllReduceRing reduced{ring.members, ring.buckets, static_cast<std::uint16_t>(rings_.size())};
-    rings_.push_back(
-        {.all_reduce = RingAllReduce(state, reduced), .members = {}, .first = {}, .apart = ring.apart, .rounds = {}});
+    rings_.push_back({.all_reduce = RingAllReduce(state, reduced, lowered_all_reduces),
+                      .members = {},
+                      .first = {},
+                      .apart = ring.apart,
+                      .rounds = {}});
   }
   for (ReplicaId id : state.replicas().all()) add_member(id);
   if (synchronous) return;

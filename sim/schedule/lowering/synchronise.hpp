@@ -35,7 +35,8 @@ struct EndedBackward {
 class Synchronise {
  public:
   /// `versions` learns of the updates of an asynchronous schedule. Both must outlive it.
-  Synchronise(LoweringState& state, bool synchronous, VersionSwapping& versions);
+  /// `lowered_all_reduces` as in `LowerOptions`.
+  Synchronise(LoweringState& state, bool synchronous, bool lowered_all_reduces, VersionSwapping& versions);
 
   /// Counts the backwards that an iteration has.
   void take(const Schedule& schedule);
