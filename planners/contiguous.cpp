@@ -34,6 +34,7 @@ const PlannerInfo contiguous_planner{
                  {"best", "pipedream"}}},
     .plan = plan_contiguous,
     .cuts_by_memory = true,
+    .levels_devices = true,
 };
 
 }  // namespace stagecraft

@@ -101,6 +101,7 @@ struct PlannerInfo {
   bool takes_any_option = false;
   bool saves_memory = false;    ///< it chooses memory actions itself, of those that `PlanRequest::memory` allows
   bool cuts_by_memory = false;  ///< it searches for cuts that fit
+  bool levels_devices = false;  ///< it takes all devices for as fast as the slowest one
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
   /// `with_ordered_turns` chooses it.
   bool orders_turns = false;

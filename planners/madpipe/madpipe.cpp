@@ -139,6 +139,7 @@ const PlannerInfo madpipe_planner{
     .options = madpipe::option_table(),
     .plan = madpipe::plan_madpipe,
     .cuts_by_memory = true,
+    .levels_devices = true,
     .surely_plans = madpipe::surely_plans,
 };
 

@@ -269,6 +269,7 @@ const PlannerInfo pipedream_planner{
     .options = pipedream::options(),
     .plan = pipedream::plan_pipedream,
     .cuts_by_memory = true,
+    .levels_devices = true,
 };
 
 }  // namespace stagecraft

@@ -31,6 +31,7 @@ const PlannerInfo pipedream_sync_planner{
     .options = pipedream::options(),
     .plan = plan_flushed,
     .cuts_by_memory = true,
+    .levels_devices = true,
 };
 
 }  // namespace stagecraft

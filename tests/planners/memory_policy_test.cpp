@@ -298,4 +298,56 @@ TEST_CASE("memory policy: what the user makes every stage do stays") {
   CHECK(std::holds_alternative<Infeasible>(plan_within_memory(gpipe, request)));
 }
 
+TEST_CASE("memory policy: the last layer of a stage with one microbatch in flight is kept for nothing") {
+  LayerGraph graph = chain(std::vector<double>(4, 0.01));
+  for (Layer& layer : graph.layers) {
+    layer.parameters = Bytes(0);
+    layer.stash = Bytes(200);
+    layer.checkpoint = Bytes(20);
+  }
+  for (const std::string name : {"uniform", "vpipe", "dawnpiper"}) {
+    CAPTURE(name);
+    const PlannerInfo& planner = find_planner(name);
+    const auto kept_with = [&](std::int64_t memory) {
+      const Platform platform = flat_platform(1, 1e3, Bytes(memory));
+      PlanRequest request = request_for(planner, graph, platform, "1f1b", 4);
+      request.memory = MemoryPolicy::Recompute;
+      const Planned planned = std::get<Planned>(plan_within_memory(planner, request));
+      CHECK(fits(graph, platform, planned.plan));
+      return 4 - layers_with<Recompute>(planned.plan);
+    };
+    CHECK(kept_with(260) == 1);  // three checkpoints, and the last stash or what is made again
+    CHECK(kept_with(439) == 1);
+    CHECK(kept_with(440) == 2);
+    CHECK(kept_with(800) == 4);
+  }
+}
+
+TEST_CASE("memory policy: a planner that takes all devices for equally fast says so, where they are not") {
+  const LayerGraph graph = chain(std::vector<double>(12, 0.03));
+  const Platform equal = flat_platform(3, 1e6);
+  PlatformSpec spec = equal.spec;
+  spec.device_kinds.push_back({"B", Bytes(1'000'000), 4.0, Bytes(0), std::nullopt});
+  std::get<ExplicitForm>(spec.form).devices[DeviceId(2)].kind = DeviceKindId(1);
+  const Platform unequal = build_platform(spec);
+  const auto says_so = [](const Planned& planned) {
+    return std::ranges::any_of(planned.notes, [](const std::string& note) {
+      return note.find("as fast as the slowest one, gpu0; others are up to 4 times as fast") != std::string::npos;
+    });
+  };
+  for (const PlannerInfo* planner : all_planners()) {
+    if (planner->only_by_name || planner->name == "hetpipe") continue;
+    CAPTURE(planner->name);
+    const auto planned_on = [&](const Platform& platform) {
+      return std::get<Planned>(
+          plan_within_memory(*planner, request_for(*planner, graph, platform, planner->default_schedule, 12)));
+    };
+    const Planned on_equal = planned_on(equal);
+    const Planned on_unequal = planned_on(unequal);
+    CHECK_FALSE(says_so(on_equal));
+    CHECK(says_so(on_unequal) == planner->levels_devices);
+    if (planner->levels_devices) CHECK(on_unequal.plan.stages == on_equal.plan.stages);
+  }
+}
+
 }  // namespace stagecraft::memory_policy_test

@@ -9,6 +9,8 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -188,6 +190,19 @@ PlanResult plan_that_fits(const PlannerInfo& planner, const PlanRequest& request
   return saving_refusal(planner, request, std::get<Infeasible>(std::move(kept)));
 }
 
+/// That the planner does not know which devices are faster; none if all are equally fast.
+std::optional<std::string> levelling_note(const PlannerInfo& planner, const PlanRequest& request) {
+  std::vector<double> factors;
+  for (const DeviceId device : indices(request.platform.devices)) {
+    factors.push_back(require_time_factor(request.platform, request.graph.device_kind, device));
+  }
+  const auto [fastest, slowest] = std::ranges::minmax_element(factors);
+  if (*fastest == *slowest) return std::nullopt;
+  const DeviceId device(static_cast<std::size_t>(slowest - factors.begin()));
+  return fmt::format("{} takes all devices for as fast as the slowest one, {}; others are up to {:.3g} times as fast",
+                     planner.name, request.platform.devices[device].name, *slowest / *fastest);
+}
+
 }  // namespace
 
 PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
@@ -196,6 +211,9 @@ PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& req
   if (planned != nullptr && planned->plan.predicted.period) {  // no search of a period knows of tied parameters
     Seconds& period = *planned->plan.predicted.period;
     period = std::max(period, tied_period(request.graph, request.platform, planned->plan));
+  }
+  if (planned != nullptr && planner.levels_devices) {
+    if (auto note = levelling_note(planner, request)) planned->notes.push_back(*std::move(note));
   }
   return result;
 }
