@@ -98,7 +98,7 @@ TEST_CASE("pipedream-sync: a schedule that never flushes is refused") {
 
 TEST_CASE("pipedream-sync: replicas of neighbours whose turns do not divide are claimed as they run, or avoided") {
   // Six layers of 3 s or 5 s and twice that, one for each stage, on 24 devices. With 3, 5, 3, 5, 3 and 5 replicas every
-  // stage runs a microbatch in 3 s, which would be (240 + ...) · 3 s. But a microbatch is under way for 72 s, so the 8 · 3
+  // stage runs a microbatch in 3 s. But a microbatch is under way for 72 s, so the 8 · 3
   // microbatches in flight on stage 0 leave no slack, and a replica that waits for its turn loses it for good. With
   // four replicas everywhere the slowest stage takes 15 / 4 s: 60 · 15 s and 5 · 15 s more for the other stages at
   // most.
