@@ -110,7 +110,7 @@ bool precedes(const DownSets& states, std::size_t k, std::size_t j) {
 }
 
 double as_one_stage(const LevelCosts& costs, std::size_t start, std::size_t j, std::size_t r) {
-  if (r > costs.most_in_one()) return kInfinity;
+  if (r > costs.most_in_one() || !costs.allows(r)) return kInfinity;
   const std::size_t d = costs.members - r;
   if (!fits(costs, start, j, r, d)) return kInfinity;
   const auto replicas = static_cast<double>(r);
@@ -127,6 +127,7 @@ void fill_rows(const LevelCosts& costs, std::size_t j, double* rows) {
   const std::size_t first_rank = costs.rows_differ_by_rank ? 2 : costs.members;
   for (std::size_t r = first_rank; r <= costs.members; ++r) {
     for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
+      if (!costs.allows(q)) continue;
       const double* times = costs.below.empty() ? compute.data() : costs.times(q, costs.members - r).row(j);
       double* row = rows + costs.row_index(q, r) * whole_blocks(j);
       if (costs.settings->synchronisation == Synchronisation::Added) {

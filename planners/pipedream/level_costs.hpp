@@ -2,6 +2,7 @@
 
 #include "planners/pipedream/recurrence.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -40,6 +41,9 @@ struct LevelCosts {
     return settings->straight || settings->most_replicas < r ? most_in_one() + 1 : r;
   }
   [[nodiscard]] std::size_t most_in_one() const { return settings->straight ? 1 : settings->most_replicas; }
+  [[nodiscard]] bool allows(std::size_t replicas) const {
+    return !settings->powers_of_two || std::has_single_bit(replicas);
+  }
   [[nodiscard]] std::size_t place(std::size_t q, std::size_t d) const { return (q - 1) * members + d; }
   [[nodiscard]] const Times& times(std::size_t q, std::size_t d) const { return *below[many_below ? place(q, d) : 0]; }
   [[nodiscard]] std::size_t row_count() const {

@@ -210,9 +210,12 @@ MemoryChoices choices_of(const PlanRequest& request) {
   return choices;
 }
 
-PlanResult plan_pipedream(const PlanRequest& request) {
+}  // namespace
+
+PlanResult plan_pipedream(const PlanRequest& request, bool powers_of_two) {
   (void)is_asynchronous(request.schedule);  // refuses an unknown schedule
-  const Settings settings = settings_of(request);
+  Settings settings = settings_of(request);
+  settings.powers_of_two = powers_of_two;
   Problem problem{request, request.graph, choices_of(request), settings, settings.levels};
   if (problem.choices.recompute) {
     for (Layer& layer : problem.graph.layers) layer.backward += layer.forward;
@@ -224,7 +227,6 @@ PlanResult plan_pipedream(const PlanRequest& request) {
   return result;
 }
 
-}  // namespace
 }  // namespace pipedream
 
 std::vector<OptionInfo> pipedream::options() {
@@ -267,7 +269,7 @@ const PlannerInfo pipedream_planner{
     .source = "Narayanan et al., PipeDream, SOSP 2019",
     .default_schedule = "pipedream",
     .options = pipedream::options(),
-    .plan = pipedream::plan_pipedream,
+    .plan = [](const PlanRequest& request) { return pipedream::plan_pipedream(request, false); },
     .cuts_by_memory = true,
     .levels_devices = true,
 };

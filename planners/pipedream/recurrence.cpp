@@ -47,6 +47,7 @@ void step(const LevelCosts& costs, std::size_t start, std::size_t j, const doubl
     std::array<double, kBlock> least{};
     least.fill(kInfinity);
     for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
+      if (!costs.allows(q)) continue;
       fold(a.row(r - q), rows + costs.row_index(q, r) * end, begin, end, least);
     }
     double best = std::min(as_one_stage(costs, start, j, r), *std::ranges::min_element(least));
@@ -185,6 +186,7 @@ Choice choose(const LevelCosts& costs, const Ranks& a, std::size_t start, std::s
   rows.resize(std::max(rows.size(), costs.row_count() * whole_blocks(j)));
   fill_rows(costs, j, rows.data());
   for (std::size_t q = 1; q < costs.most_replicas(r) && q < r; ++q) {
+    if (!costs.allows(q)) continue;
     const double* row = rows.data() + costs.row_index(q, r) * whole_blocks(j);
     const double* before = a.row(r - q);
     for (std::size_t k = j; k-- > start + 1;) {

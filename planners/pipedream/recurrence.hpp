@@ -59,6 +59,8 @@ struct Settings {
   bool use_fewer = false;     ///< whether devices of a level may be left idle
   /// The most replicas of a segment at a level.
   std::size_t most_replicas = std::numeric_limits<std::size_t>::max();
+  /// Whether a segment has 1, 2, 4, 8 … replicas, so that those of neighbours take turns in numbers that divide.
+  bool powers_of_two = false;
   double rounds_per_update = 1.0;  ///< among which a synchronisation is divided
   double solves = 1.0;             ///< how often the problem is solved, each time with other rounds
   const MemoryTest* memory = nullptr;

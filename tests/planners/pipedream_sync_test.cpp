@@ -1,4 +1,5 @@
 #include "planners/registry.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/error.hpp"
 #include "tests/planners/fixtures.hpp"
@@ -93,6 +94,50 @@ TEST_CASE("pipedream-sync: its claim has only what the exchange of buckets lasts
 
 TEST_CASE("pipedream-sync: a schedule that never flushes is refused") {
   CHECK_THROWS_AS((void)run_with(planner(), "pipedream", chain({1}), flat_platform(2)), InputError);
+}
+
+TEST_CASE("pipedream-sync: replicas of neighbours whose turns do not divide are claimed as they run, or avoided") {
+  // Six layers of 3 s or 5 s and twice that, one for each stage, on 24 devices. With 3, 5, 3, 5, 3 and 5 replicas every
+  // stage runs a microbatch in 3 s. But a microbatch is under way for 72 s, so the 8 · 3
+  // microbatches in flight on stage 0 leave no slack, and a replica that waits for its turn loses it for good. With
+  // four replicas everywhere the slowest stage takes 15 / 4 s: 60 · 15 s and 5 · 15 s more for the other stages at
+  // most.
+  LayerGraph graph = chain({3, 5, 3, 5, 3, 5});
+  for (Layer& layer : graph.layers) layer.parameters = Bytes(1000);
+  for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);
+  const Platform platform = flat_platform(24, 1e12, Bytes(6000));
+  const Planned found = std::get<Planned>(run_planner(planner(), graph, platform, {}, 240));
+  const double run = evaluate_plan(graph, platform, found.plan).iterations.back().value();
+  CHECK(found.plan.predicted.iteration_time->value() == doctest::Approx(run).epsilon(0.05));
+  CHECK(run <= 975.0 + 1e-6);
+}
+
+TEST_CASE("pipedream-sync: on random chains the claim is never far below the run") {
+  std::mt19937 random(4);
+  int uneven = 0;
+  int replaced = 0;
+  for (int round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    std::vector<double> times(3 + random() % 4);
+    for (double& time : times) time = static_cast<double>(1 + random() % 9);
+    LayerGraph graph = chain(times);
+    for (Layer& layer : graph.layers) layer.parameters = Bytes(1000);
+    for (LayerEdge& edge : graph.edges) edge.bytes = Bytes(0);
+    const Platform platform = flat_platform(6 + random() % 12, 1e12, Bytes(6000));
+    const PlanResult result = run_planner(planner(), graph, platform, {}, 60);
+    if (std::holds_alternative<Infeasible>(result)) continue;
+    const Plan& plan = std::get<Planned>(result).plan;
+    const PlannerInfo& pipedream = find_planner("pipedream");
+    const PlanRequest request{graph, platform, {"1f1b", {}}, 60, {}, parse_options(pipedream, {})};
+    const Planned other = std::get<Planned>(pipedream.plan(request));
+    uneven += is_claim_evaluated(other.plan) ? 1 : 0;
+    replaced += other.plan.stages != plan.stages ? 1 : 0;
+    const double run = evaluate_plan(graph, platform, plan).iterations.back().value();
+    CHECK(plan.predicted.iteration_time->value() >= 0.95 * run);
+    CHECK(run <= evaluate_plan(graph, platform, other.plan).iterations.back().value() * (1 + 1e-9));
+  }
+  CHECK(uneven > 10);
+  CHECK(replaced > 2);
 }
 
 }  // namespace stagecraft::pipedream_sync_test

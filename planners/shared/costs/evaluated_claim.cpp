@@ -2,12 +2,15 @@
 
 #include "sim/analytic/evaluate_plan.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
+#include <numeric>
 
 namespace stagecraft {
 namespace {
@@ -20,10 +23,26 @@ Seconds evaluated_time(const PlanRequest& request, Plan plan, std::int64_t micro
   return evaluate_iteration(request.graph, request.platform, require_schedule(request.graph, request.platform, plan));
 }
 
+/// Whether replicas of some neighbours take turns in different numbers. A replica that waits for its turn in the order
+/// of the schedule may lose it for good.
+bool has_uneven_turns(const Plan& plan) {
+  return std::ranges::adjacent_find(plan.stages, std::ranges::not_equal_to{}, alternating_replicas) !=
+         plan.stages.end();
+}
+
+/// Microbatches after which the replicas of all stages have had the same number of turns: about as many as there are
+/// devices, unless that takes many more.
+std::int64_t group_of(const Plan& plan) {
+  const auto devices = std::ssize(Replicas(plan).devices());
+  std::int64_t turns = 1;
+  for (const Stage& stage : plan.stages) turns = std::min(std::lcm(turns, alternating_replicas(stage)), devices + 1);
+  return turns > devices ? devices : (devices + turns - 1) / turns * turns;
+}
+
 }  // namespace
 
 Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
-  const auto group = std::ssize(Replicas(plan).devices());
+  const std::int64_t group = group_of(plan);
   const std::int64_t affordable = kEvaluatedWork / (std::ssize(plan.stages) * group);
   const std::int64_t part = std::max(kLeastGroups, affordable) * group;
   Figures figures;
@@ -42,7 +61,7 @@ Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
 
 bool is_claim_evaluated(const Plan& plan) {
   const ScheduleFamily& family = require_family(plan.schedule.name);
-  return family.synchronous && family.placement != straight_placement;
+  return family.synchronous && (family.placement != straight_placement || has_uneven_turns(plan));
 }
 
 }  // namespace stagecraft

@@ -4,11 +4,12 @@
 
 namespace stagecraft {
 
-/// The claim for a synchronous plan whose schedule puts several stages on each device (`interleaved-1f1b`): the
+/// The claim for a synchronous plan for which no formula holds: its schedule puts several stages on each device
+/// (`interleaved-1f1b`), or replicas of neighbours take turns in different numbers. It is the
 /// evaluated time of its iteration, with transfers, all-reduces and updates. A plan of more than about 16,000
-/// microbatches on stages is evaluated with fewer groups of as many microbatches as there are devices, at least four
-/// groups; each further group takes as long as the last one of these.
-/// **Requires** a plan without replicas that breaks no rule. **Throws** InputError if the schedule refuses it.
+/// microbatches on stages is evaluated with fewer groups of about as many microbatches as there are devices, at least
+/// four groups; each further group takes as long as the last one of these.
+/// **Requires** a plan that breaks no rule. **Throws** InputError if the schedule refuses it.
 /// **Cost** of one or two evaluations.
 [[nodiscard]] Figures evaluated_claim(const PlanRequest& request, const Plan& plan);
 

@@ -6,6 +6,7 @@
 #include "sim/model/run_sums.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,6 +23,34 @@ struct EqualPlace {
   double capacity = 0.0;
 };
 
+/// The largest value of any run of values. **Cost** O(n log n) to build, O(1) to ask.
+class RunMaxima {
+ public:
+  explicit RunMaxima(std::vector<double> values) : rows_{std::move(values)} {
+    for (std::size_t half = 1; 2 * half <= rows_.front().size(); half *= 2) {
+      const std::vector<double>& before = rows_.back();
+      std::vector<double> row(rows_.front().size() - 2 * half + 1);
+      for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::max(before[i], before[i + half]);
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  /// **Requires** begin < end.
+  [[nodiscard]] double operator()(std::size_t begin, std::size_t end) const {
+    const std::size_t row = std::bit_width(end - begin) - 1;
+    return std::max(rows_[row][begin], rows_[row][end - (std::size_t{1} << row)]);
+  }
+
+ private:
+  std::vector<std::vector<double>> rows_;  ///< row k: of the 2^k values from each one on
+};
+
+std::vector<double> workspaces(const LayerGraph& graph, const std::vector<LayerId>& order) {
+  std::vector<double> result;
+  for (const LayerId layer : order) result.push_back(static_cast<double>(graph.layers[layer].workspace.value()));
+  return result;
+}
+
 /// The figures of all cuts of a plan's layers into as many stages.
 class EqualCuts {
  public:
@@ -31,7 +60,8 @@ class EqualCuts {
         forward_(order_.size() + 1),
         time_(order_.size() + 1),
         parameters_(parameter_sums(request.graph, order_)),
-        stash_(stash_sums(request.graph, order_)) {
+        stash_(stash_sums(request.graph, order_)),
+        workspace_(workspaces(request.graph, order_)) {
     const auto replicas = static_cast<std::int64_t>(plan.stages.front().replicas.size());
     const std::int64_t turns = (plan.microbatches + replicas - 1) / replicas;
     microbatches_ = static_cast<double>(turns);
@@ -90,7 +120,7 @@ class EqualCuts {
     const EqualPlace& place = places_[stage];
     const auto parameters = static_cast<double>(parameters_(begin, end).value());
     const auto stash = static_cast<double>(stash_(begin, end).value());
-    return (place.copies * parameters + place.in_flight * stash) / place.capacity;
+    return (place.copies * parameters + place.in_flight * stash + workspace_(begin, end)) / place.capacity;
   }
 
   [[nodiscard]] std::vector<Stage> stages_of(const std::vector<std::size_t>& first) const {
@@ -112,6 +142,7 @@ class EqualCuts {
   std::vector<double> time_;
   RunSums parameters_;
   RunSums stash_;
+  RunMaxima workspace_;
   std::vector<EqualPlace> places_;
   double microbatches_ = 1.0;  // on a replica
   double longest_ = 0.0;       // time of a stage that is allowed

@@ -21,7 +21,8 @@ enum class EqualCut : std::uint8_t {
 
 /// The stages of another cut of the same layers, in which no stage takes longer than the slowest one of `plan`, on the
 /// same devices and with the stages' memory actions dropped. Empty if there is no such cut that seems to fit, or if it
-/// is the same. The memory of a stage is estimated by its weights, gradients, optimizer state and stashes.
+/// is the same. The memory of a stage is estimated by its weights, gradients, optimizer state, stashes and largest
+/// workspace.
 /// **Requires** a plan of one pipeline of contiguous stages in canonical order, on one device for each replica, and its
 /// program. **Throws** InputError if a device's speed is not known. **Cost** as `bottleneck_cuts`.
 [[nodiscard]] std::vector<Stage> equal_cut(const PlanRequest& request, const Plan& plan, const ScheduleProgram& program,

@@ -5,6 +5,7 @@
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/cuts/balanced_cuts.hpp"
 #include "planners/shared/cuts/equal_cuts.hpp"
+#include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
 #include "planners/shared/savings/stage_devices.hpp"
@@ -71,13 +72,16 @@ std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std:
 /// before.
 struct EvenCut {
   enum class Known : std::uint8_t { Stages, AtLeast, Estimated, Exactly };
+  /// The first cut; another one with the same largest stage, where the first does not fit as it is; and such a one with
+  /// actions, where no actions make the first one fit.
+  enum class Kind : std::uint8_t { First, TiedAsItIs, TiedWithActions };
   EvenShape shape = {};  ///< while only the stages' times are known; from then on the plan
   bool recomputes = false;
   Planned planned;
   Seconds time;
   std::size_t rank = 0;  ///< of equal times the first one wins
   Known known = Known::AtLeast;
-  bool is_other = false;  ///< of a shape whose first cut does not fit
+  Kind kind = Kind::First;
 };
 
 struct IsLater {
@@ -94,6 +98,7 @@ class EvenPipelines {
                 const std::string& recompute)
       : planner_(planner),
         request_(request),
+        shapes_(shapes),
         recompute_(recompute),
         usual_(stage_cuts(request.graph, false)),
         recomputing_(stage_cuts(request.graph, true)) {
@@ -109,6 +114,7 @@ class EvenPipelines {
     }
     if (!least_) throw InputError(*refusal_);
     if (recompute_ != "none") return *std::move(least_);
+    if (std::optional<Planned> planned = all_recomputed()) return *std::move(planned);
     return saving_refusal(planner_, request_, *std::move(least_));
   }
 
@@ -117,9 +123,14 @@ class EvenPipelines {
     try {
       const bool recomputes = recompute_ != "none";
       const Plan plan = cut(shape, recomputes);
-      append(shape, recomputes, plan);
-      if (recomputes || !may_recompute(request_.memory)) return;
-      if (const Plan other = cut(shape, true); other.stages != plan.stages) append(shape, true, other);
+      if (recomputes || !may_recompute(request_.memory)) {
+        append(shape, recomputes, plan);
+        return;
+      }
+      const Plan other = cut(shape, true);
+      const bool differs = other.stages != plan.stages;
+      append(shape, !differs, plan);
+      if (differs) append(shape, true, other);
     } catch (const InputError& error) {
       refuse(error, rank_);
     }
@@ -134,9 +145,10 @@ class EvenPipelines {
                 .known = EvenCut::Known::Stages});
   }
 
-  void append_other(Plan plan) {
-    const Seconds claim = claimed_time(plan);
-    cuts_.push({.planned = {std::move(plan), {}}, .time = claim, .rank = rank_++, .is_other = true});
+  void append_tied(std::optional<Plan> plan, EvenCut::Kind kind) {
+    if (!plan) return;
+    const Seconds claim = claimed_time(*plan);
+    cuts_.push({.planned = {*std::move(plan), {}}, .time = claim, .rank = rank_++, .kind = kind});
   }
 
   /// Keeps the first refusal of a cut without a claim, or else the first one that came.
@@ -146,9 +158,10 @@ class EvenPipelines {
     refused_ = rank;
   }
 
-  /// Another cut of the plan's shape with the same largest stage (`equal_cut`), where there is one. What makes one cut
-  /// faster than another is the forwards that a stage runs before its first backward, if it does not run all of them.
-  [[nodiscard]] std::optional<Plan> equal(const Plan& plan, EqualCut wish) const {
+  /// Another cut of the plan's shape with the same largest stage by the profile (`equal_cut`), where there is one. What
+  /// makes one cut faster than another is the forwards that a stage runs before its first backward, if it does not run
+  /// all of them.
+  [[nodiscard]] std::optional<Plan> equal(const Plan& plan, EqualCut wish, const LayerGraph& profile) const {
     if (require_family(request_.schedule.name).placement != straight_placement) return std::nullopt;
     const ScheduleProgram program = require_schedule(request_.graph, request_.platform, plan);
     const auto replicas = std::ssize(plan.stages.front().replicas);
@@ -156,18 +169,39 @@ class EvenPipelines {
     const bool differs = program.synchronous && program.reaches_in_flight && !runs_all_first;
     if (wish == EqualCut::Fastest && !differs) return std::nullopt;
     Plan other = plan;
-    other.stages = equal_cut(request_, plan, program, wish);
+    other.stages = equal_cut(on_graph(request_, profile), plan, program, wish);
     if (other.stages.empty()) return std::nullopt;
     if (recompute_ != "none") recompute(other.stages);
     other.predicted = pipeline_claim(request_.graph, request_.platform, other);
     return other;
   }
 
-  void append_others(const Plan& plan) {
+  /// Other cuts that tie with the first one of a shape, which does not fit. If no actions make it fit, they may have
+  /// actions, and one that ties where all is recomputed is added.
+  void append_ties(const EvenCut& cut, EvenCut::Kind kind) {
+    if (cut.kind != EvenCut::Kind::First || request_.only_shape) return;
+    const Plan& plan = cut.planned.plan;
     for (const EqualCut wish : {EqualCut::Fastest, EqualCut::Smallest}) {
-      std::optional<Plan> other = equal(plan, wish);
-      if (other) append_other(*std::move(other));
+      append_tied(equal(plan, wish, request_.graph), kind);
     }
+    if (kind == EvenCut::Kind::TiedAsItIs || !cut.recomputes) return;
+    append_tied(equal(plan, EqualCut::Smallest, with_all_recomputed(request_.graph)), kind);
+  }
+
+  /// Where stages share devices and no ties are known, what the planner answers if each layer is recomputed, or each
+  /// stage: the one with the better claim, if one fits.
+  [[nodiscard]] std::optional<Planned> all_recomputed() const {
+    std::optional<Planned> best;
+    const bool is_straight = require_family(request_.schedule.name).placement == straight_placement;
+    if (is_straight || !may_recompute(request_.memory) || request_.only_shape) return best;
+    for (const std::string recompute : {"layer", "stage"}) {
+      PlanResult result = EvenPipelines(planner_, request_, shapes_, recompute).best();
+      auto* planned = std::get_if<Planned>(&result);
+      if (planned == nullptr || (best && claimed_time(best->plan) <= claimed_time(planned->plan))) continue;
+      best = std::move(*planned);
+    }
+    if (best) note_actions(request_.graph, *best);
+    return best;
   }
 
   /// A cut with the same largest stage that fits as well, if its claim is as good and it is faster in an evaluation.
@@ -175,7 +209,7 @@ class EvenPipelines {
     const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
     if (saves && recompute_ == "none") return best;
     try {
-      std::optional<Plan> other = equal(best.plan, EqualCut::Fastest);
+      std::optional<Plan> other = equal(best.plan, EqualCut::Fastest, request_.graph);
       if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;
       PlanResult result = judged(request_, {*std::move(other), best.details, best.notes});
       auto* planned = std::get_if<Planned>(&result);
@@ -240,10 +274,13 @@ class EvenPipelines {
       return true;
     }
     keep_least(std::get<Infeasible>(std::move(result)));
-    if (cut.is_other) return false;
-    if (!request_.only_shape) append_others(cut.planned.plan);
-    if (request_.memory == MemoryPolicy::Keep || recompute_ != "none") return false;
+    if (cut.kind == EvenCut::Kind::TiedAsItIs) return false;
+    if (request_.memory == MemoryPolicy::Keep || recompute_ != "none") {
+      append_ties(cut, EvenCut::Kind::TiedAsItIs);
+      return false;
+    }
     const std::optional<Figures> saved = estimated_savings(request_, cut.planned);
+    append_ties(cut, saved ? EvenCut::Kind::TiedAsItIs : EvenCut::Kind::TiedWithActions);
     if (!saved) return false;
     cut.time = claimed_time(*saved);
     cut.known = EvenCut::Known::Estimated;
@@ -253,7 +290,10 @@ class EvenPipelines {
   bool fit(EvenCut& cut) {
     PlanResult result = judged_with_savings(request_, cut.planned);
     auto* planned = std::get_if<Planned>(&result);
-    if (planned == nullptr) return false;
+    if (planned == nullptr) {
+      append_ties(cut, EvenCut::Kind::TiedWithActions);
+      return false;
+    }
     cut.planned = std::move(*planned);
     cut.time = claimed_time(cut.planned.plan);
     cut.known = EvenCut::Known::Exactly;
@@ -302,6 +342,7 @@ class EvenPipelines {
 
   const PlannerInfo& planner_;
   const PlanRequest& request_;
+  const std::vector<EvenShape>& shapes_;
   const std::string& recompute_;
   BalancedCuts usual_;
   BalancedCuts recomputing_;

@@ -10,8 +10,10 @@
 #include "sim/schedule/boundaries.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace stagecraft {
 namespace {
@@ -82,9 +84,38 @@ Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infe
   return none;
 }
 
-}  // namespace
+/// By stage, whether it swaps.
+std::vector<char> swaps_of(const Plan& plan) {
+  std::vector<char> swaps;
+  for (const Stage& stage : plan.stages) swaps.push_back(actions_of<Swap>(stage).empty() ? 0 : 1);
+  return swaps;
+}
 
-PlanResult fitted_plan(SavingPipeline pipeline, const FindStages& find) {
+/// The places if only those stages swap that do so in the plan; none if none of these has more of a link then.
+std::optional<std::vector<StagePlace>> places_that_swap(const PlanRequest& request, const Plan& plan,
+                                                        const std::vector<StagePlace>& places) {
+  std::vector<StagePlace> shared = places;
+  const std::vector<char> swaps = swaps_of(plan);
+  share_host_links(request, plan, swaps, shared);
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    if (swaps[s] != 0 && shared[s].host_bandwidth > places[s].host_bandwidth) return shared;
+  }
+  return std::nullopt;
+}
+
+/// Times the stages that swap anew, with what they have of the links to hosts if the others do not use these.
+void share_links(const SavingPipeline& pipeline, const std::vector<std::size_t>& cuts, SavedPlan& saved) {
+  const auto places = places_that_swap(pipeline.request(), saved.planned.plan, pipeline.places());
+  if (!places) return;
+  for (std::size_t s = 0; s < pipeline.stages(); ++s) {
+    if (saved.swapped[s] == Bytes(0)) continue;
+    SavingStage stage = pipeline.stage(s, cuts[s], cuts[s + 1], saved.savings[s].division);
+    stage.budget.bandwidth = (*places)[s].host_bandwidth;
+    saved.savings[s].time = saved_time(stage.units, saved.savings[s].actions, stage.budget);
+  }
+}
+
+PlanResult fitted(SavingPipeline& pipeline, const FindStages& find) {
   const auto find_plan = [&]() -> std::optional<SavedPlan> {
     std::optional<SavedStages> found = find(pipeline);
     if (!found) return std::nullopt;
@@ -96,12 +127,33 @@ PlanResult fitted_plan(SavingPipeline pipeline, const FindStages& find) {
       const SavingStage stage = pipeline.stage(s, found->cuts[s], found->cuts[s + 1], saving.division);
       saved.swapped.push_back(swapped_stash(stage.units, saving.actions));
     }
+    share_links(pipeline, found->cuts, saved);
     return saved;
   };
   const auto claim = [&](const SavedPlan& saved) { return claim_of(pipeline, saved); };
   LedgerFit fit = fit_to_ledger(pipeline.request(), pipeline.places(), find_plan, claim);
   if (fit.planned) return *std::move(fit.planned);
   return nothing_fits(pipeline, fit.overflow);
+}
+
+}  // namespace
+
+PlanResult fitted_plan(SavingPipeline pipeline, const FindStages& find) {
+  constexpr int kMostSearches = 3;
+  const bool is_quick = pipeline.units() * pipeline.stages() <= kMostUnitsToRepeat;
+  std::vector<StagePlace> places = pipeline.places();
+  PlanResult best = fitted(pipeline, find);
+  PlanResult last = best;
+  for (int searches = 1; searches < kMostSearches && is_quick; ++searches) {
+    const auto* planned = std::get_if<Planned>(&last);
+    if (planned == nullptr) break;
+    auto shared = places_that_swap(pipeline.request(), planned->plan, places);
+    if (!shared) break;
+    pipeline.places() = places = *std::move(shared);
+    last = fitted(pipeline, find);
+    if (claimed_time(last) < claimed_time(best)) best = last;
+  }
+  return best;
 }
 
 }  // namespace stagecraft

@@ -25,8 +25,13 @@ using FindStages = std::function<std::optional<SavedStages>(const SavingPipeline
 
 /// The plan of what `find` finds, if the memory ledger says that it fits (`fit_to_ledger`).
 ///
+/// At first each device has an equal part of a link to a host. If in the plan only some of them swap, stages are sought
+/// again for links that these alone share, and the plan with the better claim is the answer: up to three times, where
+/// units times stages are `kMostUnitsToRepeat` at most.
+///
 /// `predicted` is the claim of the shared cost model (`pipeline_claim`), or the time of the slowest stage with its
-/// copies if that is longer. **Throws** InputError if the schedule refuses the plan.
+/// copies if that is longer; links to hosts are divided among the devices that swap. **Throws** InputError if the
+/// schedule refuses the plan.
 /// **Cost** as `fit_to_ledger`.
 [[nodiscard]] PlanResult fitted_plan(SavingPipeline pipeline, const FindStages& find);
 

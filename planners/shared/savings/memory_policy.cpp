@@ -56,9 +56,7 @@ std::optional<Planned> cheapest_savings(const PlanRequest& request, const Planne
     std::optional<Planned> other = savings_of(with_policy(request, MemoryPolicy::Recompute), cut);
     if (other && (!best || claimed_time(other->plan) < claimed_time(best->plan))) best = std::move(other);
   }
-  if (best && has_actions(best->plan)) {
-    best->notes.push_back("the plan does not fit as it is; it " + saved_layers(request.graph, best->plan));
-  }
+  if (best && has_actions(best->plan)) note_actions(request.graph, *best);
   return best;
 }
 
@@ -121,6 +119,10 @@ PlanResult plan_that_saves(const PlannerInfo& planner, const PlanRequest& reques
 }
 
 }  // namespace
+
+void note_actions(const LayerGraph& graph, Planned& planned) {
+  planned.notes.push_back("the plan does not fit as it is; it " + saved_layers(graph, planned.plan));
+}
 
 LayerGraph with_all_recomputed(LayerGraph graph) {
   for (Layer& layer : graph.layers) {

@@ -207,8 +207,25 @@ class SavedCut {
       if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s]);
       saved.savings.push_back(*std::move(saving));
     }
+    share_links(saved);
     saved.planned.plan.pattern = require_schedule(request_.graph, request_.platform, saved.planned.plan).pattern;
     return saved;
+  }
+
+  /// Times the stages that swap anew: those that lack memory but do not swap leave them more of the links to hosts.
+  void share_links(SavedPlan& saved) const {
+    std::vector<char> swaps;
+    for (const Bytes swapped : saved.swapped) swaps.push_back(swapped > Bytes(0) ? 1 : 0);
+    std::vector<StagePlace> places = places_;
+    share_host_links(request_, planned_.plan, swaps, places);
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      if (swaps[s] == 0 || places[s].host_bandwidth <= places_[s].host_bandwidth) continue;
+      StageSaving& saving = saved.savings[s];
+      StageBudget shared = budget(s);
+      shared.bandwidth = places[s].host_bandwidth;
+      shared.other_traffic = places[s].boundary_traffic;
+      saving.time = saved_time(stages_[s].divisions[saving.division], saving.actions, shared);
+    }
   }
 
   /// Of the shared cost model; where stages share devices, the evaluated time, or by the largest time of a device.
