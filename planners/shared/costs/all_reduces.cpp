@@ -10,7 +10,8 @@ namespace stagecraft {
 namespace {
 
 /// Whether the way between two nodes is the same for all pairs of nodes, in a fat tree for all with their lowest common
-/// switch on one level, or in a torus for all that are equally far apart in each dimension. Where a switch has several uplinks, the devices decide which of them a flow takes.
+/// switch on one level, or in a torus for all that are equally far apart in each dimension. Where a switch has several
+/// uplinks, the devices decide which of them a flow takes.
 bool are_alike(const Network& network) {
   if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) {
     return std::ranges::all_of(tree->levels, [](const FatTreeLevel& level) { return level.uplinks == 1; });
