@@ -86,7 +86,7 @@ void add_bandwidths(const PlanRequest& request, Problem& problem) {
 }
 
 /// Steps for each member of an all-reduce that is not known yet.
-constexpr double kStepsPerMember = 2000.0;
+constexpr double kStepsPerMember = 5000.0;
 
 AllReduceTime all_reduce_among(const Problem& problem, const std::vector<DeviceId>& devices, double& steps) {
   if (problem.all_reduces) {

@@ -9,13 +9,14 @@
 namespace stagecraft {
 namespace {
 
-/// Whether the way between two nodes is the same for all pairs of nodes, or in a fat tree for all with their lowest
-/// common switch on one level. Where a switch has several uplinks, the devices decide which of them a flow takes.
+/// Whether the way between two nodes is the same for all pairs of nodes, in a fat tree for all with their lowest common
+/// switch on one level, or in a torus for all that are equally far apart in each dimension. Where a switch has several
+/// uplinks, the devices decide which of them a flow takes.
 bool are_alike(const Network& network) {
   if (const auto* tree = std::get_if<FatTreeNetwork>(&network)) {
     return std::ranges::all_of(tree->levels, [](const FatTreeLevel& level) { return level.uplinks == 1; });
   }
-  return !std::holds_alternative<TorusNetwork>(network) && !std::holds_alternative<DragonflyNetwork>(network);
+  return !std::holds_alternative<DragonflyNetwork>(network);
 }
 
 /// The numbers of things in the order in which they come.
@@ -33,6 +34,17 @@ class Arrivals {
  private:
   std::vector<std::uint32_t> things_;
 };
+
+/// The node as it is numbered in a torus that is moved so that `origin` is node 0.
+std::uint32_t moved(const TorusNetwork& torus, std::uint32_t node, std::uint32_t origin) {
+  std::uint32_t moved = 0;
+  std::uint32_t stride = 1;
+  for (const std::uint32_t size : torus.sizes) {
+    moved += (node / stride % size + size - origin / stride % size) % size * stride;
+    stride *= size;
+  }
+  return moved;
+}
 
 }  // namespace
 
@@ -74,6 +86,8 @@ AllReduces::Likeness AllReduces::likeness(const std::vector<DeviceId>& members) 
     return likeness;
   }
   likeness.reserve(members.size() * (3 + groups_.size()));
+  const auto* torus = std::get_if<TorusNetwork>(&std::get<NodeForm>(platform_->spec.form).network);
+  const NodeId first = platform_->devices[members.front()].node;
   Arrivals nodes;
   std::vector<Arrivals> switches(groups_.size());
   for (const DeviceId member : members) {
@@ -81,7 +95,7 @@ AllReduces::Likeness AllReduces::likeness(const std::vector<DeviceId>& members) 
     const Node& node = platform_->nodes[id];
     likeness.push_back(node.kind.value());
     likeness.push_back(member.value() - node.first_device.value());
-    likeness.push_back(nodes.number_of(id.value()));
+    likeness.push_back(torus != nullptr ? moved(*torus, id.value(), first.value()) : nodes.number_of(id.value()));
     for (std::size_t level = 0; level < groups_.size(); ++level) {
       likeness.push_back(switches[level].number_of(static_cast<std::uint32_t>(id.value() / groups_[level])));
     }

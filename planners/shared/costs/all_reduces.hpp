@@ -55,7 +55,7 @@ class AllReduces {
 
   const Platform* platform_;
   std::vector<std::uint64_t> groups_;  ///< nodes of the switches of a fat tree, level by level from below
-  bool are_nodes_alike_ = false;       ///< those of one kind, and in a fat tree of the same switches
+  bool are_nodes_alike_ = false;       ///< those of one kind, as far as the network goes
   std::map<Likeness, AllReduceTime> known_;
 };
 
