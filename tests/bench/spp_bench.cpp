@@ -81,6 +81,7 @@ PartitionProblem problem(std::size_t layers, std::size_t devices, std::int64_t h
                            .bucket = Bytes(0),
                            .crossing = {Bytes(0)},
                            .bandwidths = {cluster(devices, 8), cluster(devices, 8)},
+                           .all_reduces = {},
                            .factors = std::vector<double>(devices, 1.0),
                            .update_bandwidth = std::vector<BytesPerSecond>(devices, BytesPerSecond(900e9)),
                            .update_copies = 4,
