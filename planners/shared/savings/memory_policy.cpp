@@ -198,7 +198,8 @@ std::optional<std::string> levelling_note(const PlannerInfo& planner, const Plan
   for (const DeviceId device : indices(request.platform.devices)) {
     factors.push_back(require_time_factor(request.platform, request.graph.device_kind, device));
   }
-  const auto [fastest, slowest] = std::ranges::minmax_element(factors);
+  const auto fastest = std::ranges::min_element(factors);
+  const auto slowest = std::ranges::max_element(factors);
   if (*fastest == *slowest) return std::nullopt;
   const DeviceId device(static_cast<std::size_t>(slowest - factors.begin()));
   return fmt::format("{} takes all devices for as fast as the slowest one, {}; others are up to {:.3g} times as fast",
