@@ -2,9 +2,9 @@
 
 #include "experiments/run/planning.hpp"
 #include "experiments/run/simulation.hpp"
+#include "experiments/run/stall.hpp"
 #include "experiments/view/basis_words.hpp"
 #include "experiments/view/plan_view.hpp"
-#include "experiments/run/stall.hpp"
 #include "experiments/view/update_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/model/plan.hpp"

@@ -1,7 +1,7 @@
 #include "experiments/view/replanning_view.hpp"
 
-#include "experiments/view/moved_layers.hpp"
 #include "experiments/run/stall.hpp"
+#include "experiments/view/moved_layers.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"

@@ -1,7 +1,7 @@
 #include "experiments/view/run_marks.hpp"
 
-#include "experiments/view/events_view.hpp"
 #include "experiments/run/stall.hpp"
+#include "experiments/view/events_view.hpp"
 
 #include <algorithm>
 #include <cstddef>

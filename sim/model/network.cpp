@@ -201,10 +201,11 @@ void add_rails(Platform& platform, const NodeForm& form, const RailsNetwork& rai
   }
 }
 
-/// The number of the device's NIC. **Requires** a NIC.
+/// The number of the device's NIC; 0 where its node has none.
 std::uint32_t rail_of(const Platform& platform, const NodeForm& form, DeviceId device) {
   const Node& node = platform.nodes[platform.devices[device].node];
-  return nic_of(form.node_kinds[node.kind], device.value() - node.first_device.value());
+  const NodeKind& kind = form.node_kinds[node.kind];
+  return kind.nic ? nic_of(kind, device.value() - node.first_device.value()) : 0;
 }
 
 void cross_rails(const Platform& platform, std::uint32_t from, std::uint32_t to, Route& into) {

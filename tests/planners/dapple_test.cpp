@@ -312,8 +312,7 @@ TEST_CASE("dapple: on very many devices the search ends early, with a plan of al
 
 TEST_CASE("dapple: the slowest pair of two sets, with and without bandwidths that fall with distance") {
   std::mt19937 random(3);
-  const dapple::PairTable ordered =
-      dapple::problem_of(request_of(chain({1, 1}), cluster(3, 4, 1000, 100), 4)).channels;
+  const dapple::PairTable ordered = dapple::problem_of(request_of(chain({1, 1}), cluster(3, 4, 1000, 100), 4)).channels;
   REQUIRE(ordered.is_ordered);
   dapple::PairTable plain = ordered;
   plain.is_ordered = false;
