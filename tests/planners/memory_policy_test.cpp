@@ -27,12 +27,6 @@ using namespace stagecraft::testing;
 
 namespace {
 
-/// Whether no device needs more than it has.
-bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
-  return memory_needed(platform, ledger_peaks(graph, platform, program)) == Bytes(0);
-}
-
 /// The planner's cut for devices with any memory.
 Planned cut_of(const PlannerInfo& planner, PlanRequest request) {
   const Platform roomy = with_memory(request.platform, Bytes(std::int64_t{1} << 50));
@@ -50,10 +44,6 @@ Bytes largest_peak(const LayerGraph& graph, const Platform& platform, const Plan
 Plan with_all_recomputed_in_stages(Plan plan) {
   for (Stage& stage : plan.stages) stage.memory = {Recompute{stage.layers}};
   return plan;
-}
-
-Seconds iteration(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  return evaluate_plan(graph, platform, plan).iterations.back();
 }
 
 /// The least time of a stage that recomputes some of its layers each by itself, or all as one segment, and fits.

@@ -2,6 +2,9 @@
 
 #include "planners/planner.hpp"
 #include "planners/registry.hpp"
+#include "planners/shared/costs/cost_model.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
+#include "sim/schedule/schedule_family.hpp"
 #include "tests/planners/fixtures.hpp"
 #include "tests/shared_tensors.hpp"
 
@@ -82,6 +85,17 @@ inline std::size_t count_swaps(const Plan& plan) {
   std::size_t count = 0;
   for (const Stage& stage : plan.stages) count += actions_of<Swap>(stage).size();
   return count;
+}
+
+/// Whether no device needs more than it has.
+inline bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  const ScheduleProgram program = require_schedule(graph, platform, plan);
+  return memory_needed(platform, ledger_peaks(graph, platform, program)) == Bytes(0);
+}
+
+/// The evaluated time of an iteration.
+inline Seconds iteration(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
+  return evaluate_plan(graph, platform, plan).iterations.back();
 }
 
 }  // namespace stagecraft::testing

@@ -24,16 +24,6 @@ using namespace stagecraft::testing;
 
 namespace {
 
-/// Whether no device needs more than it has.
-bool fits(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  const ScheduleProgram program = require_schedule(graph, platform, plan);
-  return memory_needed(platform, ledger_peaks(graph, platform, program)) == Bytes(0);
-}
-
-Seconds iteration(const LayerGraph& graph, const Platform& platform, const Plan& plan) {
-  return evaluate_plan(graph, platform, plan).iterations.back();
-}
-
 constexpr double kMilliseconds = 1e-3;
 constexpr std::int64_t kMegabyte = 1'000'000;
 

@@ -9,7 +9,6 @@
 #include "sim/schedule/stage_program.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -31,19 +30,6 @@ const DeviceKind& slowest_updater(const Platform& platform, const Training& trai
   const std::vector<DeviceId> devices = all_devices(platform);
   return platform.kind(*std::ranges::max_element(
       devices, {}, [&](DeviceId device) { return update_time(platform.kind(device), training, kSome); }));
-}
-
-/// Row i, entry l: the maximum of 2^i values from l on (a sparse table). Any range is covered by two entries of one
-/// row.
-std::vector<std::vector<Bytes>> range_maxima(std::vector<Bytes> values) {
-  std::vector<std::vector<Bytes>> rows{std::move(values)};
-  for (std::size_t length = 2; length <= rows[0].size(); length *= 2) {
-    const std::vector<Bytes>& half = rows.back();
-    std::vector<Bytes> row(rows[0].size() - length + 1);
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::max(half[i], half[i + length / 2]);
-    rows.push_back(std::move(row));
-  }
-  return rows;
 }
 
 }  // namespace
@@ -87,18 +73,13 @@ Chain::Chain(const PlanRequest& request, std::int64_t weight_versions)
     backward_[i + 1] = backward_[i] + ticks_up(layer.backward * factor) + ticks_up(update);
     workspace.push_back(layer.workspace);
   }
-  workspace_ = range_maxima(std::move(workspace));
+  workspace_ = RunMaxima(std::move(workspace));
   if (device_count_ == 1) return;
   const BytesPerSecond bandwidth = require_bandwidth(request.platform);
   const std::vector<Bytes> bytes = cut_bytes_with_ends(request.graph, order_);
   for (std::size_t cut = 1; cut < order_.size(); ++cut) {
     transfer_[cut] = ticks_up(std::min(bytes[cut] / bandwidth, to_seconds(kLongestTransfer)));
   }
-}
-
-Bytes Chain::workspace(std::size_t begin, std::size_t end) const {
-  const auto row = static_cast<std::size_t>(std::bit_width(end - begin) - 1);
-  return std::max(workspace_[row][begin], workspace_[row][end - (std::size_t{1} << row)]);
 }
 
 std::int64_t Chain::most_in_flight(std::size_t begin, std::size_t end, Bytes buffers, Bytes capacity) const {

@@ -3,6 +3,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/crossings.hpp"
 #include "planners/shared/costs/limits.hpp"
+#include "planners/shared/costs/run_maxima.hpp"
 #include "sim/base/index.hpp"
 #include "sim/base/ticks.hpp"
 #include "sim/model/run_sums.hpp"
@@ -48,7 +49,7 @@ class Chain {
   [[nodiscard]] const RunSums& parameters() const { return parameters_; }
   [[nodiscard]] std::int64_t copies_of_parameters() const { return copies_; }
   /// The largest workspace of one of the layers.
-  [[nodiscard]] Bytes workspace(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] Bytes workspace(std::size_t begin, std::size_t end) const { return workspace_(begin, end); }
   /// Weights, gradients and optimizer state.
   [[nodiscard]] Bytes copies(std::size_t begin, std::size_t end) const { return parameters_(begin, end) * copies_; }
   /// The memory of a stage, as the memory ledger counts it.
@@ -75,7 +76,7 @@ class Chain {
   RunSums parameters_;
   std::int64_t copies_;  // of the parameters
   RunSums stash_;
-  std::vector<std::vector<Bytes>> workspace_;  // [i][l]: the largest workspace of 2^i layers from l on
+  RunMaxima workspace_;
   std::vector<Ticks> transfer_;
   Crossings crossings_;
   std::int64_t boundary_buffers_;

@@ -1,12 +1,12 @@
 #include "planners/shared/cuts/equal_cuts.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
+#include "planners/shared/costs/run_maxima.hpp"
 #include "planners/shared/cuts/bottleneck_cuts.hpp"
 #include "sim/model/graph_order.hpp"
 #include "sim/model/run_sums.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -23,31 +23,9 @@ struct EqualPlace {
   double capacity = 0.0;
 };
 
-/// The largest value of any run of values. **Cost** O(n log n) to build, O(1) to ask.
-class RunMaxima {
- public:
-  explicit RunMaxima(std::vector<double> values) : rows_{std::move(values)} {
-    for (std::size_t half = 1; 2 * half <= rows_.front().size(); half *= 2) {
-      const std::vector<double>& before = rows_.back();
-      std::vector<double> row(rows_.front().size() - 2 * half + 1);
-      for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::max(before[i], before[i + half]);
-      rows_.push_back(std::move(row));
-    }
-  }
-
-  /// **Requires** begin < end.
-  [[nodiscard]] double operator()(std::size_t begin, std::size_t end) const {
-    const std::size_t row = std::bit_width(end - begin) - 1;
-    return std::max(rows_[row][begin], rows_[row][end - (std::size_t{1} << row)]);
-  }
-
- private:
-  std::vector<std::vector<double>> rows_;  ///< row k: of the 2^k values from each one on
-};
-
-std::vector<double> workspaces(const LayerGraph& graph, const std::vector<LayerId>& order) {
-  std::vector<double> result;
-  for (const LayerId layer : order) result.push_back(static_cast<double>(graph.layers[layer].workspace.value()));
+std::vector<Bytes> workspaces(const LayerGraph& graph, const std::vector<LayerId>& order) {
+  std::vector<Bytes> result;
+  for (const LayerId layer : order) result.push_back(graph.layers[layer].workspace);
   return result;
 }
 
@@ -120,7 +98,8 @@ class EqualCuts {
     const EqualPlace& place = places_[stage];
     const auto parameters = static_cast<double>(parameters_(begin, end).value());
     const auto stash = static_cast<double>(stash_(begin, end).value());
-    return (place.copies * parameters + place.in_flight * stash + workspace_(begin, end)) / place.capacity;
+    const auto workspace = static_cast<double>(workspace_(begin, end).value());
+    return (place.copies * parameters + place.in_flight * stash + workspace) / place.capacity;
   }
 
   [[nodiscard]] std::vector<Stage> stages_of(const std::vector<std::size_t>& first) const {
