@@ -51,10 +51,8 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, UnitGrain cuts, bool
     problem.stash.push_back(pipeline.stash(cut));
   }
   problem.parameters = [&pipeline](std::size_t begin, std::size_t end) { return pipeline.parameters(begin, end); };
-  problem.divisions = pipeline.divisions();
-  problem.ends_with_whole = pipeline.request().options.word("segments") == "best" && problem.divisions > 1;
-  problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) {
-    return pipeline.stage(stage, begin, end, division);
+  problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end) {
+    return pipeline.stage(stage, begin, end);
   };
   if (counts_boundaries) problem.transfer = cut_waits(pipeline, cuts);
   return problem;
@@ -66,9 +64,10 @@ PartitionSettings settings_of(const Options& options) {
           .max_work = options.number("max_work")};
 }
 
-std::int64_t count_of(const Partition& partition, UnitAction action) {
+template <class IsCounted>
+std::int64_t count_of(const Partition& partition, const IsCounted& is_counted) {
   std::ptrdiff_t count = 0;
-  for (const StageSaving& saving : partition.savings) count += std::ranges::count(saving.actions, action);
+  for (const StageSaving& saving : partition.savings) count += std::ranges::count_if(saving.actions, is_counted);
   return count;
 }
 
@@ -86,8 +85,8 @@ Detail::Record details_of(const SavingPipeline& pipeline, const Partition& parti
           {"stage_times_s", std::move(times)},
           {"stage_memory_bytes", std::move(memory)},
           {"units", static_cast<std::int64_t>(pipeline.units())},
-          {"recomputed", count_of(partition, UnitAction::Recompute)},
-          {"swapped", count_of(partition, UnitAction::Swap)},
+          {"recomputed", count_of(partition, is_recomputed)},
+          {"swapped", count_of(partition, [](UnitAction action) { return action == UnitAction::Swap; })},
           {"margin", static_cast<std::int64_t>(settings.margin)},
           {"interval_share", std::move(share)},
           {"cuts_tried", counts.cuts_tried},
@@ -107,29 +106,29 @@ std::vector<std::string> notes_of(const PartitionCounts& counts) {
   return notes;
 }
 
-/// What is saved together.
-std::vector<UnitGrain> divisions_of(const std::string& segments) {
-  if (segments == "best") return {UnitGrain::Operators, UnitGrain::Blocks, UnitGrain::All};
-  if (segments == "stage") return {UnitGrain::All};
-  return {grain_of(segments)};
-}
+/// Between what stages are cut, and what they save.
+struct SearchGrain {
+  UnitGrain cuts = UnitGrain::Operators;
+  UnitGrain actions = UnitGrain::Operators;
+  bool has_segments = false;  ///< whether several of the units for which actions are chosen may be one segment
+};
 
-SavingPipelineSettings pipeline_settings(const Options& options, UnitGrain cuts) {
-  return {.cuts = cuts,
-          .divisions = divisions_of(options.word("segments")),
+SavingPipelineSettings pipeline_settings(const Options& options, const SearchGrain& grain) {
+  return {.cuts = grain.cuts,
+          .actions = grain.actions,
           .resident = options.count("resident"),
-          .swaps = options.flag("swap")};
+          .swaps = options.flag("swap"),
+          .has_segments = grain.has_segments};
 }
 
-/// The plan whose cuts lie between these units.
-PlanResult plan_between(const PlanRequest& request, UnitGrain cuts) {
+PlanResult plan_with(const PlanRequest& request, const SearchGrain& grain) {
   const PartitionSettings settings = settings_of(request.options);
   const bool counts_boundaries = request.options.flag("boundaries");
   bool ended_early = false;
-  SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, cuts));
+  SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, grain));
   const std::size_t size = pipeline.units() * pipeline.stages();
   PlanResult result = fitted_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
-    PartitionSearch search(problem_of(now, cuts, counts_boundaries), settings);
+    PartitionSearch search(problem_of(now, grain.cuts, counts_boundaries), settings);
     std::optional<Partition> found = search.run();
     ended_early = search.counts().ended_early;
     if (!found) return std::nullopt;
@@ -154,16 +153,35 @@ bool has_units_for_all_stages(const PlanRequest& request, UnitGrain finer, UnitG
   return units(coarser) >= stage_devices(dawnpiper_planner, request, units(finer)).size();
 }
 
-/// The faster plan of two searches: one for cuts between the units that are asked for, and one for cuts between blocks.
+void take_faster(PlanResult& result, PlanResult other) {
+  if (claimed_time(other) < claimed_time(result)) result = std::move(other);
+}
+
+/// Whether it recomputes, or is no plan.
+bool lacks_memory(const PlanResult& result) {
+  const auto* planned = std::get_if<Planned>(&result);
+  return planned == nullptr || layers_with<Recompute>(planned->plan) > 0;
+}
+
+/// The fastest plan of two searches, for cuts between the units that are asked for, and for cuts between blocks; and,
+/// where units that are recomputed by themselves cost time or are not enough, of both with runs of blocks as segments.
 /// Where memory is tight, cuts inside blocks that fit may lie far apart, and a search from the theorem's interval finds
 /// only the nearest; or it gives up a part that fits (`PartitionSearch`). A margin of 0 is the paper's search alone.
 PlanResult plan_dawnpiper(const PlanRequest& request) {
-  const UnitGrain grain = grain_of(request.options.word("granularity"));
-  PlanResult result = plan_between(request, grain);
-  if (grain == UnitGrain::Blocks || request.options.count("margin") == 0) return result;
-  if (!has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
-  PlanResult coarser = plan_between(request, UnitGrain::Blocks);
-  return claimed_time(coarser) < claimed_time(result) ? coarser : result;
+  const UnitGrain cuts = grain_of(request.options.word("granularity"));
+  const std::string& segments = request.options.word("segments");
+  const bool are_best = segments == "best";
+  const UnitGrain actions = are_best || segments == "any" ? UnitGrain::Operators : grain_of(segments);
+  PlanResult result = plan_with(request, {cuts, actions, segments == "any"});
+  const bool can_cut_blocks = cuts == UnitGrain::Blocks || has_units_for_all_stages(request, cuts, UnitGrain::Blocks);
+  if (request.options.count("margin") == 0 || !can_cut_blocks) return result;
+  if (cuts != UnitGrain::Blocks) take_faster(result, plan_with(request, {UnitGrain::Blocks, actions, false}));
+  if (are_best && lacks_memory(result)) {
+    take_faster(result, plan_with(request, {cuts, UnitGrain::Blocks, true}));
+    constexpr SearchGrain kBlocks{UnitGrain::Blocks, UnitGrain::Blocks, true};
+    if (cuts != UnitGrain::Blocks) take_faster(result, plan_with(request, kBlocks));
+  }
+  return result;
 }
 
 }  // namespace
@@ -182,9 +200,9 @@ const PlannerInfo dawnpiper_planner{
                       "file, or blocks"),
          {"segments",
           std::string("best"),
-          "what is kept, swapped or recomputed together; best: in each stage operators, blocks or the whole stage, "
-          "whichever is fastest",
-          {"best", "operators", "layers", "blocks", "stage"}},
+          "what is recomputed together; best: single operators, or any runs of blocks between cuts of blocks; any: any "
+          "runs of operators, which takes longest; or each operator, layer or block by itself",
+          {"best", "any", "operators", "layers", "blocks"}},
          {"swap", true, "whether anything may be swapped"},
          {"margin", std::int64_t{1}, "cuts that are tried on either side of the theorem's interval", {}, 0, 1e6},
          {"leaf",

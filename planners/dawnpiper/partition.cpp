@@ -2,6 +2,8 @@
 
 #include "planners/dawnpiper/memory_choice.hpp"
 #include "planners/shared/savings/exact_savings.hpp"
+#include "planners/shared/savings/least_saving.hpp"
+#include "planners/shared/savings/segment_rules.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -204,30 +206,12 @@ double PartitionSearch::even_memory(const Part& part) const {
   return (in_flight * stash + copies * parameters) / (stages * stages);
 }
 
-/// The actions of a stage with the division that makes it fastest, of equal ones the first.
-ExactSavings PartitionSearch::choose(const Part& part) {
-  ExactSavings best = choose(part, 0);
-  const auto has = [&](UnitAction action) { return std::ranges::count(best.saving->actions, action) > 0; };
-  for (std::size_t division = 1; division < problem_.divisions; ++division) {
-    if (best.saving && !has(UnitAction::Swap) && !has(UnitAction::Recompute)) break;
-    // Recomputing the whole stage takes no less than recomputing a part of it.
-    const bool is_whole = problem_.ends_with_whole && division + 1 == problem_.divisions;
-    if (is_whole && best.saving && !has(UnitAction::Swap)) break;
-    ExactSavings other = choose(part, division);
-    best.is_exact = best.is_exact && other.is_exact;
-    if (!other.saving || (best.saving && other.saving->time >= best.saving->time)) continue;
-    best.saving = std::move(other.saving);
-    best.saving->division = division;
-  }
-  return best;
-}
-
 /// Without `exact` the choice counts as exact.
-ExactSavings PartitionSearch::choose(const Part& part, std::size_t division) {
-  const SavingStage stage = problem_.stage(part.first, part.begin, part.end, division);
+ExactSavings PartitionSearch::choose(const Part& part) {
+  const SavingStage stage = problem_.stage(part.first, part.begin, part.end);
   counts_.work += static_cast<double>(stage.units.size());
-  const std::optional<StageSaving> saving = choose_memory(stage.units, stage.budget);
-  return settings_.exact ? exact_savings(stage.units, stage.budget, saving) : ExactSavings{saving};
+  std::optional<StageSaving> saving = by_rule_with_segments(stage, choose_memory);
+  return settings_.exact ? exact_savings(stage, saving) : ExactSavings{std::move(saving)};
 }
 
 /// False if no stages of the part fit, even if each takes as many units as it can and may be empty.
@@ -271,14 +255,11 @@ std::size_t PartitionSearch::reach(std::size_t stage, std::size_t begin) {
 /// Whether the stage fits with its parameters, and with its units saved as well as possible. Buffers do not count, for
 /// they may shrink when a stage grows.
 bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t end) {
-  const Bytes parameters = problem_.parameters(begin, end) * problem_.places[stage].copies;
-  for (std::size_t division = 0; division < problem_.divisions; ++division) {
-    const SavingStage held = problem_.stage(stage, begin, end, division);
-    counts_.work += static_cast<double>(held.units.size());
-    if (least_saved_memory(held.units, held.budget) - held.budget.held + parameters <= held.budget.capacity)
-      return true;
-  }
-  return false;
+  SavingStage held = problem_.stage(stage, begin, end);
+  held.budget.held = problem_.parameters(begin, end) * problem_.places[stage].copies;
+  counts_.work += static_cast<double>(held.units.size());
+  if (held.segments && saved_memory_bound(held) > held.budget.capacity) return false;
+  return (settings_.exact ? least_saved_memory(held) : least_divided_memory(held)) <= held.budget.capacity;
 }
 
 void PartitionSearch::collect(const Part& part, Partition& result) {

@@ -28,10 +28,7 @@ struct PartitionProblem {
   std::vector<Seconds> compute;        ///< of the units before each cut: forwards and backwards, without factors
   std::vector<Bytes> stash;
   std::function<Bytes(std::size_t begin, std::size_t end)> parameters;  ///< of the units [begin, end)
-  /// The stage, divided into units in one of so many ways.
-  std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end, std::size_t division)> stage;
-  std::size_t divisions = 1;
-  bool ends_with_whole = false;  ///< whether the last of several divisions is the whole stage
+  std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end)> stage;
   /// The time of what crosses a cut behind stage `before`, one way. Empty: cuts take no time.
   std::function<Seconds(std::size_t cut, std::size_t before)> transfer = {};
 };
@@ -145,7 +142,6 @@ class PartitionSearch {
   [[nodiscard]] double even_time(const Part& part, Seconds waited) const;
   [[nodiscard]] double even_memory(const Part& part) const;
   [[nodiscard]] ExactSavings choose(const Part& part);
-  [[nodiscard]] ExactSavings choose(const Part& part, std::size_t division);
   [[nodiscard]] bool may_fit(const Part& part);
   [[nodiscard]] std::size_t reach(std::size_t stage, std::size_t begin);
   [[nodiscard]] bool may_hold(std::size_t stage, std::size_t begin, std::size_t end);

@@ -1,6 +1,7 @@
 #include "planners/vpipe/stage_savings.hpp"
 
 #include "planners/shared/savings/exact_savings.hpp"
+#include "planners/shared/savings/segment_rules.hpp"
 #include "planners/vpipe/greedy_savings.hpp"
 #include "planners/vpipe/suffix_segment.hpp"
 #include "sim/base/ticks.hpp"
@@ -12,18 +13,26 @@
 namespace stagecraft::vpipe {
 namespace {
 
-Bytes memory_with_all(UnitAction action, const std::vector<SavingUnit>& units, const StageBudget& budget) {
-  return saved_memory(units, std::vector<UnitAction>(units.size(), action), budget);
+Bytes memory_with_all(UnitAction action, const SavingStage& stage) {
+  return saved_memory(stage, std::vector<UnitAction>(stage.units.size(), action));
+}
+
+/// With all units recomputed, by themselves or as one segment.
+Bytes recomputed_memory(const SavingStage& stage, bool is_suffix) {
+  const Bytes apart = memory_with_all(UnitAction::Recompute, stage);
+  if (!stage.segments) return apart;
+  std::vector<UnitAction> as_one(stage.units.size(), UnitAction::Join);
+  as_one.front() = UnitAction::Recompute;
+  const Bytes together = saved_memory(stage, as_one);
+  return is_suffix ? together : std::min(apart, together);
 }
 
 /// What a stage without a plan lacks.
-StageCost cost_of_overflow(const SavingStage& stage, bool joins_suffix) {
-  std::vector<SavingUnit> units = stage.units;
-  if (joins_suffix) units = {joined(units)};
-  Bytes least = memory_with_all(UnitAction::Recompute, units, stage.budget);
-  if (stage.budget.bandwidth > 0.0) least = std::min(least, memory_with_all(UnitAction::Swap, units, stage.budget));
-  Seconds time = compute_time(units);
-  for (const SavingUnit& unit : units) time += unit.forward;
+StageCost cost_of_overflow(const SavingStage& stage, bool is_suffix) {
+  Bytes least = recomputed_memory(stage, is_suffix);
+  if (stage.budget.bandwidth > 0.0) least = std::min(least, memory_with_all(UnitAction::Swap, stage));
+  Seconds time = compute_time(stage.units);
+  for (const SavingUnit& unit : stage.units) time += unit.forward;
   return {std::max(Bytes(1), least - stage.budget.capacity), time};
 }
 
@@ -41,6 +50,14 @@ std::size_t hash_of(const SavingStage& stage) {
     hash = (hash ^ own ^ (own >> 31U)) * 0xff51afd7ed558ccd;
   }
   return hash ^ (hash >> 33U);
+}
+
+/// Of stages with equal units.
+bool have_equal_segments(const SavingStage& one, const SavingStage& other) {
+  for (std::size_t end = one.units.size(); one.segments && end > 0; --end) {
+    if (one.segments(0, end) != other.segments(0, end)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -62,24 +79,22 @@ std::optional<StageSaving> StageSavings::savings(std::size_t stage, std::size_t 
   return savings_of(stage_of_(stage, begin, end));
 }
 
-std::optional<StageSaving> StageSavings::find(std::span<const SavingUnit> units, const StageBudget& budget) {
-  std::optional<StageSaving> greedy = greedy_savings(units, budget);
+std::optional<StageSaving> StageSavings::find(const SavingStage& stage) {
+  std::optional<StageSaving> greedy = by_rule_with_segments(stage, greedy_savings);
   if (!rules_.is_exact) return greedy;
-  ExactSavings exact = exact_savings(units, budget, greedy);
+  ExactSavings exact = exact_savings(stage, greedy);
   is_exact_ = is_exact_ && exact.is_exact;
   return std::move(exact.saving);
 }
 
 std::optional<StageSaving> StageSavings::savings_of(const SavingStage& stage) {
-  if (!rules_.joins_suffix) return find(stage.units, stage.budget);
-  return suffix_savings(stage.units, stage.budget, [&](std::span<const SavingUnit> units, const StageBudget& budget) {
-    return find(units, budget);
-  });
+  if (!rules_.is_suffix) return find(stage);
+  return suffix_savings(stage, [&](const SavingStage& rest) { return find(rest); });
 }
 
 StageCost StageSavings::cost_of(const SavingStage& stage) {
   const std::optional<StageSaving> saving = savings_of(stage);
-  StageCost cost = saving ? StageCost{Bytes(0), saving->time} : cost_of_overflow(stage, rules_.joins_suffix);
+  StageCost cost = saving ? StageCost{Bytes(0), saving->time} : cost_of_overflow(stage, rules_.is_suffix);
   cost.time = to_seconds(ticks_up(cost.time));
   return cost;
 }
@@ -89,7 +104,7 @@ const StageSavings::Kind* StageSavings::known_kind(const SavingStage& stage, std
   const auto found = std::find_if(begin, end, [&](const auto& each) {
     const auto& [at, first, last] = each.second.first;
     const SavingStage other = stage_of_(at, first, last);
-    return other.budget == stage.budget && other.units == stage.units;
+    return other.budget == stage.budget && other.units == stage.units && have_equal_segments(stage, other);
   });
   return found == end ? nullptr : &found->second;
 }

@@ -16,8 +16,8 @@
 namespace stagecraft::vpipe {
 
 struct SavingRules {
-  bool is_exact = false;      ///< the exact search, in place of the greedy rules
-  bool joins_suffix = false;  ///< the recomputed units are the last ones of the stage, as one segment
+  bool is_exact = false;   ///< the exact search, in place of the greedy rules
+  bool is_suffix = false;  ///< the recomputed units are the last ones of the stage, as one segment
 };
 
 /// What the stage `stage` is with the units [begin, end).
@@ -29,8 +29,9 @@ class StageSavings {
  public:
   StageSavings(StageOf stage_of, const SavingRules& rules);
 
-  /// A stage that has no plan lacks the memory by which it exceeds its capacity if all units are recomputed or, if that
-  /// takes less, all are swapped, but at least one byte; its time is that with all units recomputed. Times are rounded
+  /// A stage that has no plan lacks the memory by which it exceeds its capacity if all units are recomputed, each by
+  /// itself or where there are segments as one, or all are swapped, but at least one byte; its time is that with all
+  /// units recomputed. Times are rounded
   /// up to a tick, so that no comparison depends on rounding errors.
   [[nodiscard]] StageCost cost(std::size_t stage, std::size_t begin, std::size_t end);
 
@@ -56,7 +57,7 @@ class StageSavings {
     StageCost cost;
   };
 
-  [[nodiscard]] std::optional<StageSaving> find(std::span<const SavingUnit> units, const StageBudget& budget);
+  [[nodiscard]] std::optional<StageSaving> find(const SavingStage& stage);
   [[nodiscard]] std::optional<StageSaving> savings_of(const SavingStage& stage);
   [[nodiscard]] StageCost cost_of(const SavingStage& stage);
   [[nodiscard]] const Kind* known_kind(const SavingStage& stage, std::size_t hash) const;

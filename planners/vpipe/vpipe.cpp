@@ -35,13 +35,15 @@ struct Settings {
   SavingRules rules;
   bool counts_boundaries = false;
   bool starts_as_pipedream = false;
+  bool has_segments = false;  ///< any runs of units
 };
 
 Settings settings_of(const Options& options) {
   return {.rules = {.is_exact = options.word("sr") == "exact",
-                    .joins_suffix = options.word("recompute_style") == "suffix_segment"},
+                    .is_suffix = options.word("recompute_style") == "suffix_segment"},
           .counts_boundaries = options.flag("plan_counts_boundary_traffic"),
-          .starts_as_pipedream = options.word("start") == "pipedream"};
+          .starts_as_pipedream = options.word("start") == "pipedream",
+          .has_segments = options.word("recompute_style") == "segments"};
 }
 
 /// A pass moves every unit at most once. Before each move it compares all moves over all boundaries, and up to 8 stages
@@ -82,7 +84,7 @@ std::vector<std::size_t> start_cuts(const SavingPipeline& pipeline, bool as_pipe
 Detail::List recompute_shares(const std::vector<StageSaving>& savings) {
   Detail::List shares;
   for (const StageSaving& saving : savings) {
-    const auto recomputed = static_cast<double>(std::ranges::count(saving.actions, UnitAction::Recompute));
+    const auto recomputed = static_cast<double>(std::ranges::count_if(saving.actions, is_recomputed));
     const double share = recomputed / static_cast<double>(saving.actions.size());
     shares.emplace_back(std::round(share * 1000.0) / 1000.0);
   }
@@ -170,12 +172,13 @@ bool fit(const std::vector<std::size_t>& cuts, const CostOfStage& cost) {
 
 /// Units moved from the start cuts, or from those of the plan that runs; if the latter do not fit, from both, since
 /// moves that first of all lack less memory may end far from balance. If the stages do not fit then, from cuts that do.
-MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings, StageSavings& stages) {
+/// `starts`: other cuts from which they are moved, too.
+MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings, StageSavings& stages,
+                       std::vector<std::vector<std::size_t>> starts) {
   const std::optional<RunningPlan> running = running_plan(pipeline);
   const CostOfStage cost = [&](std::size_t stage, std::size_t begin, std::size_t end) {
     return stages.cost(stage, begin, end);
   };
-  std::vector<std::vector<std::size_t>> starts;
   if (running) starts.push_back(running->cuts);
   if (!running || !fit(running->cuts, cost)) starts.push_back(start_cuts(pipeline, settings.starts_as_pipedream));
   MovedUnits moved = move_units_from(std::move(starts), cost, running);
@@ -185,22 +188,47 @@ MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings,
   return again;
 }
 
-std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
+/// Cuts to which units were moved, and what their stages save; none if these do not fit.
+struct FoundCuts {
+  std::vector<std::size_t> cuts;
+  std::optional<SavedStages> stages;
+
+  /// Whether they recompute, or do not fit.
+  [[nodiscard]] bool lack_memory() const {
+    return !stages || std::ranges::any_of(stages->savings, [](const StageSaving& saving) {
+      return std::ranges::count(saving.actions, UnitAction::Recompute) > 0;
+    });
+  }
+};
+
+/// Units moved from the starts of `moved_units` and from these.
+FoundCuts found_cuts(const SavingPipeline& pipeline, const Settings& settings, bool has_segments,
+                     std::vector<std::vector<std::size_t>> starts) {
   StageSavings stages(
       [&](std::size_t stage, std::size_t begin, std::size_t end) {
-        return stage_with_traffic(pipeline, settings.counts_boundaries, stage, begin, end);
+        SavingStage given = stage_with_traffic(pipeline, settings.counts_boundaries, stage, begin, end);
+        if (!has_segments) given.segments = {};
+        return given;
       },
       settings.rules);
-  MovedUnits moved = moved_units(pipeline, settings, stages);
-  SavedStages found{std::move(moved.cuts), {}};
+  MovedUnits moved = moved_units(pipeline, settings, stages, std::move(starts));
+  FoundCuts found{moved.cuts, SavedStages{std::move(moved.cuts), {}}};
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
     std::optional<StageSaving> savings = stages.savings(s, found.cuts[s], found.cuts[s + 1]);
-    if (!savings) return std::nullopt;
-    found.savings.push_back(std::move(*savings));
+    if (!savings) return {std::move(found.cuts), std::nullopt};
+    found.stages->savings.push_back(std::move(*savings));
   }
-  found.details = details_of(pipeline, found, moved.passes, stages);
-  found.notes = notes_of(pipeline, stages);
+  found.stages->details = details_of(pipeline, *found.stages, moved.passes, stages);
+  found.stages->notes = notes_of(pipeline, stages);
   return found;
+}
+
+/// With segments of any units, the cuts for units that are recomputed by themselves are where units are moved from, too:
+/// so no stage becomes slower by having segments.
+std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
+  FoundCuts found = found_cuts(pipeline, settings, settings.rules.is_suffix, {});
+  if (!settings.has_segments || !found.lack_memory()) return std::move(found.stages);
+  return found_cuts(pipeline, settings, true, {std::move(found.cuts)}).stages;
 }
 
 PlanResult plan_vpipe(const PlanRequest& request) {
@@ -208,10 +236,10 @@ PlanResult plan_vpipe(const PlanRequest& request) {
   const UnitGrain grain = grain_of(request.options.word("granularity"));
   SavingPipeline pipeline(vpipe_planner, request,
                           {.cuts = grain,
-                           .divisions = {grain},
+                           .actions = grain,
                            .resident = request.options.count("resident"),
                            .swaps = request.options.flag("swap"),
-                           .joins_recomputed = settings.rules.joins_suffix});
+                           .has_segments = request.options.word("recompute_style") != "per_unit"});
   require_moves(pipeline.units(), pipeline.stages());
   const bool is_costly = pipeline.units() * pipeline.stages() > kMostUnitsToRepeat;
   PlanResult result =
@@ -239,10 +267,10 @@ const PlannerInfo vpipe_planner{
           "swaps and recomputations of a stage by vPipe's rules, or with the least time",
           {"greedy", "exact"}},
          {"recompute_style",
-          std::string("per_unit"),
-          "recompute any units, each by itself; or the last units of a stage as one segment, as in vPipe's "
-          "repository",
-          {"per_unit", "suffix_segment"}},
+          std::string("segments"),
+          "recompute any runs of units, each as one segment; any units, each by itself; or the last units of a stage "
+          "as one segment, as in vPipe's repository",
+          {"segments", "per_unit", "suffix_segment"}},
          grain_option("granularity", UnitGrain::Blocks,
                       "units that are never divided: residual blocks, layers, or operators"),
          {"start",

@@ -3,6 +3,7 @@
 #include "planners/dawnpiper/partition.hpp"
 #include "planners/shared/savings/saving.hpp"
 #include "planners/shared/savings/saving_pipeline.hpp"
+#include "tests/planners/saving_cases.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -67,7 +68,7 @@ struct UnitPipeline {
       for (std::size_t i = begin; i < end; ++i) sum += Bytes(pipeline.units[i].parameters);
       return sum;
     };
-    problem.stage = [pipeline = *this](std::size_t at, std::size_t begin, std::size_t end, std::size_t) {
+    problem.stage = [pipeline = *this](std::size_t at, std::size_t begin, std::size_t end) {
       return pipeline.stage(at, begin, end);
     };
     return problem;
@@ -76,17 +77,10 @@ struct UnitPipeline {
 
 inline std::vector<UnitNumbers> repeated(const UnitNumbers& unit, std::size_t count) { return {count, unit}; }
 
-/// The actions of a stage in a word, such as `krrs`.
-inline std::string letters(const std::vector<UnitAction>& actions) {
-  std::string text;
-  for (const UnitAction action : actions)
-    text += action == UnitAction::Keep ? 'k' : action == UnitAction::Swap ? 's' : 'r';
-  return text;
-}
-
+/// The actions of each stage in a word, such as `krrs`.
 inline std::vector<std::string> letters(const dawnpiper::Partition& partition) {
   std::vector<std::string> words;
-  for (const StageSaving& saving : partition.savings) words.push_back(letters(saving.actions));
+  for (const StageSaving& saving : partition.savings) words.push_back(action_letters(saving.actions));
   return words;
 }
 

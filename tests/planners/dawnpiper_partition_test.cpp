@@ -64,7 +64,7 @@ std::optional<StageSaving> best_of_all(const UnitPipeline& pipeline, std::size_t
 
 std::int64_t all_kept(const UnitPipeline& pipeline, std::size_t at, std::size_t begin, std::size_t end) {
   const SavingStage stage = pipeline.stage(at, begin, end);
-  return saved_memory(stage.units, std::vector<UnitAction>(end - begin, UnitAction::Keep), stage.budget).value();
+  return saved_memory(stage, std::vector<UnitAction>(end - begin, UnitAction::Keep)).value();
 }
 
 }  // namespace
@@ -260,40 +260,35 @@ TEST_CASE("dawnpiper: a unit that fits only in the last stage does not make the 
   CHECK(found->cuts[2] <= 5);
 }
 
-TEST_CASE("dawnpiper: of several divisions of a stage the fastest is taken, and one that fits alone suffices") {
-  // Two units that can be recomputed together for the checkpoint of the first: 12 bytes kept, or 20.
-  dawnpiper::PartitionProblem problem;
-  problem.places = {{1.0, 2, 4}};
-  problem.compute = {Seconds(0), Seconds(3), Seconds(6)};
-  problem.stash = {Bytes(0), Bytes(20), Bytes(40)};
-  problem.parameters = [](std::size_t, std::size_t) { return Bytes(0); };
-  problem.divisions = 2;
+TEST_CASE("dawnpiper: units are recomputed as one segment where single ones take too much") {
+  // Two units of 20 bytes on a stage that keeps three microbatches; the first has a checkpoint of 6 bytes, the other of
+  // 10.
+  UnitPipeline pipeline{{{1, 2, 0, 20, 6}, {1, 2, 0, 20, 10}}, 1};
+  dawnpiper::PartitionProblem problem = pipeline.problem();
+  problem.places = {{1.0, 3, 4}};
   Bytes capacity;
-  problem.stage = [&](std::size_t, std::size_t begin, std::size_t end, std::size_t division) {
-    SavingStage stage;
-    const auto count = static_cast<double>(end - begin);
-    if (division == 0) stage.units.assign(end - begin, {Seconds(1), Seconds(2), Bytes(20), Bytes(10)});
-    const Bytes stash = Bytes(20) * static_cast<std::int64_t>(end - begin);
-    if (division == 1) stage.units.push_back({Seconds(count), Seconds(2 * count), stash, Bytes(6)});
-    stage.budget.in_flight = 2;
-    stage.budget.resident = 2;
+  problem.stage = [&](std::size_t at, std::size_t begin, std::size_t end) {
+    SavingStage stage = with_segments(pipeline.stage(at, begin, end));
+    stage.budget.in_flight = stage.budget.resident = 3;
     stage.budget.capacity = capacity;
     return stage;
   };
-  const auto run = [&](std::int64_t bytes) {
+  const auto run = [&](std::int64_t bytes, bool exact) -> std::optional<StageSaving> {
     capacity = Bytes(bytes);
-    return PartitionSearch(problem, {.margin = 1}).run();
+    const std::optional<Partition> found = PartitionSearch(problem, {.margin = 1, .exact = exact}).run();
+    return found ? std::optional(found->savings.front()) : std::nullopt;
   };
-  // Kept: 80. One of two recomputed: 20 + 40 and 10 restored. Both together: 12, and 34 restored.
-  CHECK(run(80)->savings[0].division == 0);
-  CHECK(run(80)->time == Seconds(6));
-  CHECK(run(70)->savings[0].division == 0);
-  CHECK(run(70)->time == Seconds(7));
-  CHECK(run(50)->time == Seconds(8));
-  CHECK(run(50)->savings[0].division == 0);  // as fast as the other
-  CHECK(run(46)->savings[0].division == 1);
-  CHECK(run(46)->time == Seconds(8));
-  CHECK_FALSE(run(45).has_value());
+  // Kept: 120. One recomputed: 60 + 18 and 14 restored, or 60 + 30 and 10. Both, each by itself: 18 + 30 and 14
+  // restored; as one segment 18 and 34.
+  for (const bool exact : {false, true}) {
+    CAPTURE(exact);
+    CHECK(run(120, exact)->time == Seconds(6));
+    CHECK(run(92, exact)->time == Seconds(7));
+    CHECK(run(91, exact)->time == Seconds(8));
+    CHECK(action_letters(run(61, exact)->actions) == "rj");
+    CHECK(run(52, exact)->time == Seconds(8));
+    CHECK_FALSE(run(51, exact).has_value());
+  }
 }
 
 TEST_CASE("dawnpiper: D8, the actions of one stage") {
@@ -322,12 +317,12 @@ TEST_CASE("dawnpiper: D8, the actions of one stage") {
     pipeline.capacity = row.capacity;
     const SavingStage stage = pipeline.stage(0, 0, 4);
     const std::optional<StageSaving> plan = choose_memory(stage.units, stage.budget);
-    const std::optional<StageSaving> best = exact_savings(stage.units, stage.budget).saving;
+    const std::optional<StageSaving> best = exact_savings(stage).saving;
     REQUIRE(plan.has_value() == !row.actions.empty());
     REQUIRE(best.has_value() == plan.has_value());
     if (!plan) continue;
     CHECK(best->time == Seconds(row.exact_time));
-    CHECK(letters(plan->actions) == row.actions);
+    CHECK(action_letters(plan->actions) == row.actions);
     CHECK(plan->time == Seconds(row.time));
     CHECK(plan->memory == Bytes(row.memory));
   }

@@ -173,7 +173,7 @@ UnitPipeline random_pipeline(std::mt19937& random, std::size_t units, std::size_
   for (std::size_t s = 0; s < stages; ++s) {
     const SavingStage stage = pipeline.stage(s, cuts[s], cuts[s + 1]);
     const std::vector<UnitAction> keep(stage.units.size(), UnitAction::Keep);
-    need = std::max(need, saved_memory(stage.units, keep, stage.budget));
+    need = std::max(need, saved_memory(stage, keep));
   }
   pipeline.capacity = need.value() * static_cast<std::int64_t>(60 + random() % 36) / 100;
   return pipeline;

@@ -28,7 +28,7 @@ TEST_CASE("exact savings: the least times of the specification's stages") {
       CAPTURE(x);
       CAPTURE(capacity);
       stage.budget.capacity = Bytes(capacity);
-      const ExactSavings exact = exact_savings(stage.units, stage.budget);
+      const ExactSavings exact = exact_savings(stage);
       CHECK(exact.is_exact);
       CHECK(exact.saving.has_value() == (time > 0));
       if (exact.saving) CHECK(exact.saving->time == Seconds(time));
@@ -41,16 +41,19 @@ TEST_CASE("exact savings: as fast as an enumeration of all actions") {
   int infeasible = 0;
   for (int i = 0; i < random_cases(1500); ++i) {
     CAPTURE(i);
-    SavingStage stage = wilder_stage(random, 1 + random() % 9);
+    SavingStage stage =
+        i % 2 == 0 ? wilder_stage(random, 1 + random() % 9) : with_segments(wilder_stage(random, 1 + random() % 7));
+    const std::int64_t below = enumerate_savings(stage).least_memory - stage.budget.capacity.value();
+    if (i % 3 == 0) stage.budget.capacity += Bytes(below + 4);  // near the least memory
     stage.budget.capacity -= Bytes(static_cast<std::int64_t>(random() % 3));
     const Enumerated enumerated = enumerate_savings(stage);
-    const ExactSavings exact = exact_savings(stage.units, stage.budget);
+    const ExactSavings exact = exact_savings(stage);
     CHECK(exact.is_exact);
     REQUIRE(exact.saving.has_value() == enumerated.time.has_value());
     infeasible += exact.saving ? 0 : 1;
     if (!exact.saving) continue;
     CHECK(exact.saving->time.value() == doctest::Approx(*enumerated.time));
-    CHECK(exact.saving->memory == saved_memory(stage.units, exact.saving->actions, stage.budget));
+    CHECK(exact.saving->memory == saved_memory(stage, exact.saving->actions));
     CHECK(exact.saving->memory <= stage.budget.capacity);
     CHECK(exact.saving->time == saved_time(stage.units, exact.saving->actions, stage.budget));
   }
@@ -62,7 +65,7 @@ TEST_CASE("exact savings: as fast as an enumeration where it takes half a millio
   for (int i = 0; i < random_cases(6); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 12);
-    const ExactSavings exact = exact_savings(stage.units, stage.budget);
+    const ExactSavings exact = exact_savings(stage);
     const std::optional<double> least = enumerate_savings(stage).time;
     REQUIRE(exact.saving.has_value() == least.has_value());
     if (least) CHECK(exact.saving->time.value() == doctest::Approx(*least));
@@ -73,9 +76,10 @@ TEST_CASE("exact savings: a bound never exceeds the time of a completion, and ro
   std::mt19937_64 random(13);
   for (int i = 0; i < random_cases(300); ++i) {
     CAPTURE(i);
-    const SavingStage stage = wilder_stage(random, 1 + random() % 6);
-    SavingBound bound(stage.units, stage.budget);
-    const Bytes kept = saved_memory(stage.units, std::vector<UnitAction>(stage.units.size()), stage.budget);
+    SavingStage stage = wilder_stage(random, 1 + random() % 6);
+    if (i % 2 == 0) stage = with_segments(std::move(stage));
+    SavingBound bound(stage);
+    const Bytes kept = saved_memory(stage, std::vector<UnitAction>(stage.units.size()));
     const std::optional<double> least = enumerate_savings(stage).time;
     if (!least) continue;
     CHECK(bound.time(kept - stage.budget.capacity, Seconds(0), Bytes(0)).value() <= *least * (1 + 1e-12));
@@ -92,7 +96,7 @@ TEST_CASE("exact savings: the bound of the units that are left is that of a stag
   for (int i = 0; i < random_cases(300); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 2 + random() % 8);
-    SavingBound bound(stage.units, stage.budget);
+    SavingBound bound(stage);
     for (std::size_t taken = 0; taken < stage.units.size(); ++taken, bound.take_next()) {
       CAPTURE(taken);
       Bytes most(0);  // that the units that are left can save
@@ -123,13 +127,13 @@ TEST_CASE("exact savings: a narrow search says so, and is never slower than the 
   for (int i = 0; i < random_cases(200); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 9);
-    const ExactSavings best = exact_savings(stage.units, stage.budget);
-    const ExactSavings found = exact_savings(stage.units, stage.budget, std::nullopt, 1);
+    const ExactSavings best = exact_savings(stage);
+    const ExactSavings found = exact_savings(stage, std::nullopt, 1);
     narrow += found.is_exact ? 0 : 1;
     if (found.is_exact) CHECK(found.saving.has_value() == best.saving.has_value());
     if (!found.saving) continue;
     CHECK((found.is_exact ? found.saving->time == best.saving->time : found.saving->time >= best.saving->time));
-    CHECK(exact_savings(stage.units, stage.budget, best.saving, 1).saving == best.saving);
+    CHECK(exact_savings(stage, best.saving, 1).saving == best.saving);
   }
   CHECK(narrow > 0);
 }

@@ -18,19 +18,40 @@ inline SavingUnit unit(double forward, double backward, std::int64_t stash, std:
   return {Seconds(forward), Seconds(backward), Bytes(stash), Bytes(checkpoint)};
 }
 
-/// One letter for each unit: k, s or r.
+/// One letter for each unit: k, s, r, or j for one in a segment with that before it.
 inline std::string action_letters(const std::vector<UnitAction>& actions) {
   std::string text;
-  for (const UnitAction action : actions)
-    text += action == UnitAction::Keep ? 'k' : action == UnitAction::Swap ? 's' : 'r';
+  for (const UnitAction action : actions) text += std::string("ksrj")[static_cast<std::size_t>(action)];
   return text;
 }
 inline std::vector<UnitAction> actions_from(const std::string& text) {
   std::vector<UnitAction> actions;
-  for (const char letter : text) {
-    actions.push_back(letter == 'k' ? UnitAction::Keep : letter == 's' ? UnitAction::Swap : UnitAction::Recompute);
-  }
+  for (const char letter : text) actions.push_back(static_cast<UnitAction>(std::string("ksrj").find(letter)));
   return actions;
+}
+
+/// The units [begin, end) of a chain as one: of its checkpoint that of the first is left.
+inline SavingUnit joined(const std::vector<SavingUnit>& units, std::size_t begin, std::size_t end) {
+  SavingUnit all;
+  for (std::size_t i = begin; i < end; ++i) {
+    all.forward += units[i].forward;
+    all.backward += units[i].backward;
+    all.stash += units[i].stash;
+    all.shared += units[i].shared;
+    all.workspace = std::max(all.workspace, units[i].workspace);
+  }
+  all.checkpoint = units[begin].checkpoint;
+  return all;
+}
+
+/// The stage with segments of any units.
+inline SavingStage with_segments(SavingStage stage) {
+  stage.segments = [units = stage.units](std::size_t first, std::size_t end) {
+    std::vector<SavingUnit> segments;
+    for (std::size_t begin = end; begin-- > first;) segments.push_back(joined(units, begin, end));
+    return segments;
+  };
+  return stage;
 }
 
 /// A chain of units on stages of an asynchronous pipeline, or of one that flushes: stage x of l, counted from 0, has
@@ -85,28 +106,37 @@ inline SavingChain units_of_v2() {
   return chain;
 }
 
-/// The memory and the time of a choice, written down from the formulas once more.
+/// The memory and the time of a choice, written down from the formulas once more. Actions are 0 to 3: keep, swap,
+/// recompute, and recompute in a segment with the unit before.
 inline std::pair<std::int64_t, double> enumerated_costs(const SavingStage& stage, const std::vector<int>& actions) {
   std::int64_t memory = stage.budget.held.value();
   std::int64_t running = 0;
   std::int64_t swapped = 0;
   double compute = 0.0;
   std::int64_t freed = 0;  // by the units behind, of the microbatch whose backward runs
+  std::int64_t joining =
+      0;  // the stash, what of it stays, and the workspace of units that the next one before takes in
+  std::int64_t shared = 0;
+  std::int64_t workspace = 0;
   for (std::size_t i = actions.size(); i-- > 0;) {
     const SavingUnit& unit = stage.units[i];
     const std::int64_t a = unit.stash.value();
     const std::int64_t c = unit.checkpoint.value();
-    compute += unit.forward.value() + unit.backward.value();
+    compute += unit.forward.value() * (actions[i] >= 2 ? 2 : 1) + unit.backward.value();
     running = std::max(running, unit.workspace.value());
     if (actions[i] == 0) memory += stage.budget.in_flight * a;
     if (actions[i] == 0) freed += std::max<std::int64_t>(a - unit.shared.value(), 0);
     if (actions[i] == 1) memory += stage.budget.resident * a;
     if (actions[i] == 1) swapped += a;
-    if (actions[i] != 2) continue;
+    if (actions[i] < 2) continue;
+    joining += a;
+    shared += unit.shared.value();
+    workspace = std::max(workspace, unit.workspace.value());
+    if (actions[i] == 3) continue;
     memory += stage.budget.in_flight * c;
-    running = std::max(running, a - c + unit.workspace.value() - freed);
-    freed += std::max<std::int64_t>(c - unit.shared.value(), 0);
-    compute += unit.forward.value();
+    running = std::max(running, joining - c + workspace - freed);
+    freed += std::max<std::int64_t>(c - shared, 0);
+    joining = shared = workspace = 0;
   }
   double copies = 0.0;
   if (swapped > 0) {
@@ -116,24 +146,32 @@ inline std::pair<std::int64_t, double> enumerated_costs(const SavingStage& stage
   return {memory + running, std::max(compute, copies)};
 }
 
-/// The least time of a stage over all 3^n choices of actions, and the least memory.
+/// The least time of a stage over all choices of actions, and the least memory.
 struct Enumerated {
   std::optional<double> time;  ///< of those that fit
   std::int64_t least_memory = 0;
 };
+/// Whether no unit joins one that is not recomputed.
+inline bool are_segments(const std::vector<int>& actions) {
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i] == 3 && (i == 0 || actions[i - 1] < 2)) return false;
+  }
+  return true;
+}
 inline Enumerated enumerate_savings(const SavingStage& stage) {
   const bool swaps = stage.budget.bandwidth > 0.0 && stage.budget.resident < stage.budget.in_flight;
+  const int last = stage.segments ? 3 : 2;
   std::vector<int> actions(stage.units.size(), 0);
   Enumerated found;
   found.least_memory = enumerated_costs(stage, actions).first;
   while (true) {
-    if (swaps || std::ranges::count(actions, 1) == 0) {
+    if ((swaps || std::ranges::count(actions, 1) == 0) && are_segments(actions)) {
       const auto [memory, time] = enumerated_costs(stage, actions);
       found.least_memory = std::min(found.least_memory, memory);
       if (memory <= stage.budget.capacity.value() && (!found.time || time < *found.time)) found.time = time;
     }
     std::size_t i = 0;
-    while (i < actions.size() && actions[i] == 2) actions[i++] = 0;
+    while (i < actions.size() && actions[i] == last) actions[i++] = 0;
     if (i == actions.size()) return found;
     ++actions[i];
   }

@@ -64,8 +64,7 @@ SavedStages all_kept(const SavingPipeline& pipeline, std::vector<std::size_t> cu
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
     const SavingStage stage = pipeline.stage(s, found.cuts[s], found.cuts[s + 1]);
     const std::vector<UnitAction> keep(stage.units.size(), UnitAction::Keep);
-    found.savings.push_back(
-        {keep, saved_time(stage.units, keep, stage.budget), saved_memory(stage.units, keep, stage.budget)});
+    found.savings.push_back({keep, saved_time(stage.units, keep, stage.budget), saved_memory(stage, keep)});
   }
   return found;
 }
@@ -194,26 +193,25 @@ TEST_CASE("saving pipeline: stages have the memory of the ledger, whatever a gra
   }
 }
 
-TEST_CASE("saving pipeline: actions become swaps and segments, and neighbours one segment if that is asked for") {
+TEST_CASE("saving pipeline: actions become swaps, and segments of one unit or of several") {
   const LayerGraph graph = chain(std::vector<double>(6, 1.0));
   const Platform platform = swapping_platform(1, Bytes(1'000'000), 10.0);
   const PlanRequest request = request_for(some_planner(), graph, platform, "1f1b", 8);
   using enum UnitAction;
-  const std::vector<StageSaving> savings = {
-      {{Recompute, Keep, Swap, Swap, Recompute, Recompute}, Seconds(0), Bytes(0)}};
-  const auto actions = [&](bool joins) {
-    const SavingPipeline pipeline(some_planner(), request, {.joins_recomputed = joins});
+  const SavingPipeline pipeline(some_planner(), request, {});
+  const auto actions = [&](UnitAction last) {
+    const std::vector<StageSaving> savings = {{{Recompute, Keep, Swap, Swap, Recompute, last}, Seconds(0), Bytes(0)}};
     return pipeline.plan(std::vector<std::size_t>{0, 6}, savings).stages.front().memory;
   };
   const auto layer = [](std::size_t i) { return std::vector<LayerId>{LayerId(i)}; };
   const std::vector<MemoryAction> apart = {stagecraft::Recompute{layer(0)}, stagecraft::Swap{layer(2)},
                                            stagecraft::Swap{layer(3)}, stagecraft::Recompute{layer(4)},
                                            stagecraft::Recompute{layer(5)}};
-  CHECK(actions(false) == apart);
+  CHECK(actions(Recompute) == apart);
   const std::vector<MemoryAction> joined = {stagecraft::Recompute{layer(0)}, stagecraft::Swap{layer(2)},
                                             stagecraft::Swap{layer(3)},
                                             stagecraft::Recompute{{LayerId(4), LayerId(5)}}};
-  CHECK(actions(true) == joined);
+  CHECK(actions(Join) == joined);
 }
 
 TEST_CASE("saving pipeline: a cut inside a block leaves a part of the block on either side") {
@@ -223,7 +221,7 @@ TEST_CASE("saving pipeline: a cut inside a block leaves a part of the block on e
   graph.edges.push_back({LayerId(3), LayerId(5), Bytes(10)});
   const Platform platform = flat_platform(2);
   const PlanRequest request = request_for(some_planner(), graph, platform, "1f1b", 8);
-  const SavingPipeline pipeline(some_planner(), request, {.cuts = UnitGrain::Layers, .divisions = {UnitGrain::Blocks}});
+  const SavingPipeline pipeline(some_planner(), request, {.cuts = UnitGrain::Layers, .actions = UnitGrain::Blocks});
   CHECK(pipeline.units() == 6);
   CHECK(pipeline.stage(0, 0, 2).units.size() == 2);  // layer 0, and layer 1 of the first block
   CHECK(pipeline.stage(1, 2, 6).units.size() == 2);  // layers 2 and 3, and the second block

@@ -1,5 +1,7 @@
 #include "planners/shared/savings/saving.hpp"
 
+#include "planners/shared/savings/least_saving.hpp"
+#include "planners/shared/savings/partly_kept.hpp"
 #include "tests/planners/saving_cases.hpp"
 #include "tests/random_cases.hpp"
 
@@ -17,7 +19,7 @@ using namespace stagecraft::testing;
 namespace {
 
 std::int64_t memory_of(const SavingStage& stage, const std::string& actions) {
-  return saved_memory(stage.units, actions_from(actions), stage.budget).value();
+  return saved_memory(stage, actions_from(actions)).value();
 }
 
 /// Tables of the specification's example V1: four stages of two units (1, 2, 6, 2) with 4 bytes of weights each.
@@ -73,10 +75,10 @@ TEST_CASE("saving: memory that is left keeps units for some microbatches, those 
   stage.units = {unit(1, 2, 10, 4), unit(3, 6, 10, 4), unit(1, 2, 10, 10)};
   stage.budget.in_flight = 4;
   const std::vector<UnitAction> actions = actions_from("rrk");
-  const Bytes least = saved_memory(stage.units, actions, stage.budget);
+  const Bytes least = saved_memory(stage, actions);
   const auto filled = [&](std::int64_t left) {
     stage.budget.capacity = least + Bytes(left);
-    return with_some_kept(stage.units, stage.budget, {actions, saved_time(stage.units, actions, stage.budget), least});
+    return with_some_kept(stage, {actions, saved_time(stage.units, actions, stage.budget), least});
   };
   CHECK(filled(5).kept == std::vector<std::int64_t>{0, 0, 0});
   CHECK(filled(6).kept == std::vector<std::int64_t>{0, 1, 0});
@@ -85,7 +87,7 @@ TEST_CASE("saving: memory that is left keeps units for some microbatches, those 
   CHECK(saving.memory == least + Bytes(24));
   CHECK(saving.time.value() == doctest::Approx(15 + 4 - 3 * 3.0 / 4 - 1.0 / 4).epsilon(1e-12));
   stage.budget.bandwidth = 1.0;
-  const StageSaving swaps = with_some_kept(stage.units, stage.budget, {actions_from("rsk"), Seconds(30), Bytes(0)});
+  const StageSaving swaps = with_some_kept(stage, {actions_from("rsk"), Seconds(30), Bytes(0)});
   CHECK(swaps.kept.empty());
 }
 
@@ -116,7 +118,9 @@ TEST_CASE("saving: memory, time and least memory are those of an enumeration") {
   for (int i = 0; i < random_cases(1000); ++i) {
     CAPTURE(i);
     const SavingStage stage = wilder_stage(random, 1 + random() % 6);
-    CHECK(least_saved_memory(stage.units, stage.budget).value() == enumerate_savings(stage).least_memory);
+    const SavingStage segments = with_segments(stage);
+    CHECK(least_saved_memory(segments).value() == enumerate_savings(segments).least_memory);
+    CHECK(least_saved_memory(stage).value() == enumerate_savings(stage).least_memory);
     std::vector<int> actions;
     std::vector<UnitAction> savings;
     SavingChoice choice(stage.units, stage.budget);
@@ -128,7 +132,7 @@ TEST_CASE("saving: memory, time and least memory are those of an enumeration") {
       choice.choose(u, savings.back());
     }
     const auto [memory, time] = enumerated_costs(stage, actions);
-    CHECK(saved_memory(stage.units, savings, stage.budget).value() == memory);
+    CHECK(saved_memory(stage, savings).value() == memory);
     CHECK(choice.memory().value() == memory);
     CHECK(saved_time(stage.units, savings, stage.budget).value() == doctest::Approx(time));
     CHECK(choice.saving().has_value() == (memory <= stage.budget.capacity.value()));

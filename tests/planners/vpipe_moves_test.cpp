@@ -157,7 +157,7 @@ void limit_memory(SavingChain& chain, const Cuts& cuts, std::uint64_t percent) {
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
     const SavingStage stage = chain.stage(s, cuts[s], cuts[s + 1]);
     const std::vector<UnitAction> kept(stage.units.size());
-    largest = std::max(largest, saved_memory(stage.units, kept, stage.budget).value());
+    largest = std::max(largest, saved_memory(stage, kept).value());
   }
   chain.capacity = Bytes(largest * static_cast<std::int64_t>(60 + percent) / 100);
 }

@@ -109,7 +109,7 @@ void share_links(const SavingPipeline& pipeline, const std::vector<std::size_t>&
   if (!places) return;
   for (std::size_t s = 0; s < pipeline.stages(); ++s) {
     if (saved.swapped[s] == Bytes(0)) continue;
-    SavingStage stage = pipeline.stage(s, cuts[s], cuts[s + 1], saved.savings[s].division);
+    SavingStage stage = pipeline.stage(s, cuts[s], cuts[s + 1]);
     stage.budget.bandwidth = (*places)[s].host_bandwidth;
     saved.savings[s].time = saved_time(stage.units, saved.savings[s].actions, stage.budget);
   }
@@ -124,7 +124,7 @@ PlanResult fitted(SavingPipeline& pipeline, const FindStages& find) {
                     {}};
     for (std::size_t s = 0; s < pipeline.stages(); ++s) {
       const StageSaving& saving = saved.savings[s];
-      const SavingStage stage = pipeline.stage(s, found->cuts[s], found->cuts[s + 1], saving.division);
+      const SavingStage stage = pipeline.stage(s, found->cuts[s], found->cuts[s + 1]);
       saved.swapped.push_back(swapped_stash(stage.units, saving.actions));
     }
     share_links(pipeline, found->cuts, saved);

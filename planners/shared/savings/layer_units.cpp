@@ -68,7 +68,6 @@ UnitGrain grain_of(const std::string& word) {
 }
 
 std::vector<std::size_t> unit_bounds(const LayerGraph& graph, const std::vector<LayerId>& order, UnitGrain grain) {
-  if (grain == UnitGrain::All) return {0, order.size()};
   Ends ends(order.size(), 1);
   if (grain == UnitGrain::Operators) ends = ends_of_operators(graph, order);
   if (grain == UnitGrain::Blocks) ends = ends_of_blocks(graph, order);

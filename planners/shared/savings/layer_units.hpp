@@ -20,7 +20,6 @@ enum class UnitGrain {
   /// one or two users is needed up to the last of them, one with more only up to the first: residual branches, with
   /// their addition, are in one unit, while what all later blocks read (the encoder's output) does not join these.
   Blocks,
-  All,  ///< all layers are one unit, for what a whole stage saves
 };
 
 /// The option with one word for each grain: `operators`, `layers` and `blocks`.

@@ -4,7 +4,9 @@
 #include "planners/shared/costs/evaluated_claim.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/savings/exact_savings.hpp"
+#include "planners/shared/savings/least_saving.hpp"
 #include "planners/shared/savings/ledger_fit.hpp"
+#include "planners/shared/savings/partly_kept.hpp"
 #include "planners/shared/savings/saving_pipeline.hpp"
 #include "planners/shared/savings/stage_units.hpp"
 #include "sim/model/replicas.hpp"
@@ -15,9 +17,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
+#include <variant>
 
 namespace stagecraft {
 namespace {
@@ -35,27 +40,20 @@ Bytes part_of(Bytes bytes, double part) {
   return part == 1.0 ? bytes : Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * part)));
 }
 
-/// A stage of the cut: the ways to divide it into units, and what its devices hold beside them.
+/// A stage of the cut: its layers as units, and what its devices hold beside them.
 struct CutStage {
-  std::vector<std::vector<SavingUnit>> divisions;
+  std::vector<SavingUnit> units;
+  Segments segments;
   Bytes held;  ///< beside the units, if it is alone on its devices; else the capacity is without that
 };
 
 /// What is chosen for a stage; none if nothing fits.
-std::optional<StageSaving> cheapest(const CutStage& stage, const StageBudget& budget, bool fills_memory) {
-  std::optional<StageSaving> best;
-  for (std::size_t i = 0; i < stage.divisions.size(); ++i) {
-    const std::vector<SavingUnit>& units = stage.divisions[i];
-    const std::optional<StageSaving> kept = SavingChoice(units, budget).saving();
-    const std::size_t width = units.size() > kManyUnits ? kNarrowWidth : kSavingWidth;
-    std::optional<StageSaving> found = exact_savings(units, budget, kept, width).saving;
-    if (!found) continue;
-    StageSaving filled = fills_memory ? with_some_kept(units, budget, *std::move(found)) : *std::move(found);
-    if (best && filled.time >= best->time) continue;
-    best = std::move(filled);
-    best->division = i;
-  }
-  return best;
+std::optional<StageSaving> cheapest(const SavingStage& stage, bool fills_memory) {
+  const std::optional<StageSaving> kept = SavingChoice(stage.units, stage.budget).saving();
+  const std::size_t width = stage.units.size() > kManyUnits ? kNarrowWidth : kSavingWidth;
+  std::optional<StageSaving> found = exact_savings(stage, kept, width).saving;
+  if (!found || !fills_memory) return found;
+  return with_some_kept(stage, *std::move(found));
 }
 
 /// The microbatches that recompute the unit; they come first of those in flight.
@@ -65,14 +63,15 @@ Covered covered_part(const StageSaving& saving, std::size_t unit, std::int64_t i
 }
 
 std::vector<MemoryAction> memory_actions(const Stage& stage, const StageSaving& saving, std::int64_t in_flight) {
-  const bool is_whole = saving.actions.size() < stage.layers.size();
   std::vector<MemoryAction> actions;
   for (std::size_t i = 0; i < saving.actions.size(); ++i) {
-    std::vector<LayerId> layers = is_whole ? stage.layers : std::vector<LayerId>{stage.layers[i]};
-    if (saving.actions[i] == UnitAction::Recompute) {
-      actions.emplace_back(Recompute{std::move(layers), covered_part(saving, i, in_flight)});
-    } else if (saving.actions[i] == UnitAction::Swap) {
-      actions.emplace_back(Swap{std::move(layers)});
+    switch (saving.actions[i]) {
+      case UnitAction::Keep: break;
+      case UnitAction::Swap: actions.emplace_back(Swap{{stage.layers[i]}}); break;
+      case UnitAction::Recompute:
+        actions.emplace_back(Recompute{{stage.layers[i]}, covered_part(saving, i, in_flight)});
+        break;
+      case UnitAction::Join: std::get<Recompute>(actions.back()).layers.push_back(stage.layers[i]);
     }
   }
   return actions;
@@ -104,31 +103,47 @@ class SavedCut {
   }
 
  private:
+  /// `part`: of a microbatch, `factor`: of the profile's times.
   [[nodiscard]] CutStage divided(const Stage& stage, double part, double factor) const {
-    const StageUnits units_of(request_.graph, stage.layers);
+    const auto units_of = std::make_shared<const StageUnits>(request_.graph, stage.layers);
     const StageUnits::Run all{0, stage.layers.size()};
-    CutStage cut{std::vector<std::vector<SavingUnit>>(1), Bytes(0)};
-    for (std::size_t at = 0; at < all.end; ++at) cut.divisions.front().push_back(units_of.unit({at, at + 1}, all));
-    if (all.end > 1) cut.divisions.push_back({units_of.unit(all, all)});
-    for (std::vector<SavingUnit>& units : cut.divisions) {
-      for (SavingUnit& unit : units) {
-        unit.forward = unit.forward * (factor * part);
-        unit.backward = unit.backward * (factor * part);
-        unit.stash = part_of(unit.stash, part);
-        unit.checkpoint = part_of(unit.checkpoint, part);
-        unit.workspace = part_of(unit.workspace, part);
-        unit.shared = part_of(unit.shared, part);
-        if (!may_recompute(request_.memory)) unit.checkpoint = unit.stash;  // recomputation saves nothing
-      }
-    }
+    const bool recomputes = may_recompute(request_.memory);
+    const auto own = [=](SavingUnit unit) {
+      unit.forward = unit.forward * (factor * part);
+      unit.backward = unit.backward * (factor * part);
+      unit.stash = part_of(unit.stash, part);
+      unit.checkpoint = recomputes ? part_of(unit.checkpoint, part) : unit.stash;  // recomputation saves nothing
+      unit.workspace = part_of(unit.workspace, part);
+      unit.shared = part_of(unit.shared, part);
+      return unit;
+    };
+    CutStage cut;
+    for (std::size_t at = 0; at < all.end; ++at) cut.units.push_back(own(units_of->unit({at, at + 1}, all)));
+    if (!recomputes) return cut;
+    cut.segments = [=](std::size_t begin, std::size_t end) {
+      std::vector<std::size_t> begins(end - begin);
+      std::iota(begins.rbegin(), begins.rend(), begin);
+      std::vector<SavingUnit> segments = units_of->units_before(end, begins, all);
+      std::ranges::transform(segments, segments.begin(), own);
+      return segments;
+    };
     return cut;
   }
 
   /// Which stages do not fit if all their units are kept.
   [[nodiscard]] std::vector<char> lacking() const {
     std::vector<char> lacks;
-    for (std::size_t s = 0; s < stages_.size(); ++s) lacks.push_back(need_of(s).kept > budget(s).capacity ? 1 : 0);
+    for (std::size_t s = 0; s < stages_.size(); ++s) lacks.push_back(kept_by(s) > places_[s].capacity ? 1 : 0);
     return lacks;
+  }
+
+  [[nodiscard]] SavingStage saving_stage(std::size_t s) const {
+    return {stages_[s].units, budget(s), stages_[s].segments};
+  }
+
+  /// What a stage takes if all its units are kept.
+  [[nodiscard]] Bytes kept_by(std::size_t s) const {
+    return saved_memory(saving_stage(s), std::vector<UnitAction>(stages_[s].units.size(), UnitAction::Keep));
   }
 
   /// What a stage's units take if all are kept, and the least that they take whatever they do.
@@ -136,18 +151,6 @@ class SavedCut {
     Bytes kept;
     Bytes least;
   };
-  [[nodiscard]] Need need_of(std::size_t s) const {
-    const StageBudget own = budget(s);
-    Need need;
-    for (const std::vector<SavingUnit>& units : stages_[s].divisions) {
-      const Bytes least = least_saved_memory(units, own);
-      if (&units == &stages_[s].divisions.front()) {
-        need = {saved_memory(units, std::vector<UnitAction>(units.size(), UnitAction::Keep), own), least};
-      }
-      need.least = std::min(need.least, least);
-    }
-    return need;
-  }
 
   /// Gives each stage the least that it needs of each of its devices, and a part of what is left there in proportion to
   /// what its units take beyond that if all are kept.
@@ -155,7 +158,7 @@ class SavedCut {
     std::map<DeviceId, Need> sums;
     std::vector<Need> needs;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      needs.push_back(need_of(s));
+      needs.push_back({kept_by(s), least_saved_memory(saving_stage(s))});
       for (const DeviceId device : places_[s].devices) {
         sums[device].kept += needs.back().kept;
         sums[device].least += needs.back().least;
@@ -193,17 +196,17 @@ class SavedCut {
             .bandwidth = place.host_bandwidth,
             .half_duplex = place.half_duplex,
             .other_traffic = place.boundary_traffic,
-            .unhidden = unhidden_time(place, stages_[s].divisions.front())};
+            .unhidden = unhidden_time(place, stages_[s].units)};
   }
 
   [[nodiscard]] std::optional<SavedPlan> find() const {
     SavedPlan saved{planned_, {}, {}};
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      std::optional<StageSaving> saving = cheapest(stages_[s], budget(s), !request_.only_shape);
+      std::optional<StageSaving> saving = cheapest(saving_stage(s), !request_.only_shape);
       if (!saving) return std::nullopt;
       Stage& stage = saved.planned.plan.stages[s];
       stage.memory = memory_actions(stage, *saving, places_[s].in_flight);
-      saved.swapped.push_back(swapped_stash(stages_[s].divisions[saving->division], saving->actions));
+      saved.swapped.push_back(swapped_stash(stages_[s].units, saving->actions));
       if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s]);
       saved.savings.push_back(*std::move(saving));
     }
@@ -224,7 +227,7 @@ class SavedCut {
       StageBudget shared = budget(s);
       shared.bandwidth = places[s].host_bandwidth;
       shared.other_traffic = places[s].boundary_traffic;
-      saving.time = saved_time(stages_[s].divisions[saving.division], saving.actions, shared);
+      saving.time = saved_time(stages_[s].units, saving.actions, shared);
     }
   }
 

@@ -9,8 +9,8 @@ namespace stagecraft {
 /// The plan with the cheapest memory actions with which its stages fit (`PlanRequest::memory` says which are allowed);
 /// stages that fit have none. The cuts and the devices stay. None if no actions are found with which it fits.
 ///
-/// A stage is divided into its layers, or taken as a whole; `exact_savings` chooses for each division, and the division
-/// with the shorter time wins. A device that runs several stages gives each of them a part of its memory in proportion
+/// `exact_savings` chooses for the layers of each stage, and for runs of them that are recomputed as one segment. A
+/// device that runs several stages gives each of them a part of its memory in proportion
 /// to what the stages keep. Then `fit_to_ledger` makes the plan fit by the memory ledger.
 ///
 /// `predicted` is the claim of the shared cost model, or the time of the slowest stage with its copies if that is

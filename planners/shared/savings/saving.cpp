@@ -49,12 +49,37 @@ void BackwardNeed::take(const SavingUnit& unit, UnitAction action) {
   freed += freed_by(unit, action);
 }
 
-Bytes saved_memory(std::span<const SavingUnit> units, std::span<const UnitAction> actions, const StageBudget& budget) {
-  Bytes sum = budget.held;
-  BackwardNeed need{Bytes(0), largest_workspace(units)};
-  for (std::size_t i = units.size(); i-- > 0;) {
-    sum += residency(units[i], actions[i], budget);
-    need.take(units[i], actions[i]);
+std::vector<std::size_t> segment_lengths(const SavingStage& stage) {
+  std::vector<std::size_t> lengths;
+  const std::size_t most = stage.segments ? stage.units.size() : 1;
+  for (std::size_t length = 1; length <= most;) {
+    lengths.push_back(length);
+    length += stage.units.size() <= kFewUnits ? 1 : std::max<std::size_t>(std::bit_floor(length) / 4, 1);
+  }
+  return lengths;
+}
+
+std::vector<SavingUnit> segments_before(const SavingStage& stage, std::size_t end) {
+  return stage.segments ? stage.segments(0, end) : std::vector<SavingUnit>{stage.units[end - 1]};
+}
+
+std::vector<SavedPart> parts_of(const SavingStage& stage, std::span<const UnitAction> actions) {
+  std::vector<SavedPart> parts;
+  for (std::size_t end = actions.size(); end > 0; end = parts.back().begin) {
+    std::size_t begin = end - 1;
+    while (actions[begin] == UnitAction::Join) --begin;
+    const SavingUnit& unit = end - begin == 1 ? stage.units[begin] : stage.segments(begin, end).back();
+    parts.push_back({begin, end, actions[begin], unit});
+  }
+  return parts;
+}
+
+Bytes saved_memory(const SavingStage& stage, std::span<const UnitAction> actions) {
+  Bytes sum = stage.budget.held;
+  BackwardNeed need{Bytes(0), largest_workspace(stage.units)};
+  for (const SavedPart& part : parts_of(stage, actions)) {
+    sum += residency(part.unit, part.action, stage.budget);
+    need.take(part.unit, part.action);
   }
   return sum + need.running;
 }
@@ -63,7 +88,7 @@ Seconds saved_time(std::span<const SavingUnit> units, std::span<const UnitAction
   Seconds compute = compute_time(units);
   Bytes swapped;
   for (std::size_t i = 0; i < units.size(); ++i) {
-    if (actions[i] == UnitAction::Recompute) compute += units[i].forward;
+    if (is_recomputed(actions[i])) compute += units[i].forward;
     if (actions[i] == UnitAction::Swap) swapped += units[i].stash;
   }
   return std::max(compute, copy_time(swapped, budget));
@@ -87,76 +112,6 @@ Bytes largest_workspace(std::span<const SavingUnit> units) {
   Bytes largest;
   for (const SavingUnit& unit : units) largest = std::max(largest, unit.workspace);
   return largest;
-}
-
-namespace {
-
-/// What the units from the last one on take, and need in the backward of a microbatch.
-struct LeastSoFar {
-  Bytes resident;
-  BackwardNeed need;
-  [[nodiscard]] Bytes memory() const { return resident + need.running; }
-  [[nodiscard]] Bytes before_next() const { return resident - need.freed; }  ///< to which the next unit adds its need
-};
-
-/// Without those that another one makes superfluous, by increasing memory. Where many are left, two neighbours become
-/// one that takes no more than either.
-std::vector<LeastSoFar> least_of(std::vector<LeastSoFar> choices) {
-  std::ranges::sort(choices, {}, [](const LeastSoFar& one) { return std::pair(one.memory(), one.before_next()); });
-  std::vector<LeastSoFar> kept;
-  for (const LeastSoFar& choice : choices) {
-    if (kept.empty() || choice.before_next() < kept.back().before_next()) kept.push_back(choice);
-  }
-  if (kept.size() <= kMostNeeds) return kept;
-  for (std::size_t i = 0; i + 1 < kept.size(); i += 2) {
-    LeastSoFar& both = kept[i / 2] = kept[i];
-    both.need.freed = both.resident - kept[i + 1].before_next();
-  }
-  if (kept.size() % 2 == 1) kept[kept.size() / 2] = kept.back();
-  kept.resize((kept.size() + 1) / 2);
-  return kept;
-}
-
-}  // namespace
-
-// Units are taken from the last one to the first. A swap takes no more than keeping, and leaves no less room.
-Bytes least_saved_memory(std::span<const SavingUnit> units, const StageBudget& budget) {
-  const UnitAction other = can_swap(budget) ? UnitAction::Swap : UnitAction::Keep;
-  std::vector<LeastSoFar> choices{{budget.held, {Bytes(0), largest_workspace(units)}}};
-  for (std::size_t i = units.size(); i-- > 0;) {
-    std::vector<LeastSoFar> next;
-    for (const LeastSoFar& choice : choices) {
-      for (const UnitAction action : {other, UnitAction::Recompute}) {
-        LeastSoFar& extended = next.emplace_back(choice);
-        extended.resident += residency(units[i], action, budget);
-        extended.need.take(units[i], action);
-      }
-    }
-    choices = least_of(std::move(next));
-  }
-  return choices.front().memory();
-}
-
-StageSaving with_some_kept(std::span<const SavingUnit> units, const StageBudget& budget, StageSaving saving) {
-  constexpr std::int64_t kLongestWindow = 4096;  // of a plan's action
-  const auto is = [&](UnitAction action) { return std::ranges::count(saving.actions, action) > 0; };
-  if (is(UnitAction::Swap) || !is(UnitAction::Recompute) || budget.in_flight > kLongestWindow) return saving;
-  const auto saved = [&](std::size_t i) { return units[i].stash - units[i].checkpoint; };
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (saving.actions[i] == UnitAction::Recompute && saved(i) > Bytes(0)) order.push_back(i);
-  }
-  const auto worth = [&](std::size_t i) { return units[i].forward.value() / static_cast<double>(saved(i).value()); };
-  std::ranges::stable_sort(order, std::greater<>(), worth);
-  std::vector<std::int64_t> kept(units.size());
-  for (const std::size_t i : order) {
-    const Bytes left = budget.capacity - saving.memory;
-    kept[i] = std::min(budget.in_flight - 1, left.value() / saved(i).value());
-    saving.memory += saved(i) * kept[i];
-    saving.time -= units[i].forward * (static_cast<double>(kept[i]) / static_cast<double>(budget.in_flight));
-  }
-  saving.kept = std::move(kept);
-  return saving;
 }
 
 BackwardNeeds::BackwardNeeds(std::span<const SavingUnit> units)

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,7 +25,15 @@ struct SavingUnit {
   friend auto operator<=>(const SavingUnit&, const SavingUnit&) = default;
 };
 
-enum class UnitAction : std::uint8_t { Keep, Swap, Recompute };
+enum class UnitAction : std::uint8_t {
+  Keep,
+  Swap,
+  Recompute,  ///< as the first unit of a segment
+  Join,       ///< recomputed in one segment with the unit before it
+};
+[[nodiscard]] constexpr bool is_recomputed(UnitAction action) {
+  return action == UnitAction::Recompute || action == UnitAction::Join;
+}
 
 /// What a stage may use: what its place in the pipeline and its device allow.
 struct StageBudget {
@@ -39,13 +48,24 @@ struct StageBudget {
   friend auto operator<=>(const StageBudget&, const StageBudget&) = default;
 };
 
+/// The runs of units that end before the unit `end` and begin at `begin` or later, each as one unit that can be
+/// recomputed as one segment; the shortest first, which is the unit before `end`.
+using Segments = std::function<std::vector<SavingUnit>(std::size_t begin, std::size_t end)>;
+
+/// The units of a stage for which actions are chosen, and its budget.
+struct SavingStage {
+  std::vector<SavingUnit> units;
+  StageBudget budget;
+  Segments segments = {};  ///< none: each unit is recomputed by itself
+};
+
 /// What a stage saves: the action of each of its units.
 struct StageSaving {
   std::vector<UnitAction> actions;  ///< of each unit
   Seconds time;                     ///< T: of a microbatch, recomputation and copies that are not hidden included
   Bytes memory;
-  std::size_t division = 0;  ///< which division of the stage into units it is for, where a planner has several
-  /// Of each unit: how many of the microbatches in flight keep it although others recompute it; empty: none.
+  /// Of each unit: how many of the microbatches in flight keep it although others recompute it, the same for all units
+  /// of a segment; empty: none.
   std::vector<std::int64_t> kept = {};
   friend bool operator==(const StageSaving&, const StageSaving&) = default;
 };
@@ -59,10 +79,26 @@ struct StageSaving {
 /// A unit needs its workspace in the forward. In the backward one that is recomputed also needs what it restores, less
 /// what the units behind it have freed of the same microbatch. What swapped units free does not count, since it may be
 /// taken by the copies of the next one.
-/// **Shape** an action for each unit. **Cost** O(units).
+/// Units that are recomputed as one segment count as one. **Shape** an action for each unit; the first does not join.
+/// **Cost** O(units), and that of the segments.
 /// **Source** vPipe (Zhao et al. 2022); the formula is our reconstruction.
-[[nodiscard]] Bytes saved_memory(std::span<const SavingUnit> units, std::span<const UnitAction> actions,
-                                 const StageBudget& budget);
+[[nodiscard]] Bytes saved_memory(const SavingStage& stage, std::span<const UnitAction> actions);
+
+/// The parts of a stage that have one action: a recomputed segment, or a unit that is kept or swapped. From the last
+/// one to the first. **Shape** and **cost** as above.
+struct SavedPart {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  UnitAction action = UnitAction::Keep;
+  SavingUnit unit;
+};
+[[nodiscard]] std::vector<SavedPart> parts_of(const SavingStage& stage, std::span<const UnitAction> actions);
+/// The lengths of segments that searches look at: all in stages of up to `kFewUnits` units, in others all up to 8 and
+/// then four for each doubling. Only 1 where there are no segments.
+inline constexpr std::size_t kFewUnits = 16;
+[[nodiscard]] std::vector<std::size_t> segment_lengths(const SavingStage& stage);
+/// The runs of units that end before `end`; the unit alone where there are no segments.
+[[nodiscard]] std::vector<SavingUnit> segments_before(const SavingStage& stage, std::size_t end);
 
 /// The time of a microbatch: the larger of the computation (forwards, backwards, and again the forwards of recomputed
 /// units) and the copies in one direction, with what they are not hidden behind. **Shape**, **cost** and **source** as
@@ -95,19 +131,6 @@ struct BackwardNeed {
   void take(const SavingUnit& unit, UnitAction action);
   friend bool operator==(const BackwardNeed&, const BackwardNeed&) = default;
 };
-
-/// The choices that `least_saved_memory` follows after each unit, at most.
-inline constexpr std::size_t kMostNeeds = 1000;
-/// The least memory with which a stage fits under any actions, or less where more choices would have to be followed.
-/// **Cost** O(units) mostly, O(units · `kMostNeeds`) at worst.
-[[nodiscard]] Bytes least_saved_memory(std::span<const SavingUnit> units, const StageBudget& budget);
-
-/// The saving with what is left of the memory used: some of the microbatches in flight keep units that the others
-/// recompute, those units first that save most time for a byte. Time and memory are those of the new one. One with
-/// swaps stays as it is, for what swaps need is not known exactly.
-/// **Requires** a saving that fits. **Cost** O(units log units).
-[[nodiscard]] StageSaving with_some_kept(std::span<const SavingUnit> units, const StageBudget& budget,
-                                         StageSaving saving);
 
 /// The needs of a microbatch's backward while the actions of single units change: a tree over the units, whose nodes
 /// have what the units below free, and the most that one of them needs more than those behind it in the node have

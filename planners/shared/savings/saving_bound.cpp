@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace stagecraft {
 
@@ -28,17 +29,28 @@ double copy_seconds(Bytes bytes, const StageBudget& budget) {
                           : 0.0;
 }
 
-Bytes all_kept(std::span<const SavingUnit> units, const StageBudget& budget) {
-  Bytes sum = budget.held + largest_workspace(units);
-  for (const SavingUnit& unit : units) sum += residency(unit, UnitAction::Keep, budget);
-  return sum;
+/// A segment keeps at least the smallest checkpoint of its units, and is smaller than the memory that the stage has for
+/// units: what was freed before it runs was resident, too. So each of its units adds at least the part of that
+/// checkpoint that its stash is of this memory.
+std::vector<double> least_checkpoints(const SavingStage& stage) {
+  std::vector<double> least;
+  for (const SavingUnit& unit : stage.units) least.push_back(static_cast<double>(unit.checkpoint.value()));
+  if (!stage.segments) return least;
+  const double smallest = *std::ranges::min_element(least);
+  const auto room = static_cast<double>((stage.budget.capacity - stage.budget.held).value());
+  for (std::size_t i = 0; i < least.size(); ++i) {
+    const double part = static_cast<double>(stage.units[i].stash.value()) / std::max(room, 1.0);
+    least[i] = smallest * std::min(part, 1.0);
+  }
+  return least;
 }
 
 }  // namespace
 
-SavingBound::SavingBound(std::span<const SavingUnit> units, const StageBudget& budget)
-    : units_(units), budget_(budget), compute_(compute_time(units).value()) {
-  const auto lacking = static_cast<double>((all_kept(units, budget) - budget.capacity).value());
+SavingBound::SavingBound(const SavingStage& stage)
+    : stage_(stage), checkpoints_(least_checkpoints(stage)), compute_(compute_time(stage.units).value()) {
+  const std::vector<UnitAction> all_kept(stage.units.size(), UnitAction::Keep);
+  const auto lacking = static_cast<double>((saved_memory(stage, all_kept) - stage.budget.capacity).value());
   int best = 0;
   double largest = 0.0;
   for (int w = 0; w <= kWeights; ++w) {
@@ -54,7 +66,7 @@ SavingBound::SavingBound(std::span<const SavingUnit> units, const StageBudget& b
     Weighted& weighted = weights_.emplace_back(Weighted{weight_of(w), steps(weight_of(w)), {}, {}, {}});
     weighted.saved.resize(weighted.steps.size());
     weighted.cost.resize(weighted.steps.size());
-    weighted.of_unit.assign(units.size(), {kNoStep, kNoStep});
+    weighted.of_unit.assign(stage.units.size(), {kNoStep, kNoStep});
     for (std::uint32_t at = 0; at < weighted.steps.size(); ++at) {
       auto& [first, last] = weighted.of_unit[weighted.steps[at].unit];
       if (first == kNoStep) first = at;
@@ -65,7 +77,7 @@ SavingBound::SavingBound(std::span<const SavingUnit> units, const StageBudget& b
 
 void SavingBound::take_next() {
   ++taken_;
-  for (Weighted& weighted : weights_) drop(weighted, units_.size() - taken_);
+  for (Weighted& weighted : weights_) drop(weighted, stage_.units.size() - taken_);
 }
 
 void SavingBound::drop(Weighted& weighted, std::size_t unit) {
@@ -100,17 +112,20 @@ double SavingBound::fractional_cost(Weighted& weighted, double lacking) {
 // A unit's actions lie on a curve of bytes saved and their cost. Only its lower convex hull matters, for between two of
 // its corners both actions are taken in part.
 std::vector<SavingBound::Step> SavingBound::steps(double weight) const {
+  const auto in_flight = static_cast<double>(stage_.budget.in_flight);
+  const auto resident = static_cast<double>(stage_.budget.resident);
   std::vector<Step> all;
-  for (std::size_t i = 0; i < units_.size(); ++i) {
-    const SavingUnit& unit = units_[i];
+  for (std::size_t i = 0; i < stage_.units.size(); ++i) {
+    const SavingUnit& unit = stage_.units[i];
     std::vector<Step> hull;
-    const auto offer = [&](UnitAction action, double cost) {
-      const auto saved =
-          static_cast<double>((residency(unit, UnitAction::Keep, budget_) - residency(unit, action, budget_)).value());
+    const auto stash = static_cast<double>(unit.stash.value());
+    const auto offer = [&](UnitAction action, double saved, double cost) {
       if (saved > 0.0) hull.push_back({i, action, saved, cost});
     };
-    offer(UnitAction::Recompute, weight * unit.forward.value());
-    if (can_swap(budget_)) offer(UnitAction::Swap, (1.0 - weight) * copy_seconds(unit.stash, budget_));
+    offer(UnitAction::Recompute, (stash - checkpoints_[i]) * in_flight, weight * unit.forward.value());
+    if (can_swap(stage_.budget)) {
+      offer(UnitAction::Swap, stash * (in_flight - resident), (1.0 - weight) * copy_seconds(unit.stash, stage_.budget));
+    }
     if (hull.size() == 2) {
       const auto slope = [](const Step& step) { return step.cost / step.saved; };
       if (slope(hull[1]) < slope(hull[0])) std::swap(hull[0], hull[1]);
@@ -136,8 +151,8 @@ double SavingBound::root_bound(double weight, double lacking) const {
 
 Seconds SavingBound::time(Bytes lacking, Seconds recompute, Bytes swapped) {
   const double computed = compute_ + recompute.value();
-  const double copied = copy_seconds(swapped, budget_);
-  double bound = std::max(computed, swapped > Bytes(0) ? copy_time(swapped, budget_).value() : 0.0);
+  const double copied = copy_seconds(swapped, stage_.budget);
+  double bound = std::max(computed, swapped > Bytes(0) ? copy_time(swapped, stage_.budget).value() : 0.0);
   for (Weighted& weighted : weights_) {
     bound = std::max(bound, weighted.weight * computed + (1.0 - weighted.weight) * copied +
                                 fractional_cost(weighted, static_cast<double>(lacking.value())));
@@ -148,7 +163,7 @@ Seconds SavingBound::time(Bytes lacking, Seconds recompute, Bytes swapped) {
 std::optional<StageSaving> SavingBound::rounded() const {
   std::optional<StageSaving> best;
   for (int w = 0; w <= kWeights; ++w) {
-    SavingChoice choice(units_, budget_);
+    SavingChoice choice(stage_.units, stage_.budget);
     for (const Step& step : steps(weight_of(w))) {
       if (choice.fits()) break;
       choice.choose(step.unit, step.action);

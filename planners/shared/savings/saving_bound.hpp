@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace stagecraft {
@@ -14,12 +13,12 @@ namespace stagecraft {
 /// Lower bounds on the time of a stage some of whose units have their actions already. The time is at least a weighted
 /// mean of its computation and its copies. With a weight between the two, saving memory is a knapsack in which every
 /// unit may be recomputed or swapped; where units may be saved in part, it is solved by taking what costs least time
-/// for each byte first.
+/// for each byte first. Where units may be recomputed in segments, each adds only a part of the smallest checkpoint.
 class SavingBound {
  public:
-  /// The units must outlive it. They get their actions from the last one to the first; at first none has its own.
+  /// The stage must outlive it. Its units get their actions from the last one to the first; at first none has its own.
   /// **Cost** O(weights · units log units) time, and O(weights · units) memory.
-  SavingBound(std::span<const SavingUnit> units, const StageBudget& budget);
+  explicit SavingBound(const SavingStage& stage);
 
   /// The next unit gets its action. **Requires** that one is left. **Cost** O(weights).
   void take_next();
@@ -58,8 +57,8 @@ class SavingBound {
   static void drop(Weighted& weighted, std::size_t unit);
   static double fractional_cost(Weighted& weighted, double lacking);
 
-  std::span<const SavingUnit> units_;
-  StageBudget budget_;
+  const SavingStage& stage_;
+  std::vector<double> checkpoints_;  ///< by unit: the least that it adds to the checkpoint of a segment
   double compute_;
   std::size_t taken_ = 0;
   std::vector<Weighted> weights_;

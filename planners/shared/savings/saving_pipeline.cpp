@@ -31,26 +31,15 @@ double time_grid(const LayerGraph& graph) {
   return all > 0.0 ? std::ldexp(1.0, std::ilogb(all) - 50) : 1.0;
 }
 
-/// The bounds of each grain, without those that are the same.
-std::vector<std::vector<std::size_t>> divisions_of(const LayerGraph& graph, const std::vector<LayerId>& order,
-                                                   const std::vector<UnitGrain>& grains) {
-  std::vector<std::vector<std::size_t>> divisions;
-  for (const UnitGrain grain : grains) {
-    std::vector<std::size_t> bounds = unit_bounds(graph, order, grain);
-    if (std::ranges::find(divisions, bounds) == divisions.end()) divisions.push_back(std::move(bounds));
-  }
-  return divisions;
-}
-
-void append_action(UnitAction action, std::vector<LayerId> layers, bool joins, std::vector<MemoryAction>& actions) {
+void append_action(UnitAction action, std::vector<LayerId> layers, std::vector<MemoryAction>& actions) {
   if (action == UnitAction::Keep) return;
   if (action == UnitAction::Swap) {
     actions.emplace_back(Swap{std::move(layers)});
-  } else if (joins) {
+  } else if (action == UnitAction::Recompute) {
+    actions.emplace_back(Recompute{std::move(layers)});
+  } else {
     std::vector<LayerId>& segment = std::get<Recompute>(actions.back()).layers;
     segment.insert(segment.end(), layers.begin(), layers.end());
-  } else {
-    actions.emplace_back(Recompute{std::move(layers)});
   }
 }
 
@@ -88,9 +77,7 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
     for (std::size_t cut = producer + 1; !uses.empty() && cut <= uses.back().at; ++cut)
       pending_[cut].push_back(producer);
   }
-  for (const auto& bounds : divisions_of(request.graph, order_, settings.divisions)) {
-    divisions_.push_back(whole_groups(bounds));
-  }
+  groups_ = whole_groups(unit_bounds(request.graph, order_, settings.actions));
 }
 
 Seconds SavingPipeline::transfer(std::size_t cut, std::size_t before) const {
@@ -117,28 +104,26 @@ std::vector<SavingPipeline::WholeGroup> SavingPipeline::whole_groups(const std::
   return groups;
 }
 
-std::size_t SavingPipeline::group_at(std::size_t layer, std::size_t division) const {
-  const auto behind = std::ranges::upper_bound(divisions_[division], layer, {},
-                                               [](const WholeGroup& group) { return group.layers.begin; });
-  return static_cast<std::size_t>(behind - divisions_[division].begin()) - 1;
+std::size_t SavingPipeline::group_at(std::size_t layer) const {
+  const auto behind =
+      std::ranges::upper_bound(groups_, layer, {}, [](const WholeGroup& group) { return group.layers.begin; });
+  return static_cast<std::size_t>(behind - groups_.begin()) - 1;
 }
 
 SavingPipeline::Group SavingPipeline::common(const Group& group, const Group& stage) {
   return {std::max(group.begin, stage.begin), std::min(group.end, stage.end)};
 }
 
-SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end, std::size_t division) const {
+SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end) const {
   const StagePlace& place = places_[stage];
   const Training& training = request_.training;
   const Group layers{bounds_[begin], bounds_[end]};
   const std::int64_t copies = place.weight_versions + training.gradient_copies + training.optimizer_copies;
   SavingStage result;
-  const std::vector<WholeGroup>& groups = divisions_[division];
-  for (std::size_t i = group_at(layers.begin, division); i < groups.size() && groups[i].layers.begin < layers.end;
-       ++i) {
-    const Group& within = groups[i].within;
+  for (std::size_t i = group_at(layers.begin); i < groups_.size() && groups_[i].layers.begin < layers.end; ++i) {
+    const Group& within = groups_[i].within;
     const bool is_known = layers.begin <= within.begin && within.end <= layers.end;
-    SavingUnit unit = is_known ? groups[i].unit : saving_unit(common(groups[i].layers, layers), layers);
+    SavingUnit unit = is_known ? groups_[i].unit : saving_unit(common(groups_[i].layers, layers), layers);
     unit.forward = unit.forward * place.factor;
     unit.backward = unit.backward * place.factor;
     result.units.push_back(unit);
@@ -151,7 +136,17 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
   budget.bandwidth = place.host_bandwidth;
   budget.half_duplex = place.half_duplex;
   budget.unhidden = unhidden_time(place, result.units);
+  if (settings_.has_segments && may_recompute(request_.memory)) {
+    result.segments = [this, layers](std::size_t first, std::size_t last) { return segments(layers, first, last); };
+  }
   return result;
+}
+
+std::vector<SavingUnit> SavingPipeline::segments(const Group& stage, std::size_t begin, std::size_t end) const {
+  const std::size_t first = group_at(stage.begin);
+  std::vector<std::size_t> begins;
+  for (std::size_t i = first + end; i-- > first + begin;) begins.push_back(common(groups_[i].layers, stage).begin);
+  return stage_units_.units_before(common(groups_[first + end - 1].layers, stage).end, begins, stage);
 }
 
 SavingUnit SavingPipeline::saving_unit(const Group& group, const Group& stage) const {
@@ -202,13 +197,11 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sta
     stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);
     stage.replicas.assign(places_[s].devices.begin(), places_[s].devices.end());
     const Group layers{bounds_[cuts[s]], bounds_[cuts[s + 1]]};
-    const std::size_t first = group_at(layers.begin, savings[s].division);
+    const std::size_t first = group_at(layers.begin);
     const std::vector<UnitAction>& actions = savings[s].actions;
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      const Group part = common(divisions_[savings[s].division][first + i].layers, layers);
-      const bool follows = i > 0 && actions[i] == UnitAction::Recompute && actions[i - 1] == actions[i];
-      append_action(actions[i], layers_in(order_, part.begin, part.end), follows && settings_.joins_recomputed,
-                    stage.memory);
+      const Group part = common(groups_[first + i].layers, layers);
+      append_action(actions[i], layers_in(order_, part.begin, part.end), stage.memory);
     }
     if (std::ranges::count(actions, UnitAction::Swap) > 0) {
       stage.swap_backlog = swap_backlog(places_[s]);

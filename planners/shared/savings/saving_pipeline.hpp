@@ -77,19 +77,13 @@ void share_host_links(const PlanRequest& request, const Plan& plan, const std::v
 /// that are asked for are no multiple of a round's, or if the schedule flushes.
 [[nodiscard]] std::int64_t rounds_per_update(const PlanRequest& request, std::size_t replicas);
 
-/// The units of a stage for which an action is chosen, and its budget.
-struct SavingStage {
-  std::vector<SavingUnit> units;
-  StageBudget budget;
-};
-
 struct SavingPipelineSettings {
   UnitGrain cuts = UnitGrain::Layers;  ///< stages are made of these units
-  /// Actions are chosen for these, or for the parts of them that a stage has; a stage may have any of the divisions.
-  std::vector<UnitGrain> divisions = {UnitGrain::Layers};
-  std::int64_t resident = 0;      ///< of every place, unless fewer microbatches are in flight; 0: `resident_swaps`
-  bool swaps = true;              ///< whether anything may be swapped
-  bool joins_recomputed = false;  ///< neighbours that are recomputed are one segment of the plan
+  /// Actions are chosen for these, or for the parts of them that a stage has.
+  UnitGrain actions = UnitGrain::Layers;
+  std::int64_t resident = 0;  ///< of every place, unless fewer microbatches are in flight; 0: `resident_swaps`
+  bool swaps = true;          ///< whether anything may be swapped
+  bool has_segments = true;   ///< whether several of them may be recomputed as one segment
 };
 
 /// A model and a platform as planners see them that cut a model into stages with the same number of replicas, and save
@@ -119,15 +113,12 @@ class SavingPipeline {
   /// The time of these bytes from stage `before` to the next one.
   [[nodiscard]] Seconds transfer(std::size_t cut, std::size_t before) const;
 
-  /// How many different divisions of stages there are; divisions with the same parts count once.
-  [[nodiscard]] std::size_t divisions() const { return divisions_.size(); }
-
-  /// Stage `stage` if it has the units [begin, end), divided in one of the ways. In a chain its memory is exact. In
+  /// Stage `stage` if it has the units [begin, end). The pipeline must outlive its segments. In a chain its memory is
+  /// exact. In
   /// other graphs it is an estimate: a tensor that several units need counts at the last of them that keeps it, and one
   /// that several later stages need is taken to be sent once.
   /// **Cost** O(layers and edges of the stage, and their tensors).
-  [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end,
-                                  std::size_t division = 0) const;
+  [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end) const;
 
   /// The cuts of a plan whose stages are whole units, on the devices of these places; none for another plan.
   [[nodiscard]] std::optional<std::vector<std::size_t>> cuts_of(const Plan& plan) const;
@@ -145,11 +136,13 @@ class SavingPipeline {
     SavingUnit unit;
   };
   [[nodiscard]] std::vector<WholeGroup> whole_groups(const std::vector<std::size_t>& bounds) const;
-  /// The part of the division that has the layer.
-  [[nodiscard]] std::size_t group_at(std::size_t layer, std::size_t division) const;
+  /// The group that has the layer.
+  [[nodiscard]] std::size_t group_at(std::size_t layer) const;
   /// The layers of the part that a stage has.
   [[nodiscard]] static Group common(const Group& group, const Group& stage);
   [[nodiscard]] SavingUnit saving_unit(const Group& group, const Group& stage) const;
+  /// The segments of a stage; groups are counted from the first that it has.
+  [[nodiscard]] std::vector<SavingUnit> segments(const Group& stage, std::size_t begin, std::size_t end) const;
   [[nodiscard]] Bytes exchanged(const Group& stage) const;
 
   const PlannerInfo& planner_;
@@ -158,7 +151,7 @@ class SavingPipeline {
   std::vector<LayerId> order_;
   StageUnits stage_units_;
   std::vector<std::size_t> bounds_;  // of units, as positions in the order
-  std::vector<std::vector<WholeGroup>> divisions_;
+  std::vector<WholeGroup> groups_;
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
   RunSums parameters_;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace stagecraft {
@@ -24,25 +25,31 @@ class StageUnits {
   /// The graph must outlive it. **Requires** a topological order. **Cost** O(layers and tensors of the graph).
   StageUnits(const LayerGraph& graph, std::vector<LayerId> order);
 
-  /// The unit of these layers in that stage, which has them all. **Cost** O(layers and tensors of the unit).
+  /// The unit of these layers in that stage, which has them all. **Cost** O(layers and tensors of the unit, with a
+  /// logarithm of the latter).
   [[nodiscard]] SavingUnit unit(const Run& layers, const Run& stage) const;
+
+  /// The units of the runs that begin at one of `begins` and end before `end`. **Requires** descending begins of the
+  /// stage, before `end`. **Cost** as for the longest of them alone.
+  [[nodiscard]] std::vector<SavingUnit> units_before(std::size_t end, const std::vector<std::size_t>& begins,
+                                                     const Run& stage) const;
 
   /// The layers that keep or read the tensor, ascending.
   [[nodiscard]] const std::vector<std::size_t>& users(std::uint32_t tensor) const { return users_[tensor]; }
 
  private:
+  class GrowingUnit;
   [[nodiscard]] Bytes own_stash(std::size_t layer, const Run& stage) const;
-  [[nodiscard]] Bytes checkpoint(const Run& layers, const Run& stage) const;
-  [[nodiscard]] std::vector<std::uint32_t> tensors_read(const Run& layers) const;
-  [[nodiscard]] Bytes shared(const Run& layers, const Run& stage) const;
   /// The position of the last layer of the stage that keeps the tensor; `order_.size()` if none does.
   [[nodiscard]] std::size_t last_keeper(std::uint32_t tensor, const Run& stage) const;
+  [[nodiscard]] static std::optional<std::size_t> last_of(const std::vector<std::size_t>& positions, const Run& stage);
 
   const LayerGraph& graph_;
   std::vector<LayerId> order_;
   IndexVector<LayerId, std::size_t> position_;     // beyond the order for a layer that is not in it
   std::vector<std::vector<std::size_t>> keepers_;  // by tensor
   std::vector<std::vector<std::size_t>> users_;
+  std::vector<std::vector<std::uint32_t>> made_;  // by position: the tensors that the layer makes
 };
 
 }  // namespace stagecraft

@@ -1,0 +1,104 @@
+#include "planners/shared/savings/segment_rules.hpp"
+
+#include "planners/shared/savings/least_saving.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace stagecraft {
+namespace {
+
+/// Of the segments that end at the same unit, the shortest first: the one with the least checkpoint of those whose
+/// stash is within a quarter of `stash`, of equals the longest; without any, the first that has as much.
+std::size_t best_length(const std::vector<SavingUnit>& segments, double stash) {
+  std::size_t best = segments.size() - 1;
+  for (std::size_t i = segments.size(); i-- > 0;) {
+    const auto own = static_cast<double>(segments[i].stash.value());
+    if (own >= 0.75 * stash && own <= 1.25 * stash) {
+      const auto own_best = static_cast<double>(segments[best].stash.value());
+      if (own_best > 1.25 * stash || segments[i].checkpoint < segments[best].checkpoint) best = i;
+    } else if (own > 1.25 * stash) {
+      best = i;
+    }
+  }
+  return best + 1;
+}
+
+/// From the last one to the first.
+UnitRuns runs_of(const SavingStage& stage, double stash) {
+  UnitRuns runs{{stage.units.size()}, {}};
+  while (runs.begins.back() > 0) {
+    const std::size_t end = runs.begins.back();
+    std::size_t begin = end;
+    Bytes sum;
+    while (begin > 0 && static_cast<double>(sum.value()) < 1.25 * stash) sum += stage.units[--begin].stash;
+    const std::vector<SavingUnit> segments = stage.segments(begin, end);
+    const std::size_t length = best_length(segments, stash);
+    runs.units.push_back(segments[length - 1]);
+    runs.begins.push_back(end - length);
+  }
+  std::ranges::reverse(runs.begins);
+  std::ranges::reverse(runs.units);
+  return runs;
+}
+
+/// The actions of the runs, for each unit.
+StageSaving for_each_unit(const UnitRuns& runs, StageSaving saving) {
+  std::vector<UnitAction> actions;
+  for (std::size_t run = 0; run < runs.units.size(); ++run) {
+    const UnitAction action = saving.actions[run];
+    actions.push_back(action);
+    actions.resize(runs.begins[run + 1], action == UnitAction::Recompute ? UnitAction::Join : action);
+  }
+  saving.actions = std::move(actions);
+  return saving;
+}
+
+/// 1, 2, 3, 4, 6, 8, 12, … below `most`.
+std::vector<std::size_t> counts_below(std::size_t most) {
+  std::vector<std::size_t> counts;
+  for (std::size_t count = 1; count < most; count *= 2) {
+    counts.push_back(count);
+    if (count > 1 && count + count / 2 < most) counts.push_back(count + count / 2);
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::vector<UnitRuns> divisions(const SavingStage& stage) {
+  std::vector<UnitRuns> all;
+  if (!stage.segments) return all;
+  double stash = 0.0;
+  for (const SavingUnit& unit : stage.units) stash += static_cast<double>(unit.stash.value());
+  const std::vector<std::size_t> counts = counts_below(stage.units.size());
+  std::size_t before = stage.units.size();
+  for (auto count = counts.rbegin(); count != counts.rend(); ++count) {
+    UnitRuns runs = runs_of(stage, stash / static_cast<double>(*count));
+    if (std::exchange(before, runs.units.size()) != runs.units.size()) all.push_back(std::move(runs));
+  }
+  return all;
+}
+
+std::optional<StageSaving> by_rule_with_segments(const SavingStage& stage, const SavingRule& rule) {
+  std::optional<StageSaving> best = rule(stage.units, stage.budget);
+  if (best && std::ranges::count(best->actions, UnitAction::Recompute) == 0) return best;
+  for (const UnitRuns& runs : divisions(stage)) {
+    std::optional<StageSaving> found = rule(runs.units, stage.budget);
+    if (found && (!best || found->time < best->time)) best = for_each_unit(runs, *std::move(found));
+  }
+  return best;
+}
+
+Bytes least_divided_memory(const SavingStage& stage) {
+  Bytes least = least_saved_memory({stage.units, stage.budget});
+  for (UnitRuns& runs : divisions(stage)) {
+    least = std::min(least, least_saved_memory({std::move(runs.units), stage.budget}));
+  }
+  return least;
+}
+
+}  // namespace stagecraft
