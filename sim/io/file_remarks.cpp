@@ -120,14 +120,15 @@ void note_efficiency(const YamlNode& device, Remarks& remarks) {
                               "'efficiency: {convolution: 0.5, linear: 0.6, matmul: 0.4}'");
 }
 
-/// The explicit form knows no nodes, so an all-reduce there is one ring, whatever is wished.
+/// Without nodes an all-reduce is one ring, whatever is wished.
 void note_collectives(const YamlNode& platform, Remarks& remarks) {
   const auto collectives = platform.find("collectives");
-  if (!collectives || !platform.find("devices")) return;
+  const auto devices = platform.find("devices");
+  if (!collectives || !devices || devices->items().front().find("node")) return;
   const auto note = [&](const YamlNode& key) {
     remarks.add(key, quote(key.text()) +
-                         " has no effect in the explicit form, which knows no nodes: an all-reduce is "
-                         "one ring there; describe the platform with 'node_kinds' and 'nodes'");
+                         " has no effect in the explicit form without nodes: an all-reduce is one ring there; "
+                         "name the 'node' of each device");
   };
   const auto algorithm = collectives->find("algorithm");
   if (algorithm && algorithm->text() == "hierarchical") note(*algorithm);

@@ -65,7 +65,13 @@ TEST_CASE("file remarks: several rings and hierarchical all-reduces have no effe
   REQUIRE(rings.size() == 2);
   CHECK(rings[0].starts_with("p.yaml:6:26: collectives.algorithm: 'hierarchical' has no effect in the explicit form"));
   CHECK(rings[1].starts_with("p.yaml:6:47: collectives.rings: '4' has no effect in the explicit form"));
-  // In the node form they are what they say.
+  // With nodes, named or described, they are what they say.
+  const std::string named =
+      "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 4 GB}}\n"
+      "devices: [{name: a, kind: A, node: m}, {name: b, kind: A, node: n}]\n"
+      "default_link: {bandwidth: 1 GBps, latency: 0}\ncollectives: {algorithm: hierarchical, rings: 4}\n";
+  static_cast<void>(parse_platform(named, "p.yaml"));
+  CHECK(file_remarks(named, "p.yaml").empty());
   const std::string nodes = platform_with("4 GB", "25 Gbps") + "collectives: {algorithm: hierarchical, rings: 4}\n";
   CHECK(file_remarks(nodes, "p.yaml").empty());
 }
