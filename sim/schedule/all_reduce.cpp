@@ -45,8 +45,8 @@ ByNode members_by_node(const Platform& platform, const Members& members) {
   return result;
 }
 
-/// Whether NICs of the same number may hang on a switch of their own. In the explicit form that is not known; where they
-/// do not, rings that stay with a number lose nothing.
+/// Whether NICs of the same number may hang on a switch of their own. The explicit form does not tell. Where they do
+/// not, rings that stay with a number lose nothing.
 bool may_be_rails(const Platform& platform) {
   const auto* form = std::get_if<NodeForm>(&platform.spec.form);
   return form == nullptr || std::holds_alternative<RailsNetwork>(form->network);
