@@ -98,6 +98,19 @@ TEST_CASE("all-reduce: as many rings as NICs where devices share them, and each 
   CHECK(all_reduce(one, all, Bytes(1)).phases.size() == 1);
 }
 
+TEST_CASE("all-reduce: NICs of nodes that have no member do not count") {
+  PlatformSpec spec = cluster(2, 4).spec;
+  auto& form = std::get<NodeForm>(spec.form);
+  NodeKind other = form.node_kinds[NodeKindId(0)];
+  other.nic->per_device = false;
+  form.groups.push_back({form.node_kinds.push_back(other), 1});
+  const Platform platform = build_platform(std::move(spec));
+  std::vector<DeviceId> members = devices_of(platform);
+  CHECK(rings_of(platform, members) == 1);
+  members.resize(8);
+  CHECK(rings_of(platform, members) == 4);
+}
+
 // 2 nodes of 4 with two NICs of 1 GB/s, 8 GB. Hierarchical: 2 * 3/4 of 8 GB at 8 GB/s, and four rings of 2 * 1/2 of 2
 // GB, two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four 9.5, and
 // 14 s.
