@@ -221,7 +221,7 @@ TEST_CASE("run: a cell that needs more memory than it may is a row") {
   test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
 study: hungry
 base: {model: vgg16, platform: dgx-1-v100, planner: {name: uniform, stages: 8}, schedule: gpipe, microbatches: 4}
-matrix: {platform.nodes.count: [1, 9500]}
+matrix: {platform.nodes.count: [1, 8300]}
 limits: {memory: 64 MiB, retries: 0}
 )");
   CHECK(shell("$S run $D/study.yaml --out $D/out", folder.path()).code == 4);
