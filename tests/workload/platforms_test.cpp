@@ -77,6 +77,12 @@ TEST_CASE("platforms: the quick-start has four nodes of four devices, 10 Gbps be
   REQUIRE(found.size() == 2);
   CHECK(found[0] == Level{4, BytesPerSecond(25e9)});
   CHECK(found[1] == Level{4, BytesPerSecond(1.25e9)});
+  // An NVLink to each of the three others: what a GPU sends to one of them takes nothing from another.
+  for (const char* link : {"gpu0->gpu1", "gpu0->gpu2", "gpu0->gpu3"}) {
+    const auto found_link = std::ranges::find(platform.links.items(), link, &Link::name);
+    REQUIRE(found_link != platform.links.items().end());
+    CHECK(found_link->bandwidth == BytesPerSecond(25e9));
+  }
 }
 
 TEST_CASE("platforms: two nodes of eight devices, 25 Gbps between them") {

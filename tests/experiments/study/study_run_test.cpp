@@ -144,7 +144,7 @@ matrix: {microbatches: [4, 8, 16], planner: ["exec:who.sh"]}
 include:
   - {planner: {name: uniform, stages: 4, replicas: 1}, microbatches: 4}
   - {planner: "exec:who.sh", microbatches: 32}
-  - {planner: {name: uniform, replicas: 1}, microbatches: 4}
+  - {platform: spp-clusters, planner: {name: uniform, replicas: 1}, microbatches: 4}
   - {planner: "exec:who.sh", microbatches: 64}
   - {planner: "exec:once.sh", microbatches: 4}
 limits: {retries: 0}
