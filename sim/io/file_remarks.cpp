@@ -12,7 +12,9 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 
 namespace stagecraft {
 namespace {
@@ -120,14 +122,15 @@ void note_efficiency(const YamlNode& device, Remarks& remarks) {
                               "'efficiency: {convolution: 0.5, linear: 0.6, matmul: 0.4}'");
 }
 
-/// The explicit form knows no nodes, so an all-reduce there is one ring, whatever is wished.
+/// Without nodes an all-reduce is one ring, whatever is wished.
 void note_collectives(const YamlNode& platform, Remarks& remarks) {
   const auto collectives = platform.find("collectives");
-  if (!collectives || !platform.find("devices")) return;
+  const auto devices = platform.find("devices");
+  if (!collectives || !devices || devices->items().front().find("node")) return;
   const auto note = [&](const YamlNode& key) {
     remarks.add(key, quote(key.text()) +
-                         " has no effect in the explicit form, which knows no nodes: an all-reduce is "
-                         "one ring there; describe the platform with 'node_kinds' and 'nodes'");
+                         " has no effect in the explicit form without nodes: an all-reduce is one ring there; "
+                         "name the 'node' of each device");
   };
   const auto algorithm = collectives->find("algorithm");
   if (algorithm && algorithm->text() == "hierarchical") note(*algorithm);
@@ -135,9 +138,66 @@ void note_collectives(const YamlNode& platform, Remarks& remarks) {
   if (rings && rings->text() != "1") note(*rings);
 }
 
+/// The devices that come first and second in the routes that cross a link.
+struct Crossings {
+  std::set<std::string> first = {};
+  std::set<std::string> second = {};
+};
+
+/// By name: links of two directions without ends, which routes cross forward from their first to their second device.
+std::map<std::string, Crossings> crossings_of_named_links(const YamlNode& platform) {
+  std::map<std::string, Crossings> named;
+  const auto links = platform.find("links");
+  const auto routes = platform.find("routes");
+  if (!links || !routes) return named;
+  for (const YamlNode& link : links->items()) {
+    const auto duplex = link.find("duplex");
+    if (!link.find("between") && (!duplex || duplex->text() == "full")) named.try_emplace(link.at("name").text());
+  }
+  for (const YamlNode& route : routes->items()) {
+    const std::vector<YamlNode> ends = route.at("between").items();
+    for (const YamlNode& link : route.at("links").items()) {
+      const auto crossed = named.find(link.text());
+      if (crossed == named.end()) continue;
+      crossed->second.first.insert(ends[0].text());
+      crossed->second.second.insert(ends[1].text());
+    }
+  }
+  return named;
+}
+
+/// Tells of the first named link on which a device's sending and receiving meet, and how many more there are: a device
+/// that comes first in one route sends forward over it, and where it comes second in another, it receives forward.
+void note_named_links(const YamlNode& platform, Remarks& remarks) {
+  std::optional<YamlNode> first;
+  std::string meeting;
+  std::int64_t others = -1;
+  const std::map<std::string, Crossings> named = crossings_of_named_links(platform);
+  for (const YamlNode& link : named.empty() ? std::vector<YamlNode>{} : platform.at("links").items()) {
+    const auto crossed = link.find("between") ? named.end() : named.find(link.at("name").text());
+    if (crossed == named.end()) continue;
+    const auto& [senders, receivers] = crossed->second;
+    const auto both = std::ranges::find_if(senders, [&](const std::string& name) { return receivers.contains(name); });
+    if (both == senders.end()) continue;
+    if (!first) {
+      first = link.at("name");
+      meeting = *both;
+    }
+    ++others;
+  }
+  if (!first) return;
+  const std::string more = others == 0 ? "" : "; the file has " + counted(others, "more such link");
+  remarks.add(*first, quote(first->text()) +
+                          " has only a name, so routes cross it forward from their first device: " + quote(meeting) +
+                          " comes first in one and second in another, and what it sends and receives "
+                          "shares one direction; give the link its two ends, 'between: [a, b]' ('switches' are ends "
+                          "without a device), or 'duplex: half' if both do share it" +
+                          more);
+}
+
 /// Whether it is worth to parse the text, which may be a large model.
 bool may_have_remarks(std::string_view text) {
-  for (const std::string_view word : {"nic", "precision", "slowdown", "collectives"}) {
+  for (const std::string_view word : {"nic", "precision", "slowdown", "collectives", "routes"}) {
     if (text.find(word) != std::string_view::npos) return true;
   }
   for (std::size_t at = text.find('b', 1); at != std::string_view::npos; at = text.find('b', at + 1)) {
@@ -158,7 +218,10 @@ std::vector<std::string> file_remarks(std::string_view text, const std::string& 
   bits.tell(remarks);
   const std::string& schema = root.at("schema").text();
   if (schema == "stagecraft/device/1") note_efficiency(root, remarks);
-  if (schema == "stagecraft/platform/1") note_collectives(root, remarks);
+  if (schema == "stagecraft/platform/1") {
+    note_collectives(root, remarks);
+    note_named_links(root, remarks);
+  }
   if (schema == "stagecraft/events/1") note_slowdowns(root.at("events"), remarks);
   return remarks.take();
 }

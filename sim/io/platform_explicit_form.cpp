@@ -18,12 +18,28 @@ namespace {
 
 constexpr std::size_t kMostPaired = 512;  ///< each pair gets links or a route of its own
 
+/// All devices name their node, or none does: what a ring does with a device of no node could only be guessed.
+void read_nodes(const std::vector<YamlNode>& devices, ExplicitForm& form) {
+  IdsByName<NodeId> by_name;
+  for (DeviceId id : indices(form.devices)) {
+    const YamlNode& device = devices[id.value()];
+    const auto node = device.find("node");
+    if (node.has_value() != devices.front().find("node").has_value()) {
+      device.fail("expected the key 'node' for all devices or for none, found it for some");
+    }
+    if (!node) continue;
+    const auto [known, is_new] = by_name.emplace(read_key_name(*node), NodeId(form.nodes.size()));
+    if (is_new) form.nodes.push_back(known->first);
+    form.devices[id].node = known->second;
+  }
+}
+
 IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKindId>& kinds, ExplicitForm& form) {
   IdsByName<DeviceId> by_name;
   const std::vector<YamlNode> items = node.items();
   if (std::ssize(items) > kMostDevices) node.fail("expected at most 100000 devices in all, found more", kPart);
   for (const YamlNode& item : items) {
-    item.allow_keys({"name", "kind", "host"});
+    item.allow_keys({"name", "kind", "node", "host"});
     ExplicitDevice device;
     device.name = read_key_name(item.at("name"));
     device.kind = find_id(item.at("kind"), "device kind", kinds);
@@ -35,6 +51,7 @@ IdsByName<DeviceId> read_devices(const YamlNode& node, const IdsByName<DeviceKin
     by_name.emplace(name, form.devices.push_back(std::move(device)));
   }
   if (by_name.empty()) node.fail("expected at least one device, found none");
+  read_nodes(items, form);
   return by_name;
 }
 

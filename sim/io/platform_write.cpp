@@ -183,6 +183,7 @@ void add_explicit_form(Detail::Record& root, const ExplicitForm& form, const Pla
   Detail::List devices;
   for (const ExplicitDevice& device : form.devices) {
     Detail::Record record = {{"name", device.name}, {"kind", spec.device_kinds[device.kind].name}};
+    if (!device.node.is_none()) record.emplace_back("node", form.nodes[device.node]);
     if (device.host) record.emplace_back("host", host_record(*device.host));
     devices.push_back(std::move(record));
   }

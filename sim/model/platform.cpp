@@ -26,8 +26,14 @@ namespace {
 void add_devices(Platform& platform, const NodeKind& kind, const Node& node) {
   const NodeId node_id(platform.nodes.size());
   for (std::uint32_t i = 0; i < kind.device_count; ++i) {
-    platform.devices.push_back({"gpu" + std::to_string(platform.devices.size()), kind.device_kind, node_id, node.host,
-                                LinkId::none(), LinkId::none()});
+    Device device{"gpu" + std::to_string(platform.devices.size()),
+                  kind.device_kind,
+                  node_id,
+                  node.host,
+                  LinkId::none(),
+                  LinkId::none()};
+    if (kind.nic) device.nic = nic_of(kind, i);
+    platform.devices.push_back(std::move(device));
   }
 }
 

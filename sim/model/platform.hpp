@@ -20,7 +20,7 @@ namespace stagecraft {
 struct Device {
   std::string name;
   DeviceKindId kind;
-  NodeId node;       ///< none in the explicit form
+  NodeId node;       ///< none if an explicit form names no nodes
   HostId host;       ///< none if nothing can be swapped there
   LinkId to_host;    ///< device to host memory; none if swaps use the node's PCIe tree
   LinkId from_host;  ///< host memory to device; the same link when it is half duplex
@@ -28,6 +28,7 @@ struct Device {
   /// training has found to be slow.
   double slowdown = 1.0;
   std::optional<Bytes> memory = std::nullopt;  ///< in place of its kind's, if others have taken a part of it
+  std::uint32_t nic = 0;                       ///< the number in its node of the NIC that it uses
   friend bool operator==(const Device&, const Device&) = default;
 };
 

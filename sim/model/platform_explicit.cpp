@@ -1,6 +1,7 @@
 #include "sim/model/platform_explicit.hpp"
 
 #include "sim/base/error.hpp"
+#include "sim/model/explicit_nics.hpp"
 #include "sim/model/link_row.hpp"
 
 #include <cstddef>
@@ -21,7 +22,7 @@ LinkNames named(const std::string& name) { return {name + ".forward", name + ".r
 
 void build_explicit_devices(Platform& platform, const ExplicitForm& form) {
   for (const ExplicitDevice& spec : form.devices) {
-    Device device{spec.name, spec.kind, NodeId::none(), HostId::none(), LinkId::none(), LinkId::none()};
+    Device device{spec.name, spec.kind, spec.node, HostId::none(), LinkId::none(), LinkId::none()};
     if (spec.host) {
       const std::string name = spec.name + ".host";
       device.host = platform.hosts.push_back({name, spec.host->memory});
@@ -157,21 +158,26 @@ void add_ways_over_switches(Platform& platform, const ExplicitForm& form, const 
   }
 }
 
-}  // namespace
-
-void build_explicit(Platform& platform, const ExplicitForm& form) {
-  build_explicit_devices(platform, form);
-  const std::vector<LinkRow> rows = build_explicit_links(platform, form);
-  for (const ExplicitRoute& route : form.routes) add_route(platform, form, route, rows);
-  if (!form.switches.empty()) add_ways_over_switches(platform, form, rows);
-  if (!form.default_link) return;
+void add_default_links(Platform& platform, const ExplicitForm& form, std::vector<LinkRow>& rows) {
   for (DeviceId a : indices(form.devices)) {
     for (DeviceId b(a.value() + 1); b.value() < form.devices.size(); ++b) {
       if (platform.routes.contains({a, b})) continue;
       const LinkNames names = between(form.devices[a].name, form.devices[b].name);
-      add_pair_link(platform, a, b, add_one(platform, *form.default_link, names));
+      rows.push_back(add_one(platform, *form.default_link, names));
+      add_pair_link(platform, a, b, rows.back());
     }
   }
+}
+
+}  // namespace
+
+void build_explicit(Platform& platform, const ExplicitForm& form) {
+  build_explicit_devices(platform, form);
+  std::vector<LinkRow> rows = build_explicit_links(platform, form);
+  for (const ExplicitRoute& route : form.routes) add_route(platform, form, route, rows);
+  if (!form.switches.empty()) add_ways_over_switches(platform, form, rows);
+  if (form.default_link) add_default_links(platform, form, rows);
+  if (!form.nodes.empty()) number_nics(platform, rows);
 }
 
 }  // namespace stagecraft

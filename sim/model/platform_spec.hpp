@@ -187,6 +187,7 @@ struct ExplicitDevice {
   std::string name;
   DeviceKindId kind;
   std::optional<HostSpec> host;  ///< a host of the device's own
+  NodeId node = NodeId::none();  ///< in `ExplicitForm::nodes`; all devices have one, or none has
   friend bool operator==(const ExplicitDevice&, const ExplicitDevice&) = default;
 };
 
@@ -216,6 +217,7 @@ struct ExplicitForm {
   std::vector<ExplicitRoute> routes;
   std::optional<LinkSpec> default_link;  ///< for every pair that is not connected otherwise, each a link of its own
   IndexVector<SwitchId, std::string> switches = {};  ///< names; never the bottleneck themselves
+  IndexVector<NodeId, std::string> nodes = {};       ///< names, in the order in which devices give them
   friend bool operator==(const ExplicitForm&, const ExplicitForm&) = default;
 };
 

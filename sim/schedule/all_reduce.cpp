@@ -2,7 +2,6 @@
 
 #include "sim/base/error.hpp"
 #include "sim/model/bandwidths.hpp"
-#include "sim/model/nics.hpp"
 #include "sim/schedule/node_rings.hpp"
 
 #include <algorithm>
@@ -46,27 +45,11 @@ ByNode members_by_node(const Platform& platform, const Members& members) {
   return result;
 }
 
-/// The number of the NIC that a member of a node uses in that node.
-std::uint32_t nic_of_member(const Platform& platform, DeviceId member) {
-  const Node& node = platform.nodes[platform.devices[member].node];
-  const NodeKind& kind = std::get<NodeForm>(platform.spec.form).node_kinds[node.kind];
-  return kind.nic ? nic_of(kind, member.value() - node.first_device.value()) : 0;
-}
-
-/// Whether all nodes of the platform have NICs of their devices: one for each, or for fewer than all.
-bool has_nics_of_devices(const Platform& platform) {
+/// Whether NICs of the same number may hang on a switch of their own. The explicit form does not tell. Where they do
+/// not, rings that stay with a number lose nothing.
+bool may_be_rails(const Platform& platform) {
   const auto* form = std::get_if<NodeForm>(&platform.spec.form);
-  if (form == nullptr) return false;
-  return std::ranges::all_of(form->groups, [&](const NodeGroup& group) {
-    const NodeKind& kind = form->node_kinds[group.kind];
-    return kind.nic && kind.nic->per_device && (kind.nic->shared_by == 1 || nic_count(kind) > 1);
-  });
-}
-
-/// Whether NICs of the same number hang on one switch.
-bool are_rails(const Platform& platform) {
-  const auto* form = std::get_if<NodeForm>(&platform.spec.form);
-  return form != nullptr && std::holds_alternative<RailsNetwork>(form->network);
+  return form == nullptr || std::holds_alternative<RailsNetwork>(form->network);
 }
 
 /// A node's members NIC by NIC, in the order in which the ring comes to these.
@@ -74,7 +57,7 @@ std::vector<Members> members_by_nic(const Platform& platform, const Members& nod
   std::vector<Members> cards;
   std::map<std::uint32_t, std::size_t> positions;
   for (DeviceId member : node) {
-    const auto [position, is_new] = positions.emplace(nic_of_member(platform, member), cards.size());
+    const auto [position, is_new] = positions.emplace(platform.devices[member].nic, cards.size());
     if (is_new) cards.emplace_back();
     cards[position->second].push_back(member);
   }
@@ -89,7 +72,6 @@ std::int64_t rings_over(const Platform& platform, const ByNode& by_node) {
     members = std::min(members, node.size());
     cards = std::min(cards, members_by_nic(platform, node).size());
   }
-  if (!has_nics_of_devices(platform)) cards = 1;
   const auto wanted = platform.spec.collectives.rings.value_or(static_cast<std::int64_t>(cards));
   return std::min(wanted, static_cast<std::int64_t>(members));
 }
@@ -107,7 +89,7 @@ Passage passage_in_rails(const Platform& platform, const std::vector<Members>& c
                          std::size_t nodes, std::size_t first) {
   std::vector<std::size_t> by_number(cards.size());
   std::iota(by_number.begin(), by_number.end(), std::size_t{0});
-  std::ranges::sort(by_number, {}, [&](std::size_t card) { return nic_of_member(platform, cards[card].front()); });
+  std::ranges::sort(by_number, {}, [&](std::size_t card) { return platform.devices[cards[card].front()].nic; });
   const auto leaving = [&](std::size_t node) {
     if (node % 2 == 1) return first;
     return (first + (node + 1 == nodes ? 1 : cards.size() - 1)) % cards.size();
@@ -133,7 +115,7 @@ Members order_in_ring(const Platform& platform, const ByNode& by_node, std::size
   }
   const auto first = static_cast<std::size_t>(std::ssize(cards) * ring / count);
   Passage passage{first, (first + c - 1) % c};
-  if (are_rails(platform)) passage = passage_in_rails(platform, cards, position, by_node.nodes.size(), first);
+  if (may_be_rails(platform)) passage = passage_in_rails(platform, cards, position, by_node.nodes.size(), first);
   const bool is_reversed = passage.leave == (passage.enter + 1) % c && c > 2;
   for (std::size_t i = 0; i < c; ++i) {
     const std::size_t card = (passage.enter + (is_reversed ? c - i : i)) % c;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -34,16 +35,19 @@ const Link* link_between(const Platform& platform, DeviceId from, DeviceId to, R
   return link.sharing == Sharing::Exclusive ? nullptr : &link;
 }
 
-/// None if a member has links with fewer than two others, as all have that hang on switches.
+/// None if a member has links with fewer than two others, as all have that hang on switches, or if two pairs share one.
 std::optional<PairLinks> pair_links(const Platform& platform, const Members& members) {
   const std::size_t n = members.size();
   PairLinks links{std::vector(n, std::vector(n, 0.0))};
   Route route;
+  std::set<const Link*> seen;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t k = i + 1; k < n; ++k) {
       const Link* there = link_between(platform, members[i], members[k], route);
       if (there == nullptr) continue;
-      links.are_half = link_between(platform, members[k], members[i], route) == there;
+      const Link* back = link_between(platform, members[k], members[i], route);
+      links.are_half = back == there;
+      if (!seen.insert(there).second || (!links.are_half && !seen.insert(back).second)) return std::nullopt;
       links.bandwidths[i][k] = links.bandwidths[k][i] = there->bandwidth.value();
       links.narrowest = std::min(links.narrowest, there->bandwidth.value());
     }

@@ -5,6 +5,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
+#include "tests/docs/all_reduce_figures.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -69,6 +70,7 @@ std::string option_table(const std::vector<OptionInfo>& options) {
 std::string filled(const Mark& mark, StudyResults& results) {
   if (mark.kind == "table") return table_text(mark.argument);
   if (mark.kind == "list") return list_text(mark.argument);
+  if (mark.kind == "figure" && mark.argument.starts_with("all-reduce=")) return all_reduce_text(mark.argument);
   if (mark.kind == "figure") return figure_text(mark.argument, results);
   throw InputError("unknown kind of mark " + quote(mark.kind), {}, "write 'table', 'list' or 'figure'");
 }

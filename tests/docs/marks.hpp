@@ -15,6 +15,7 @@ namespace stagecraft::test {
 ///     <!-- list: KIND -->                         names as `stagecraft list KIND`, by name; `KIND; link=a/NAME.md`
 ///     links
 ///     <!-- figure: study=NAME; …; show=FIGURE --> one figure of a study's report (tests/docs/study_figures.hpp)
+///     <!-- figure: all-reduce=PLATFORM; … -->     a bus bandwidth (tests/docs/all_reduce_figures.hpp)
 ///
 /// **Throws** InputError for a mark that is none of these or names what does not exist.
 [[nodiscard]] std::string filled(const Mark& mark, StudyResults& results);

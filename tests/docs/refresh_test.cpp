@@ -2,6 +2,7 @@
 #include "tests/docs/refresh.hpp"
 
 #include "sim/base/error.hpp"
+#include "tests/docs/all_reduce_figures.hpp"
 #include "tests/docs/marks.hpp"
 #include "tests/docs/study_figures.hpp"
 
@@ -131,6 +132,24 @@ TEST_CASE("figure: a choice of no line, of several or of no figure names what th
   CHECK(has(refused("name=program; show=speed_up; digits=2; unit=kg"), "unknown unit 'kg'"));
   CHECK(has(refused("name=program"), "needs study=… and show=…"));
   CHECK(has(refusal("<!-- figure: study=absent; show=speed_up -->\n"), "no results of study 'absent'"));
+}
+
+TEST_CASE("figure: the bus bandwidth of an all-reduce is that of the narrowest links, less what latencies take") {
+  const auto shown = [](const std::string& what) { return test::all_reduce_text("all-reduce=" + what); };
+  // 8 GPUs with 300 GB/s to a switch, 450 for an H100: 7/8 of 8 GiB take 25.05 or 16.7 ms, and 14 steps 0.06.
+  CHECK(shown("dgx-a100") == "299 GBps");
+  CHECK(shown("dgx-h100") == "448 GBps");
+  // 299.3 / 200
+  CHECK(shown("dgx-a100; over=200") == "+49.7 %");
+  // Eight rings over eight NICs of 25 GB/s, 40.27 ms and 30 steps of 10 us; four rings over four, 80.53 ms and 0.3 ms.
+  CHECK(shown("dgx-a100; nodes=2") == "199 GBps");
+  CHECK(shown("dgx-a100; nodes=2; nics=4; algorithm=ring") == "99.6 GBps");
+  // Hierarchical: each GPU passes 7/8 on twice in its node at 300 GB/s, each NIC carries 1/4 at 25 GB/s. Of V bytes it
+  // takes V (2 (7/8) / 300 + 1/100) s, 68 ms for 4 GiB, and bus bandwidth is 15/8 V over that: 118 GB/s.
+  CHECK(shown("dgx-a100; nodes=2; nics=4") == "118 GBps");
+  CHECK_THROWS_WITH_AS(shown("dgx-a100; nics=3"), "a node of 8 devices cannot have 3 NICs", InputError);
+  CHECK_THROWS_WITH_AS(shown("mixed-v100-a100; nodes=2"), "the platform 'mixed-v100-a100' is not of nodes", InputError);
+  CHECK_THROWS_WITH_AS(shown("dgx-a100; colour=red"), "an all-reduce has no colour=red", InputError);
 }
 
 TEST_CASE("refreshed: wrong marks and blocks are refused with page and line") {

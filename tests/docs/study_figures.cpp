@@ -8,6 +8,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
+#include "tests/docs/mark_keys.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,8 +22,6 @@
 namespace stagecraft::test {
 namespace {
 
-using Keys = std::vector<std::pair<std::string, std::string>>;
-
 struct Choice {
   std::string study;
   Keys keys;
@@ -33,21 +32,9 @@ struct Choice {
   std::string unit;
 };
 
-template <class T>
-T required(const std::string& name, const Parsed<T>& parsed) {
-  if (!parsed) throw InputError(name + ": " + parsed.problem);
-  return *parsed.value;
-}
-
 Choice choice_of(const std::string& argument) {
   Choice choice;
-  for (std::size_t at = 0; at < argument.size();) {
-    const std::size_t end = std::min(argument.find("; ", at), argument.size());
-    const std::string part = argument.substr(at, end - at);
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos) throw InputError("expected KEY=VALUE, found " + quote(part));
-    const std::string key = part.substr(0, equals);
-    const std::string value = part.substr(equals + 1);
+  for (const auto& [key, value] : keys_of(argument)) {
     if (key == "study") {
       choice.study = value;
     } else if (key == "show") {
@@ -63,7 +50,6 @@ Choice choice_of(const std::string& argument) {
     } else {
       choice.keys.emplace_back(key, value);
     }
-    at = end + 2;
   }
   if (choice.study.empty() || choice.show.empty()) throw InputError("a figure needs study=… and show=…");
   return choice;

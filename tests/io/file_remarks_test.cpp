@@ -65,9 +65,47 @@ TEST_CASE("file remarks: several rings and hierarchical all-reduces have no effe
   REQUIRE(rings.size() == 2);
   CHECK(rings[0].starts_with("p.yaml:6:26: collectives.algorithm: 'hierarchical' has no effect in the explicit form"));
   CHECK(rings[1].starts_with("p.yaml:6:47: collectives.rings: '4' has no effect in the explicit form"));
-  // In the node form they are what they say.
+  // With nodes, named or described, they are what they say.
+  const std::string named =
+      "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 4 GB}}\n"
+      "devices: [{name: a, kind: A, node: m}, {name: b, kind: A, node: n}]\n"
+      "default_link: {bandwidth: 1 GBps, latency: 0}\ncollectives: {algorithm: hierarchical, rings: 4}\n";
+  static_cast<void>(parse_platform(named, "p.yaml"));
+  CHECK(file_remarks(named, "p.yaml").empty());
   const std::string nodes = platform_with("4 GB", "25 Gbps") + "collectives: {algorithm: hierarchical, rings: 4}\n";
   CHECK(file_remarks(nodes, "p.yaml").empty());
+}
+
+TEST_CASE("file remarks: links with only a name on which a device's sending and receiving meet are told") {
+  const auto of_links = [](const std::string& pcie0, const std::string& pcie1, const std::string& second_route) {
+    const std::string text =
+        "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 4 GB}}\n"
+        "devices: [{name: a, kind: A}, {name: b, kind: A}, {name: c, kind: A}]\nswitches: [s]\nlinks:\n"
+        "  - {between: [c, s], name: pcie2, bandwidth: 1 GBps, latency: 0}\n"
+        "  - {" +
+        pcie0 + ", bandwidth: 1 GBps, latency: 0}\n  - {" + pcie1 +
+        ", bandwidth: 1 GBps, latency: 0}\nroutes:\n  - {between: [a, b], links: [pcie0, pcie1]}\n  - " + second_route +
+        "\n";
+    static_cast<void>(parse_platform(text, "p.yaml"));
+    return file_remarks(text, "p.yaml");
+  };
+  const std::string b_to_c = "{between: [b, c], links: [pcie1, pcie2]}";
+  // b receives forward from a, and sends forward to c. Nobody else crosses pcie0.
+  const Remarks meet = of_links("name: pcie0", "name: pcie1", b_to_c);
+  REQUIRE(meet.size() == 1);
+  CHECK(meet[0].starts_with("p.yaml:9:12: links[2].name: 'pcie1' has only a name"));
+  CHECK(meet[0].find("'b' comes first in one and second in another") != std::string::npos);
+  CHECK(meet[0].ends_with("if both do share it"));
+  // In both routes b comes second: it sends in reverse.
+  CHECK(of_links("name: pcie0", "name: pcie1", "{between: [c, b], links: [pcie2, pcie1]}").empty());
+  // The link has two ends, or only one direction.
+  CHECK(of_links("name: pcie0", "name: pcie1, between: [b, s]", b_to_c).empty());
+  CHECK(of_links("name: pcie0", "name: pcie1, duplex: half", b_to_c).empty());
+  // The first is told of, and how many more there are.
+  const Remarks both = of_links("name: pcie0", "name: pcie1", "{between: [b, c], links: [pcie1, pcie0]}");
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].starts_with("p.yaml:8:12: links[1].name: 'pcie0'"));
+  CHECK(both[0].ends_with("; the file has 1 more such link"));
 }
 
 TEST_CASE("file remarks: the first size of a model in bits is told, with the number of others") {

@@ -5,6 +5,7 @@
 #include "tests/model/topologies.hpp"
 
 #include "sim/replay/replay_plan.hpp"
+#include "tests/model/explicit_rails.hpp"
 #include "tests/replay/runs.hpp"
 #include "tests/schedule/chains.hpp"
 
@@ -291,6 +292,19 @@ TEST_CASE("topology: a dragonfly of nodes") {
   CHECK(all_end(still, {{0, 4}, {1, 5}}, 2));  // the one link of both groups
   CHECK(all_end(still, {{0, 4}, {2, 8}, {5, 0}}, 1));
   CHECK(together(still, {{0, 4}, {1, 5}, {2, 6}, {3, 7}}) == near(1));
+}
+
+// Two nodes of four with a rail of 25 for each device, and 1 over all of them: four rings with 2 * 7/8 of a quarter,
+// 17.5 ms; hierarchical 2 * 3/4 at 200 and a quarter once each way at 25. A ring over unknown nodes crosses an uplink.
+TEST_CASE("topology: rails between the nodes that an explicit form names") {
+  using Algorithm = CollectiveSpec::Algorithm;
+  const auto time = [](Algorithm algorithm) {
+    return all_reduce(test::explicit_rails({.algorithm = algorithm}), in_order(8), kGigabyte);
+  };
+  CHECK(time(Algorithm::Ring) == near(0.0175));
+  CHECK(time(Algorithm::Auto) == near(0.0175));
+  CHECK(time(Algorithm::Hierarchical) == near(0.0075 + 0.01));
+  CHECK(all_reduce(test::explicit_rails({.are_named = false}), in_order(8), kGigabyte) > 0.07);
 }
 
 TEST_CASE("topology: a ring all-reduce inside a node takes its closed form") {

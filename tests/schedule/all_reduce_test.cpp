@@ -1,8 +1,7 @@
 #include "sim/schedule/all_reduce.hpp"
 
-#include "sim/analytic/evaluate_plan.hpp"
 #include "tests/model/topologies.hpp"
-#include "tests/schedule/chains.hpp"
+#include "tests/schedule/all_reduce_runs.hpp"
 
 #include <doctest/doctest.h>
 
@@ -31,12 +30,6 @@ Platform cluster(std::uint32_t nodes, std::uint32_t devices, CollectiveSpec coll
   return build_platform(std::move(spec));
 }
 
-std::vector<DeviceId> devices_of(const Platform& platform) {
-  std::vector<DeviceId> devices;
-  for (DeviceId device : indices(platform.devices)) devices.push_back(device);
-  return devices;
-}
-
 /// How many flows leave each device for another node.
 std::map<DeviceId, int> departures(const Platform& platform, const AllReduce& all_reduce) {
   std::map<DeviceId, int> counts;
@@ -46,15 +39,6 @@ std::map<DeviceId, int> departures(const Platform& platform, const AllReduce& al
     }
   }
   return counts;
-}
-
-/// The time of an iteration that computes nothing but the all-reduce of a stage on all devices.
-double iteration(const Platform& platform, std::int64_t parameters) {
-  LayerGraph graph = testing::chain(1, 0, 0, 0, 0, parameters);
-  graph.device_kind = "A";
-  Plan plan = testing::straight(1, static_cast<std::int64_t>(platform.devices.size()), "gpipe");
-  plan.stages[0].replicas = groups_of_one(devices_of(platform));
-  return evaluate_plan(graph, platform, plan).iterations.back().value();
 }
 
 TEST_CASE("all-reduce: as many rings as cards, and each leaves a node over a card of its own") {
@@ -72,19 +56,6 @@ TEST_CASE("all-reduce: as many rings as cards, and each leaves a node over a car
   CHECK(all_reduce(narrow, devices_of(narrow), Bytes(1)).phases[0].flows.size() == 12);
   const Platform single = cluster(3, 4, {.algorithm = Algorithm::Ring, .rings = 1});
   CHECK(departures(single, all_reduce(single, devices_of(single), Bytes(1))).size() == 3);
-}
-
-/// How often the flows of an all-reduce cross each link.
-std::map<std::string, int> crossings(const Platform& platform, const AllReduce& all_reduce) {
-  std::map<std::string, int> counts;
-  Route route;
-  for (const AllReducePhase& phase : all_reduce.phases) {
-    for (const AllReduceFlow& flow : phase.flows) {
-      if (!find_route(platform, platform.place(flow.from), platform.place(flow.to), route)) continue;
-      for (LinkId link : route.links) ++counts[platform.links[link].name];
-    }
-  }
-  return counts;
 }
 
 Platform with_shared_nics(std::uint32_t nodes, std::uint32_t devices, std::uint32_t shared_by,
@@ -127,6 +98,19 @@ TEST_CASE("all-reduce: as many rings as NICs where devices share them, and each 
   CHECK(all_reduce(one, all, Bytes(1)).phases.size() == 1);
 }
 
+TEST_CASE("all-reduce: NICs of nodes that have no member do not count") {
+  PlatformSpec spec = cluster(2, 4).spec;
+  auto& form = std::get<NodeForm>(spec.form);
+  NodeKind other = form.node_kinds[NodeKindId(0)];
+  other.nic->per_device = false;
+  form.groups.push_back({form.node_kinds.push_back(other), 1});
+  const Platform platform = build_platform(std::move(spec));
+  std::vector<DeviceId> members = devices_of(platform);
+  CHECK(rings_of(platform, members) == 1);
+  members.resize(8);
+  CHECK(rings_of(platform, members) == 4);
+}
+
 // 2 nodes of 4 with two NICs of 1 GB/s, 8 GB. Hierarchical: 2 * 3/4 of 8 GB at 8 GB/s, and four rings of 2 * 1/2 of 2
 // GB, two over each NIC: 5.5 s. In two rings 2 * 7/8 of 8 GB over two NICs, 7 s. With one NIC for all four 9.5, and
 // 14 s.
@@ -162,12 +146,6 @@ TEST_CASE("all-reduce: over all links of a mesh") {
 
 /// The pairs of a DGX-1 that have two links.
 const CubeMeshNode kDgx1{{{0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {4, 7}, {5, 6}, {6, 7}}};
-
-std::vector<DeviceId> these(const std::vector<std::uint32_t>& numbers) {
-  std::vector<DeviceId> devices;
-  for (const std::uint32_t number : numbers) devices.emplace_back(number);
-  return devices;
-}
 
 /// The platform of one node of eight devices, with at most so many rings.
 Platform one_node(decltype(Interconnect::shape) shape, LinkSpec link, std::optional<std::int64_t> rings = {}) {

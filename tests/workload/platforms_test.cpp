@@ -77,6 +77,12 @@ TEST_CASE("platforms: the quick-start has four nodes of four devices, 10 Gbps be
   REQUIRE(found.size() == 2);
   CHECK(found[0] == Level{4, BytesPerSecond(25e9)});
   CHECK(found[1] == Level{4, BytesPerSecond(1.25e9)});
+  // An NVLink to each of the three others: what a GPU sends to one of them takes nothing from another.
+  for (const char* link : {"gpu0->gpu1", "gpu0->gpu2", "gpu0->gpu3"}) {
+    const auto found_link = std::ranges::find(platform.links.items(), link, &Link::name);
+    REQUIRE(found_link != platform.links.items().end());
+    CHECK(found_link->bandwidth == BytesPerSecond(25e9));
+  }
 }
 
 TEST_CASE("platforms: two nodes of eight devices, 25 Gbps between them") {
@@ -112,6 +118,12 @@ TEST_CASE("platforms: what is published of whole machines") {
   CHECK(bisection_of("superpod-h100-512") == near(2048 * 50e9));  // half of 4096 cables of 400 Gb/s
   CHECK(shipped("superpod-h100-512").devices.size() == 4096);
   CHECK(shipped("perlmutter-gpu").devices.size() == 6144);
+  // each of a DGX-1's four ports has 100 Gb/s, so one GPU has no more than that to another server
+  CHECK(pair_bandwidth(shipped("cluster-v100-a100"), DeviceId(0), DeviceId(8)) == BytesPerSecond(12.5e9));
+  const Platform dgx_1 = shipped("dgx-1-v100");
+  CHECK(std::ranges::count_if(dgx_1.links.items(), [](const Link& link) {
+          return link.name.starts_with("node0.nic") && link.bandwidth == BytesPerSecond(12.5e9);
+        }) == 4 * 2);
   // four NVLinks of 25 GB/s between any two of Perlmutter's GPUs
   CHECK(pair_bandwidth(shipped("perlmutter-gpu"), DeviceId(0), DeviceId(3)) == BytesPerSecond(100e9));
 }

@@ -109,7 +109,7 @@ std::vector<DeviceId> all_devices(const Platform& platform) {
 }
 
 std::vector<std::vector<DeviceId>> nodes_of(const Platform& platform) {
-  std::map<NodeId, std::vector<DeviceId>> members;  // in an explicit platform no device has a node
+  std::map<NodeId, std::vector<DeviceId>> members;  // an explicit platform may name no nodes
   for (DeviceId device : indices(platform.devices)) members[platform.devices[device].node].push_back(device);
   std::vector<std::vector<DeviceId>> nodes;
   for (auto& [id, devices] : members) nodes.push_back(std::move(devices));

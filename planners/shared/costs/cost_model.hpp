@@ -34,7 +34,7 @@ struct StageTime {
 /// All devices of the platform, in its order.
 [[nodiscard]] std::vector<DeviceId> all_devices(const Platform& platform);
 
-/// The devices of each node, in platform order; an explicit platform counts as one node.
+/// The devices of each node, in platform order; an explicit platform that names none counts as one.
 [[nodiscard]] std::vector<std::vector<DeviceId>> nodes_of(const Platform& platform);
 
 /// The memory that a plan may use on the device that has the least.

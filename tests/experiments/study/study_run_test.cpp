@@ -144,7 +144,7 @@ matrix: {microbatches: [4, 8, 16], planner: ["exec:who.sh"]}
 include:
   - {planner: {name: uniform, stages: 4, replicas: 1}, microbatches: 4}
   - {planner: "exec:who.sh", microbatches: 32}
-  - {planner: {name: uniform, replicas: 1}, microbatches: 4}
+  - {platform: spp-clusters, planner: {name: uniform, replicas: 1}, microbatches: 4}
   - {planner: "exec:who.sh", microbatches: 64}
   - {planner: "exec:once.sh", microbatches: 4}
 limits: {retries: 0}
@@ -221,7 +221,7 @@ TEST_CASE("run: a cell that needs more memory than it may is a row") {
   test::write(folder / "study.yaml", R"(schema: stagecraft/study/1
 study: hungry
 base: {model: vgg16, platform: dgx-1-v100, planner: {name: uniform, stages: 8}, schedule: gpipe, microbatches: 4}
-matrix: {platform.nodes.count: [1, 9500]}
+matrix: {platform.nodes.count: [1, 8300]}
 limits: {memory: 64 MiB, retries: 0}
 )");
   CHECK(shell("$S run $D/study.yaml --out $D/out", folder.path()).code == 4);
