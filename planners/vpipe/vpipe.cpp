@@ -223,8 +223,8 @@ FoundCuts found_cuts(const SavingPipeline& pipeline, const Settings& settings, b
   return found;
 }
 
-/// With segments of any units, the cuts for units that are recomputed by themselves are where units are moved from, too:
-/// so no stage becomes slower by having segments.
+/// With segments of any units, the cuts for units that are recomputed by themselves are where units are moved from,
+/// too, so the slowest stage is no slower than without.
 std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
   FoundCuts found = found_cuts(pipeline, settings, settings.rules.is_suffix, {});
   if (!settings.has_segments || !found.lack_memory()) return std::move(found.stages);

@@ -114,9 +114,8 @@ class SavingPipeline {
   [[nodiscard]] Seconds transfer(std::size_t cut, std::size_t before) const;
 
   /// Stage `stage` if it has the units [begin, end). The pipeline must outlive its segments. In a chain its memory is
-  /// exact. In
-  /// other graphs it is an estimate: a tensor that several units need counts at the last of them that keeps it, and one
-  /// that several later stages need is taken to be sent once.
+  /// exact. In other graphs it is an estimate: a tensor that several units need counts at the last of them that keeps
+  /// it, and one that several later stages need is taken to be sent once.
   /// **Cost** O(layers and edges of the stage, and their tensors).
   [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end) const;
 
