@@ -36,7 +36,7 @@ constexpr std::int64_t kMostSteps = 1000;
 /// The options of all kinds; each kind has its own.
 struct MakeEventsOptions {
   std::string kind;
-  std::optional<std::string> platform, until, every, lasting, strength;
+  std::optional<std::string> platform, until, every, lasting, strength, of;
   std::optional<std::string> trace, link;
   std::optional<std::string> model, microbatch_size, steps, interval, changes;
   std::optional<std::string> seed;
@@ -46,33 +46,35 @@ struct MakeEventsOptions {
 struct NamedOption {
   const char* name;
   std::optional<std::string> MakeEventsOptions::* value;
-  const char* kinds;  ///< that it applies to
-  bool is_required;
+  std::string_view kinds;     ///< that it applies to
+  std::string_view required;  ///< those of them that need it
 };
-constexpr std::array<NamedOption, 13> kOptions = {{
-    {"--platform", &MakeEventsOptions::platform, "stragglers memory", true},
-    {"--until", &MakeEventsOptions::until, "stragglers memory", true},
-    {"--every", &MakeEventsOptions::every, "stragglers memory", true},
-    {"--lasting", &MakeEventsOptions::lasting, "stragglers memory", true},
-    {"--strength", &MakeEventsOptions::strength, "stragglers memory", false},
-    {"--trace", &MakeEventsOptions::trace, "bandwidth", true},
-    {"--link", &MakeEventsOptions::link, "bandwidth", true},
-    {"--model", &MakeEventsOptions::model, "search", true},
-    {"--microbatch-size", &MakeEventsOptions::microbatch_size, "search", false},
-    {"--steps", &MakeEventsOptions::steps, "search", true},
-    {"--interval", &MakeEventsOptions::interval, "search", true},
-    {"--changes", &MakeEventsOptions::changes, "search", false},
-    {"--seed", &MakeEventsOptions::seed, "stragglers memory search", false},
+constexpr std::array<NamedOption, 14> kOptions = {{
+    {"--platform", &MakeEventsOptions::platform, "stragglers memory failures", "stragglers memory failures"},
+    {"--until", &MakeEventsOptions::until, "stragglers memory failures", "stragglers memory failures"},
+    {"--every", &MakeEventsOptions::every, "stragglers memory failures", "stragglers memory failures"},
+    {"--lasting", &MakeEventsOptions::lasting, "stragglers memory failures", "stragglers memory"},
+    {"--strength", &MakeEventsOptions::strength, "stragglers memory", ""},
+    {"--of", &MakeEventsOptions::of, "failures", ""},
+    {"--trace", &MakeEventsOptions::trace, "bandwidth", "bandwidth"},
+    {"--link", &MakeEventsOptions::link, "bandwidth", "bandwidth"},
+    {"--model", &MakeEventsOptions::model, "search", "search"},
+    {"--microbatch-size", &MakeEventsOptions::microbatch_size, "search", ""},
+    {"--steps", &MakeEventsOptions::steps, "search", "search"},
+    {"--interval", &MakeEventsOptions::interval, "search", "search"},
+    {"--changes", &MakeEventsOptions::changes, "search", ""},
+    {"--seed", &MakeEventsOptions::seed, "stragglers memory failures search", ""},
 }};
 
 /// Refuses options of other kinds, and asks for those that are missing.
 void check_options(const MakeEventsOptions& options) {
   for (const NamedOption& option : kOptions) {
-    const bool applies = std::string_view(option.kinds).find(options.kind) != std::string_view::npos;
+    const bool applies = option.kinds.find(options.kind) != std::string_view::npos;
+    const bool is_required = option.required.find(options.kind) != std::string_view::npos;
     const bool is_given = (options.*option.value).has_value();
     const char* hint = "see stagecraft make-events --help";
     if (is_given && !applies) throw InputError("does not apply to " + options.kind, {"", 0, 0, option.name}, hint);
-    if (applies && option.is_required && !is_given) {
+    if (is_required && !is_given) {
       throw InputError(std::string(option.name) + " is required for " + options.kind, {}, hint);
     }
   }
@@ -99,16 +101,22 @@ std::pair<double, double> read_strength(const std::string& text, double least, d
   return {*low.value, *high.value};
 }
 
-Disturbances read_disturbances(const MakeEventsOptions& options, bool are_stragglers) {
-  Disturbances given;
-  given.until = read_time_option("--until", *options.until, kLongestTime);
-  given.every = read_time_option("--every", *options.every, kLongestTime);
-  given.lasting = read_time_option("--lasting", *options.lasting, kLongestTime);
-  if (given.until / given.every * 2.0 > kMostMadeEvents) {
-    throw InputError("expected at most " + format_number(kMostMadeEvents / 2.0) + " disturbances, and --until is " +
-                         format_number(given.until / given.every) + " times --every",
+/// Reads `--until` and `--every`, with which a file has not too many of `what`.
+std::pair<Seconds, Seconds> read_times(const MakeEventsOptions& options, double most, const std::string& what) {
+  const Seconds until = read_time_option("--until", *options.until, kLongestTime);
+  const Seconds every = read_time_option("--every", *options.every, kLongestTime);
+  if (until / every > most) {
+    throw InputError("expected at most " + format_number(most) + " " + what + ", and --until is " +
+                         format_number(until / every) + " times --every",
                      {"", 0, 0, "--every"});
   }
+  return {until, every};
+}
+
+Disturbances read_disturbances(const MakeEventsOptions& options, bool are_stragglers) {
+  Disturbances given;
+  std::tie(given.until, given.every) = read_times(options, kMostMadeEvents / 2.0, "disturbances");
+  given.lasting = read_time_option("--lasting", *options.lasting, kLongestTime);
   const std::string strength = options.strength.value_or(are_stragglers ? "1.2,2" : "0.1,0.5");
   std::tie(given.low, given.high) =
       are_stragglers ? read_strength(strength, 1.0, kMostEventFactor) : read_strength(strength, 0.0, 1.0);
@@ -121,6 +129,19 @@ std::vector<NamedEvent> make_disturbances(const MakeEventsOptions& options) {
   const bool are_stragglers = options.kind == "stragglers";
   const Disturbances given = read_disturbances(options, are_stragglers);
   return are_stragglers ? straggler_events(platform, given) : memory_events(platform, given);
+}
+
+std::vector<NamedEvent> make_failures(const MakeEventsOptions& options) {
+  const Platform platform = build_platform(load_platform_spec(*options.platform));
+  Failures given;
+  std::tie(given.until, given.every) = read_times(options, kMostMadeEvents, "failures");
+  if (options.lasting) given.lasting = read_time_option("--lasting", *options.lasting, kLongestTime);
+  given.of_nodes = read_choice_option("--of", options.of.value_or("devices"), {"devices", "nodes"}) == "nodes";
+  given.seed = read_seed(options);
+  if (given.of_nodes && platform.nodes.empty()) {
+    throw InputError("the platform " + quote(platform.spec.name) + " lists devices, and no nodes", {"", 0, 0, "--of"});
+  }
+  return failure_events(platform, given);
 }
 
 std::vector<NamedEvent> make_bandwidths(const MakeEventsOptions& options) {
@@ -170,6 +191,7 @@ std::vector<NamedEvent> make_search(const MakeEventsOptions& options, const Sett
 
 std::vector<NamedEvent> make_events(const MakeEventsOptions& options, const Settings& settings) {
   if (options.kind == "bandwidth") return make_bandwidths(options);
+  if (options.kind == "failures") return make_failures(options);
   return options.kind == "search" ? make_search(options, settings) : make_disturbances(options);
 }
 
@@ -177,14 +199,18 @@ VerbAction configure_make_events(CLI::App& command) {
   auto options = std::make_shared<MakeEventsOptions>();
   add_required(command, "KIND", options->kind,
                "stragglers: devices that slow down for a while; memory: devices that lose memory for a while; "
-               "bandwidth: a link's bandwidth over time; search: a random architecture search");
+               "failures: devices or nodes that fail; bandwidth: a link's bandwidth over time; search: a random "
+               "architecture search");
   add_option(command, "--platform", options->platform,
-             "stragglers, memory: the platform: a file, or the name of a shipped one");
-  add_option(command, "--until", options->until, "stragglers, memory: none begins after this time, such as '60 s'");
-  add_option(command, "--every", options->every, "stragglers, memory: mean time from one to the next");
-  add_option(command, "--lasting", options->lasting, "stragglers, memory: mean time that one lasts");
+             "stragglers, memory, failures: the platform: a file, or the name of a shipped one");
+  add_option(command, "--until", options->until,
+             "stragglers, memory, failures: none begins after this time, such as '60 s'");
+  add_option(command, "--every", options->every, "stragglers, memory, failures: mean time from one to the next");
+  add_option(command, "--lasting", options->lasting,
+             "stragglers, memory: mean time that one lasts; failures: the time that each lasts (for ever)");
   add_option(command, "--strength", options->strength,
              "LOW,HIGH: stragglers: factor of a device's times (1.2,2); memory: the share that it loses (0.1,0.5)");
+  add_option(command, "--of", options->of, "failures: devices, or nodes whose devices fail together (devices)");
   add_option(command, "--trace", options->trace, "bandwidth: CSV file with the columns 'at' and 'bandwidth'");
   add_option(command, "--link", options->link, "bandwidth: the link, as in an events file");
   add_option(command, "--model", options->model, "search: the first model: a file, or the name of a shipped one");
@@ -193,10 +219,11 @@ VerbAction configure_make_events(CLI::App& command) {
   add_option(command, "--steps", options->steps, "search: models that follow the first");
   add_option(command, "--interval", options->interval, "search: microbatches from one model to the next");
   add_option(command, "--changes", options->changes, "search: layers that a step adds, removes or resizes (4)");
-  add_option(command, "--seed", options->seed, "stragglers, memory, search: other random numbers (1)");
+  add_option(command, "--seed", options->seed, "stragglers, memory, failures, search: other random numbers (1)");
   add_option(command, "-o,--output", options->output, "write the events to this file; search: the models beside it");
   return [options](const Settings& settings) {
-    options->kind = read_choice_option("KIND", options->kind, {"stragglers", "memory", "bandwidth", "search"});
+    options->kind =
+        read_choice_option("KIND", options->kind, {"stragglers", "memory", "failures", "bandwidth", "search"});
     check_options(*options);
     std::vector<std::string> files_read;
     for (const auto& file : {options->trace, options->platform, options->model}) {
@@ -216,7 +243,7 @@ VerbAction configure_make_events(CLI::App& command) {
 
 const Verb make_events_verb{
     .name = "make-events",
-    .summary = "make an events file: stragglers, memory pressure, a bandwidth trace, an architecture search",
+    .summary = "make an events file: stragglers, memory pressure, failures, a bandwidth trace, an architecture search",
     .configure = configure_make_events,
 };
 

@@ -122,7 +122,8 @@ void add_simulation_options(CLI::App& command, SimulationOptions& options) {
       command, "--replan", options.replan,
       "PLANNER,K=V,...: ask this planner for another plan while training runs, with its options and those that say "
       "when: window (256 microbatches), imbalance, patience, gain (0.02), horizon, latency; how: migrate=live, "
-      "stop-copy or restart, restart; after a failure: leave (10 s), checkpoint, restart; none: keep the plan");
+      "stop-copy or restart, restart; checkpoints: checkpoint, save; after a failure: leave (10 s), restart; none: "
+      "keep the plan");
   add_option(command, "--events", options.events,
              "file of events during the run: slowdowns, changes of bandwidth, memory, model and microbatches, "
              "failures, noise, work");

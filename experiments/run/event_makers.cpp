@@ -12,6 +12,9 @@
 namespace stagecraft {
 namespace {
 
+/// What stands for ever in an events file: longer than any run.
+constexpr Seconds kForEver(1e9);
+
 /// A disturbance of one device.
 struct Spell {
   DeviceId device;
@@ -65,6 +68,8 @@ double Draws::between(double low, double high) {
   return low + (high - low) * (static_cast<double>(bits >> 11U) * 0x1p-53);
 }
 
+double Draws::exponential() { return -logarithm(1.0 - between(0.0, 1.0)); }
+
 std::size_t Draws::below(std::size_t count) {
   return static_cast<std::size_t>(between(0.0, static_cast<double>(count)));
 }
@@ -83,6 +88,25 @@ std::vector<NamedEvent> memory_events(const Platform& platform, const Disturbanc
     const Bytes rest(static_cast<std::int64_t>(std::floor(left / kMebibyte) * kMebibyte));
     return MemoryLimit{DeviceId::none(), begins ? rest : whole};
   });
+}
+
+std::vector<NamedEvent> failure_events(const Platform& platform, const Failures& failures) {
+  Draws draws(failures.seed);
+  std::vector<NamedEvent> events;
+  std::vector<Seconds> down_until(failures.of_nodes ? platform.nodes.size() : platform.devices.size());
+  for (Seconds at = failures.every * draws.exponential(); at < failures.until;
+       at += failures.every * draws.exponential()) {
+    const std::size_t unit = draws.below(down_until.size());
+    if (down_until[unit] > at) continue;
+    const Seconds lasting = failures.lasting.value_or(kForEver);
+    down_until[unit] = at + lasting;
+    NamedEvent named;
+    named.event.at = in_microseconds(at);
+    named.event.change = Failure{DeviceId::none(), lasting};
+    named.names = {failures.of_nodes ? name_of(NodeId(unit)) + ".*" : platform.devices[DeviceId(unit)].name};
+    events.push_back(std::move(named));
+  }
+  return events;
 }
 
 std::vector<NamedEvent> bandwidth_events(const CsvTable& trace, const std::string& link) {

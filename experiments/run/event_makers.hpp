@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ class Draws {
   explicit Draws(std::uint64_t seed) : seed_(seed) {}
   /// Uniform in [low, high).
   [[nodiscard]] double between(double low, double high);
+  /// Distributed exponentially, with mean 1.
+  [[nodiscard]] double exponential();
   /// Uniform in 0 .. count - 1. **Requires** a positive count.
   [[nodiscard]] std::size_t below(std::size_t count);
 
@@ -36,15 +39,28 @@ struct Disturbances {
   std::uint64_t seed = 1;
 };
 
+/// Failures at random, as of parts that do not age: the times from one to the next are distributed exponentially.
+struct Failures {
+  Seconds until;                                  ///< none begins later
+  Seconds every;                                  ///< mean time from one to the next, on the whole platform
+  std::optional<Seconds> lasting = std::nullopt;  ///< none: for ever
+  bool of_nodes = false;                          ///< all devices of a node fail together
+  std::uint64_t seed = 1;
+};
+
 /// The most events that are made at once.
 inline constexpr double kMostMadeEvents = 100'000;
 
-// Events in order of time. A device that is disturbed already is passed over. All times are whole microseconds.
+// Events in order of time, each at a whole microsecond. A device, or a node, that is disturbed already is passed over.
 
 /// Devices that take `low` to `high` times the time for a while.
 [[nodiscard]] std::vector<NamedEvent> straggler_events(const Platform& platform, const Disturbances& disturbances);
 /// Devices that lose `low` to `high` of their memory for a while.
 [[nodiscard]] std::vector<NamedEvent> memory_events(const Platform& platform, const Disturbances& disturbances);
+
+/// Devices, or nodes, that fail.
+/// **Requires** a platform in the node form if nodes fail.
+[[nodiscard]] std::vector<NamedEvent> failure_events(const Platform& platform, const Failures& failures);
 
 /// The bandwidth of a link over time: a row for each change, with its time in the column `at` and the bandwidth in the
 /// column `bandwidth`, both with their units.

@@ -21,6 +21,7 @@ constexpr double kMostImbalance = 1e6;
 constexpr std::int64_t kMostPatience = 1'000'000;
 constexpr Seconds kLongestLatency(1e6);
 constexpr Seconds kLongestRestart(1e6);
+constexpr Seconds kLongestSave(1e6);
 constexpr Seconds kLongestWait(1e9);  ///< for a device that is down
 
 std::int64_t read_window(const std::string& option, const std::string& text) {
@@ -75,34 +76,43 @@ bool read_migration(const std::string& option, const std::string& key, const std
   if (key == "migrate") {
     choices.migrating = read_migrating(name, text);
   } else if (key == "restart") {
-    choices.restart = read_time_option(name, text, kLongestRestart);
+    choices.restart = read_time_or_zero(name, text, kLongestRestart);
   } else if (key == "leave") {
     choices.leave = read_time_or_zero(name, text, kLongestWait);
   } else if (key == "checkpoint") {
     choices.checkpoint = read_count_option(name, text, 1, run_limits::kMostMicrobatches);
+  } else if (key == "save") {
+    choices.save = read_time_or_zero(name, text, kLongestSave);
   } else {
     return false;
   }
   return true;
 }
 
-void require_restart_time(const std::string& option, const ReplanChoices& choices) {
+/// Refuses times of what does not take place, unless they are zero.
+void require_times_in_place(const std::string& option, const ReplanChoices& choices) {
   const bool restarts = choices.migrating == Migrating::Restart;
-  const bool has_time = choices.restart > Seconds(0);
-  if (restarts && !has_time) {
-    throw InputError("migrate=restart says nothing of the time that a restart takes", {"", 0, 0, option},
+  const InputPlace place{"", 0, 0, option};
+  if (restarts && !choices.restart) {
+    throw InputError("migrate=restart says nothing of the time that a restart takes", place,
                      "such as migrate=restart,restart=30s");
   }
-  if (!has_time || restarts || choices.checkpoint) return;
-  throw InputError("restart is the time of a restart, migrate is " + std::string(to_string(choices.migrating)) +
-                       ", and there is no checkpoint",
-                   {"", 0, 0, option}, "such as migrate=restart,restart=30s, or checkpoint=1000,restart=30s");
+  if (choices.checkpoint) return;
+  if (!restarts && choices.restart.value_or(Seconds(0)) > Seconds(0)) {
+    throw InputError("restart is the time of a restart, migrate is " + std::string(to_string(choices.migrating)) +
+                         ", and there is no checkpoint",
+                     place, "such as migrate=restart,restart=30s, or checkpoint=1000,restart=30s");
+  }
+  if (choices.save > Seconds(0)) {
+    throw InputError("save is the time that a checkpoint takes, and there is no checkpoint", place,
+                     "such as checkpoint=1000,save=2s");
+  }
 }
 
 void require_option(const std::string& option, const PlannerInfo& planner, const std::string& key) {
   if (planner.takes_any_option || std::ranges::count(planner.options, key, &OptionInfo::name) > 0) return;
   std::vector<std::string> known{"window",  "imbalance", "patience", "gain",       "horizon", "latency",
-                                 "migrate", "restart",   "leave",    "checkpoint", "memory"};
+                                 "migrate", "restart",   "leave",    "checkpoint", "save",    "memory"};
   for (const OptionInfo& each : planner.options) known.push_back(each.name);
   throw InputError("neither re-planning nor planner " + quote(planner.name) + " has an option " + quote(key),
                    {"", 0, 0, option}, suggest_name(key, known));
@@ -148,7 +158,7 @@ std::optional<ReplanChoices> read_replan_option(const std::string& option, const
     }
     has_horizon |= key == "horizon";
   }
-  require_restart_time(option, choices);
+  require_times_in_place(option, choices);
   if (!has_horizon) choices.policy.horizon = std::min(kWindowsToPay * choices.window, run_limits::kMostMicrobatches);
   static_cast<void>(parse_options(*choices.planner, choices.options));  // refuses what is wrong with them
   return choices;

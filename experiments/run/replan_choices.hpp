@@ -22,9 +22,10 @@ struct ReplanChoices {
   std::int64_t window = 256;
   ReplanPolicy policy;
   Migrating migrating = Migrating::StopCopy;
-  Seconds restart = {};                                   ///< `Replanning::restart`
+  std::optional<Seconds> restart = std::nullopt;          ///< `Replanning::restart`, if it is given
   Seconds leave = Seconds(10);                            ///< `Replanning::leave`
   std::optional<std::int64_t> checkpoint = std::nullopt;  ///< `Replanning::checkpoint`
+  Seconds save = {};                                      ///< `Replanning::save`
 };
 
 /// Finds the planner of a name.
@@ -34,7 +35,7 @@ using PlannerOfName = std::function<std::shared_ptr<const PlannerInfo>(const std
 [[nodiscard]] std::string planner_of_replan(const std::string& text);
 
 /// Reads `none`, or `PLANNER[,KEY=VALUE…]` with the keys `window`, `memory`, `migrate`, `restart`, `leave`,
-/// `checkpoint` and those of the policy, and the planner's options. None for `none`.
+/// `checkpoint`, `save` and those of the policy, and the planner's options. None for `none`.
 /// **Throws** InputError naming `option`.
 [[nodiscard]] std::optional<ReplanChoices> read_replan_option(const std::string& option, const std::string& text,
                                                               const PlannerOfName& planner_of);

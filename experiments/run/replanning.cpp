@@ -252,7 +252,7 @@ class PlanAgain {
   };
   [[nodiscard]] Cost cost_of(const Platform& seen, const RunPosition& position, const Plan& plan, Seconds now,
                              Seconds then) const {
-    const Seconds restart = choices_.migrating == Migrating::Restart ? choices_.restart : Seconds(0);
+    const Seconds restart = choices_.migrating == Migrating::Restart ? *choices_.restart : Seconds(0);
     const Cost drained{switch_stall(position.graph, seen, {position.plan, plan, then}, restart)};
     if (choices_.migrating != Migrating::Live) return drained;
     const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
@@ -327,9 +327,10 @@ Replanning replanning(const Platform& platform, const ReplanChoices& choices) {
   return {.start = [&platform, choices]() -> Replanner { return PlanAgain(platform, choices); },
           .window = choices.window,
           .migrating = choices.migrating,
-          .restart = choices.restart,
+          .restart = choices.restart.value_or(Seconds(0)),
           .leave = choices.leave,
-          .checkpoint = choices.checkpoint};
+          .checkpoint = choices.checkpoint,
+          .save = choices.save};
 }
 
 }  // namespace stagecraft

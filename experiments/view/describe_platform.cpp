@@ -243,7 +243,7 @@ std::string boundaries_text(const Platform& platform, const std::optional<BytesP
 std::string bisection_text(const Platform& platform, const std::optional<Bisection>& halves) {
   if (!halves) return "";
   const auto name = [&](std::size_t i) {
-    return halves->is_of_nodes ? "node" + std::to_string(i) : platform.devices[DeviceId(i)].name;
+    return halves->is_of_nodes ? name_of(NodeId(i)) : platform.devices[DeviceId(i)].name;
   };
   const auto range = [&](std::size_t first, std::size_t last) {
     return first == last ? name(first) : name(first) + " .. " + name(last);

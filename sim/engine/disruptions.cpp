@@ -58,7 +58,7 @@ void Disruptions::apply(const Failure& change) {
   for (std::size_t i = 0; i < run_.log.started().size(); ++i) {
     const SpanLog::Started& started = run_.log.started()[i];
     const OpKind kind = run_.operations[started.op].op.kind;
-    if (!is_compute(kind) && !is_transfer(kind)) continue;
+    if (!is_compute(kind) && !is_transfer(kind) && kind != OpKind::Save) continue;
     if (!is_running(started) || !involves(started.op, change.device)) continue;
     run_.log.abort(i, run_.clock.now());
     abort(started.op);

@@ -16,6 +16,7 @@ bool belongs_to_microbatch(OpKind kind) {
     case OpKind::ForwardBackward:
     case OpKind::AllReduce:
     case OpKind::CollectiveEnd:
+    case OpKind::Save:
     case OpKind::Barrier: return true;
     default: return false;
   }

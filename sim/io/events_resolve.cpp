@@ -118,17 +118,35 @@ class Resolution {
                      hint_for(name, devices_));
   }
 
+  /// Whether the device's name matches, or the one that begins with its node's: `node2.gpu17`.
+  [[nodiscard]] bool is_called(DeviceId id, const std::string& pattern) const {
+    const Device& device = platform_.devices[id];
+    if (matches(device.name, pattern)) return true;
+    return !device.node.is_none() && pattern.starts_with("node") &&
+           matches(name_of(device.node) + "." + device.name, pattern);
+  }
+
+  /// What devices are called.
+  [[nodiscard]] std::string names_of_devices() const {
+    const auto full = [&](DeviceId id) {
+      const Device& device = platform_.devices[id];
+      return quote((device.node.is_none() ? "" : name_of(device.node) + ".") + device.name);
+    };
+    return "its devices are " + full(DeviceId(0)) + " to " + full(DeviceId(platform_.devices.size() - 1));
+  }
+
   /// The device of that name, or those whose names match.
   [[nodiscard]] std::vector<DeviceId> devices_called(const NamedEvent& named) const {
     const std::string& name = named.names.front();
-    if (!is_pattern(name) || devices_.contains(name)) return {device(named, 0)};
+    if (const auto found = devices_.find(name); found != devices_.end()) return {found->second};
     std::vector<DeviceId> devices;
     for (DeviceId id : indices(platform_.devices)) {
-      if (matches(platform_.devices[id].name, name)) devices.push_back(id);
+      if (is_called(id, name)) devices.push_back(id);
     }
     if (!devices.empty()) return devices;
+    if (!is_pattern(name)) return {device(named, 0)};  // refuses it
     throw InputError("the platform " + quote(platform_.spec.name) + " has no device whose name matches " + quote(name),
-                     named.place);
+                     named.place, names_of_devices());
   }
 
   /// The link of that name, or its two directions, or the links whose names match with or without the direction.

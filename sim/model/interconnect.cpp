@@ -80,7 +80,7 @@ void add_pair_links(Platform& platform, const NodeKind& kind, const Node& node) 
 }
 
 void add_tree_links(Platform& platform, const NodeKind& kind, const PcieNode& tree, Node& node) {
-  const std::string node_name = "node" + std::to_string(platform.nodes.size());
+  const std::string node_name = name_of(NodeId(platform.nodes.size()));
   const LinkSpec& device_link = kind.interconnect->link;
   node.uplinks = begin_row(platform, tree.uplink);
   for (std::uint32_t s = 0; s < switch_count(tree, kind.device_count); ++s) {

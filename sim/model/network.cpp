@@ -10,8 +10,6 @@
 namespace stagecraft {
 namespace {
 
-std::string node_name(std::uint32_t node) { return "node" + std::to_string(node); }
-
 const std::optional<LinkSpec>& port_of(const Network& network) {
   static const std::optional<LinkSpec> kNone;
   if (const auto* switched = std::get_if<SwitchedNetwork>(&network)) return switched->port;
@@ -34,7 +32,7 @@ Widths nic_widths(const Platform& platform, const NodeForm& form) {
 void add_ports(Platform& platform, const LinkSpec& port, Widths& widths) {
   platform.network.ports = begin_row(platform, port);
   for (std::uint32_t node = 0; node < widths.size(); ++node) {
-    const std::string name = node_name(node) + ".port";
+    const std::string name = name_of(NodeId(node)) + ".port";
     add_link(platform, port, up_and_down(name, name), {widths[node], widths[node]});
     widths[node] = std::min(widths[node], port.bandwidth);
   }
@@ -45,7 +43,7 @@ void add_full_links(Platform& platform, const FullNetwork& network, const Widths
   for (std::uint32_t a = 0; a < widths.size(); ++a) {
     for (std::uint32_t b = a + 1; b < widths.size(); ++b) {
       const BytesPerSecond most = std::min(widths[a], widths[b]);
-      add_link(platform, network.link, between(node_name(a), node_name(b)), {most, most});
+      add_link(platform, network.link, between(name_of(NodeId(a)), name_of(NodeId(b))), {most, most});
     }
   }
 }
@@ -88,7 +86,7 @@ void add_torus_links(Platform& platform, const TorusNetwork& torus, std::uint32_
       const std::uint32_t at = dimension.coordinate(node);
       if (dimension.size == 2 && at == 1) continue;
       const std::uint32_t next = dimension.moved(node, (at + 1) % dimension.size);
-      add_link(platform, torus.link, between(node_name(node), node_name(next)));
+      add_link(platform, torus.link, between(name_of(NodeId(node)), name_of(NodeId(next))));
     }
   }
 }

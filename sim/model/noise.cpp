@@ -14,6 +14,18 @@ std::uint64_t scramble(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
+/// e^x for |x| < 100: a power of two times Taylor's series.
+double exponential(double x) {
+  constexpr double kLog2 = 0.693147180559945309;
+  const double halves = std::floor(x / kLog2 + 0.5);
+  const double rest = x - halves * kLog2;  // |rest| < 0.35
+  double sum = 1.0;
+  for (int k = 15; k >= 1; --k) sum = 1.0 + sum * rest / k;
+  return std::ldexp(sum, static_cast<int>(halves));
+}
+
+}  // namespace
+
 /// By the series of the inverse hyperbolic tangent, of (m - 1) / (m + 1) with the significand m of `x`.
 double logarithm(double x) {
   constexpr double kLog2 = 0.693147180559945309;
@@ -28,18 +40,6 @@ double logarithm(double x) {
   for (int k = 21; k >= 1; k -= 2) sum = sum * s * s + 1.0 / k;
   return exponent * kLog2 + 2.0 * s * sum;
 }
-
-/// e^x for |x| < 100: a power of two times Taylor's series.
-double exponential(double x) {
-  constexpr double kLog2 = 0.693147180559945309;
-  const double halves = std::floor(x / kLog2 + 0.5);
-  const double rest = x - halves * kLog2;  // |rest| < 0.35
-  double sum = 1.0;
-  for (int k = 15; k >= 1; --k) sum = 1.0 + sum * rest / k;
-  return std::ldexp(sum, static_cast<int>(halves));
-}
-
-}  // namespace
 
 double normal_quantile(double share) {
   const double q = share - 0.5;

@@ -28,6 +28,9 @@ inline constexpr double kLargestSigma = 2.0;
 /// 37(3), 1988: PPND7.
 [[nodiscard]] double normal_quantile(double share);
 
+/// The natural logarithm, the same on every machine. **Requires** a positive number.
+[[nodiscard]] double logarithm(double x);
+
 /// A seed made of both numbers. For a fixed `a`, each `b` gives a different one.
 [[nodiscard]] std::uint64_t mix_seeds(std::uint64_t a, std::uint64_t b);
 

@@ -21,6 +21,7 @@ const char* to_string(OpKind kind) {
     case OpKind::SwapIn: return "swap-in";
     case OpKind::Migration: return "migration";
     case OpKind::Delay: return "delay";
+    case OpKind::Save: return "save";
     case OpKind::CollectiveBegin: return "collective-begin";
     case OpKind::CollectiveEnd: return "collective-end";
     case OpKind::Barrier: return "barrier";

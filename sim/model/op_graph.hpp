@@ -33,6 +33,7 @@ enum class OpKind : std::uint8_t {
   Migration,
   // Neither device nor link.
   Delay,            ///< takes `seconds`
+  Save,             ///< of a checkpoint: occupies its device's lane for `seconds`, whatever the device's speed
   CollectiveBegin,  ///< all members have come to a collective; takes the latency of all steps but the last
   CollectiveEnd,    ///< all its flows have ended, so every member has the result
   Barrier,          ///< the end of an iteration
@@ -108,8 +109,8 @@ struct Op {
   std::uint32_t microbatch = 0;
   PlaceId from;  ///< the device of a computation; where a transfer starts, or the way that its `leg` is a part of
   PlaceId to;
-  /// Of a computation, a delay, a literal transfer. Of a flow of a collective: until its links have carried what all
-  /// flows of its phase bring to them, latency included, which only `evaluate` has to be told.
+  /// Of a computation, a delay, a save, a literal transfer. Of a flow of a collective: until its links have carried
+  /// what all flows of its phase bring to them, latency included, which only `evaluate` has to be told.
   Seconds seconds;
   Bytes bytes;
   Seconds not_before;  ///< the operation is not ready earlier

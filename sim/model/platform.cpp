@@ -40,7 +40,7 @@ void add_devices(Platform& platform, const NodeKind& kind, const Node& node) {
 void add_nics(Platform& platform, const NodeKind& kind, Node& node) {
   if (!kind.nic) return;
   node.nics = begin_row(platform, kind.nic->link);
-  const std::string node_nic = "node" + std::to_string(platform.nodes.size()) + ".nic";
+  const std::string node_nic = name_of(NodeId(platform.nodes.size())) + ".nic";
   for (std::uint32_t i = 0; i < nic_count(kind); ++i) {
     std::string name = node_nic;
     if (kind.nic->per_device) {
@@ -105,6 +105,8 @@ std::uint64_t links_of_node(const NodeKind& kind) {
 }
 
 }  // namespace
+
+std::string name_of(NodeId node) { return "node" + std::to_string(node.value()); }
 
 std::uint64_t count_links(const NodeForm& form) {
   std::uint64_t count = 0;

@@ -67,6 +67,9 @@ struct LinkRow {
   friend bool operator==(const LinkRow&, const LinkRow&) = default;
 };
 
+/// `node2`: what links, and devices of the node in an events file, are called after.
+[[nodiscard]] std::string name_of(NodeId node);
+
 struct Node {
   NodeKindId kind;
   DeviceId first_device;

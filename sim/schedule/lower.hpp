@@ -77,6 +77,7 @@ struct Replanning {
   Seconds restart = Seconds(0);  ///< of `Migrating::Restart`, and of going back to a checkpoint
   Seconds leave = Seconds(0);    ///< for which a device of the plan may be down before the run goes on without it
   std::optional<std::int64_t> checkpoint = std::nullopt;  ///< microbatches from one to the next, if there are any
+  Seconds save = Seconds(0);                              ///< for which every device waits at each checkpoint (`Saves`)
 };
 
 /// Another model that is trained from a microbatch on, or the same one with another size of a microbatch. The plan that

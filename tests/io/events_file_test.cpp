@@ -102,6 +102,38 @@ TEST_CASE("events file: a star selects many links or devices") {
   }
 }
 
+TEST_CASE("events file: a node's name and a star select its devices") {
+  const Platform two_nodes = platform_of("platform_two_nodes.yaml");
+  const auto devices_of = [&](const std::string& name, const Platform& platform) {
+    std::vector<std::size_t> devices;
+    for (const Event& event : resolve_events(parsed("{at: 0 s, device: " + name + ", fails_for: 1 s}"), platform)) {
+      devices.push_back(std::get<Failure>(event.change).device.value());
+    }
+    return devices;
+  };
+  using Devices = std::vector<std::size_t>;
+  CHECK(devices_of("node1.*", two_nodes) == Devices{2, 3});
+  CHECK(devices_of("node*.gpu0", two_nodes) == Devices{0});
+  CHECK(devices_of("node1.gpu3", two_nodes) == Devices{3});
+  CHECK(devices_of("node*", two_nodes) == Devices{0, 1, 2, 3});
+  for (const std::string name : {"node2.*", "node1.gpu0*", "node.*"}) {
+    CAPTURE(name);
+    try {
+      static_cast<void>(devices_of(name, two_nodes));
+      FAIL("nothing is called so");
+    } catch (const InputError& error) {
+      CHECK(error.message().find("has no device whose name matches '" + name + "'") != std::string::npos);
+      CHECK(error.hint() == "its devices are 'node0.gpu0' to 'node1.gpu3'");
+      CHECK(error.place().line == 2);
+      CHECK(error.place().column > 1);
+    }
+  }
+  CHECK_THROWS_WITH_AS(static_cast<void>(devices_of("node0.gpu3", two_nodes)),
+                       doctest::Contains("has no device 'node0.gpu3'"), InputError);
+  const Platform wired = platform_of("platform_explicit.yaml");  // without nodes
+  CHECK_THROWS_AS(static_cast<void>(devices_of("node0.*", wired)), InputError);
+}
+
 TEST_CASE("events file: memory that a device has not is refused") {
   const Platform platform = platform_of("platform_explicit.yaml");
   const Bytes most = platform.memory(DeviceId(1));

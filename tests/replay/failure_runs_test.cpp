@@ -4,6 +4,7 @@
 #include "sim/replay/replay_plan.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/replay/layer_times.hpp"
+#include "tests/replay/saved_progress.hpp"
 #include "tests/schedule/chains.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <utility>
@@ -69,13 +69,6 @@ Plan plan_on(std::vector<DeviceId> devices, std::size_t layers, bool synchronous
   return plan;
 }
 
-/// The microbatches after which all stages of the plan have updated their weights.
-std::int64_t round_of(const Plan& plan) {
-  std::int64_t round = 1;
-  for (const Stage& stage : plan.stages) round = std::lcm(round, std::ssize(stage.replicas));
-  return round;
-}
-
 /// A run with its events.
 struct FailingRun {
   LayerGraph graph;
@@ -89,6 +82,7 @@ struct FailingRun {
   std::shared_ptr<std::vector<Plan>> plans = std::make_shared<std::vector<Plan>>();  ///< of the last run, in order
 
   [[nodiscard]] std::size_t layers() const { return graph.layers.size(); }
+  [[nodiscard]] bool saves() const { return seed % 4 >= 2; }  ///< for a time at each checkpoint
 
   /// Answers a plan on the devices that are up, at every question but some.
   [[nodiscard]] ReplanAnswer answer(const Observation& seen, const RunPosition& position, RandomChoice& choice) const {
@@ -118,7 +112,8 @@ struct FailingRun {
                                   .migrating = seed % 2 == 0 ? Migrating::Live : Migrating::StopCopy,
                                   .restart = Seconds(seed % 3 == 0 ? 0.0 : 0.5),
                                   .leave = leave,
-                                  .checkpoint = checkpoint};
+                                  .checkpoint = checkpoint,
+                                  .save = Seconds(saves() ? 0.7 : 0.0)};
     return lower;
   }
 };
@@ -310,9 +305,10 @@ class FailureOracle {
       CHECK(when.goes_on_with == *change->first);
       CHECK(when.goes_on_with <= done);
       const bool is_checkpoint = change->reason.find("checkpoint") != std::string::npos;
+      if (is_checkpoint && run_.saves()) CHECK(testing::was_saved(timeline_, when.goes_on_with, when.at));
       std::int64_t lost = is_checkpoint ? *run_.checkpoint : 1;
       std::int64_t round = run_.synchronous ? 2 * kOfIteration : 1;
-      for (const Plan& plan : *run_.plans) round = std::max(round, round_of(plan));
+      for (const Plan& plan : *run_.plans) round = std::max(round, testing::round_of(plan));
       lost += round;  // whose gradients may be on their way
       CHECK(done - when.goes_on_with <= lost);
       if (run_.synchronous) CHECK(when.goes_on_with % kOfIteration == 0);
@@ -389,6 +385,7 @@ TEST_CASE(
     ReplayOptions wishes;
     wishes.record = true;
     const ReplayOutcome replayed = replay_plan(run.graph, run.platform, run.first, run.options(), run.events, wishes);
+    testing::check_saves(timeline);
     static_cast<void>(FailureOracle(run, replayed.report, replayed.record.timeline).check());
   }
   CHECK(given_up > from_checkpoint);

@@ -32,6 +32,7 @@ PlanRun::PlanRun(const LayerGraph& graph, const Platform& platform, PlanTask tas
       swapping_(state_, orders_, copies_),
       versions_(state_, orders_, copies_, task_.program.weight_versions),
       synchronise_(state_, task_.program.synchronous, task_.lowered_all_reduces, versions_),
+      saves_(state_, synchronise_, task_.checkpoints),
       live_(state_),
       compute_({state_, orders_, delivery_, swapping_, versions_, synchronise_, live_}) {
   take(std::exchange(first_, {}));
@@ -78,6 +79,7 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
       marks_.note(state_.writer, state_.number(ended->microbatch), ended->op, runners);
     }
     synchronise_.note_backward(*ended, !has_segments());
+    if (!task_.program.synchronous) saves_.note_backward(*ended);
     live_.note_backward(ended->replica, ended->microbatch);
     if (!live_.is_active()) state_.keep_last_shape();
     if (versions_.is_active()) {
@@ -90,6 +92,8 @@ bool PlanRun::lower(std::size_t device, std::size_t position) {
 /// Appends the flush of a synchronous iteration. Returns whether another iteration follows.
 bool PlanRun::end_iteration() {
   if (!task_.program.synchronous || state_.iteration() >= task_.iterations) return false;
+  synchronise_.flush();
+  saves_.end_iteration();
   synchronise_.end_iteration();
   swapping_.begin_next_iteration();
   state_.begin_next_iteration();

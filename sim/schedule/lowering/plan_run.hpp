@@ -8,6 +8,7 @@
 #include "sim/schedule/lowering/compute.hpp"
 #include "sim/schedule/lowering/live_plan.hpp"
 #include "sim/schedule/lowering/measured_marks.hpp"
+#include "sim/schedule/lowering/saves.hpp"
 #include "sim/schedule/memory_ledger.hpp"
 #include "sim/schedule/network_model.hpp"
 #include "sim/schedule/schedule_program.hpp"
@@ -28,6 +29,7 @@ struct PlanTask {
   std::optional<Schedule> literal;          ///< the orders of one iteration, if the user gives them
   std::vector<Seconds> channel_times = {};  ///< `LowerOptions::channel_times`
   bool lowered_all_reduces = false;         ///< `LowerOptions::lowered_all_reduces`
+  Checkpoints checkpoints = {};
 };
 
 /// Lowers one plan, from one microbatch of the run on. It asks the plan's schedule for orders segment by segment, and
@@ -109,6 +111,7 @@ class PlanRun {
   Swapping swapping_;
   VersionSwapping versions_;
   Synchronise synchronise_;
+  Saves saves_;
   LiveSwitch live_;
   Compute compute_;
 };

@@ -28,8 +28,9 @@ std::int64_t update_before(const PlanRun& run, const Reached& reached) {
 }
 
 std::int64_t checkpoint_before(const PlanRun& run, const Reached& reached, std::int64_t distance) {
-  const std::int64_t saved = reached.done / distance * distance;
-  return run.program().synchronous ? saved / run.whole() * run.whole() : saved;
+  if (!run.program().synchronous) return reached.done / distance * distance;
+  const std::int64_t ended = reached.done / run.whole() * run.whole();
+  return (ended / distance * distance + run.whole() - 1) / run.whole() * run.whole();
 }
 
 }  // namespace

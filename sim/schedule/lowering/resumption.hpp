@@ -29,8 +29,8 @@ struct Reached {
 
 /// If the other devices hold every layer, training goes on behind the last update that all of them have made: with the
 /// first microbatch of a round of turns, or of an iteration, that is not done. Else it goes back to the last
-/// checkpoint. Those are made of the state after each `checkpoint`-th microbatch, or at the end of the iteration
-/// before. Without one the reason why training cannot go on: a sentence without its full stop.
+/// checkpoint. Those are made of the state after each `checkpoint`-th microbatch, or at the end of its iteration
+/// (`Saves`). Without one the reason why training cannot go on: a sentence without its full stop.
 [[nodiscard]] std::variant<Resumption, std::string> resumption(const PlanRun& run, std::vector<DeviceId> lost,
                                                                const Reached& reached,
                                                                std::optional<std::int64_t> checkpoint);

@@ -45,6 +45,10 @@ Measurement measurement_of(const Plan& plan, bool synchronous, const MeasuredPar
   return result;
 }
 
+Checkpoints checkpoints_of(const std::optional<Replanning>& replanning) {
+  return replanning ? Checkpoints{replanning->checkpoint, replanning->save} : Checkpoints{};
+}
+
 /// `model 'step2' begins`; `microbatches of 16 samples begin`.
 std::string what_begins(const LayerGraph& before, const LayerGraph& after) {
   const std::string size = "microbatches of " + counted(after.microbatch_size, "sample");
@@ -66,10 +70,11 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
                     : measured_part(program, program.kept->replicas, program.kept->plan.microbatches, options_.head)),
       measurement_(measurement_of(program.kept->plan, synchronous_, measured_, options_.report_window)),
       marks_(measured_),
-      current_(std::make_unique<PlanRun>(graph, platform,
-                                         PlanTask{std::move(program), 0, options_.iterations, options_.literal,
-                                                  options_.channel_times, options_.lowered_all_reduces},
-                                         options_.network, writer_, marks_)),
+      current_(std::make_unique<PlanRun>(
+          graph, platform,
+          PlanTask{std::move(program), 0, options_.iterations, options_.literal, options_.channel_times,
+                   options_.lowered_all_reduces, checkpoints_of(options_.replanning)},
+          options_.network, writer_, marks_)),
       questions_(options_.replanning) {
   end_with_model();
 }
@@ -194,8 +199,11 @@ void Run::follow(PlanSwitch next, const std::optional<Resumption>& from) {
   const std::int64_t left = microbatches_ - next.microbatch;
   if (!synchronous_) next.plan.microbatches = left;
   STAGECRAFT_CHECK(left % next.plan.microbatches == 0, "whole iterations are left for the plan that follows");
-  PlanTask task{
-      require_schedule(models_.graph(), platform_, next.plan), next.microbatch, left / next.plan.microbatches, {}};
+  PlanTask task{.program = require_schedule(models_.graph(), platform_, next.plan),
+                .first = next.microbatch,
+                .iterations = left / next.plan.microbatches,
+                .literal = {},
+                .checkpoints = checkpoints_of(options_.replanning)};
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after =
       std::make_unique<PlanRun>(models_.graph(), platform_, std::move(task), options_.network, writer_, marks_);

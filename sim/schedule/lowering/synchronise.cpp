@@ -228,7 +228,7 @@ void Synchronise::append_update(ReplicaId replica, const std::vector<OpId>& afte
   if (state_.is_on_ready_lane(replica)) state_.writer.depend_on(worker.last_backwards);
 }
 
-void Synchronise::end_iteration() {
+void Synchronise::flush() {
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
     // A replica without a microbatch has had no backward, so it has not arrived.
     if (rings_[ring].arrived < rings_[ring].members.size()) reduce_iteration(ring);
@@ -236,22 +236,11 @@ void Synchronise::end_iteration() {
   for (ReplicaId id : state_.replicas().all()) {
     if (update_time(id) > Seconds(0)) append_update(id, workers_[id].synchronised);
   }
-  append_barrier();
-  for (Worker& worker : workers_) {
-    worker.backwards = worker.due = 0;
-    worker.last_backwards.clear();
-    worker.completed.clear();
-    worker.synchronised.clear();
-  }
-  for (Ring& ring : rings_) {
-    ring.arrived = 0;
-    ring.end = OpId::none();
-  }
 }
 
-/// Appends the barrier that ends an iteration. It waits for the last operation appended to every lane. A ready lane may
-/// run its operations in another order, so there the barrier also waits for all backwards of the iteration.
-void Synchronise::append_barrier() {
+/// The barrier waits for the last operation appended to every lane. A ready lane may run its operations in another
+/// order, so there it also waits for all backwards of the iteration.
+void Synchronise::end_iteration() {
   Op op;
   op.kind = OpKind::Barrier;
   op.microbatch = state_.number(state_.shape.plan().microbatches - 1);
@@ -264,6 +253,16 @@ void Synchronise::append_barrier() {
   for (ReplicaId id : state_.replicas().all()) {
     state_.writer.depend_on(workers_[id].synchronised);
     if (state_.is_on_ready_lane(id)) state_.writer.depend_on(workers_[id].last_backwards);
+  }
+  for (Worker& worker : workers_) {
+    worker.backwards = worker.due = 0;
+    worker.last_backwards.clear();
+    worker.completed.clear();
+    worker.synchronised.clear();
+  }
+  for (Ring& ring : rings_) {
+    ring.arrived = 0;
+    ring.end = OpId::none();
   }
 }
 

@@ -53,7 +53,9 @@ class Synchronise {
   /// A backward has been appended. `is_last_segment`: all orders of the iteration are known.
   void note_backward(const EndedBackward& ended, bool is_last_segment);
 
-  /// Appends the flush: the remaining all-reduces, then the optimizer's steps, then a barrier that holds every device.
+  /// Appends the flush of an iteration: the remaining all-reduces, then the optimizer's steps.
+  void flush();
+  /// Appends the barrier that holds every device until the iteration has ended. **Requires** its flush.
   void end_iteration();
   /// The backwards of the replica that have been appended, in this iteration or in an asynchronous run.
   [[nodiscard]] std::int64_t backwards(ReplicaId replica) const { return workers_[replica].backwards; }
@@ -112,7 +114,6 @@ class Synchronise {
   void all_reduce(Ring& ring, ByBucket completed, std::uint32_t first_microbatch);
   void append_update(ReplicaId replica, const std::vector<OpId>& after);
   void change_weights(ReplicaId replica, const std::vector<OpId>& after);
-  void append_barrier();
 
   LoweringState& state_;
   VersionSwapping& versions_;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -90,6 +91,83 @@ TEST_CASE("make-events: memory goes and comes back") {
   }
   CHECK(lost * 2 == events.size());
   CHECK(resolve_events(events, platform).size() == events.size());  // no device gets more than it has
+}
+
+// The number in a time is distributed as Poisson's: its deviation is the root of its mean. Times between two have the
+// mean and, since they are exponential, as large a deviation; e^-1 of them are longer than the mean.
+TEST_CASE("make-events: failures have the mean time between them, and its distribution") {
+  const Platform platform = dgx();
+  const std::vector<NamedEvent> events =
+      failure_events(platform, {.until = Seconds(40'000), .every = Seconds(10), .lasting = Seconds(1e-6), .seed = 5});
+  CHECK(events.size() > 4000 - 4 * 64);
+  CHECK(events.size() < 4000 + 4 * 64);
+  double sum = 0.0;
+  double squares = 0.0;
+  double longer = 0.0;
+  std::map<std::string, double> of_device;
+  Seconds before{0};
+  for (const NamedEvent& named : events) {
+    const double gap = (named.event.at - before).value();
+    CHECK(gap >= 0.0);
+    CHECK(named.event.at < Seconds(40'000));
+    before = named.event.at;
+    sum += gap;
+    squares += gap * gap;
+    longer += gap > 10.0 ? 1.0 : 0.0;
+    of_device[named.names.front()] += 1.0;
+    CHECK(std::get<Failure>(named.event.change).duration == Seconds(1e-6));
+  }
+  const auto count = static_cast<double>(events.size());
+  CHECK(sum / count == doctest::Approx(10.0).epsilon(0.06));
+  CHECK(squares / count == doctest::Approx(200.0).epsilon(0.15));
+  CHECK(longer / count == doctest::Approx(0.368).epsilon(0.08));
+  REQUIRE(of_device.size() == platform.devices.size());
+  for (const auto& [name, failures] : of_device) CHECK(failures == doctest::Approx(count / 8.0).epsilon(0.2));
+}
+
+TEST_CASE("make-events: a device that is down does not fail, and one that fails for ever fails once") {
+  const Platform platform = dgx();
+  for (const std::optional<Seconds> lasting : {std::optional(Seconds(30)), std::optional<Seconds>()}) {
+    const std::vector<NamedEvent> events =
+        failure_events(platform, {.until = Seconds(2000), .every = Seconds(5), .lasting = lasting, .seed = 2});
+    std::map<std::string, Seconds> down_until;
+    for (const NamedEvent& named : events) {
+      const auto before = down_until.find(named.names.front());
+      // Times are rounded to microseconds.
+      if (before != down_until.end()) CHECK(before->second <= named.event.at + Seconds(1e-6));
+      down_until[named.names.front()] = named.event.at + std::get<Failure>(named.event.change).duration;
+    }
+    CHECK(down_until.size() == platform.devices.size());
+    CHECK((events.size() == platform.devices.size()) == !lasting);
+  }
+}
+
+TEST_CASE("make-events: all devices of a node fail at once") {
+  const std::string name = kPlatforms + "pipedream-cluster-a.yaml";
+  const Platform platform = build_platform(read_platform_file(name));
+  const std::vector<std::string> options = {"failures", "--platform", name,  "--until", "100 s", "--every",
+                                            "10 s",     "--lasting",  "5 s", "--of",    "nodes", "--seed"};
+  const auto with_seed = [&](const std::string& seed) {
+    std::vector<std::string> all = options;
+    all.push_back(seed);
+    return made(all);
+  };
+  const std::string text = with_seed("4");
+  CHECK(text == with_seed("4"));
+  CHECK(text != with_seed("5"));
+  const Events events = resolve_events(parse_events(text, "made"), platform);
+  std::map<Seconds, std::set<std::size_t>> devices_at;
+  for (const Event& event : events) {
+    const auto& failure = std::get<Failure>(event.change);
+    CHECK(failure.duration == Seconds(5));
+    devices_at[event.at].insert(failure.device.value());
+  }
+  CHECK(devices_at.size() > 3);
+  for (const auto& [at, devices] : devices_at) {
+    REQUIRE(devices.size() == 4);
+    CHECK(*devices.begin() % 4 == 0);
+    CHECK(*devices.rbegin() == *devices.begin() + 3);
+  }
 }
 
 TEST_CASE("make-events: the same seed makes the same file, another one another, and simulate reads it") {
