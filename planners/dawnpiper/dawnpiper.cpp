@@ -54,6 +54,14 @@ PartitionProblem problem_of(const SavingPipeline& pipeline, UnitGrain cuts, bool
   problem.stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end) {
     return pipeline.stage(stage, begin, end);
   };
+  if (pipeline.has_coarse_segments()) {
+    problem.coarse_stage = [&pipeline](std::size_t stage, std::size_t begin, std::size_t end) {
+      return pipeline.coarse_stage(stage, begin, end);
+    };
+    problem.refined = [&pipeline](StageSaving coarse, std::size_t begin, std::size_t end) {
+      return pipeline.refined(std::move(coarse), begin, end);
+    };
+  }
   if (counts_boundaries) problem.transfer = cut_waits(pipeline, cuts);
   return problem;
 }
@@ -106,29 +114,24 @@ std::vector<std::string> notes_of(const PartitionCounts& counts) {
   return notes;
 }
 
-/// Between what stages are cut, and what they save.
-struct SearchGrain {
-  UnitGrain cuts = UnitGrain::Operators;
-  UnitGrain actions = UnitGrain::Operators;
-  bool has_segments = false;  ///< whether several of the units for which actions are chosen may be one segment
-};
-
-SavingPipelineSettings pipeline_settings(const Options& options, const SearchGrain& grain) {
-  return {.cuts = grain.cuts,
-          .actions = grain.actions,
-          .resident = options.count("resident"),
-          .swaps = options.flag("swap"),
-          .has_segments = grain.has_segments};
+SavingPipelineSettings pipeline_settings(const Options& options, UnitGrain cuts) {
+  const std::string& segments = options.word("segments");
+  SavingPipelineSettings settings{.cuts = cuts, .resident = options.count("resident"), .swaps = options.flag("swap")};
+  settings.actions = segments == "best" || segments == "any" ? UnitGrain::Operators : grain_of(segments);
+  if (segments == "best") settings.segments = UnitGrain::Blocks;
+  if (segments == "any") settings.segments = UnitGrain::Operators;
+  return settings;
 }
 
-PlanResult plan_with(const PlanRequest& request, const SearchGrain& grain) {
+/// The plan whose cuts lie between these units.
+PlanResult plan_between(const PlanRequest& request, UnitGrain cuts) {
   const PartitionSettings settings = settings_of(request.options);
   const bool counts_boundaries = request.options.flag("boundaries");
   bool ended_early = false;
-  SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, grain));
+  SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, cuts));
   const std::size_t size = pipeline.units() * pipeline.stages();
   PlanResult result = fitted_plan(std::move(pipeline), [&](const SavingPipeline& now) -> std::optional<SavedStages> {
-    PartitionSearch search(problem_of(now, grain.cuts, counts_boundaries), settings);
+    PartitionSearch search(problem_of(now, cuts, counts_boundaries), settings);
     std::optional<Partition> found = search.run();
     ended_early = search.counts().ended_early;
     if (!found) return std::nullopt;
@@ -153,35 +156,16 @@ bool has_units_for_all_stages(const PlanRequest& request, UnitGrain finer, UnitG
   return units(coarser) >= stage_devices(dawnpiper_planner, request, units(finer)).size();
 }
 
-void take_faster(PlanResult& result, PlanResult other) {
-  if (claimed_time(other) < claimed_time(result)) result = std::move(other);
-}
-
-/// Whether it recomputes, or is no plan.
-bool lacks_memory(const PlanResult& result) {
-  const auto* planned = std::get_if<Planned>(&result);
-  return planned == nullptr || layers_with<Recompute>(planned->plan) > 0;
-}
-
-/// The fastest plan of two searches, for cuts between the units that are asked for, and for cuts between blocks; and,
-/// where units that are recomputed by themselves cost time or are not enough, of both with runs of blocks as segments.
+/// The faster plan of two searches: one for cuts between the units that are asked for, and one for cuts between blocks.
 /// Where memory is tight, cuts inside blocks that fit may lie far apart, and a search from the theorem's interval finds
 /// only the nearest; or it gives up a part that fits (`PartitionSearch`). A margin of 0 is the paper's search alone.
 PlanResult plan_dawnpiper(const PlanRequest& request) {
-  const UnitGrain cuts = grain_of(request.options.word("granularity"));
-  const std::string& segments = request.options.word("segments");
-  const bool are_best = segments == "best";
-  const UnitGrain actions = are_best || segments == "any" ? UnitGrain::Operators : grain_of(segments);
-  PlanResult result = plan_with(request, {cuts, actions, segments == "any"});
-  const bool can_cut_blocks = cuts == UnitGrain::Blocks || has_units_for_all_stages(request, cuts, UnitGrain::Blocks);
-  if (request.options.count("margin") == 0 || !can_cut_blocks) return result;
-  if (cuts != UnitGrain::Blocks) take_faster(result, plan_with(request, {UnitGrain::Blocks, actions, false}));
-  if (are_best && lacks_memory(result)) {
-    take_faster(result, plan_with(request, {cuts, UnitGrain::Blocks, true}));
-    constexpr SearchGrain kBlocks{UnitGrain::Blocks, UnitGrain::Blocks, true};
-    if (cuts != UnitGrain::Blocks) take_faster(result, plan_with(request, kBlocks));
-  }
-  return result;
+  const UnitGrain grain = grain_of(request.options.word("granularity"));
+  PlanResult result = plan_between(request, grain);
+  if (grain == UnitGrain::Blocks || request.options.count("margin") == 0) return result;
+  if (!has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
+  PlanResult coarser = plan_between(request, UnitGrain::Blocks);
+  return claimed_time(coarser) < claimed_time(result) ? coarser : result;
 }
 
 }  // namespace

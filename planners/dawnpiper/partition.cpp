@@ -207,11 +207,22 @@ double PartitionSearch::even_memory(const Part& part) const {
 }
 
 /// Without `exact` the choice counts as exact.
-ExactSavings PartitionSearch::choose(const Part& part) {
-  const SavingStage stage = problem_.stage(part.first, part.begin, part.end);
+ExactSavings PartitionSearch::choose_for(const SavingStage& stage) {
   counts_.work += static_cast<double>(stage.units.size());
   std::optional<StageSaving> saving = by_rule_with_segments(stage, choose_memory);
   return settings_.exact ? exact_savings(stage, saving) : ExactSavings{std::move(saving)};
+}
+
+/// If units that are recomputed by themselves cost time, or are not enough, segments of coarser ones may do better.
+ExactSavings PartitionSearch::choose(const Part& part) {
+  ExactSavings best = choose_for(problem_.stage(part.first, part.begin, part.end));
+  if (!problem_.coarse_stage || (best.saving && !recomputes(*best.saving))) return best;
+  ExactSavings coarse = choose_for(problem_.coarse_stage(part.first, part.begin, part.end));
+  best.is_exact = best.is_exact && coarse.is_exact;
+  if (coarse.saving && (!best.saving || coarse.saving->time < best.saving->time)) {
+    best.saving = problem_.refined(*std::move(coarse.saving), part.begin, part.end);
+  }
+  return best;
 }
 
 /// False if no stages of the part fit, even if each takes as many units as it can and may be empty.
@@ -255,11 +266,15 @@ std::size_t PartitionSearch::reach(std::size_t stage, std::size_t begin) {
 /// Whether the stage fits with its parameters, and with its units saved as well as possible. Buffers do not count, for
 /// they may shrink when a stage grows.
 bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t end) {
-  SavingStage held = problem_.stage(stage, begin, end);
-  held.budget.held = problem_.parameters(begin, end) * problem_.places[stage].copies;
-  counts_.work += static_cast<double>(held.units.size());
-  if (held.segments && saved_memory_bound(held) > held.budget.capacity) return false;
-  return (settings_.exact ? least_saved_memory(held) : least_divided_memory(held)) <= held.budget.capacity;
+  const Bytes held = problem_.parameters(begin, end) * problem_.places[stage].copies;
+  if (may_fit_with(problem_.stage(stage, begin, end), held)) return true;
+  return problem_.coarse_stage && may_fit_with(problem_.coarse_stage(stage, begin, end), held);
+}
+
+bool PartitionSearch::may_fit_with(SavingStage stage, Bytes held) {
+  stage.budget.held = held;
+  counts_.work += static_cast<double>(stage.units.size());
+  return settings_.exact ? least_saved_memory(stage) <= stage.budget.capacity : may_fit_divided(stage);
 }
 
 void PartitionSearch::collect(const Part& part, Partition& result) {

@@ -29,6 +29,10 @@ struct PartitionProblem {
   std::vector<Bytes> stash;
   std::function<Bytes(std::size_t begin, std::size_t end)> parameters;  ///< of the units [begin, end)
   std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end)> stage;
+  /// The same stage with coarser units, of which runs may be segments, and what it saves, with the actions of the units
+  /// of `stage`. Empty: there are none.
+  std::function<SavingStage(std::size_t stage, std::size_t begin, std::size_t end)> coarse_stage = {};
+  std::function<StageSaving(StageSaving coarse, std::size_t begin, std::size_t end)> refined = {};
   /// The time of what crosses a cut behind stage `before`, one way. Empty: cuts take no time.
   std::function<Seconds(std::size_t cut, std::size_t before)> transfer = {};
 };
@@ -142,8 +146,10 @@ class PartitionSearch {
   [[nodiscard]] double even_time(const Part& part, Seconds waited) const;
   [[nodiscard]] double even_memory(const Part& part) const;
   [[nodiscard]] ExactSavings choose(const Part& part);
+  [[nodiscard]] ExactSavings choose_for(const SavingStage& stage);
   [[nodiscard]] bool may_fit(const Part& part);
   [[nodiscard]] std::size_t reach(std::size_t stage, std::size_t begin);
+  [[nodiscard]] bool may_fit_with(SavingStage stage, Bytes held);
   [[nodiscard]] bool may_hold(std::size_t stage, std::size_t begin, std::size_t end);
   void collect(const Part& part, Partition& result);
 

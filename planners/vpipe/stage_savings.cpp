@@ -52,12 +52,10 @@ std::size_t hash_of(const SavingStage& stage) {
   return hash ^ (hash >> 33U);
 }
 
-/// Of stages with equal units.
-bool have_equal_segments(const SavingStage& one, const SavingStage& other) {
-  for (std::size_t end = one.units.size(); one.segments && end > 0; --end) {
-    if (one.segments(0, end) != other.segments(0, end)) return false;
-  }
-  return true;
+/// Whether they are known to be the same.
+bool are_alike(const SavingStage& one, const SavingStage& other) {
+  if (one.budget != other.budget || one.units != other.units) return false;
+  return !one.segments || (!one.likeness.empty() && std::ranges::equal(one.likeness, other.likeness));
 }
 
 }  // namespace
@@ -103,8 +101,7 @@ const StageSavings::Kind* StageSavings::known_kind(const SavingStage& stage, std
   const auto [begin, end] = kinds_.equal_range(hash);
   const auto found = std::find_if(begin, end, [&](const auto& each) {
     const auto& [at, first, last] = each.second.first;
-    const SavingStage other = stage_of_(at, first, last);
-    return other.budget == stage.budget && other.units == stage.units && have_equal_segments(stage, other);
+    return are_alike(stage, stage_of_(at, first, last));
   });
   return found == end ? nullptr : &found->second;
 }

@@ -22,8 +22,9 @@ class StartRow {
   void fill(const StartRow& before, std::size_t end, const TimeOfStage& time) {
     Times& best = times_[end];
     for (std::size_t begin = end; begin-- > stage_;) {
+      if (before.times_[begin].empty()) continue;
       const Ticks last = time(stage_, begin, end);
-      if (!best.empty() && last > best.front()) return;
+      if (last == kNoStage || (!best.empty() && last > best.front())) return;
       if (!best.empty() && before.times_[begin].front() > best.front()) continue;
       with(before.times_[begin], last, offered_);
       if (!best.empty() && offered_ > best) continue;
@@ -33,10 +34,11 @@ class StartRow {
   }
 
   void begin_with(std::size_t end, Times times) { times_[end] = std::move(times); }
+  [[nodiscard]] bool has(std::size_t end) const { return !times_[end].empty(); }
   [[nodiscard]] const std::vector<std::uint32_t>& cuts() const { return cuts_; }
 
  private:
-  std::vector<Times> times_;
+  std::vector<Times> times_;  // empty: there are no such stages
   std::vector<std::uint32_t> cuts_;
   std::size_t stage_;
   Times offered_;
@@ -46,7 +48,11 @@ class StartRow {
 
 std::vector<std::size_t> least_sorted_cuts(std::size_t units, std::size_t stages, const TimeOfStage& time) {
   StartRow row(units, 0);
-  for (std::size_t end = 1; end <= units; ++end) row.begin_with(end, {time(0, 0, end)});
+  for (std::size_t end = 1; end <= units; ++end) {
+    const Ticks first = time(0, 0, end);
+    if (first == kNoStage) break;
+    row.begin_with(end, {first});
+  }
   std::vector<std::vector<std::uint32_t>> last_cuts{row.cuts()};
   for (std::size_t stage = 1; stage < stages; ++stage) {
     StartRow next(units, stage);
@@ -54,6 +60,7 @@ std::vector<std::size_t> least_sorted_cuts(std::size_t units, std::size_t stages
     last_cuts.push_back(next.cuts());
     row = std::move(next);
   }
+  if (!row.has(units)) return {};
   std::vector<std::size_t> cuts(stages + 1, 0);
   cuts[stages] = units;
   for (std::size_t stage = stages; stage-- > 1;) cuts[stage] = last_cuts[stage][cuts[stage + 1]];

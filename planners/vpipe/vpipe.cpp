@@ -151,14 +151,12 @@ std::optional<RunningPlan> running_plan(const SavingPipeline& pipeline) {
   return running;
 }
 
-/// The cuts with the least sorted times of stages that fit with what they save. Where a stage lacks memory whatever it
-/// saves, that counts first.
+/// The cuts with the least sorted times of stages that fit with what they save; empty if there are none.
 std::vector<std::size_t> fitting_cuts(const SavingPipeline& pipeline, StageSavings& stages) {
-  constexpr Ticks kLacks = Ticks{1} << 61;
   return least_sorted_cuts(pipeline.units(), pipeline.stages(),
                            [&](std::size_t stage, std::size_t begin, std::size_t end) {
                              const StageCost cost = stages.cost(stage, begin, end);
-                             return cost.overflow > Bytes(0) ? kLacks + cost.overflow.value() : ticks_up(cost.time);
+                             return cost.overflow > Bytes(0) ? kNoStage : ticks_up(cost.time);
                            });
 }
 
@@ -173,7 +171,7 @@ bool fit(const std::vector<std::size_t>& cuts, const CostOfStage& cost) {
 /// Units moved from the start cuts, or from those of the plan that runs; if the latter do not fit, from both, since
 /// moves that first of all lack less memory may end far from balance. If the stages do not fit then, from cuts that do.
 /// `starts`: other cuts from which they are moved, too.
-MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings, StageSavings& stages,
+MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings, StageSavings& stages, bool is_last,
                        std::vector<std::vector<std::size_t>> starts) {
   const std::optional<RunningPlan> running = running_plan(pipeline);
   const CostOfStage cost = [&](std::size_t stage, std::size_t begin, std::size_t end) {
@@ -182,8 +180,11 @@ MovedUnits moved_units(const SavingPipeline& pipeline, const Settings& settings,
   if (running) starts.push_back(running->cuts);
   if (!running || !fit(running->cuts, cost)) starts.push_back(start_cuts(pipeline, settings.starts_as_pipedream));
   MovedUnits moved = move_units_from(std::move(starts), cost, running);
-  if (fit(moved.cuts, cost) || pipeline.units() * pipeline.stages() > kMostUnitsToRepeat) return moved;
-  MovedUnits again = move_units(fitting_cuts(pipeline, stages), cost, running);
+  const bool is_costly = pipeline.units() * pipeline.stages() > kMostUnitsToRepeat;
+  if (!is_last || is_costly || fit(moved.cuts, cost)) return moved;
+  std::vector<std::size_t> fitting = fitting_cuts(pipeline, stages);
+  if (fitting.empty()) return moved;
+  MovedUnits again = move_units(std::move(fitting), cost, running);
   again.passes += moved.passes;
   return again;
 }
@@ -194,11 +195,7 @@ struct FoundCuts {
   std::optional<SavedStages> stages;
 
   /// Whether they recompute, or do not fit.
-  [[nodiscard]] bool lack_memory() const {
-    return !stages || std::ranges::any_of(stages->savings, [](const StageSaving& saving) {
-      return std::ranges::count(saving.actions, UnitAction::Recompute) > 0;
-    });
-  }
+  [[nodiscard]] bool lack_memory() const { return !stages || std::ranges::any_of(stages->savings, recomputes); }
 };
 
 /// Units moved from the starts of `moved_units` and from these.
@@ -211,7 +208,7 @@ FoundCuts found_cuts(const SavingPipeline& pipeline, const Settings& settings, b
         return given;
       },
       settings.rules);
-  MovedUnits moved = moved_units(pipeline, settings, stages, std::move(starts));
+  MovedUnits moved = moved_units(pipeline, settings, stages, has_segments || !settings.has_segments, std::move(starts));
   FoundCuts found{moved.cuts, SavedStages{std::move(moved.cuts), {}}};
   for (std::size_t s = 0; s + 1 < found.cuts.size(); ++s) {
     std::optional<StageSaving> savings = stages.savings(s, found.cuts[s], found.cuts[s + 1]);
@@ -224,7 +221,8 @@ FoundCuts found_cuts(const SavingPipeline& pipeline, const Settings& settings, b
 }
 
 /// With segments of any units, the cuts for units that are recomputed by themselves are where units are moved from,
-/// too, so the slowest stage is no slower than without.
+/// too, so the slowest stage is no slower than without. Where such cuts do not fit, cuts that do are only looked for
+/// with segments.
 std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Settings& settings) {
   FoundCuts found = found_cuts(pipeline, settings, settings.rules.is_suffix, {});
   if (!settings.has_segments || !found.lack_memory()) return std::move(found.stages);
@@ -234,12 +232,13 @@ std::optional<SavedStages> find_stages(const SavingPipeline& pipeline, const Set
 PlanResult plan_vpipe(const PlanRequest& request) {
   const Settings settings = settings_of(request.options);
   const UnitGrain grain = grain_of(request.options.word("granularity"));
+  const bool has_runs = request.options.word("recompute_style") != "per_unit";
   SavingPipeline pipeline(vpipe_planner, request,
                           {.cuts = grain,
                            .actions = grain,
                            .resident = request.options.count("resident"),
                            .swaps = request.options.flag("swap"),
-                           .has_segments = request.options.word("recompute_style") != "per_unit"});
+                           .segments = has_runs ? std::optional(grain) : std::nullopt});
   require_moves(pipeline.units(), pipeline.stages());
   const bool is_costly = pipeline.units() * pipeline.stages() > kMostUnitsToRepeat;
   PlanResult result =

@@ -123,8 +123,9 @@ class SavedCut {
     cut.segments = [=](std::size_t begin, std::size_t end) {
       std::vector<std::size_t> begins(end - begin);
       std::iota(begins.rbegin(), begins.rend(), begin);
-      std::vector<SavingUnit> segments = units_of->units_before(end, begins, all);
-      std::ranges::transform(segments, segments.begin(), own);
+      std::vector<SavingUnit> segments;
+      for (const StageUnits::RunUnit& run : units_of->units_before(end, begins, all))
+        segments.push_back(own(run.inner));
       return segments;
     };
     return cut;

@@ -59,6 +59,8 @@ std::vector<std::size_t> segment_lengths(const SavingStage& stage) {
   return lengths;
 }
 
+bool recomputes(const StageSaving& saving) { return std::ranges::count_if(saving.actions, is_recomputed) > 0; }
+
 std::vector<SavingUnit> segments_before(const SavingStage& stage, std::size_t end) {
   return stage.segments ? stage.segments(0, end) : std::vector<SavingUnit>{stage.units[end - 1]};
 }

@@ -57,6 +57,8 @@ struct SavingStage {
   std::vector<SavingUnit> units;
   StageBudget budget;
   Segments segments = {};  ///< none: each unit is recomputed by itself
+  /// Stages with equal units and equal numbers here have equal segments; empty: not known.
+  std::span<const std::uint32_t> likeness = {};
 };
 
 /// What a stage saves: the action of each of its units.
@@ -69,6 +71,7 @@ struct StageSaving {
   std::vector<std::int64_t> kept = {};
   friend bool operator==(const StageSaving&, const StageSaving&) = default;
 };
+[[nodiscard]] bool recomputes(const StageSaving& saving);
 
 /// Whether units can be swapped: the host can be reached, and fewer microbatches than are in flight have a swapped unit
 /// on the device.

@@ -12,16 +12,6 @@
 
 namespace stagecraft {
 
-// Planners ask for each stage with many choices of its cuts. What a stage keeps is not the sum of its layers' stashes,
-// since a tensor that several layers keep counts once in a stage. It counts at the last of them, where the walk of
-// `stage_program` from the last layer to the first meets it. So what a unit keeps depends on the stage in one way only:
-// on which layers of the stage are the first user and the last keeper of each tensor that the unit keeps or reads.
-//
-// **Invariant**: if the stage has all users of these tensors (`WholeGroup::within`), these layers are the same as in
-// the whole network, and the unit's figures are those that have been found once, in the constructor. Only for a unit
-// near a cut, or one that the cut divides, are they found anew, for the part that the stage has. If all units of a
-// stage are kept, their stashes add up to what the ledger counts.
-
 namespace {
 
 /// A power of two so small that whole multiples of it represent a microbatch's time on one device to some 50 bits.
@@ -51,7 +41,6 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
       request_(request),
       settings_(settings),
       order_(canonical_order(request.graph)),
-      stage_units_(request.graph, order_),
       bounds_(unit_bounds(request.graph, order_, settings.cuts)),
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),
       compute_(order_.size() + 1),
@@ -77,57 +66,56 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
     for (std::size_t cut = producer + 1; !uses.empty() && cut <= uses.back().at; ++cut)
       pending_[cut].push_back(producer);
   }
-  groups_ = whole_groups(unit_bounds(request.graph, order_, settings.actions));
+  const auto table_of = [&](UnitGrain grain) {
+    return std::make_shared<UnitTable>(request.graph, order_, unit_bounds(request.graph, order_, grain));
+  };
+  action_units_ = table_of(settings.actions);
+  if (!settings.segments || !may_recompute(request.memory)) return;
+  segment_units_ = *settings.segments == settings.actions ? action_units_ : table_of(*settings.segments);
 }
 
 Seconds SavingPipeline::transfer(std::size_t cut, std::size_t before) const {
   return cut_bytes(cut) / places_[before].bandwidth;
 }
 
-std::vector<SavingPipeline::WholeGroup> SavingPipeline::whole_groups(const std::vector<std::size_t>& bounds) const {
-  const Group all{0, order_.size()};
-  std::vector<WholeGroup> groups;
-  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
-    const Group layers{bounds[i], bounds[i + 1]};
-    WholeGroup& group = groups.emplace_back(WholeGroup{layers, layers, saving_unit(layers, all)});
-    const auto widen = [&](std::uint32_t tensor) {
-      const std::vector<std::size_t>& users = stage_units_.users(tensor);
-      if (users.empty()) return;
-      group.within.begin = std::min(group.within.begin, users.front());
-      group.within.end = std::max(group.within.end, users.back() + 1);
-    };
-    for (std::size_t at = layers.begin; at < layers.end; ++at) {
-      std::ranges::for_each(request_.graph.layers[order_[at]].keeps, widen);
-      std::ranges::for_each(request_.graph.layers[order_[at]].reads, widen);
+SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end) const {
+  return stage_with(*action_units_, stage, begin, end);
+}
+
+SavingStage SavingPipeline::coarse_stage(std::size_t stage, std::size_t begin, std::size_t end) const {
+  return stage_with(*segment_units_, stage, begin, end);
+}
+
+StageSaving SavingPipeline::refined(StageSaving coarse, std::size_t begin, std::size_t end) const {
+  const UnitTable::Run stage = layers(begin, end);
+  std::vector<UnitAction> actions;
+  for (std::size_t i = 0; i < coarse.actions.size(); ++i) {
+    UnitAction action = coarse.actions[i];
+    const std::size_t behind = segment_units_->layers(stage, i).end;
+    while (actions.empty() || action_units_->layers(stage, actions.size() - 1).end < behind) {
+      actions.push_back(action);
+      if (action == UnitAction::Recompute) action = UnitAction::Join;
     }
   }
-  return groups;
+  coarse.actions = std::move(actions);
+  return coarse;
 }
 
-std::size_t SavingPipeline::group_at(std::size_t layer) const {
-  const auto behind =
-      std::ranges::upper_bound(groups_, layer, {}, [](const WholeGroup& group) { return group.layers.begin; });
-  return static_cast<std::size_t>(behind - groups_.begin()) - 1;
-}
-
-SavingPipeline::Group SavingPipeline::common(const Group& group, const Group& stage) {
-  return {std::max(group.begin, stage.begin), std::min(group.end, stage.end)};
-}
-
-SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::size_t end) const {
+SavingStage SavingPipeline::stage_with(UnitTable& units, std::size_t stage, std::size_t begin, std::size_t end) const {
   const StagePlace& place = places_[stage];
   const Training& training = request_.training;
-  const Group layers{bounds_[begin], bounds_[end]};
+  const UnitTable::Run layers = this->layers(begin, end);
   const std::int64_t copies = place.weight_versions + training.gradient_copies + training.optimizer_copies;
+  const auto on_place = [factor = place.factor, recomputes = may_recompute(request_.memory)](auto own) {
+    for (SavingUnit& unit : own) {
+      unit.forward = unit.forward * factor;
+      unit.backward = unit.backward * factor;
+      if (!recomputes) unit.checkpoint = unit.stash;  // recomputation saves nothing
+    }
+    return own;
+  };
   SavingStage result;
-  for (std::size_t i = group_at(layers.begin); i < groups_.size() && groups_[i].layers.begin < layers.end; ++i) {
-    const Group& within = groups_[i].within;
-    const bool is_known = layers.begin <= within.begin && within.end <= layers.end;
-    SavingUnit unit = is_known ? groups_[i].unit : saving_unit(common(groups_[i].layers, layers), layers);
-    unit.forward = unit.forward * place.factor;
-    unit.backward = unit.backward * place.factor;
-    result.units.push_back(unit);
-  }
+  result.units = on_place(units.units(layers));
   StageBudget& budget = result.budget;
   budget.in_flight = place.in_flight;
   budget.resident = place.resident;
@@ -136,28 +124,18 @@ SavingStage SavingPipeline::stage(std::size_t stage, std::size_t begin, std::siz
   budget.bandwidth = place.host_bandwidth;
   budget.half_duplex = place.half_duplex;
   budget.unhidden = unhidden_time(place, result.units);
-  if (settings_.has_segments && may_recompute(request_.memory)) {
-    result.segments = [this, layers](std::size_t first, std::size_t last) { return segments(layers, first, last); };
+  if (&units == segment_units_.get()) {
+    result.segments = [&units, layers, on_place](std::size_t first, std::size_t last) {
+      return on_place(units.segments(layers, first, last));
+    };
+    result.likeness = units.likeness(layers);
   }
   return result;
 }
 
-std::vector<SavingUnit> SavingPipeline::segments(const Group& stage, std::size_t begin, std::size_t end) const {
-  const std::size_t first = group_at(stage.begin);
-  std::vector<std::size_t> begins;
-  for (std::size_t i = first + end; i-- > first + begin;) begins.push_back(common(groups_[i].layers, stage).begin);
-  return stage_units_.units_before(common(groups_[first + end - 1].layers, stage).end, begins, stage);
-}
-
-SavingUnit SavingPipeline::saving_unit(const Group& group, const Group& stage) const {
-  SavingUnit unit = stage_units_.unit(group, stage);
-  if (!may_recompute(request_.memory)) unit.checkpoint = unit.stash;  // recomputation saves nothing
-  return unit;
-}
-
 /// What comes in is known: of each tensor the stage gets its largest use inside. What goes out depends on the cuts
 /// behind, so each tensor counts as sent once, at its largest use there.
-Bytes SavingPipeline::exchanged(const Group& stage) const {
+Bytes SavingPipeline::exchanged(const UnitTable::Run& stage) const {
   const auto largest_use = [&](std::size_t producer, std::size_t begin, std::size_t end) {
     const std::vector<Crossings::Use>& uses = crossings_.uses_of(producer);
     Bytes largest;
@@ -196,11 +174,10 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sta
     Stage& stage = plan.stages.emplace_back();
     stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);
     stage.replicas.assign(places_[s].devices.begin(), places_[s].devices.end());
-    const Group layers{bounds_[cuts[s]], bounds_[cuts[s + 1]]};
-    const std::size_t first = group_at(layers.begin);
+    const UnitTable::Run layers{bounds_[cuts[s]], bounds_[cuts[s + 1]]};
     const std::vector<UnitAction>& actions = savings[s].actions;
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      const Group part = common(groups_[first + i].layers, layers);
+      const UnitTable::Run part = action_units_->layers(layers, i);
       append_action(actions[i], layers_in(order_, part.begin, part.end), stage.memory);
     }
     if (std::ranges::count(actions, UnitAction::Swap) > 0) {

@@ -4,12 +4,13 @@
 #include "planners/shared/costs/crossings.hpp"
 #include "planners/shared/savings/layer_units.hpp"
 #include "planners/shared/savings/saving.hpp"
-#include "planners/shared/savings/stage_units.hpp"
+#include "planners/shared/savings/unit_table.hpp"
 #include "sim/model/run_sums.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -83,7 +84,9 @@ struct SavingPipelineSettings {
   UnitGrain actions = UnitGrain::Layers;
   std::int64_t resident = 0;  ///< of every place, unless fewer microbatches are in flight; 0: `resident_swaps`
   bool swaps = true;          ///< whether anything may be swapped
-  bool has_segments = true;   ///< whether several of them may be recomputed as one segment
+  /// Runs of these units may be recomputed as one segment; as coarse as `actions` or coarser. None: each unit of
+  /// `actions` is recomputed by itself.
+  std::optional<UnitGrain> segments = {};
 };
 
 /// A model and a platform as planners see them that cut a model into stages with the same number of replicas, and save
@@ -119,6 +122,13 @@ class SavingPipeline {
   /// **Cost** O(layers and edges of the stage, and their tensors).
   [[nodiscard]] SavingStage stage(std::size_t stage, std::size_t begin, std::size_t end) const;
 
+  /// Whether runs of coarser units than those of `stage` may be segments.
+  [[nodiscard]] bool has_coarse_segments() const { return segment_units_ && segment_units_ != action_units_; }
+  /// The same stage with these units. **Requires** that there are any. **Cost** as above.
+  [[nodiscard]] SavingStage coarse_stage(std::size_t stage, std::size_t begin, std::size_t end) const;
+  /// What that saves, with the actions of the units of `stage`.
+  [[nodiscard]] StageSaving refined(StageSaving coarse, std::size_t begin, std::size_t end) const;
+
   /// The cuts of a plan whose stages are whole units, on the devices of these places; none for another plan.
   [[nodiscard]] std::optional<std::vector<std::size_t>> cuts_of(const Plan& plan) const;
 
@@ -126,31 +136,19 @@ class SavingPipeline {
   [[nodiscard]] Plan plan(std::span<const std::size_t> cuts, std::span<const StageSaving> savings) const;
 
  private:
-  using Group = StageUnits::Run;
-  /// A part for which an action is chosen, with its figures on the profile's device if its stage has at least the
-  /// layers of `within`: these are all that use the tensors that the part keeps or reads.
-  struct WholeGroup {
-    Group layers;
-    Group within;
-    SavingUnit unit;
-  };
-  [[nodiscard]] std::vector<WholeGroup> whole_groups(const std::vector<std::size_t>& bounds) const;
-  /// The group that has the layer.
-  [[nodiscard]] std::size_t group_at(std::size_t layer) const;
-  /// The layers of the part that a stage has.
-  [[nodiscard]] static Group common(const Group& group, const Group& stage);
-  [[nodiscard]] SavingUnit saving_unit(const Group& group, const Group& stage) const;
-  /// The segments of a stage; groups are counted from the first that it has.
-  [[nodiscard]] std::vector<SavingUnit> segments(const Group& stage, std::size_t begin, std::size_t end) const;
-  [[nodiscard]] Bytes exchanged(const Group& stage) const;
+  [[nodiscard]] UnitTable::Run layers(std::size_t begin, std::size_t end) const {
+    return {bounds_[begin], bounds_[end]};
+  }
+  [[nodiscard]] SavingStage stage_with(UnitTable& units, std::size_t stage, std::size_t begin, std::size_t end) const;
+  [[nodiscard]] Bytes exchanged(const UnitTable::Run& stage) const;
 
   const PlannerInfo& planner_;
   const PlanRequest& request_;
   SavingPipelineSettings settings_;
   std::vector<LayerId> order_;
-  StageUnits stage_units_;
   std::vector<std::size_t> bounds_;  // of units, as positions in the order
-  std::vector<WholeGroup> groups_;
+  std::shared_ptr<UnitTable> action_units_;
+  std::shared_ptr<UnitTable> segment_units_;  // which are found when they are asked for; none: no segments
   std::vector<StagePlace> places_;
   std::vector<Seconds> compute_;  // of the layers before
   RunSums parameters_;

@@ -67,38 +67,47 @@ std::vector<std::size_t> counts_below(std::size_t most) {
   return counts;
 }
 
+/// Whatever its segments are.
+bool cannot_fit(const SavingStage& stage) {
+  return stage.segments && saved_memory_bound(stage) > stage.budget.capacity;
+}
+
 }  // namespace
 
-std::vector<UnitRuns> divisions(const SavingStage& stage) {
-  std::vector<UnitRuns> all;
-  if (!stage.segments) return all;
+void for_divisions(const SavingStage& stage, const std::function<bool(UnitRuns)>& is_enough) {
+  if (!stage.segments) return;
   double stash = 0.0;
   for (const SavingUnit& unit : stage.units) stash += static_cast<double>(unit.stash.value());
   const std::vector<std::size_t> counts = counts_below(stage.units.size());
   std::size_t before = stage.units.size();
   for (auto count = counts.rbegin(); count != counts.rend(); ++count) {
     UnitRuns runs = runs_of(stage, stash / static_cast<double>(*count));
-    if (std::exchange(before, runs.units.size()) != runs.units.size()) all.push_back(std::move(runs));
+    if (std::exchange(before, runs.units.size()) == runs.units.size()) continue;
+    if (is_enough(std::move(runs))) return;
   }
-  return all;
 }
 
 std::optional<StageSaving> by_rule_with_segments(const SavingStage& stage, const SavingRule& rule) {
   std::optional<StageSaving> best = rule(stage.units, stage.budget);
-  if (best && std::ranges::count(best->actions, UnitAction::Recompute) == 0) return best;
-  for (const UnitRuns& runs : divisions(stage)) {
+  if (best ? !recomputes(*best) : cannot_fit(stage)) return best;
+  for_divisions(stage, [&](const UnitRuns& runs) {
     std::optional<StageSaving> found = rule(runs.units, stage.budget);
     if (found && (!best || found->time < best->time)) best = for_each_unit(runs, *std::move(found));
-  }
+    return false;
+  });
   return best;
 }
 
-Bytes least_divided_memory(const SavingStage& stage) {
-  Bytes least = least_saved_memory({stage.units, stage.budget});
-  for (UnitRuns& runs : divisions(stage)) {
-    least = std::min(least, least_saved_memory({std::move(runs.units), stage.budget}));
-  }
-  return least;
+bool may_fit_divided(const SavingStage& stage) {
+  if (cannot_fit(stage)) return false;
+  const Bytes capacity = stage.budget.capacity;
+  bool fits = least_saved_memory({stage.units, stage.budget}) <= capacity;
+  if (fits) return true;
+  for_divisions(stage, [&](UnitRuns runs) {
+    fits = least_saved_memory({std::move(runs.units), stage.budget}) <= capacity;
+    return fits;
+  });
+  return fits;
 }
 
 }  // namespace stagecraft

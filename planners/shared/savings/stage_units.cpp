@@ -29,6 +29,23 @@ StageUnits::StageUnits(const LayerGraph& graph, std::vector<LayerId> order)
   }
 }
 
+StageUnits::Run StageUnits::reach(std::size_t layer) const {
+  Run reach{layer, layer + 1};
+  const auto widen = [&](const std::vector<std::size_t>& positions) {
+    const auto [same, behind] = std::ranges::equal_range(positions, layer);
+    if (same != positions.begin()) reach.begin = std::min(reach.begin, *std::prev(same));
+    if (behind != positions.end()) reach.end = std::max(reach.end, *behind + 1);
+  };
+  const auto widen_to = [&](std::uint32_t tensor) {
+    widen(keepers_[tensor]);
+    widen(users_[tensor]);
+  };
+  std::ranges::for_each(graph_.layers[order_[layer]].keeps, widen_to);
+  std::ranges::for_each(graph_.layers[order_[layer]].reads, widen_to);
+  std::ranges::for_each(made_[layer], widen_to);
+  return reach;
+}
+
 /// A unit that takes one layer after the other, from its last to its first.
 class StageUnits::GrowingUnit {
  public:
@@ -49,10 +66,14 @@ class StageUnits::GrowingUnit {
 
   /// The unit of the layers taken so far. What the ledger keeps of it, recomputed, are the tensors that it reads from
   /// outside, unless they count at another unit, those that it makes and that only layers behind it read again, and
-  /// the rest of its first layer's checkpoint.
-  [[nodiscard]] SavingUnit unit(bool is_single) const {
-    SavingUnit unit = sums_;
-    unit.checkpoint = std::min(std::max(rest_, Bytes(0)) + counted_ + (is_single ? Bytes(0) : left_), unit.stash);
+  /// the rest of its first layer's checkpoint. If the stage begins with it, nothing is shared with layers before it, and
+  /// a tensor that only these keep counts where it is read.
+  [[nodiscard]] RunUnit unit(bool is_single) const {
+    RunUnit unit{sums_, sums_};
+    const Bytes checkpoint = std::max(rest_, Bytes(0)) + (is_single ? Bytes(0) : left_);
+    unit.inner.checkpoint = std::min(checkpoint + counted_, sums_.stash);
+    unit.first.checkpoint = std::min(checkpoint + counted_ + kept_before_, sums_.stash);
+    unit.first.shared = Bytes(0);
     return unit;
   }
 
@@ -82,26 +103,35 @@ class StageUnits::GrowingUnit {
 
   [[nodiscard]] Bytes bytes(std::uint32_t tensor) const { return units_.graph_.tensors[tensor].bytes; }
 
-  /// A tensor that several layers of the stage keep counts at the last of them; one that none keeps, at each reader.
-  [[nodiscard]] bool counts(std::uint32_t tensor, std::size_t begin) const {
-    return units_.last_keeper(tensor, stage_) == units_.order_.size() || counts_here(tensor, begin);
+  /// Where a tensor counts that the unit from `begin` on reads: if several layers of the stage keep it, at the last of
+  /// them; if none does, at each reader.
+  enum class Place { Here, Before, Behind };
+  [[nodiscard]] Place place_of(std::uint32_t tensor, std::size_t begin) const {
+    const std::size_t last = units_.last_keeper(tensor, stage_);
+    if (last == units_.order_.size() || (begin <= last && last < end_)) return Place::Here;
+    return last < begin ? Place::Before : Place::Behind;
   }
 
-  [[nodiscard]] bool counts_here(std::uint32_t tensor, std::size_t begin) const {
-    const std::size_t last = units_.last_keeper(tensor, stage_);
-    return begin <= last && last < end_;
+  void count(std::uint32_t tensor, Place place, bool is_read) {
+    Bytes& sum = place == Place::Here ? counted_ : kept_before_;
+    if (place == Place::Behind) return;
+    sum = is_read ? sum + bytes(tensor) : sum - bytes(tensor);
   }
 
   void read_tensors(std::size_t at, const Layer& layer) {
     for (const std::uint32_t tensor : units_.made_[at]) {
-      if (read_.erase(tensor) && counts(tensor, at + 1)) counted_ -= bytes(tensor);
-      if (counts_here(tensor, at) && last_of(units_.users_[tensor], stage_).value_or(0) >= end_) left_ += bytes(tensor);
+      if (read_.erase(tensor)) count(tensor, place_of(tensor, at + 1), false);
+      const std::size_t last = units_.last_keeper(tensor, stage_);
+      const bool is_kept_here = at <= last && last < end_;
+      if (is_kept_here && last_of(units_.users_[tensor], stage_).value_or(0) >= end_) left_ += bytes(tensor);
     }
     for (const std::uint32_t tensor : layer.keeps) {
-      if (read_.contains(tensor) && units_.last_keeper(tensor, stage_) == at) counted_ += bytes(tensor);
+      if (!read_.contains(tensor) || units_.last_keeper(tensor, stage_) != at) continue;
+      count(tensor, Place::Before, false);
+      count(tensor, Place::Here, true);
     }
     for (const std::uint32_t tensor : layer.reads) {
-      if (read_.insert(tensor) && counts(tensor, at)) counted_ += bytes(tensor);
+      if (read_.insert(tensor)) count(tensor, place_of(tensor, at), true);
     }
   }
 
@@ -118,20 +148,21 @@ class StageUnits::GrowingUnit {
   std::size_t end_;
   const Run& stage_;
   SavingUnit sums_;
-  Bytes rest_;     // of the first layer's checkpoint, without what it reads
-  SmallSet read_;  // from outside
-  Bytes counted_;  // of these
-  Bytes left_;     // of the tensors that stay for layers behind it
+  Bytes rest_;         // of the first layer's checkpoint, without what it reads
+  SmallSet read_;      // from outside
+  Bytes counted_;      // of these
+  Bytes kept_before_;  // of those that count at a layer of the stage before it
+  Bytes left_;         // of the tensors that stay for layers behind it
   SmallSet shared_;
 };
 
 SavingUnit StageUnits::unit(const Run& layers, const Run& stage) const {
-  return units_before(layers.end, {layers.begin}, stage).front();
+  return units_before(layers.end, {layers.begin}, stage).front().inner;
 }
 
-std::vector<SavingUnit> StageUnits::units_before(std::size_t end, const std::vector<std::size_t>& begins,
-                                                 const Run& stage) const {
-  std::vector<SavingUnit> units;
+std::vector<StageUnits::RunUnit> StageUnits::units_before(std::size_t end, const std::vector<std::size_t>& begins,
+                                                          const Run& stage) const {
+  std::vector<RunUnit> units;
   GrowingUnit growing(*this, end, stage);
   std::size_t at = end;
   for (const std::size_t begin : begins) {

@@ -29,13 +29,20 @@ class StageUnits {
   /// logarithm of the latter).
   [[nodiscard]] SavingUnit unit(const Run& layers, const Run& stage) const;
 
+  /// The unit of a run, and what it would be if the stage began with it.
+  struct RunUnit {
+    SavingUnit inner;
+    SavingUnit first;
+  };
+
   /// The units of the runs that begin at one of `begins` and end before `end`. **Requires** descending begins of the
   /// stage, before `end`. **Cost** as for the longest of them alone.
-  [[nodiscard]] std::vector<SavingUnit> units_before(std::size_t end, const std::vector<std::size_t>& begins,
-                                                     const Run& stage) const;
+  [[nodiscard]] std::vector<RunUnit> units_before(std::size_t end, const std::vector<std::size_t>& begins,
+                                                  const Run& stage) const;
 
-  /// The layers that keep or read the tensor, ascending.
-  [[nodiscard]] const std::vector<std::size_t>& users(std::uint32_t tensor) const { return users_[tensor]; }
+  /// From the layer, in both directions, to the nearest users, and the nearest that keep them, of the tensors that it
+  /// uses or makes. **Cost** O(its tensors, with a logarithm of their users).
+  [[nodiscard]] Run reach(std::size_t layer) const;
 
  private:
   class GrowingUnit;
