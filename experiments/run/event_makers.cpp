@@ -12,9 +12,6 @@
 namespace stagecraft {
 namespace {
 
-/// What stands for ever in an events file: longer than any run.
-constexpr Seconds kForEver(1e9);
-
 /// A disturbance of one device.
 struct Spell {
   DeviceId device;

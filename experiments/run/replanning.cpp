@@ -79,6 +79,15 @@ std::vector<DeviceId> devices_down(const Observation& seen) {
   return down;
 }
 
+/// The devices that are down or will leave.
+std::vector<DeviceId> devices_to_avoid(const Observation& seen) {
+  std::vector<DeviceId> devices = devices_down(seen);
+  for (const LeavingObservation& each : seen.leaving) {
+    if (std::ranges::count(devices, each.device) == 0) devices.push_back(each.device);
+  }
+  return devices;
+}
+
 bool uses_any(const Plan& plan, const std::vector<DeviceId>& devices) {
   const Replicas replicas(plan);
   return std::ranges::any_of(devices, [&](DeviceId id) { return !replicas.on(id).empty(); });
@@ -121,6 +130,17 @@ std::string seen_text(const Platform& platform, const Platform& seen) {
   return first_of(parts);
 }
 
+/// `gpu2 leaves at 40 s`, or `idle gpu2 …` where the plan does not use it; the devices that have not left.
+std::string leaving_text(const Platform& platform, const Observation& seen, const Plan& plan) {
+  std::vector<std::string> parts;
+  for (const LeavingObservation& each : seen.leaving) {
+    if (each.at <= seen.now) continue;
+    parts.push_back((uses_any(plan, {each.device}) ? "" : "idle ") + platform.devices[each.device].name +
+                    " leaves at " + format_human_seconds(each.at));
+  }
+  return first_of(parts);
+}
+
 std::string joined(const std::string& what, const std::string& so) {
   return what + (what.empty() || so.empty() ? "" : "; ") + so;
 }
@@ -133,38 +153,43 @@ class PlanAgain {
   ReplanAnswer operator()(const Observation& observation, const RunPosition& position) {
     const Platform seen = as_observed(platform_, observation);
     const std::vector<DeviceId> down = devices_down(observation);
-    const std::string what = what_is_seen(seen, down, position.cause);
-    if (position.cause == ReplanQuestion::Cause::Failure) return without(seen, down, position, what);
-    if (uses_any(position.plan, down)) return {.reason = joined(what, "the plan waits for it")};
-    if (position.cause == ReplanQuestion::Cause::Window) {
+    const std::vector<DeviceId> avoided = devices_to_avoid(observation);
+    const std::string what = what_is_seen(seen, observation, position);
+    const bool has_failed = position.cause == ReplanQuestion::Cause::Failure;
+    if (!has_failed && uses_any(position.plan, down)) return {.reason = joined(what, "the plan waits for it")};
+    const bool may_stay = !has_failed && !uses_any(position.plan, avoided);
+    if (may_stay && position.cause == ReplanQuestion::Cause::Window) {
       if (std::string waits = why_to_wait(observation, position.plan); !waits.empty()) {
         return {.reason = joined(what, waits)};
       }
     }
-    uneven_ = 0;
-    auto found = plan_again(seen, down, position);
-    if (const auto* why_not = std::get_if<std::string>(&found)) return {.reason = joined(what, *why_not)};
-    return weigh(seen, position, std::get<Plan>(std::move(found)), what);
+    if (may_stay) uneven_ = 0;
+    ReplanAnswer answer = ask(seen, avoided, position, what, may_stay);
+    // Training goes on for a while with devices that are still there.
+    if (has_failed && !answer.change && avoided != down) answer = ask(seen, down, position, what, may_stay);
+    if (!may_stay && answer.change && !whole_) whole_ = position.plan;
+    return answer;
   }
 
  private:
-  [[nodiscard]] std::string what_is_seen(const Platform& seen, const std::vector<DeviceId>& down,
-                                         ReplanQuestion::Cause cause) {
-    std::string what = seen_text(platform_, seen);
+  [[nodiscard]] std::string what_is_seen(const Platform& seen, const Observation& observation,
+                                         const RunPosition& position) {
+    const std::vector<DeviceId> down = devices_down(observation);
+    std::string what = joined(leaving_text(platform_, observation, position.plan), seen_text(platform_, seen));
     if (!down.empty()) what = joined(names_of(platform_, down) + " failed", what);
     std::vector<DeviceId> up = std::exchange(down_, down);
     std::erase_if(up, [&](DeviceId id) { return std::ranges::count(down, id) > 0; });
     if (!up.empty()) what = joined(names_of(platform_, up) + (up.size() == 1 ? " is" : " are") + " up again", what);
-    if (what.empty() && cause != ReplanQuestion::Cause::Model) what = "nothing has changed";
+    if (what.empty() && position.cause != ReplanQuestion::Cause::Model) what = "nothing has changed";
     return what;
   }
 
-  /// A plan without the devices that are down; or why there is none.
-  [[nodiscard]] std::variant<Plan, std::string> plan_again(const Platform& seen, const std::vector<DeviceId>& down,
+  /// A plan without those devices; or why there is none.
+  [[nodiscard]] std::variant<Plan, std::string> plan_again(const Platform& seen, const std::vector<DeviceId>& avoided,
                                                            const RunPosition& position) const {
-    if (down.empty()) return plan_on(seen, position, &position.plan);
-    if (down.size() == seen.devices.size()) return "no device is left";
-    const PlatformPart part = platform_without(seen, down);
+    if (avoided.empty()) return plan_on(seen, position, &position.plan);
+    if (avoided.size() == seen.devices.size()) return "no device is left";
+    const PlatformPart part = platform_without(seen, avoided);
     const std::optional<Plan> running = plan_on_part(part, position.plan);
     auto found = plan_on(part.platform, position, running ? &*running : nullptr);
     if (auto* plan = std::get_if<Plan>(&found)) *plan = plan_on_whole(part, std::move(*plan));
@@ -194,21 +219,25 @@ class PlanAgain {
     return std::move(planned.plan);
   }
 
-  /// The plan with which training goes on without devices of the plan that runs. It need not be fast, and has to fit.
-  /// A planner may refuse the devices that are left, such as for fewer than the stages that the user wants.
-  [[nodiscard]] ReplanAnswer without(const Platform& seen, const std::vector<DeviceId>& down,
-                                     const RunPosition& position, const std::string& what) {
+  /// The planner's answer for a platform without those devices. It may refuse those that are left, such as for fewer
+  /// than the stages that the user wants. `may_stay`: else the plan that runs counts as one that does not fit.
+  [[nodiscard]] ReplanAnswer ask(const Platform& seen, const std::vector<DeviceId>& avoided,
+                                 const RunPosition& position, const std::string& what, bool may_stay) const {
     try {
-      auto found = plan_again(seen, down, position);
+      auto found = plan_again(seen, avoided, position);
       if (const auto* why_not = std::get_if<std::string>(&found)) return {.reason = joined(what, *why_not)};
-      return goes_on_with(seen, position, std::get<Plan>(std::move(found)), what);
+      Plan plan = std::get<Plan>(std::move(found));
+      if (position.cause == ReplanQuestion::Cause::Failure) return goes_on_with(seen, position, std::move(plan), what);
+      return weigh(seen, position, std::move(plan), what, may_stay);
     } catch (const InputError& error) {
+      if (avoided.empty()) throw;
       return {.reason = joined(what, "no plan: " + error.message())};
     }
   }
 
-  [[nodiscard]] ReplanAnswer goes_on_with(const Platform& seen, const RunPosition& position, Plan plan,
-                                          const std::string& what) {
+  /// The plan with which training goes on after a failure. It need not be fast, and has to fit.
+  [[nodiscard]] static ReplanAnswer goes_on_with(const Platform& seen, const RunPosition& position, Plan plan,
+                                                 const std::string& what) {
     require_sound(position.graph, seen, require_schedule(position.graph, seen, plan));
     const Judged then = judge(position.graph, seen, plan);
     ReplanAnswer answer{.reason = what, .changing = then.time};
@@ -216,17 +245,17 @@ class PlanAgain {
       answer.reason = joined(what, "the plan without it does not fit in memory");
       return answer;
     }
-    if (!whole_) whole_ = position.plan;
     answer.change = PlanSwitch{std::move(plan), position.earliest};
     return answer;
   }
 
   [[nodiscard]] ReplanAnswer weigh(const Platform& seen, const RunPosition& position, Plan plan,
-                                   const std::string& what) const {
+                                   const std::string& what, bool may_stay) const {
     const Plan& running = position.plan;
     if (has_same_stages(plan, running)) return {.reason = joined(what, "the planner keeps the plan")};
     require_sound(position.graph, seen, require_schedule(position.graph, seen, plan));
-    const Judged now = judge(position.graph, seen, running);
+    Judged now = judge(position.graph, seen, running);
+    now.fits = now.fits && may_stay;
     const Judged then = judge(position.graph, seen, plan);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
     const bool begins_model = position.cause == ReplanQuestion::Cause::Model;
@@ -308,7 +337,7 @@ class PlanAgain {
   ReplanChoices choices_;
   std::int64_t uneven_ = 0;     ///< windows in a row
   std::vector<DeviceId> down_;  ///< at the last question
-  std::optional<Plan> whole_;   ///< the plan before the first failure
+  std::optional<Plan> whole_;   ///< the plan before the first failure or departure
 };
 
 }  // namespace

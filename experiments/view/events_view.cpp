@@ -53,6 +53,7 @@ struct ChangeOf {
   Entry operator()(const BandwidthChange& change) const { return {"bandwidth", change.bandwidth.value()}; }
   Entry operator()(const MemoryLimit& change) const { return {"memory", change.memory.value()}; }
   Entry operator()(const Failure& change) const { return {"fails_for", change.duration.value()}; }
+  Entry operator()(const Departure& change) const { return {"leaves_at", change.leaves_at.value()}; }
   Entry operator()(const Jitter& change) const { return {"jitter", change.sigma}; }
   Entry operator()(const MicrobatchWork& change) const { return {"work", mean(change.factors)}; }
 };
@@ -77,6 +78,9 @@ struct WordsOf {
   }
   std::string operator()(const Failure& change) const {
     return (several ? " fail for " : " fails for ") + format_human_seconds(change.duration);
+  }
+  std::string operator()(const Departure& change) const {
+    return (several ? " are to leave at " : " is to leave at ") + format_human_seconds(change.leaves_at);
   }
   std::string operator()(const Jitter& change) const { return "noise of sigma " + format_number(change.sigma); }
   std::string operator()(const MicrobatchWork& change) const {

@@ -67,6 +67,12 @@ void Disruptions::apply(const Failure& change) {
   run_.log.flush();
 }
 
+/// **Requires** a time that is still to come.
+void Disruptions::apply(const Departure& change) {
+  run_.observations.announce(change.device, change.leaves_at);
+  run_.wakes.put_off({Wake::Kind::Departure, change.device.value()}, change.leaves_at);
+}
+
 void Disruptions::apply(const Jitter& change) {
   run_.speeds.set_noise(change);
   restart_computations();

@@ -45,6 +45,8 @@ class Disruptions {
   void strike(std::uint64_t event);
   /// The first forward of a microbatch has started.
   void strike_at(std::uint32_t microbatch);
+  /// A device leaves that was to leave: `Wake::Kind::Departure`.
+  void leave(DeviceId device) { apply(Failure{device, kForEver}); }
   /// One of the device's failures is over: `Wake::Kind::Recovery`. Returns the transfers that have waited for it.
   [[nodiscard]] std::vector<std::uint64_t> recover(DeviceId device);
 
@@ -53,6 +55,7 @@ class Disruptions {
   void apply(const BandwidthChange& change);
   void apply(const MemoryLimit& change);
   void apply(const Failure& change);
+  void apply(const Departure& change);
   static void apply(const ModelChange&) {}
   static void apply(const SizeChange&) {}
   void apply(const Jitter& change);

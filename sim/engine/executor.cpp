@@ -50,7 +50,10 @@ void Executor::pull_windows() {
 
 void Executor::pull() {
   Observation seen = observations_.take(clock_.now());
-  if (!seen.down.empty()) seen.unfinished = operations_.least_unfinished();
+  if (!seen.down.empty()) {
+    seen.unfinished = operations_.least_unfinished();
+    seen.giving = operations_.givers();
+  }
   const std::optional<OpGraph> window = source_.next(seen);
   is_exhausted_ = !window;
   if (window) load(*window);
@@ -151,6 +154,7 @@ void Executor::handle_wakes() {
       case Wake::Kind::Event: disruptions_.strike(wake.what); break;
       case Wake::Kind::NotBefore: reconsider(wake.what); break;
       case Wake::Kind::Question: observations_.tell(); break;
+      case Wake::Kind::Departure: disruptions_.leave(DeviceId(wake.what)); break;
       case Wake::Kind::Recovery:
         for (std::uint64_t op : disruptions_.recover(DeviceId(wake.what))) reconsider(op);
         break;

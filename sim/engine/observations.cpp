@@ -64,6 +64,16 @@ void Observations::recover(DeviceId device) {
   std::erase_if(present_.down, [device](const DownObservation& down) { return down.device == device; });
 }
 
+void Observations::announce(DeviceId device, Seconds leaves_at) {
+  has_news_ = true;
+  const auto known = std::ranges::find(present_.leaving, device, &LeavingObservation::device);
+  if (known == present_.leaving.end()) {
+    present_.leaving.push_back({device, leaves_at});
+  } else {
+    known->at = std::min(known->at, leaves_at);
+  }
+}
+
 Observation Observations::take(Seconds now) {
   Observation seen = present_;
   seen.now = now;

@@ -29,6 +29,8 @@ class Observations {
   /// The device fails, or is up again.
   void fail(DeviceId device, Seconds at);
   void recover(DeviceId device);
+  /// It is announced that the device will leave.
+  void announce(DeviceId device, Seconds leaves_at);
   /// What has been seen since the last call has to be told at once.
   void tell() { has_news_ = true; }
   [[nodiscard]] bool take_news() { return std::exchange(has_news_, false); }

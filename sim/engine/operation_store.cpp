@@ -68,6 +68,15 @@ std::optional<std::uint32_t> OperationStore::least_unfinished() const {
   return least;
 }
 
+std::vector<PlaceId> OperationStore::givers() const {
+  std::vector<PlaceId> places;
+  for (std::uint64_t op = operations_.begin(); op < operations_.end(); ++op) {
+    const Operation& what = operations_[op];
+    if (what.op.kind == OpKind::Migration && what.state != Operation::State::Done) places.push_back(what.op.from);
+  }
+  return places;
+}
+
 void OperationStore::abandon() {
   for (std::uint64_t op = operations_.begin(); op < operations_.end(); ++op) operations_[op].reported = true;
   unfinished_ = 0;

@@ -69,6 +69,8 @@ class OperationStore {
   }
   /// The least microbatch with a pass, a reduction of its gradients or an end of its iteration that has not ended.
   [[nodiscard]] std::optional<std::uint32_t> least_unfinished() const;
+  /// The devices from which state is still to be copied, each once for each copy.
+  [[nodiscard]] std::vector<PlaceId> givers() const;
   /// Forgets all operations. **Requires** that those that have started have been reported.
   void abandon();
   /// The span of the present start, as if it ended at `end`.

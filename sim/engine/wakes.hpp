@@ -10,7 +10,7 @@ namespace stagecraft {
 
 /// Something that is to be handled at a later instant.
 struct Wake {
-  enum class Kind : std::uint8_t { Event, NotBefore, Recovery, Question } kind = Kind::Event;
+  enum class Kind : std::uint8_t { Event, NotBefore, Departure, Recovery, Question } kind = Kind::Event;
   std::uint64_t what = 0;  ///< event, operation or device; nothing for a question
   friend bool operator==(const Wake&, const Wake&) = default;
 };

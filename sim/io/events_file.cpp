@@ -81,6 +81,19 @@ void read_failure(const YamlNode& item, const YamlNode& value, NamedEvent& named
   named.event.change = Failure{DeviceId::none(), read_moment(value)};
 }
 
+void read_departure(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
+  if (const auto microbatch = item.find("at_microbatch")) {
+    microbatch->fail("a departure is announced at a time before 'leaves_at': give 'at' in place of 'at_microbatch'");
+  }
+  item.allow_keys({"at", "device", "leaves_at"});
+  read_device_name(item, named);
+  const Seconds leaves_at = read_moment(value);
+  if (leaves_at <= named.event.at) {
+    value.fail_expected("a time after " + format_seconds(named.event.at) + ", when it is announced");
+  }
+  named.event.change = Departure{DeviceId::none(), leaves_at};
+}
+
 void read_jitter(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
   item.allow_keys({"at", "at_microbatch", "jitter"});
   value.allow_keys({"sigma", "seed"});
@@ -144,10 +157,11 @@ struct Kind {
   const char* key;
   void (*read)(const YamlNode& item, const YamlNode& value, NamedEvent& named);
 };
-constexpr std::array<Kind, 8> kKinds = {{{"slowdown", read_slowdown},
+constexpr std::array<Kind, 9> kKinds = {{{"slowdown", read_slowdown},
                                          {"bandwidth", read_bandwidth_change},
                                          {"memory", read_memory_limit},
                                          {"fails_for", read_failure},
+                                         {"leaves_at", read_departure},
                                          {"jitter", read_jitter},
                                          {"work", read_work},
                                          {"model", read_model},
@@ -164,8 +178,8 @@ std::string kind_names() {
 }
 
 NamedEvent read_event(const YamlNode& item) {
-  item.allow_keys({"at", "at_microbatch", "device", "link", "slowdown", "bandwidth", "memory", "fails_for", "jitter",
-                   "model", "microbatch_size", "work"});
+  item.allow_keys({"at", "at_microbatch", "device", "link", "slowdown", "bandwidth", "memory", "fails_for", "leaves_at",
+                   "jitter", "model", "microbatch_size", "work"});
   NamedEvent named;
   read_time(item, named.event);
   const Kind* kind = nullptr;

@@ -74,6 +74,8 @@ class Resolution {
       add_for_devices(named, event, *slowdown);
     } else if (auto* failure = std::get_if<Failure>(&event.change)) {
       add_for_devices(named, event, *failure);
+    } else if (auto* departure = std::get_if<Departure>(&event.change)) {
+      add_for_devices(named, event, *departure);
     } else if (auto* limit = std::get_if<MemoryLimit>(&event.change)) {
       add_for_devices(named, event, *limit);
     } else if (auto* change = std::get_if<BandwidthChange>(&event.change)) {

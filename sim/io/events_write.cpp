@@ -36,6 +36,10 @@ struct KeysOf {
     record.emplace_back("device", names_of(named));
     record.emplace_back("fails_for", format_seconds(change.duration));
   }
+  void operator()(const Departure& change) const {
+    record.emplace_back("device", names_of(named));
+    record.emplace_back("leaves_at", format_seconds(change.leaves_at));
+  }
   void operator()(const ModelChange&) const { record.emplace_back("model", names_of(named)); }
   void operator()(const SizeChange& change) const { record.emplace_back("microbatch_size", change.samples); }
   void operator()(const MicrobatchWork&) const { record.emplace_back("work", names_of(named)); }

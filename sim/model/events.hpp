@@ -39,6 +39,16 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+/// The duration of a failure after which a device does not come back; longer than any training.
+inline constexpr Seconds kForEver(1e9);
+
+/// It is announced that the device will leave at that time: it then fails for ever.
+struct Departure {
+  DeviceId device;
+  Seconds leaves_at;
+  friend bool operator==(const Departure&, const Departure&) = default;
+};
+
 /// From now on the duration of each computation that starts is multiplied by a random factor of its own
 /// (`noise_factor`); it takes the place of an earlier one.
 struct Jitter {
@@ -72,7 +82,9 @@ struct SizeChange {
 struct Event {
   Seconds at;
   std::optional<std::uint32_t> at_microbatch;  ///< if given, `at` is ignored
-  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Jitter, MicrobatchWork, ModelChange, SizeChange> change;
+  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Departure, Jitter, MicrobatchWork, ModelChange,
+               SizeChange>
+      change;
   std::uint32_t listed = 0;  ///< its position in its file, where one event may change several links
   friend bool operator==(const Event&, const Event&) = default;
 };

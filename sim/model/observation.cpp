@@ -33,7 +33,9 @@ void Observation::add(const Observation& later) {
   links = later.links;
   memories = later.memories;
   down = later.down;
+  leaving = later.leaving;
   unfinished = later.unfinished;
+  giving = later.giving;
 }
 
 }  // namespace stagecraft

@@ -52,6 +52,13 @@ struct DownObservation {
   friend bool operator==(const DownObservation&, const DownObservation&) = default;
 };
 
+/// A device that will leave, as has been announced; the first time if there are several.
+struct LeavingObservation {
+  DeviceId device;
+  Seconds at;
+  friend bool operator==(const LeavingObservation&, const LeavingObservation&) = default;
+};
+
 /// The information for an online planner when the next window is made: measurements up to now, nothing of the future.
 struct Observation {
   Seconds now;
@@ -61,8 +68,10 @@ struct Observation {
   std::vector<LinkObservation> links;                ///< in the order of their first changes
   std::vector<MemoryObservation> memories;           ///< likewise
   std::vector<DownObservation> down;                 ///< in the order of their failures
+  std::vector<LeavingObservation> leaving;           ///< in the order of their announcements, also when they have left
   /// While a device is down: the least microbatch with work that windows have brought and that has not ended.
   std::optional<std::uint32_t> unfinished = std::nullopt;
+  std::vector<PlaceId> giving = {};  ///< while a device is down: the devices from which state is still to be copied
   friend bool operator==(const Observation&, const Observation&) = default;
 
   /// Adds the measurements made after those of this observation, which then ends at their instant.

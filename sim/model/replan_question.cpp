@@ -10,6 +10,7 @@ const char* to_string(ReplanQuestion::Cause cause) {
     case ReplanQuestion::Cause::Model: return "model";
     case ReplanQuestion::Cause::Failure: return "failure";
     case ReplanQuestion::Cause::Recovery: return "recovery";
+    case ReplanQuestion::Cause::Departure: return "departure";
   }
   return "";
 }

@@ -23,12 +23,13 @@ struct FollowingStage {
 /// over to another model.
 struct ReplanQuestion {
   enum class Cause : std::uint8_t {
-    Window,    ///< a window of microbatches had entered the pipeline
-    Link,      ///< the bandwidth of a link had changed
-    Memory,    ///< the memory of a device had changed
-    Model,     ///< another model begins
-    Failure,   ///< a device of the plan has failed, and the run does not wait for it
-    Recovery,  ///< a device is up again
+    Window,     ///< a window of microbatches had entered the pipeline
+    Link,       ///< the bandwidth of a link had changed
+    Memory,     ///< the memory of a device had changed
+    Model,      ///< another model begins
+    Failure,    ///< a device of the plan has failed, and the run does not wait for it
+    Recovery,   ///< a device is up again
+    Departure,  ///< it has been announced that a device leaves
   };
   Cause cause = Cause::Window;
   std::uint32_t microbatch = 0;  ///< the number of microbatches that had entered the pipeline

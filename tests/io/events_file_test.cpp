@@ -39,7 +39,7 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("events file: every kind, at a time and at a microbatch") {
   const std::vector<NamedEvent> events = load_events(kGood + "events_all.yaml", "events_all.yaml").events;
-  REQUIRE(events.size() == 13);
+  REQUIRE(events.size() == 14);
   CHECK(events[0].event == Event{Seconds(0), std::nullopt, Jitter{0.05, 3}});
   CHECK(events[0].names.empty());
   CHECK(events[1].event == Event{Seconds(0), 4, Slowdown{DeviceId::none(), 1.5}});
@@ -57,6 +57,8 @@ TEST_CASE("events file: every kind, at a time and at a microbatch") {
   CHECK(events[11].names == Names{"model_toy.yaml"});
   CHECK(events[12].event == Event{Seconds(0), 9, SizeChange{16}});
   CHECK(events[12].names.empty());
+  CHECK(events[13].event == Event{Seconds(0.05), std::nullopt, Departure{DeviceId::none(), Seconds(3600)}});
+  CHECK(events[13].names == Names{"gpu1"});
 }
 
 TEST_CASE("events file: devices are found by name, order and times stay") {

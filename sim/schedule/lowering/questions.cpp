@@ -40,6 +40,7 @@ Questions::Questions(const std::optional<Replanning>& replanning) {
 }
 
 ReplanQuestion::Cause Questions::cause() const {
+  if (seen_.leaving != known_leaving_) return ReplanQuestion::Cause::Departure;
   if (has_recovered()) return ReplanQuestion::Cause::Recovery;
   if (ends_window()) return ReplanQuestion::Cause::Window;
   return seen_.links != known_links_ ? ReplanQuestion::Cause::Link : ReplanQuestion::Cause::Memory;
@@ -53,6 +54,7 @@ std::optional<PlanSwitch> Questions::ask(RunPosition position) {
   note(position.cause, answer);
   known_links_ = seen_.links;
   known_memories_ = seen_.memories;
+  known_leaving_ = seen_.leaving;
   std::erase_if(left_, [&](DeviceId device) { return !is_down(device); });
   if (is_window) begin_plan(seen_.microbatches_injected);
   return std::move(answer.change);
@@ -87,6 +89,7 @@ std::optional<PlanSwitch> Questions::ask_without(const RunPosition& position, st
   if (answer.change) STAGECRAFT_CHECK(answer.change->microbatch == position.earliest, "the plan begins at once");
   note(position.cause, answer);
   known_down_ = seen_.down;
+  known_leaving_ = seen_.leaving;
   if (!answer.change) return std::nullopt;
   const std::int64_t entered = seen_.microbatches_injected;
   asked_.back().redone = static_cast<std::uint32_t>(std::max<std::int64_t>(entered - position.earliest, 0));
@@ -125,6 +128,7 @@ PlanSwitch Questions::change_model(RunPosition position, std::size_t model, cons
   note(position.cause, answer);
   known_links_ = seen_.links;
   known_memories_ = seen_.memories;
+  known_leaving_ = seen_.leaving;
   return *std::move(answer.change);
 }
 

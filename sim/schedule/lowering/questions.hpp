@@ -22,10 +22,11 @@ class Questions {
   /// Takes the measurements since the last call.
   void observe(const Observation& further) { seen_.add(further); }
   [[nodiscard]] const Observation& seen() const { return seen_; }
-  /// Whether a window of microbatches has entered the pipeline, a link's bandwidth or a device's memory has changed, or
-  /// a device that was left is up again.
+  /// Whether a window of microbatches has entered the pipeline, a link's bandwidth or a device's memory has changed, a
+  /// device that was left is up again, or it has been announced that one leaves.
   [[nodiscard]] bool is_due() const {
-    return ends_window() || seen_.links != known_links_ || seen_.memories != known_memories_ || has_recovered();
+    return ends_window() || seen_.links != known_links_ || seen_.memories != known_memories_ || has_recovered() ||
+           seen_.leaving != known_leaving_;
   }
   /// Whether a device among those of `used` has been down for that time, and the question has not been asked.
   [[nodiscard]] bool lacks(const std::vector<DeviceId>& used, Seconds patience) const;
@@ -63,6 +64,7 @@ class Questions {
   Observation seen_;                               ///< in the present window
   std::vector<LinkObservation> known_links_;       ///< at the last question
   std::vector<MemoryObservation> known_memories_;  ///< likewise
+  std::vector<LeavingObservation> known_leaving_;  ///< likewise
   std::vector<DownObservation> known_down_;        ///< at the last question because of a failure
   std::vector<DeviceId> left_;                     ///< devices that were down when the run went on without some of them
   std::uint32_t model_ = 0;

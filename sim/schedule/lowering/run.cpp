@@ -278,10 +278,11 @@ OpGraph Run::give_up() {
   return writer_.finish();
 }
 
-/// The devices of the current plan, and of the one before while that has work.
+/// The devices of the current plan, of the one before while that has work, and those that still give their state.
 std::vector<DeviceId> Run::used() const {
   std::vector<DeviceId> devices = current_->shape().replicas().devices();
   if (done() < current_->state().first()) devices.insert(devices.end(), draining_.begin(), draining_.end());
+  for (PlaceId giver : questions_.seen().giving) devices.push_back(platform_.device(giver));
   return devices;
 }
 

@@ -12,35 +12,16 @@ namespace stagecraft {
 namespace {
 
 using Json = nlohmann::json;
+using testing::end_of;
+using testing::field_case;
 using testing::Pipeline;
+using testing::plan_of_pairs;
 
 Json saving(const Pipeline& pipeline, const std::string& plan, const std::string& events, const std::string& replan,
             const std::vector<std::string>& more = {}) {
   std::vector<std::string> options = {"--replan", replan};
   options.insert(options.end(), more.begin(), more.end());
   return pipeline.answer<Json>(plan, events, options);
-}
-
-double end_of(const Json& answer) { return answer["windows"].back()["at_s"]; }
-
-/// Eight layers of 15 ms in four stages on the first four of five devices.
-std::string field_case(Pipeline& pipeline) {
-  std::string layers;
-  for (int i = 0; i < 8; ++i) {
-    layers += "  - {name: l" + std::to_string(i) +
-              ", forward: 5 ms, backward: 10 ms, parameters: 250 MB, output: 1 MB, stash: 1 MB}\n";
-  }
-  pipeline.write("model.yaml",
-                 "schema: stagecraft/model/1\nmodel: eight\ndevice: G\nmicrobatch_size: 1\nlayers:\n" + layers);
-  pipeline.write("four.yaml",
-                 "schema: stagecraft/platform/1\nplatform: five\ndevice_kinds: {G: {memory: 64 GiB}}\nnode_kinds:\n"
-                 "  n: {devices: {kind: G, count: 5}, interconnect: {type: switch, bandwidth: 10 GBps, latency: 0 s}}\n"
-                 "nodes: {kind: n, count: 1}\n");
-  pipeline.write("eight.yaml",
-                 "schema: stagecraft/plan/1\nmicrobatch_size: 1\nmicrobatches: 100\nschedule: {name: pipedream}\n"
-                 "stages:\n  - {layers: [l0, l1], devices: [gpu0]}\n  - {layers: [l2, l3], devices: [gpu1]}\n"
-                 "  - {layers: [l4, l5], devices: [gpu2]}\n  - {layers: [l6, l7], devices: [gpu3]}\n");
-  return "eight.yaml";
 }
 
 }  // namespace
@@ -65,17 +46,13 @@ TEST_CASE("simulate --replan: each save of a checkpoint delays the run by its ti
 // checkpoint at another time.
 TEST_CASE("simulate --replan: replicas that take turns wait once for each checkpoint, too") {
   const Pipeline pipeline;
-  pipeline.write(
-      "pairs.yaml",
-      "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: 1000\nschedule: {name: pipedream}\nstages:\n"
-      "  - {layers: [l0, l1, l2, l3, l4, l5, l6, l7], devices: [a, b]}\n"
-      "  - {layers: [l8, l9, l10, l11, l12, l13, l14, l15], devices: [c, d]}\n");
+  const std::string plan = plan_of_pairs(pipeline);
   const std::string never = "uniform,imbalance=1000";
-  const double free = end_of(saving(pipeline, "pairs.yaml", "", never));
+  const double free = end_of(saving(pipeline, plan, "", never));
   for (const int distance : {1, 2, 3, 50}) {
     CAPTURE(distance);
     const double told =
-        end_of(saving(pipeline, "pairs.yaml", "", never + ",save=500 ms,checkpoint=" + std::to_string(distance)));
+        end_of(saving(pipeline, plan, "", never + ",save=500 ms,checkpoint=" + std::to_string(distance)));
     const double saves = 0.5 * (999 / distance);  // by each device; its neighbours may be a few microbatches ahead
     CHECK(told >= free + saves - 1.0);
     CHECK(told <= free + saves + 1.0 + 0.024 * (999 / distance));

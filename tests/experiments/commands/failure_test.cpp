@@ -14,8 +14,10 @@ namespace stagecraft {
 namespace {
 
 using Json = nlohmann::json;
+using testing::asked_by;
 using testing::changes_of;
 using testing::Pipeline;
+using testing::plan_of_pairs;
 
 /// A run in which a device fails for a while.
 Json with_failure(const Pipeline& pipeline, const std::string& plan, const std::string& event,
@@ -31,14 +33,12 @@ double end_of(const Json& answer, std::int64_t microbatches) {
     next = window["end"];
   }
   CHECK(next == microbatches);
-  return answer["windows"].back()["at_s"];
+  return testing::end_of(answer);
 }
 
 std::string reason_of_failure(const Json& answer) {
-  for (const Json& question : answer["questions"]) {
-    if (question["asked_by"] == "failure") return question["reason"];
-  }
-  return "no failure";
+  const Json question = asked_by(answer, "failure");
+  return question.is_null() ? "no failure" : question["reason"];
 }
 
 }  // namespace
@@ -115,12 +115,8 @@ TEST_CASE("simulate --replan: a device that is up again gets work again") {
 // Both stages have two replicas, so the others have all layers. A round has two microbatches.
 TEST_CASE("simulate --replan: a stage with another replica is left without a checkpoint") {
   const Pipeline pipeline;
-  pipeline.write(
-      "pairs.yaml",
-      "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: 1000\nschedule: {name: pipedream}\nstages:\n"
-      "  - {layers: [l0, l1, l2, l3, l4, l5, l6, l7], devices: [a, b]}\n"
-      "  - {layers: [l8, l9, l10, l11, l12, l13, l14, l15], devices: [c, d]}\n");
-  const Json told = with_failure(pipeline, "pairs.yaml", "at: 5 s, device: b, fails_for: 1 h", "uniform,window=100");
+  const Json told =
+      with_failure(pipeline, plan_of_pairs(pipeline), "at: 5 s, device: b, fails_for: 1 h", "uniform,window=100");
   REQUIRE(told["replans"].size() == 1);
   const Json& replan = told["replans"][0];
   CHECK(replan["microbatch"].get<std::int64_t>() % 2 == 0);
@@ -207,15 +203,10 @@ TEST_CASE("simulate --replan: a failure in the last microbatches is survived, to
 // Two replicas and five rounds for an update: ten microbatches.
 TEST_CASE("simulate --replan: what has been updated stays done") {
   const Pipeline pipeline;
-  pipeline.write("rounds.yaml",
-                 "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: 1000\nrounds_per_update: 5\n"
-                 "schedule: {name: pipedream}\nstages:\n"
-                 "  - {layers: [l0, l1, l2, l3, l4, l5, l6, l7], devices: [a, b]}\n"
-                 "  - {layers: [l8, l9, l10, l11, l12, l13, l14, l15], devices: [c, d]}\n");
+  const std::string plan = plan_of_pairs(pipeline, 5);
   for (const std::string at : {"3 s", "4.321 s", "5.55 s"}) {
     CAPTURE(at);
-    const Json told =
-        with_failure(pipeline, "rounds.yaml", "at: " + at + ", device: b, fails_for: 1 h", "uniform,window=1000");
+    const Json told = with_failure(pipeline, plan, "at: " + at + ", device: b, fails_for: 1 h", "uniform,window=1000");
     REQUIRE(told["replans"].size() == 1);
     const std::int64_t first = told["replans"][0]["microbatch"];
     CHECK(first % 10 == 0);

@@ -89,4 +89,50 @@ Json changes_of(const Json& answer) {
   return changes;
 }
 
+/// The first question that was asked because of that; null if there is none.
+template <class Json>
+Json asked_by(const Json& answer, const std::string& cause) {
+  for (const Json& question : answer["questions"]) {
+    if (question["asked_by"] == cause) return question;
+  }
+  return Json();
+}
+
+/// When the last microbatch was done.
+template <class Json>
+double end_of(const Json& answer) {
+  return answer["windows"].back()["at_s"];
+}
+
+/// Writes a plan of two stages with two replicas each on the four devices, and returns its name.
+inline std::string plan_of_pairs(const Pipeline& pipeline, int rounds_per_update = 1) {
+  pipeline.write("pairs.yaml",
+                 "schema: stagecraft/plan/1\nmicrobatch_size: 2\nmicrobatches: 1000\nrounds_per_update: " +
+                     std::to_string(rounds_per_update) +
+                     "\nschedule: {name: pipedream}\nstages:\n"
+                     "  - {layers: [l0, l1, l2, l3, l4, l5, l6, l7], devices: [a, b]}\n"
+                     "  - {layers: [l8, l9, l10, l11, l12, l13, l14, l15], devices: [c, d]}\n");
+  return "pairs.yaml";
+}
+
+/// Writes eight layers of 15 ms in four stages on the first four of five devices, and returns the name of the plan.
+inline std::string field_case(const Pipeline& pipeline) {
+  std::string layers;
+  for (int i = 0; i < 8; ++i) {
+    layers += "  - {name: l" + std::to_string(i) +
+              ", forward: 5 ms, backward: 10 ms, parameters: 250 MB, output: 1 MB, stash: 1 MB}\n";
+  }
+  pipeline.write("model.yaml",
+                 "schema: stagecraft/model/1\nmodel: eight\ndevice: G\nmicrobatch_size: 1\nlayers:\n" + layers);
+  pipeline.write("four.yaml",
+                 "schema: stagecraft/platform/1\nplatform: five\ndevice_kinds: {G: {memory: 64 GiB}}\nnode_kinds:\n"
+                 "  n: {devices: {kind: G, count: 5}, interconnect: {type: switch, bandwidth: 10 GBps, latency: 0 s}}\n"
+                 "nodes: {kind: n, count: 1}\n");
+  pipeline.write("eight.yaml",
+                 "schema: stagecraft/plan/1\nmicrobatch_size: 1\nmicrobatches: 100\nschedule: {name: pipedream}\n"
+                 "stages:\n  - {layers: [l0, l1], devices: [gpu0]}\n  - {layers: [l2, l3], devices: [gpu1]}\n"
+                 "  - {layers: [l4, l5], devices: [gpu2]}\n  - {layers: [l6, l7], devices: [gpu3]}\n");
+  return "eight.yaml";
+}
+
 }  // namespace stagecraft::testing
