@@ -266,15 +266,13 @@ std::size_t PartitionSearch::reach(std::size_t stage, std::size_t begin) {
 /// Whether the stage fits with its parameters, and with its units saved as well as possible. Buffers do not count, for
 /// they may shrink when a stage grows.
 bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t end) {
-  const Bytes held = problem_.parameters(begin, end) * problem_.places[stage].copies;
-  if (may_fit_with(problem_.stage(stage, begin, end), held)) return true;
-  return problem_.coarse_stage && may_fit_with(problem_.coarse_stage(stage, begin, end), held);
-}
-
-bool PartitionSearch::may_fit_with(SavingStage stage, Bytes held) {
-  stage.budget.held = held;
-  counts_.work += static_cast<double>(stage.units.size());
-  return settings_.exact ? least_saved_memory(stage) <= stage.budget.capacity : may_fit_divided(stage);
+  const auto fits = [&](SavingStage held) {
+    held.budget.held = problem_.parameters(begin, end) * problem_.places[stage].copies;
+    counts_.work += static_cast<double>(held.units.size());
+    return settings_.exact ? least_saved_memory(held) <= held.budget.capacity : may_fit_divided(held);
+  };
+  if (fits(problem_.stage(stage, begin, end))) return true;
+  return problem_.coarse_stage && fits(problem_.coarse_stage(stage, begin, end));
 }
 
 void PartitionSearch::collect(const Part& part, Partition& result) {

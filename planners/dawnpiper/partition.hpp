@@ -149,7 +149,6 @@ class PartitionSearch {
   [[nodiscard]] ExactSavings choose_for(const SavingStage& stage);
   [[nodiscard]] bool may_fit(const Part& part);
   [[nodiscard]] std::size_t reach(std::size_t stage, std::size_t begin);
-  [[nodiscard]] bool may_fit_with(SavingStage stage, Bytes held);
   [[nodiscard]] bool may_hold(std::size_t stage, std::size_t begin, std::size_t end);
   void collect(const Part& part, Partition& result);
 

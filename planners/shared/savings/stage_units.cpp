@@ -66,8 +66,8 @@ class StageUnits::GrowingUnit {
 
   /// The unit of the layers taken so far. What the ledger keeps of it, recomputed, are the tensors that it reads from
   /// outside, unless they count at another unit, those that it makes and that only layers behind it read again, and
-  /// the rest of its first layer's checkpoint. If the stage begins with it, nothing is shared with layers before it, and
-  /// a tensor that only these keep counts where it is read.
+  /// the rest of its first layer's checkpoint. If the stage begins with it, nothing is shared with layers before it,
+  /// and a tensor that only these keep counts where it is read.
   [[nodiscard]] RunUnit unit(bool is_single) const {
     RunUnit unit{sums_, sums_};
     const Bytes checkpoint = std::max(rest_, Bytes(0)) + (is_single ? Bytes(0) : left_);
