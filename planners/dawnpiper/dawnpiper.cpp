@@ -124,8 +124,9 @@ SavingPipelineSettings pipeline_settings(const Options& options, UnitGrain cuts)
 }
 
 /// The plan whose cuts lie between these units.
-PlanResult plan_between(const PlanRequest& request, UnitGrain cuts) {
-  const PartitionSettings settings = settings_of(request.options);
+PlanResult plan_between(const PlanRequest& request, UnitGrain cuts, bool is_hasty) {
+  PartitionSettings settings = settings_of(request.options);
+  settings.is_hasty = is_hasty;
   const bool counts_boundaries = request.options.flag("boundaries");
   bool ended_early = false;
   SavingPipeline pipeline(dawnpiper_planner, request, pipeline_settings(request.options, cuts));
@@ -158,14 +159,19 @@ bool has_units_for_all_stages(const PlanRequest& request, UnitGrain finer, UnitG
 
 /// The faster plan of two searches: one for cuts between the units that are asked for, and one for cuts between blocks.
 /// Where memory is tight, cuts inside blocks that fit may lie far apart, and a search from the theorem's interval finds
-/// only the nearest; or it gives up a part that fits (`PartitionSearch`). A margin of 0 is the paper's search alone.
+/// only the nearest; or it gives up a part that fits (`PartitionSearch`). If neither has a plan, a third one, between
+/// blocks, is less hasty with that. A margin of 0 is the paper's search alone.
 PlanResult plan_dawnpiper(const PlanRequest& request) {
   const UnitGrain grain = grain_of(request.options.word("granularity"));
-  PlanResult result = plan_between(request, grain);
-  if (grain == UnitGrain::Blocks || request.options.count("margin") == 0) return result;
-  if (!has_units_for_all_stages(request, grain, UnitGrain::Blocks)) return result;
-  PlanResult coarser = plan_between(request, UnitGrain::Blocks);
-  return claimed_time(coarser) < claimed_time(result) ? coarser : result;
+  const bool cuts_blocks = grain == UnitGrain::Blocks || has_units_for_all_stages(request, grain, UnitGrain::Blocks);
+  PlanResult result = plan_between(request, grain, true);
+  if (request.options.count("margin") == 0 || !cuts_blocks) return result;
+  const auto take_faster = [&](PlanResult other) {
+    if (claimed_time(other) < claimed_time(result)) result = std::move(other);
+  };
+  if (grain != UnitGrain::Blocks) take_faster(plan_between(request, UnitGrain::Blocks, true));
+  if (std::holds_alternative<Infeasible>(result)) take_faster(plan_between(request, UnitGrain::Blocks, false));
+  return result;
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ struct PartitionProblem {
 struct PartitionSettings {
   std::size_t margin = 1;  ///< cuts that are tried on either side of the theorem's interval
   bool exact = false;      ///< whether the actions of a stage are the best of all
+  /// Whether a part is given up if its stages do not fit in runs of about equal stash, though other segments may.
+  bool is_hasty = false;
   /// Units and cuts looked at, after which the search ends with what it has; twice as many if it has nothing.
   double max_work = 1e18;
 };

@@ -98,13 +98,10 @@ std::optional<StageSaving> by_rule_with_segments(const SavingStage& stage, const
   return best;
 }
 
-bool may_fit_divided(const SavingStage& stage) {
-  if (cannot_fit(stage)) return false;
-  const Bytes capacity = stage.budget.capacity;
-  bool fits = least_saved_memory({stage.units, stage.budget}) <= capacity;
-  if (fits) return true;
+bool fits_divided(const SavingStage& stage) {
+  bool fits = least_saved_memory({stage.units, stage.budget}) <= stage.budget.capacity;
   for_divisions(stage, [&](UnitRuns runs) {
-    fits = least_saved_memory({std::move(runs.units), stage.budget}) <= capacity;
+    fits = fits || least_saved_memory({std::move(runs.units), stage.budget}) <= stage.budget.capacity;
     return fits;
   });
   return fits;

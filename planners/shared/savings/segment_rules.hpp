@@ -32,6 +32,6 @@ void for_divisions(const SavingStage& stage, const std::function<bool(UnitRuns)>
 
 /// Whether the stage fits if it is divided in one of these ways, or into its units.
 /// **Cost** that of the divisions and of `least_saved_memory` for each, without segments.
-[[nodiscard]] bool may_fit_divided(const SavingStage& stage);
+[[nodiscard]] bool fits_divided(const SavingStage& stage);
 
 }  // namespace stagecraft
