@@ -71,6 +71,7 @@ std::string filled(const Mark& mark, StudyResults& results) {
   if (mark.kind == "table") return table_text(mark.argument);
   if (mark.kind == "list") return list_text(mark.argument);
   if (mark.kind == "figure" && mark.argument.starts_with("all-reduce=")) return all_reduce_text(mark.argument);
+  if (mark.kind == "figure" && !has_results(mark.argument, results)) return mark.content;  // of a long study
   if (mark.kind == "figure") return figure_text(mark.argument, results);
   throw InputError("unknown kind of mark " + quote(mark.kind), {}, "write 'table', 'list' or 'figure'");
 }

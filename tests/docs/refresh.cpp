@@ -125,7 +125,8 @@ std::string with_marks(const std::string& page, const std::string& text, const F
     opened = line;
     result.append(copied, (*match)[0].second);
     try {
-      result += fill({(*match)[1], (*match)[2]});
+      const auto behind = static_cast<std::size_t>((*match)[0].second - text.begin());
+      result += fill({(*match)[1], (*match)[2], text.substr(behind, text.find("<!--", behind) - behind)});
     } catch (const std::exception& problem) {
       refuse(page, line, problem.what());
     }

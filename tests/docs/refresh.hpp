@@ -9,6 +9,7 @@ namespace stagecraft::test {
 struct Mark {
   std::string kind;
   std::string argument;
+  std::string content;  ///< what stands there now
 };
 
 /// What stands between a mark and its end. **Throws** std::exception if the mark cannot be filled.

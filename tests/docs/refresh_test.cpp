@@ -131,7 +131,9 @@ TEST_CASE("figure: a choice of no line, of several or of no figure names what th
   CHECK(has(refused("name=program; show=period_s"), "no figure 'period_s'"));
   CHECK(has(refused("name=program; show=speed_up; digits=2; unit=kg"), "unknown unit 'kg'"));
   CHECK(has(refused("name=program"), "needs study=… and show=…"));
-  CHECK(has(refusal("<!-- figure: study=absent; show=speed_up -->\n"), "no results of study 'absent'"));
+  CHECK(has(refusal("<!-- figure: study=absent; show=speed_up -->\n"), "no study 'absent'"));
+  const std::string not_run = "<!-- figure: study=llm-scale; show=speed_up -->12 %<!-- / -->\n";
+  CHECK(refreshed_page(not_run) == not_run);  // the page of a study that has not been run stays as it is
 }
 
 TEST_CASE("figure: the bus bandwidth of an all-reduce is that of the narrowest links, less what latencies take") {

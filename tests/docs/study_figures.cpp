@@ -83,12 +83,8 @@ StudyLines report_lines(const Detail::Record& report) {
 const StudyLines& read_lines(const std::string& study, StudyResults& results) {
   const auto known = results.read.find(study);
   if (known != results.read.end()) return known->second;
-  const std::filesystem::path folder = results.folder / study;
-  if (!std::filesystem::exists(folder)) {
-    throw InputError("no results of study " + quote(study) + " in " + results.folder.string(), {},
-                     "the test study." + study + " makes them; test_docs requires it in tests/CMakeLists.txt");
-  }
-  return results.read[study] = report_lines(study_record(summarise_study(load_results({folder.string()}))));
+  const std::string folder = (results.folder / study).string();
+  return results.read[study] = report_lines(study_record(summarise_study(load_results({folder}))));
 }
 
 std::string joined(const std::set<std::string>& names) {
@@ -200,6 +196,15 @@ std::string usual_form(const FigureInfo* figure, double number) {
 }
 
 }  // namespace
+
+bool has_results(const std::string& argument, const StudyResults& results) {
+  const std::string study = choice_of(argument).study;
+  if (results.read.contains(study) || std::filesystem::exists(results.folder / study)) return true;
+  const std::filesystem::path file =
+      std::filesystem::path(STAGECRAFT_SOURCE_DIR) / "experiments/studies" / (study + ".yaml");
+  if (!std::filesystem::exists(file)) throw InputError("no study " + quote(study), {}, "there is no " + file.string());
+  return false;
+}
 
 std::string figure_text(const std::string& argument, StudyResults& results) {
   const Choice choice = choice_of(argument);

@@ -19,6 +19,10 @@ struct StudyResults {
   std::map<std::string, StudyLines> read = {};
 };
 
+/// Whether the study of a figure has been run. Long ones are by `./check --full` and `./check --update` alone.
+/// **Throws** InputError if there is no such study.
+[[nodiscard]] bool has_results(const std::string& argument, const StudyResults& results);
+
 /// One figure of a study: `study=NAME; KEY=VALUE; …; show=FIGURE` and, if wanted, its form:
 ///
 ///     over:KEY=VALUE    the figure as a ratio to that of another line: that with these keys, and the others

@@ -39,7 +39,6 @@ SavingPipeline::SavingPipeline(const PlannerInfo& planner, const PlanRequest& re
                                const SavingPipelineSettings& settings)
     : planner_(planner),
       request_(request),
-      settings_(settings),
       order_(canonical_order(request.graph)),
       bounds_(unit_bounds(request.graph, order_, settings.cuts)),
       places_(stage_places(planner, request, stage_devices(planner, request, units()))),

@@ -144,7 +144,6 @@ class SavingPipeline {
 
   const PlannerInfo& planner_;
   const PlanRequest& request_;
-  SavingPipelineSettings settings_;
   std::vector<LayerId> order_;
   std::vector<std::size_t> bounds_;  // of units, as positions in the order
   std::shared_ptr<UnitTable> action_units_;
