@@ -70,7 +70,7 @@ std::vector<SavedPart> parts_of(const SavingStage& stage, std::span<const UnitAc
   for (std::size_t end = actions.size(); end > 0; end = parts.back().begin) {
     std::size_t begin = end - 1;
     while (actions[begin] == UnitAction::Join) --begin;
-    const SavingUnit& unit = end - begin == 1 ? stage.units[begin] : stage.segments(begin, end).back();
+    const SavingUnit unit = end - begin == 1 ? stage.units[begin] : stage.segments(begin, end).back();
     parts.push_back({begin, end, actions[begin], unit});
   }
   return parts;
