@@ -52,11 +52,11 @@ std::optional<Seconds> least_stage_time(const LayerGraph& graph, const Platform&
   const std::vector<LayerId> layers = plan.stages[s].layers;
   const DeviceId device = plan.stages[s].replicas.front().lead();
   const auto look_at = [&] {
+    const Seconds time = stage_time(graph, platform, plan.stages[s]).total();
+    if (least && time >= *least) return;
     const auto peaks = ledger_peaks(graph, platform, require_schedule(graph, platform, plan));
     const auto own = std::ranges::find(peaks, device, &std::pair<DeviceId, Bytes>::first);
-    if (own->second > platform.capacity(device)) return;
-    const Seconds time = stage_time(graph, platform, plan.stages[s]).total();
-    if (!least || time < *least) least = time;
+    if (own->second <= platform.capacity(device)) least = time;
   };
   const std::size_t choices = std::size_t{1} << layers.size();
   for (std::size_t chosen = 0; chosen < choices; ++chosen) {
@@ -98,7 +98,7 @@ TEST_CASE("memory policy: a cut gets the cheapest segments to recompute, as tryi
   std::size_t some = 0;
   for (int round = 0; round < 40; ++round) {
     CAPTURE(round);
-    const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
+    const LayerGraph graph = stashing_chain(random, 7 + random() % 4);
     const std::string schedule = random() % 2 == 0 ? "1f1b" : "gpipe";
     const PlannerInfo& uniform = find_planner("uniform");
     const Platform roomy = flat_platform(3, 1e3);
@@ -177,7 +177,7 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
   std::size_t helped = 0;
   std::size_t timed = 0;
   for (int round = 0; round < 10; ++round) {
-    const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
+    const LayerGraph graph = stashing_chain(random, 7 + random() % 4);
     const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
                                                 50.0 + static_cast<double>(random() % 200));
     for (const std::string name :
