@@ -96,7 +96,7 @@ TEST_CASE("memory policy: a cut gets the cheapest segments to recompute, as tryi
   std::mt19937 random(1);
   std::size_t saved = 0;
   std::size_t some = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 60; ++round) {
     CAPTURE(round);
     const LayerGraph graph = stashing_chain(random, 7 + random() % 4);
     const std::string schedule = random() % 2 == 0 ? "1f1b" : "gpipe";
@@ -177,7 +177,7 @@ TEST_CASE("memory policy: what any planner answers is sound, fits, and does only
   std::size_t helped = 0;
   std::size_t timed = 0;
   for (int round = 0; round < 10; ++round) {
-    const LayerGraph graph = stashing_chain(random, 7 + random() % 4);
+    const LayerGraph graph = stashing_chain(random, 8 + random() % 6);
     const Platform platform = swapping_platform(4, Bytes(1500 + static_cast<std::int64_t>(random() % 3000)),
                                                 50.0 + static_cast<double>(random() % 200));
     for (const std::string name :
