@@ -190,8 +190,8 @@ const PlannerInfo dawnpiper_planner{
                       "file, or blocks"),
          {"segments",
           std::string("best"),
-          "what is recomputed together; best: single operators, or any runs of blocks between cuts of blocks; any: any "
-          "runs of operators, which takes longest; or each operator, layer or block by itself",
+          "what is recomputed together; best: in each stage single operators or runs of blocks, whichever are faster; "
+          "any: runs of operators, which takes longest; or each operator, layer or block by itself",
           {"best", "any", "operators", "layers", "blocks"}},
          {"swap", true, "whether anything may be swapped"},
          {"margin", std::int64_t{1}, "cuts that are tried on either side of the theorem's interval", {}, 0, 1e6},

@@ -171,9 +171,9 @@ Plan SavingPipeline::plan(std::span<const std::size_t> cuts, std::span<const Sta
   plan.rounds_per_update = rounds_per_update(request_, places_.front().devices.size());
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
     Stage& stage = plan.stages.emplace_back();
-    stage.layers = layers_in(order_, bounds_[cuts[s]], bounds_[cuts[s + 1]]);
+    const UnitTable::Run layers = this->layers(cuts[s], cuts[s + 1]);
+    stage.layers = layers_in(order_, layers.begin, layers.end);
     stage.replicas.assign(places_[s].devices.begin(), places_[s].devices.end());
-    const UnitTable::Run layers{bounds_[cuts[s]], bounds_[cuts[s + 1]]};
     const std::vector<UnitAction>& actions = savings[s].actions;
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const UnitTable::Run part = action_units_->layers(layers, i);
