@@ -103,7 +103,7 @@ struct PlannerInfo {
   bool cuts_by_memory = false;  ///< it searches for cuts that fit
   bool levels_devices = false;  ///< it takes all devices for as fast as the slowest one
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
-  /// `with_ordered_turns` chooses it.
+  /// `with_ordered_turns` chooses it, and `with_level_shares` how many microbatches each replica runs.
   bool orders_turns = false;
   /// True only if there is a plan for the request, in much less time than planning takes; false where only planning
   /// tells. May be empty.

@@ -24,7 +24,8 @@ IndexVector<DeviceId, Weights> weights_of(const LayerGraph& graph, const Platfor
       const Replica& replica = replicas[id];
       const std::int64_t samples = samples_of(replica.share, graph.microbatch_size);
       const Origin origin = times_origin(graph, platform, replica.device, samples);
-      weights[replica.device][origin] += work * static_cast<double>(samples) / static_cast<double>(replica.turns);
+      const double part = static_cast<double>(replica.taken) / static_cast<double>(replica.turns);
+      weights[replica.device][origin] += work * static_cast<double>(samples) * part;
     }
   }
   return weights;

@@ -5,6 +5,7 @@
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
+#include "planners/shared/turns/level_shares.hpp"
 #include "planners/shared/turns/turn_order.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
@@ -122,7 +123,9 @@ Planning answer_with(const PlannerInfo& planner, const Inputs& inputs, const Pla
     planning.result = ask(request);
   }
   auto* planned = std::get_if<Planned>(&planning.result);
-  if (planned != nullptr && !planner.orders_turns) *planned = with_ordered_turns(request, std::move(*planned));
+  if (planned != nullptr && !planner.orders_turns) {
+    *planned = with_level_shares(request, with_ordered_turns(request, std::move(*planned)));
+  }
   planning.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   if (planned == nullptr) return planning;
   Plan& plan = planned->plan;

@@ -41,13 +41,11 @@ bool fits_at(const Inputs& inputs, Plan plan, std::int64_t microbatch_size) {
   }
 }
 
-/// The most parts into which a stage divides each microbatch: a microbatch needs a sample for each.
-std::int64_t most_parts(const Plan& plan) {
-  std::int64_t most = 1;
-  for (const Stage& stage : plan.stages) {
-    if (stage.replication == Replication::Split) most = std::max(most, std::ssize(stage.replicas));
-  }
-  return most;
+/// The fewest samples of a microbatch that all stages can divide.
+std::int64_t fewest_samples(const Plan& plan) {
+  std::int64_t fewest = 1;
+  for (const Stage& stage : plan.stages) fewest = std::max(fewest, least_samples(stage));
+  return fewest;
 }
 
 /// The stages that have a replica on a device that ran out of memory.
@@ -207,7 +205,7 @@ Remedies find_remedies(const Inputs& inputs, const LayerGraph& graph, const Sche
   Trial trial(platform, plan, options, run_length);
   remedies.memory = enough_memory(platform, report);
   if (remedies.memory) trial.add(Change::Memory, graph, program);
-  remedies.microbatch_size = largest_between(most_parts(plan), plan.microbatch_size,
+  remedies.microbatch_size = largest_between(fewest_samples(plan), plan.microbatch_size,
                                              [&](std::int64_t size) { return fits_at(inputs, plan, size); });
   if (remedies.microbatch_size) {
     Plan smaller = plan;

@@ -14,8 +14,11 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "sim/schedule/updates.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
+#include <span>
 #include <variant>
 
 namespace stagecraft {
@@ -118,6 +121,13 @@ std::string memory_text(const Report& report, const Stage& stage) {
   return format_human_bytes(largest) + (fits ? "" : "!");
 }
 
+/// At most eight of them, as `2:1`.
+std::string shares_text(const std::vector<std::int64_t>& shares) {
+  constexpr std::size_t kMost = 8;
+  const std::string text = fmt::format("{}", fmt::join(std::span(shares).first(std::min(kMost, shares.size())), ":"));
+  return shares.size() > kMost ? text + ":..." : text;
+}
+
 std::string stage_table(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                         const Report& evaluated) {
   const Plan& plan = program.kept->plan;
@@ -125,8 +135,9 @@ std::string stage_table(const LayerGraph& graph, const Platform& platform, const
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const Seconds time = stage_time(graph, platform, stage).total();
-    const std::string replicas =
-        std::to_string(stage.replicas.size()) + (stage.replication == Replication::Split ? " split" : "");
+    std::string replicas = std::to_string(stage.replicas.size());
+    if (stage.replication == Replication::Split) replicas += " split";
+    if (!stage.shares.empty()) replicas += " " + shares_text(stage.shares);
     table.rows.push_back({std::to_string(s), layers_text(graph, stage.layers), devices_text(platform, ring_of(stage)),
                           replicas, stash_text(stage), std::to_string(program.in_flight[s]),
                           std::to_string(program.weight_versions[s]), format_human_seconds(time),

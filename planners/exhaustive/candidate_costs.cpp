@@ -32,7 +32,7 @@ double LeastCosts::time(const Piece& piece, std::size_t first_device) const {
   }
   double busiest = 0.0;
   for (std::size_t replica = 0; replica < piece.replicas; ++replica) {
-    const std::int64_t own = turns_taken(static_cast<std::int64_t>(replica), replicas, microbatches_);
+    const std::int64_t own = Rotation(replicas).count(static_cast<std::uint32_t>(replica), microbatches_);
     const auto rounds = static_cast<double>(piece.split ? microbatches_ : own);
     busiest = std::max(busiest, rounds * seconds * factors_[first_device + replica]);
   }

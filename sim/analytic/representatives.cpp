@@ -44,10 +44,11 @@ Representatives::Representatives(const Plan& plan, const Replicas& replicas, std
     const Stage& stage = plan.stages[id.value()];
     if (covers_all(stage)) continue;
     const StageTurns turns = stage_turns(stage);
-    const std::int64_t turn_count = replicas[replicas.of(id).front()].turns;
     split(kind_of_, [&](std::size_t i) {
-      const std::int64_t local = (begin + static_cast<std::int64_t>(i)) / turn_count;
-      return turns.set_of[static_cast<std::size_t>(local) % turns.set_of.size()];
+      const auto microbatch = static_cast<std::uint32_t>(begin + static_cast<std::int64_t>(i));
+      const std::span<const ReplicaId> runners = replicas.runners(id, microbatch);
+      if (runners.empty()) return std::size_t{0};
+      return turns.set_of[static_cast<std::size_t>(replicas.local(runners.front(), microbatch)) % turns.set_of.size()];
     });
   }
 }

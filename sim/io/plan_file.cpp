@@ -12,6 +12,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::int64_t kMostCopies = 4096;
+constexpr std::int64_t kMostShare = 1 << 20;
 constexpr std::int64_t kLongestWindow = 4096;  // microbatches, of which a memory action covers some
 constexpr std::size_t kMostProblems = 1000;    // each is a sentence, and an alias repeats it
 
@@ -183,9 +184,16 @@ std::optional<std::int64_t> read_optional_count(const YamlNode& node, std::strin
   return found ? std::optional(read_count(*found, 1, most)) : std::nullopt;
 }
 
+std::vector<std::int64_t> read_shares(const YamlNode& node) {
+  std::vector<std::int64_t> shares;
+  for (const YamlNode& item : node.items()) shares.push_back(read_count(item, 1, kMostShare));
+  if (shares.empty()) node.fail("expected a share for each, found none");
+  return shares;
+}
+
 Stage read_stage(Resolver& names, const YamlNode& node) {
-  node.allow_keys({"layers", "devices", "ring", "replication", "recompute", "swap", "swap_backlog", "weight_versions",
-                   "swap_weight_versions", "in_flight", "pipeline"});
+  node.allow_keys({"layers", "devices", "ring", "replication", "shares", "recompute", "swap", "swap_backlog",
+                   "weight_versions", "swap_weight_versions", "in_flight", "pipeline"});
   Stage stage;
   const YamlNode layers = node.at("layers");
   stage.layers = layers.kind() == YamlKind::Map ? read_layer_range(names, layers) : read_layer_list(names, layers);
@@ -199,6 +207,7 @@ Stage read_stage(Resolver& names, const YamlNode& node) {
     stage.replication = read_choice<Replication>(
         *replication, {{"round-robin", Replication::RoundRobin}, {"split", Replication::Split}});
   }
+  if (const auto shares = node.find("shares")) stage.shares = read_shares(*shares);
   if (const auto recompute = node.find("recompute")) read_recompute(names, *recompute, stage.memory);
   if (const auto swap = node.find("swap")) read_swaps(names, *swap, stage.memory);
   if (const auto backlog = node.find("swap_backlog")) stage.swap_backlog = read_count(*backlog, 0, kMostMicrobatches);
@@ -329,7 +338,8 @@ PlanReading parse_plan(std::string_view text, const std::string& file_name, cons
 PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const Platform& platform) {
   const PlanHeader header = read_plan_header(root);
   root.allow_keys({"schema", "planner", "model", "platform", "model_hash", "platform_hash", "microbatch_size",
-                   "microbatches", "rounds_per_update", "schedule", "training", "stages", "pattern", "predicted"});
+                   "microbatches", "rounds_per_update", "schedule", "training", "stages", "pipeline_shares", "pattern",
+                   "predicted"});
   PlanReading reading;
   Resolver names = make_resolver(graph, platform, reading.problems);
   Plan& plan = reading.plan;
@@ -348,6 +358,7 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   const YamlNode stages = root.at("stages");
   for (const YamlNode& item : stages.items()) plan.stages.push_back(read_stage(names, item));
   if (plan.stages.empty()) stages.fail("expected at least one stage, found none");
+  if (const auto shares = root.find("pipeline_shares")) plan.pipeline_shares = read_shares(*shares);
   if (const auto pattern = root.find("pattern")) plan.pattern = read_pattern(*pattern);
   if (const auto predicted = root.find("predicted")) plan.predicted = read_figures(names, *predicted);
   return reading;

@@ -36,6 +36,8 @@ Detail swap_item(const Swap& swap, const LayerGraph& graph) {
   return record;
 }
 
+Detail share_list(const std::vector<std::int64_t>& shares) { return Detail::List(shares.begin(), shares.end()); }
+
 Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform& platform) {
   Detail::List devices;
   for (DeviceId device : devices_of(stage)) devices.emplace_back(platform.devices[device].name);
@@ -50,6 +52,7 @@ Detail stage_record(const Stage& stage, const LayerGraph& graph, const Platform&
                            {"replication", stage.replication == Replication::Split ? "split" : "round-robin"},
                            {"recompute", std::move(recompute)},
                            {"swap", std::move(swap)}};
+  if (!stage.shares.empty()) record.emplace(record.begin() + 3, "shares", share_list(stage.shares));
   if (!ring.empty()) record.emplace(record.begin() + 2, "ring", std::move(ring));
   if (stage.swap_backlog) record.emplace_back("swap_backlog", *stage.swap_backlog);
   if (stage.weight_versions) record.emplace_back("weight_versions", *stage.weight_versions);
@@ -122,6 +125,7 @@ Detail::Record plan_record(const Plan& plan, const LayerGraph& graph, const Plat
   Detail::List stages;
   for (const Stage& stage : plan.stages) stages.push_back(stage_record(stage, graph, platform));
   root.emplace_back("stages", std::move(stages));
+  if (!plan.pipeline_shares.empty()) root.emplace_back("pipeline_shares", share_list(plan.pipeline_shares));
   if (plan.pattern) root.emplace_back("pattern", pattern_record(*plan.pattern));
   Detail::Record predicted = predicted_record(plan.predicted, platform);
   if (!predicted.empty()) root.emplace_back("predicted", std::move(predicted));

@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
+#include "sim/model/replicas.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -131,7 +132,7 @@ Plan carried_over(const Plan& plan, const LayerGraph& before, const LayerGraph& 
                            quote(after.name) + ", which follows model " + quote(before.name),
                        {}, "layers keep their stages by their names");
     }
-    if (stage.replication == Replication::Split && std::cmp_greater(stage.replicas.size(), after.microbatch_size)) {
+    if (least_samples(stage) > after.microbatch_size) {
       throw InputError("stage " + std::to_string(s) + " of the plan divides microbatches over " +
                        std::to_string(stage.replicas.size()) + " devices, but the microbatches that follow have " +
                        counted(after.microbatch_size, "sample"));

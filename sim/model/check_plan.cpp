@@ -4,6 +4,7 @@
 #include "sim/model/attachment.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/plan.hpp"
+#include "sim/model/replicas.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -74,6 +75,7 @@ class Judge {
       add(Rule::Numbers, StageId::none(), "pipelines are not numbered from 0 without gaps");
     }
     for (std::uint32_t pipeline : pipelines) check_coverage(pipeline);
+    are_sound(plan_.pipeline_shares, pipelines.size(), "the plan", "pipeline", StageId::none());
   }
 
   void check_coverage(std::uint32_t pipeline) {
@@ -113,12 +115,34 @@ class Judge {
     if (!has_sound_ring(stage)) {
       add(Rule::Devices, id(s), called(s) + ": the ring of the all-reduce does not name each replica once");
     }
-    const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
-    if (stage.replication == Replication::Split && replicas > plan_.microbatch_size) {
-      add(Rule::Replication, id(s),
-          called(s) + " divides microbatches of " + counted(plan_.microbatch_size, "sample") + " over " +
-              std::to_string(replicas) + " replicas");
+    check_shares(s);
+  }
+
+  void check_shares(std::size_t s) {
+    const Stage& stage = plan_.stages[s];
+    if (!are_sound(stage.shares, stage.replicas.size(), called(s), "replica", id(s))) return;
+    if (plan_.microbatch_size >= least_samples(stage)) return;
+    const std::string parts =
+        stage.shares.empty() ? "" : ", for whose shares it takes " + counted(least_samples(stage), "sample");
+    add(Rule::Replication, id(s),
+        called(s) + " divides microbatches of " + counted(plan_.microbatch_size, "sample") + " over " +
+            std::to_string(stage.replicas.size()) + " replicas" + parts);
+  }
+
+  bool are_sound(const std::vector<std::int64_t>& shares, std::size_t owners, const std::string& whose,
+                 const std::string& owner, StageId stage) {
+    constexpr std::int64_t kMostTurns = 1 << 20;
+    if (shares.empty()) return true;
+    std::string problem;
+    if (shares.size() != owners) {
+      problem = counted(std::ssize(shares), "share") + " for " + counted(static_cast<std::int64_t>(owners), owner);
+    } else if (std::ranges::min(shares) < 1) {
+      problem = "a share less than 1";
+    } else if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > kMostTurns) {
+      problem = "shares that add up to more than " + std::to_string(kMostTurns);
     }
+    if (!problem.empty()) add(Rule::Replication, stage, whose + " has " + problem);
+    return problem.empty();
   }
 
   void check_memory(std::size_t s) {
@@ -285,13 +309,14 @@ class Judge {
     return alike && !alike->apart;
   }
 
-  /// Checks the replicas that exchange tensors: all pairs, but between two stages whose replicas alternate only the
-  /// pairs that share a microbatch.
+  /// Checks the replicas that exchange tensors: all pairs, but between two stages whose replicas alternate in equal
+  /// shares only the pairs that share a microbatch.
   void check_exchange(std::size_t from, std::size_t to) {
     const Stage& a = plan_.stages[from];
     const Stage& b = plan_.stages[to];
     const bool alternate = a.replication == Replication::RoundRobin && b.replication == Replication::RoundRobin;
-    const std::size_t stride = alternate ? std::gcd(a.replicas.size(), b.replicas.size()) : 1;
+    const bool in_order = alternate && a.shares.empty() && b.shares.empty();
+    const std::size_t stride = in_order ? std::gcd(a.replicas.size(), b.replicas.size()) : 1;
     if (stride < b.replicas.size() && are_all_connected(a, b)) return;
     for (std::size_t i = 0; i < a.replicas.size(); ++i) {
       for (std::size_t j = i % std::max<std::size_t>(stride, 1); j < b.replicas.size(); j += stride) {

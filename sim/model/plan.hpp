@@ -71,6 +71,8 @@ struct Stage {
   /// The all-reduce ring: positions in `replicas`, each once. Empty: the order of turns.
   std::vector<std::uint32_t> ring;
   Replication replication = Replication::RoundRobin;
+  /// By replica, as proportions: how many microbatches it runs, or how much of each. Empty: all the same.
+  std::vector<std::int64_t> shares;
   std::vector<MemoryAction> memory;  ///< layers without one keep their stash
   /// A forward waits until all microbatches before the last so many before it have made their copies to the host;
   /// absent: it waits for none. So swapped stashes do not pile up where forwards follow each other faster than copies.
@@ -114,6 +116,8 @@ struct Plan {
   ScheduleChoice schedule;
   Training training;
   std::vector<Stage> stages;
+  /// By pipeline, as proportions: how many of the microbatches it runs. Empty: all the same.
+  std::vector<std::int64_t> pipeline_shares;
   std::optional<Pattern> pattern;
   Figures predicted;
   friend bool operator==(const Plan&, const Plan&) = default;

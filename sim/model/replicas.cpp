@@ -9,25 +9,37 @@
 
 namespace stagecraft {
 
-// Who runs what is a question of residues. A stage of pipeline p of P whose r replicas alternate gives its replica i
-// the microbatches k with k mod P = p and ⌊k / P⌋ mod r = i, which is k mod (P r) = i P + p. Hence `turn` and `turns`
-// say all: a replica runs those k that leave `turn` when divided by `turns`, and counts them by ⌊k / turns⌋. Two
-// replicas share a microbatch iff their `turn` is the same modulo the greatest common divisor of their `turns` (Chinese
-// remainder theorem).
+// Who runs what follows from two rotations, one inside the other: the plan's microbatches go to its pipelines in turn,
+// and those of a pipeline, counted by themselves, to the replicas of a stage in turn. To count and to find microbatches
+// of a replica is to go through both.
 //
-// **Invariant**: within a stage the turns of alternating replicas increase by P, so `runners` finds the one by a
-// division; shares of a divided microbatch follow each other without a gap, and none is empty, since a sound plan has
-// no more replicas than samples. So `overlapping` searches them by bisection.
+// **Invariant**: shares of a divided microbatch follow each other without a gap, and none is empty, since a sound plan
+// has enough samples. So `overlapping` searches them by bisection.
 
 namespace {
 
-/// Whole samples, as many for each replica as for the others if they can be divided evenly.
+/// The share of the replica, as a part of the sum of all.
+Share proportion(const Stage& stage, std::size_t turn) {
+  const auto at = static_cast<std::int64_t>(turn);
+  if (stage.shares.empty()) return {at, at + 1, std::ssize(stage.replicas)};
+  const auto own = stage.shares.begin() + at;
+  const std::int64_t before = std::accumulate(stage.shares.begin(), own, std::int64_t{0});
+  return {before, before + *own, std::accumulate(own, stage.shares.end(), before)};
+}
+
+/// Whole samples, in the proportions of the shares as nearly as can be.
 Share share_of(const Stage& stage, std::size_t turn, std::int64_t samples) {
   if (stage.replication == Replication::RoundRobin) return {};
-  const auto at = static_cast<std::int64_t>(turn);
-  const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
-  if (samples % replicas == 0) return {at, at + 1, replicas};
-  return {at * samples / replicas, (at + 1) * samples / replicas, samples};
+  const Share whole = proportion(stage, turn);
+  if (samples % whole.of == 0) return whole;
+  return {whole.begin * samples / whole.of, whole.end * samples / whole.of, samples};
+}
+
+Rotation pipelines_of(const Plan& plan) {
+  if (!plan.pipeline_shares.empty()) return Rotation(plan.pipeline_shares);
+  std::uint32_t last = 0;
+  for (const Stage& stage : plan.stages) last = std::max(last, stage.pipeline);
+  return Rotation(std::int64_t{last} + 1);
 }
 
 }  // namespace
@@ -49,43 +61,80 @@ std::int64_t samples_of(const Share& share, std::int64_t samples) {
 }
 
 Share largest_share(const Stage& stage, std::int64_t samples) {
-  const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
+  const std::int64_t replicas = std::ssize(stage.replicas);
+  if (!stage.shares.empty()) {
+    Share largest = share_of(stage, 0, samples);
+    for (std::size_t i = 1; i < stage.replicas.size(); ++i) {
+      const Share own = share_of(stage, i, samples);
+      if (own.end - own.begin > largest.end - largest.begin) largest = own;
+    }
+    return largest;
+  }
   const bool is_even = stage.replication == Replication::RoundRobin || samples % replicas == 0;
   return is_even ? share_of(stage, 0, samples) : Share{0, (samples + replicas - 1) / replicas, samples};
+}
+
+std::int64_t least_samples(const Stage& stage) {
+  if (stage.replication == Replication::RoundRobin) return 1;
+  if (stage.shares.empty()) return std::ssize(stage.replicas);
+  const std::int64_t least = *std::ranges::min_element(stage.shares);
+  return (std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0}) + least - 1) / least;
 }
 
 std::int64_t alternating_replicas(const Stage& stage) {
   return stage.replication == Replication::RoundRobin ? static_cast<std::int64_t>(stage.replicas.size()) : 1;
 }
 
-std::int64_t turns_taken(std::int64_t turn, std::int64_t turns, std::int64_t microbatches) {
-  return std::max<std::int64_t>(0, (microbatches - turn + turns - 1) / turns);
+Rotation turns_of(const Stage& stage) {
+  if (stage.replication == Replication::Split) return Rotation(1);
+  return stage.shares.empty() ? Rotation(std::ssize(stage.replicas)) : Rotation(stage.shares);
 }
 
-Replicas::Replicas(const Plan& plan) {
-  for (const Stage& stage : plan.stages) pipelines_ = std::max<std::int64_t>(pipelines_, stage.pipeline + 1);
+bool has_unequal_shares(const Plan& plan) {
+  const auto differ = [](const std::vector<std::int64_t>& shares) {
+    return std::ranges::adjacent_find(shares, std::ranges::not_equal_to{}) != shares.end();
+  };
+  return differ(plan.pipeline_shares) || std::ranges::any_of(plan.stages, differ, &Stage::shares);
+}
+
+Replicas::Replicas(const Plan& plan) : pipelines_(pipelines_of(plan)) {
   reserve(plan);
-  all_runners_.resize(static_cast<std::size_t>(pipelines_));
+  std::uint32_t last = 0;
+  for (const Stage& stage : plan.stages) last = std::max(last, stage.pipeline);
+  all_runners_.resize(std::size_t{last} + 1);
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const Stage& stage = plan.stages[id.value()];
-    const std::int64_t alternating = alternating_replicas(stage);
     first_.push_back(replicas_.size());
-    for (std::size_t at = 0; at < stage.replicas.size(); ++at) {
-      const std::int64_t turn = alternating == 1 ? 0 : static_cast<std::int64_t>(at);
-      ids_.push_back(replicas_.push_back({id, static_cast<std::uint32_t>(turn * pipelines_ + stage.pipeline),
-                                          alternating * pipelines_, stage.replicas[at].lead(),
-                                          share_of(stage, at, plan.microbatch_size)}));
-    }
-    all_runners_[stage.pipeline] += alternating > 1 ? 1 : stage.replicas.size();
+    add_replicas(plan, id);
+    all_runners_[stage.pipeline] += alternating_replicas(stage) > 1 ? 1 : stage.replicas.size();
   }
   first_.push_back(replicas_.size());
   make_rings(plan);
   group_by_device();
 }
 
+/// The turns of a stage's replicas repeat when both the pipelines' round and that of the replicas end.
+void Replicas::add_replicas(const Plan& plan, StageId id) {
+  const Stage& stage = plan.stages[id.value()];
+  const Rotation& lanes = lanes_.emplace_back(turns_of(stage));
+  const std::int64_t own = pipelines_.share(stage.pipeline);  // microbatches in a round of the pipelines
+  const std::int64_t rounds = lanes.round() / std::gcd(lanes.round(), own);
+  for (std::size_t at = 0; at < stage.replicas.size(); ++at) {
+    const auto lane = static_cast<std::uint32_t>(lanes.round() == 1 ? 0 : at);
+    ids_.push_back(replicas_.push_back({.stage = id,
+                                        .pipeline = stage.pipeline,
+                                        .lane = lane,
+                                        .turns = pipelines_.round() * rounds,
+                                        .taken = own * rounds / lanes.round() * lanes.share(lane),
+                                        .device = stage.replicas[at].lead(),
+                                        .share = share_of(stage, at, plan.microbatch_size)}));
+  }
+}
+
 void Replicas::reserve(const Plan& plan) {
   std::size_t count = 0;
   for (const Stage& stage : plan.stages) count += stage.replicas.size();
+  lanes_.reserve(plan.stages.size());
   replicas_.reserve(count);
   ids_.reserve(count);
   first_.reserve(plan.stages.size() + 1);
@@ -99,7 +148,7 @@ void Replicas::reserve(const Plan& plan) {
 /// they are one ring. Only the first holder of a layer looks for its ring. So each layer gets into one, and rings come
 /// in the order of the stages.
 void Replicas::make_rings(const Plan& plan) {
-  if (pipelines_ == 1) {
+  if (pipelines() == 1) {
     for (StageId id : indices<StageId>(plan.stages.size())) {
       add_ring(plan, {id});
       rings_.back().layers = plan.stages[id.value()].layers;
@@ -154,18 +203,31 @@ std::span<const ReplicaId> Replicas::on(DeviceId device) const {
 }
 
 bool Replicas::runs(ReplicaId replica, std::uint32_t microbatch) const {
-  const Replica& own = replicas_[replica];
-  return own.turns == 1 || microbatch % own.turns == own.turn;
+  const std::span<const ReplicaId> those = runners(replicas_[replica].stage, microbatch);
+  return std::ranges::find(those, replica) != those.end();
 }
 
+/// By the Chinese remainder theorem, turns a and b of two rounds meet iff they leave the same rest when divided by the
+/// greatest common divisor of the rounds.
 bool Replicas::share_a_microbatch(ReplicaId a, ReplicaId b) const {
-  const std::int64_t common = std::gcd(replicas_[a].turns, replicas_[b].turns);
-  return replicas_[a].turn % common == replicas_[b].turn % common;
+  const Replica& one = replicas_[a];
+  const Replica& other = replicas_[b];
+  if (one.pipeline != other.pipeline) return false;
+  const Rotation& ones = lanes_[one.stage.value()];
+  const Rotation& others = lanes_[other.stage.value()];
+  const std::int64_t common = std::gcd(ones.round(), others.round());
+  for (std::int64_t i = 0; i < ones.share(one.lane); ++i) {
+    for (std::int64_t j = 0; j < others.share(other.lane); ++j) {
+      if ((ones.turn(one.lane, i) - others.turn(other.lane, j)) % common == 0) return true;
+    }
+  }
+  return false;
 }
 
-std::int64_t Replicas::count(ReplicaId replica, std::int64_t microbatches) const {
-  const Replica& own = replicas_[replica];
-  return own.turns == 1 ? microbatches : turns_taken(own.turn, own.turns, microbatches);
+std::int64_t Replicas::most_of(StageId stage, std::int64_t microbatches) const {
+  std::int64_t most = 0;
+  for (const ReplicaId id : of(stage)) most = std::max(most, count(id, microbatches));
+  return most;
 }
 
 std::int64_t Replicas::round() const {

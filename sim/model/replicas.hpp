@@ -2,6 +2,7 @@
 
 #include "sim/base/index.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/model/rotation.hpp"
 
 #include <cstdint>
 #include <span>
@@ -31,18 +32,26 @@ struct Share {
 /// A share as large as the largest of the stage's replicas; all of a microbatch of `samples` if whole ones alternate.
 [[nodiscard]] Share largest_share(const Stage& stage, std::int64_t samples);
 
+/// The fewest samples of a microbatch of which each replica of the stage gets at least one.
+[[nodiscard]] std::int64_t least_samples(const Stage& stage);
+
 /// The number of replicas of a stage among which whole microbatches alternate; 1 for a stage that divides each
 /// microbatch.
 [[nodiscard]] std::int64_t alternating_replicas(const Stage& stage);
 
-/// How many of the first `microbatches` the replica with turn `turn` of `turns` runs.
-[[nodiscard]] std::int64_t turns_taken(std::int64_t turn, std::int64_t turns, std::int64_t microbatches);
+/// Whose turn is which among those replicas.
+[[nodiscard]] Rotation turns_of(const Stage& stage);
 
-/// One worker of a stage. It runs every `turns`-th microbatch, from microbatch `turn` on.
+/// Whether shares of a stage's replicas or of pipelines differ.
+[[nodiscard]] bool has_unequal_shares(const Plan& plan);
+
+/// One worker of a stage.
 struct Replica {
   StageId stage;
-  std::uint32_t turn = 0;
-  std::int64_t turns = 1;   ///< the number of pipelines times that of the stage's replicas that alternate
+  std::uint32_t pipeline = 0;
+  std::uint32_t lane = 0;   ///< among the replicas of the stage that alternate
+  std::int64_t turns = 1;   ///< microbatches of the plan after which the turns of the stage's replicas repeat
+  std::int64_t taken = 1;   ///< how many of these it runs
   DeviceId device;          ///< the one that leads its group
   Share share;              ///< of each microbatch that it runs
   std::uint32_t chunk = 0;  ///< position among the replicas on its device
@@ -57,8 +66,8 @@ struct GradientRing {
 /// Which replica runs which microbatch, which replicas form an all-reduce ring, and which share a device. Made from a
 /// plan; all other code asks here.
 ///
-/// Microbatch k of a plan with P pipelines goes to pipeline k mod P. Within it, microbatch ⌊k / P⌋ goes to replica
-/// ⌊k / P⌋ mod r of a stage whose r replicas alternate, and to all replicas of a stage that divides its microbatches.
+/// The plan's microbatches go to its pipelines in turn. A pipeline's own microbatches go to the replicas of a stage in
+/// turn, or each of them to all replicas of a stage that divides its microbatches.
 ///
 /// Replicas are numbered stage by stage, in the order of turns. A replica counts the microbatches that it runs itself
 /// from 0: its *local* numbers.
@@ -68,7 +77,10 @@ class Replicas {
   explicit Replicas(const Plan& plan);
 
   [[nodiscard]] std::size_t size() const { return replicas_.size(); }
-  [[nodiscard]] std::int64_t pipelines() const { return pipelines_; }
+  [[nodiscard]] std::int64_t pipelines() const { return static_cast<std::int64_t>(all_runners_.size()); }
+  [[nodiscard]] std::uint32_t pipeline_of(std::uint32_t microbatch) const { return pipelines_.owner(microbatch); }
+  /// Which of the plan's microbatches each pipeline runs.
+  [[nodiscard]] const Rotation& pipeline_turns() const { return pipelines_; }
   [[nodiscard]] const Replica& operator[](ReplicaId id) const { return replicas_[id]; }
   [[nodiscard]] IndexRange<ReplicaId> all() const { return indices(replicas_); }
 
@@ -84,37 +96,40 @@ class Replicas {
   [[nodiscard]] bool share_devices() const { return devices_.size() < replicas_.size(); }
 
   /// Whether whole microbatches alternate between several replicas of the stage.
-  [[nodiscard]] bool alternate(StageId stage) const { return replicas_[of(stage).front()].turns > pipelines_; }
+  [[nodiscard]] bool alternate(StageId stage) const { return lanes_[stage.value()].round() > 1; }
   /// Those that run the microbatch: one, or all of a stage that divides its microbatches; none in another pipeline.
   [[nodiscard]] std::span<const ReplicaId> runners(StageId stage, std::uint32_t microbatch) const {
     const std::span<const ReplicaId> replicas = of(stage);
-    const Replica& first = replicas_[replicas.front()];
-    if (first.turns == 1) return replicas;
-    const std::int64_t after_first = microbatch % first.turns - first.turn;
-    if (after_first % pipelines_ != 0) return {};
-    return alternate(stage) ? replicas.subspan(static_cast<std::size_t>(after_first / pipelines_), 1) : replicas;
+    const std::uint32_t pipeline = replicas_[replicas.front()].pipeline;
+    if (pipelines_.owner(microbatch) != pipeline) return {};
+    const Rotation& lanes = lanes_[stage.value()];
+    return lanes.round() == 1 ? replicas : replicas.subspan(lanes.owner(pipelines_.count(pipeline, microbatch)), 1);
   }
   /// How many replicas run each microbatch that the stage runs.
   [[nodiscard]] std::size_t runners_of_each(StageId stage) const { return alternate(stage) ? 1 : of(stage).size(); }
   /// How many replicas of all stages run the microbatch.
   [[nodiscard]] std::size_t all_runners(std::uint32_t microbatch) const {
-    return all_runners_[microbatch % all_runners_.size()];
+    return all_runners_[pipelines_.owner(microbatch)];
   }
   [[nodiscard]] bool runs(ReplicaId replica, std::uint32_t microbatch) const;
   /// Whether some microbatch is run by both.
   [[nodiscard]] bool share_a_microbatch(ReplicaId a, ReplicaId b) const;
   /// **Requires** that the replica runs the microbatch.
   [[nodiscard]] std::int64_t local(ReplicaId replica, std::uint32_t microbatch) const {
-    const std::int64_t turns = replicas_[replica].turns;
-    return turns == 1 ? microbatch : microbatch / turns;
+    return count(replica, microbatch);
   }
   /// The microbatch that the replica counts as `local`.
   [[nodiscard]] std::uint32_t microbatch(ReplicaId replica, std::int64_t local) const {
     const Replica& own = replicas_[replica];
-    return static_cast<std::uint32_t>(own.turns == 1 ? local : local * own.turns + own.turn);
+    return static_cast<std::uint32_t>(pipelines_.turn(own.pipeline, lanes_[own.stage.value()].turn(own.lane, local)));
   }
   /// How many of the first `microbatches` the replica runs.
-  [[nodiscard]] std::int64_t count(ReplicaId replica, std::int64_t microbatches) const;
+  [[nodiscard]] std::int64_t count(ReplicaId replica, std::int64_t microbatches) const {
+    const Replica& own = replicas_[replica];
+    return lanes_[own.stage.value()].count(own.lane, pipelines_.count(own.pipeline, microbatches));
+  }
+  /// The most of the first `microbatches` that a replica of the stage runs.
+  [[nodiscard]] std::int64_t most_of(StageId stage, std::int64_t microbatches) const;
   /// The least number of microbatches after which all turns repeat.
   [[nodiscard]] std::int64_t round() const;
 
@@ -125,6 +140,7 @@ class Replicas {
 
  private:
   void reserve(const Plan& plan);
+  void add_replicas(const Plan& plan, StageId id);
   void make_rings(const Plan& plan);
   void add_ring(const Plan& plan, const std::vector<StageId>& holders);
   void group_by_device();
@@ -135,7 +151,8 @@ class Replicas {
   std::vector<DeviceId> devices_;     ///< increasing
   std::vector<ReplicaId> by_device_;  ///< grouped by device, in their order
   std::vector<std::size_t> device_begin_;
-  std::int64_t pipelines_ = 1;
+  Rotation pipelines_;
+  std::vector<Rotation> lanes_;           ///< by stage: turns of its pipeline's microbatches
   std::vector<std::size_t> all_runners_;  ///< by pipeline
   std::vector<GradientRing> rings_;
   std::vector<std::vector<std::size_t>> rings_of_;  ///< by stage

@@ -61,10 +61,8 @@ bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivati
 
 /// Says that the microbatch does not run in the pipeline.
 std::string another_pipeline(const Judge& judge, std::uint32_t microbatch, std::int64_t pipeline) {
-  const std::int64_t pipelines = judge.replicas.pipelines();
-  return fmt::format(
-      " in pipeline {}, but that microbatch runs in pipeline {}: of {} pipelines, number k mod {} runs microbatch k",
-      pipeline, microbatch % pipelines, pipelines, pipelines);
+  return fmt::format(" in pipeline {}, but that microbatch runs in pipeline {}: microbatches go to the {} in turn",
+                     pipeline, judge.replicas.pipeline_of(microbatch), counted(judge.replicas.pipelines(), "pipeline"));
 }
 
 /// Checks one action on its own. If the plan does not run it on that device, returns a sentence that says why.
@@ -82,7 +80,7 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
            counted(judge.plan.microbatches, "microbatch") + ", counted from 0";
   }
   const std::int64_t pipeline = judge.stage(action.stage).pipeline;
-  if (action.microbatch % judge.replicas.pipelines() != pipeline) {
+  if (judge.replicas.pipeline_of(action.microbatch) != pipeline) {
     return judge.name(device) + " has the " + work + another_pipeline(judge, action.microbatch, pipeline);
   }
   if (!judge.replicas.runs(replica->second.id, action.microbatch)) {
@@ -257,8 +255,8 @@ void refuse_marks(Judge& judge) {
 
 /// Checks that a channel lists each transfer at most once, and a strict channel all of them.
 void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std::string& name) {
-  const std::int64_t pipelines = judge.replicas.pipelines();
-  const std::int64_t pipeline = judge.stage(channel.boundaries.front().from).pipeline;
+  const Rotation& turns = judge.replicas.pipeline_turns();
+  const std::uint32_t pipeline = judge.stage(channel.boundaries.front().from).pipeline;
   std::array<std::map<std::uint32_t, int>, 2> listed;
   for (const ChannelAction& action : channel.actions) {
     std::string what = name + " lists the ";
@@ -267,7 +265,7 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
     if (action.microbatch >= judge.plan.microbatches) {
       what += ", but the plan has only " + counted(judge.plan.microbatches, "microbatch") + ", counted from 0";
       judge.sentences.push_back(std::move(what));
-    } else if (action.microbatch % pipelines != pipeline) {
+    } else if (turns.owner(action.microbatch) != pipeline) {
       judge.sentences.push_back(what + another_pipeline(judge, action.microbatch, pipeline));
     } else if (++listed.at(action.gradient ? 1 : 0)[action.microbatch] == 2) {
       judge.sentences.push_back(what + " more than once");
@@ -275,16 +273,16 @@ void check_channel_actions(Judge& judge, const ChannelOrder& channel, const std:
   }
   if (channel.discipline == Discipline::Ready) return;
   for (std::size_t gradient = 0; gradient < 2; ++gradient) {
-    const std::int64_t wanted = turns_taken(pipeline, pipelines, judge.plan.microbatches);
+    const std::int64_t wanted = turns.count(pipeline, judge.plan.microbatches);
     const auto missing = wanted - static_cast<std::int64_t>(listed.at(gradient).size());
     if (missing == 0) continue;
-    std::int64_t first = pipeline;
+    std::int64_t present = 0;
     for (const auto& [microbatch, count] : listed.at(gradient)) {
-      if (microbatch != first) break;
-      first += pipelines;
+      if (microbatch != turns.turn(pipeline, present)) break;
+      ++present;
     }
     judge.sentences.push_back(fmt::format("{} lacks the {} of microbatch {}{}", name,
-                                          gradient == 1 ? "gradient" : "activation", first,
+                                          gradient == 1 ? "gradient" : "activation", turns.turn(pipeline, present),
                                           missing > 1 ? fmt::format(", and of {} more", missing - 1) : ""));
   }
 }

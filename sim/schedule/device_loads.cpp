@@ -9,8 +9,9 @@ namespace {
 Seconds load_of(const ScheduleProgram& program, ReplicaId id, const TurnPrograms& work, Seconds update) {
   const KeptPlan& kept = *program.kept;
   if (program.synchronous) return work.time(kept.replicas.count(id, kept.plan.microbatches)) + update;
-  const double each = 1.0 / static_cast<double>(kept.replicas[id].turns);
-  const double updates = each / static_cast<double>(kept.plan.rounds_per_update);
+  const Replica& own = kept.replicas[id];
+  const double each = static_cast<double>(own.taken) / static_cast<double>(own.turns);
+  const double updates = 1.0 / static_cast<double>(own.turns) / static_cast<double>(kept.plan.rounds_per_update);
   return (work.forward() + work.mean_backward()) * each + update * updates;
 }
 

@@ -38,24 +38,56 @@ void add_replica(const KeptPlan& kept, ReplicaId id, std::int64_t warmup, Segmen
   }
 }
 
-Schedule orders_of(const KeptPlan& kept, Segment segment, const std::vector<std::int64_t>& warmup) {
+Schedule orders_of(const KeptPlan& kept, Segment segment, const std::vector<std::vector<std::int64_t>>& warmup) {
   Schedule schedule;
   for (ReplicaId id : kept.replicas.all()) {
-    schedule.devices.push_back({kept.replicas[id].device, Discipline::Strict, {}});
-    add_replica(kept, id, warmup[kept.replicas[id].stage.value()], segment, schedule.devices.back().actions);
+    const Replica& own = kept.replicas[id];
+    schedule.devices.push_back({own.device, Discipline::Strict, {}});
+    add_replica(kept, id, warmup[own.stage.value()][own.lane], segment, schedule.devices.back().actions);
   }
   return schedule;
 }
 
 /// The caps by stage, on each replica: the warm-up and one more.
 std::vector<std::int64_t> caps_of(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
-  std::vector<std::int64_t> caps = warmups(plan, eagerness, most);
+  std::vector<std::int64_t> caps = largest_warmups(plan, eagerness, most);
   for (std::int64_t& cap : caps) ++cap;
   return caps;
 }
 
 bool is_capped(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
+}
+
+// A stage must not wait for more forwards than each earlier stage runs before a backward that this one has not yet
+// given. So a cap also limits all later stages, even beyond a stage with more replicas.
+//
+// **Invariant**: let all backwards before microbatch m have ended. A replica whose next one is m may run forwards up to
+// its warm-up's number of turns beyond m, so its first one that may not run is a number of turns later that repeats
+// with the round. The least such number over all replicas and turns, `ahead`, holds for the stage, and the least one of
+// all stages so far for what reaches the next. If no replica of the next stage needs more before its own backward of m,
+// that backward can run, whatever m is.
+
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+/// The first turn that may not run, counted from the replica's own first one without a backward.
+std::int64_t forwards_ahead(const Rotation& turns, std::uint32_t lane, std::int64_t warmup) {
+  std::int64_t least = kUnlimited;
+  for (std::int64_t i = 0; i < turns.share(lane); ++i) {
+    least = std::min(least, turns.turn(lane, i + warmup + 1) - turns.turn(lane, i));
+  }
+  return least;
+}
+
+/// The most warm-up forwards with which the replica never needs a turn that is `ahead` of its first one without a
+/// backward.
+std::int64_t most_within(const Rotation& turns, std::uint32_t lane, std::int64_t ahead) {
+  if (ahead == kUnlimited) return kUnlimited;
+  std::int64_t most = kUnlimited;
+  for (std::int64_t i = 0; i < turns.share(lane); ++i) {
+    most = std::min(most, turns.count(lane, turns.turn(lane, i) + ahead) - 1 - i);
+  }
+  return most;
 }
 
 /// Gives the segments of a run one after the other.
@@ -91,40 +123,53 @@ void order_capped(const PlanContext& context, std::int64_t eagerness, SchedulePr
 
 }  // namespace
 
-std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
-  // A stage must not wait for more forwards than each earlier stage runs before its own first backward. So a cap also
-  // limits all later stages, even beyond a stage with more replicas.
+std::vector<std::vector<std::int64_t>> warmups(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
   struct Pipeline {
-    std::int64_t upstream = -1;  // forwards that every earlier stage runs before its first backward; -1: no such stage
-    std::int64_t ranks = 0;      // alternating replicas of this stage and of all later ones
+    std::int64_t ahead = kUnlimited;  // so many forwards, counted from any microbatch, need no backward from it on
+    std::int64_t ranks = 0;           // alternating replicas of this stage and of all later ones
   };
   std::map<std::uint32_t, Pipeline> pipelines;
   for (const Stage& stage : plan.stages) pipelines[stage.pipeline].ranks += alternating_replicas(stage);
-  std::vector<std::int64_t> counts;
+  const bool with_caps = is_capped(plan);
+  std::vector<std::vector<std::int64_t>> counts;
   for (const Stage& stage : plan.stages) {
-    auto& [upstream, ranks] = pipelines[stage.pipeline];
+    auto& [ahead, ranks] = pipelines[stage.pipeline];
+    const Rotation turns = turns_of(stage);
     const std::int64_t replicas = alternating_replicas(stage);
-    std::int64_t count = (ranks - 1) / replicas * eagerness;
-    if (stage.in_flight) count = std::min({count, *stage.in_flight - 1, most - 1});
-    if (upstream >= 0) count = std::min(count, (upstream - 1) / replicas);
-    const std::int64_t given_out = (count + 1) * replicas;
-    upstream = upstream < 0 ? given_out : std::min(upstream, given_out);
+    const std::int64_t usual = (ranks - 1) / replicas * eagerness;
+    std::vector<std::int64_t>& own = counts.emplace_back();
+    for (std::uint32_t lane = 0; std::cmp_less(lane, replicas); ++lane) {
+      std::int64_t count = ((usual + 1) * turns.share(lane) * replicas + turns.round() - 1) / turns.round() - 1;
+      if (stage.in_flight) count = std::min({count, *stage.in_flight - 1, most - 1});
+      own.push_back(std::min(count, most_within(turns, lane, ahead)));
+    }
+    if (with_caps) own.assign(own.size(), std::ranges::min(own));  // caps hold for all replicas of a stage
+    for (std::uint32_t lane = 0; std::cmp_less(lane, replicas); ++lane) {
+      ahead = std::min(ahead, forwards_ahead(turns, lane, own[lane]));
+    }
     ranks -= replicas;
-    counts.push_back(count);
   }
   return counts;
+}
+
+std::vector<std::int64_t> largest_warmups(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
+  std::vector<std::int64_t> largest;
+  for (const std::vector<std::int64_t>& own : warmups(plan, eagerness, most)) largest.push_back(std::ranges::max(own));
+  return largest;
 }
 
 ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous, std::int64_t eagerness) {
   ScheduleProgram program;
   program.synchronous = synchronous;
   program.at_once = context.replicas.share_devices();
-  program.reaches_in_flight = !program.at_once;
-  const std::vector<std::int64_t> warmup = warmups(context.plan, eagerness);
-  for (StageId id : indices<StageId>(context.plan.stages.size())) {
-    const std::int64_t most = warmup[id.value()] + 1;
-    const std::int64_t count = context.replicas.count(context.replicas.of(id).front(), context.plan.microbatches);
-    program.in_flight.push_back(std::min(most, count));
+  program.reaches_in_flight = !program.at_once && !has_unequal_shares(context.plan);
+  const std::vector<std::vector<std::int64_t>> warmup = warmups(context.plan, eagerness);
+  program.in_flight.resize(context.plan.stages.size());
+  for (ReplicaId id : context.replicas.all()) {
+    const Replica& own = context.replicas[id];
+    const std::int64_t most = warmup[own.stage.value()][own.lane] + 1;
+    std::int64_t& in_flight = program.in_flight[own.stage.value()];
+    in_flight = std::max(in_flight, std::min(most, context.replicas.count(id, context.plan.microbatches)));
     program.steady_in_flight = std::max(program.steady_in_flight, most);
   }
   program.weight_versions.assign(context.plan.stages.size(), 1);

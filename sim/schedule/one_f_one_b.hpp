@@ -10,13 +10,18 @@ namespace stagecraft {
 
 struct Plan;
 
-/// By stage: the number of forwards that a replica runs before its first pair of forward and backward in 1F1B. It is
-/// ⌊(ranks from this stage on - 1) / own⌋, as in PipeDream's runtime, where ranks and own count alternating replicas;
-/// without replication that is p - 1 - i. Eager 1F1B runs `eagerness` times as many. A cap (`Stage::in_flight`) lowers
-/// the number, on later stages too; a stage's cap is at most `most`.
-/// **Cost** O(stages).
-[[nodiscard]] std::vector<std::int64_t> warmups(const Plan& plan, std::int64_t eagerness = 1,
-                                                std::int64_t most = std::numeric_limits<std::int64_t>::max());
+/// By stage, for each of its alternating replicas: the number of forwards that it runs before its first pair of forward
+/// and backward in 1F1B. It is ⌊(ranks from this stage on - 1) / own⌋, as in PipeDream's runtime, where ranks and own
+/// count alternating replicas; without replication that is p - 1 - i. Eager 1F1B runs `eagerness` times as many. With
+/// unequal shares a replica has as many more or fewer in flight as it has more or fewer turns. A cap
+/// (`Stage::in_flight`) lowers the number, on later stages too; a stage's cap is at most `most`.
+/// **Cost** O(turns in a round) for each stage.
+[[nodiscard]] std::vector<std::vector<std::int64_t>> warmups(
+    const Plan& plan, std::int64_t eagerness = 1, std::int64_t most = std::numeric_limits<std::int64_t>::max());
+
+/// By stage: the largest of its replicas.
+[[nodiscard]] std::vector<std::int64_t> largest_warmups(const Plan& plan, std::int64_t eagerness = 1,
+                                                        std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// The program of the families in which every replica runs its warm-up forwards, then forwards and backwards in turn,
 /// then the remaining backwards. A replica has min(warm-up + 1, its microbatches) in flight and keeps one weight

@@ -10,14 +10,18 @@
 #include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
-/// The number of parts into which a stage divides each microbatch.
+/// How many times the largest part of a microbatch that the stage divides is in the whole.
 double parts(const Stage& stage) {
-  return stage.replication == Replication::Split ? static_cast<double>(stage.replicas.size()) : 1.0;
+  if (stage.replication == Replication::RoundRobin) return 1.0;
+  if (stage.shares.empty()) return static_cast<double>(stage.replicas.size());
+  const std::int64_t all = std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0});
+  return static_cast<double>(all) / static_cast<double>(*std::ranges::max_element(stage.shares));
 }
 
 std::optional<BytesPerSecond> require_connected(const Platform& platform, const SmallestBandwidth& smallest) {
@@ -121,8 +125,8 @@ Seconds synchronise_time(const LayerGraph& graph, const Platform& platform, cons
 Seconds busiest_replica(const PipelineTimes& times, std::size_t stage, std::int64_t microbatches) {
   const Seconds each = times.resources[2 * stage].total();
   const std::int64_t replicas = times.alternating[stage];
-  const auto count = [&](std::int64_t replica) {
-    return static_cast<double>(turns_taken(replica, replicas, microbatches));
+  const auto count = [turns = Rotation(replicas), microbatches](std::int64_t replica) {
+    return static_cast<double>(turns.count(static_cast<std::uint32_t>(replica), microbatches));
   };
   if (times.pace[stage].empty()) return each * count(0);
   Seconds most;

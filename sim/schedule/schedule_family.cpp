@@ -117,7 +117,8 @@ namespace {
 
 /// Whether the replicas of two plans do the same for a microbatch.
 bool do_alike(const Plan& a, const Plan& b) {
-  return a.stages == b.stages && a.training == b.training && a.rounds_per_update == b.rounds_per_update;
+  return a.stages == b.stages && a.pipeline_shares == b.pipeline_shares && a.training == b.training &&
+         a.rounds_per_update == b.rounds_per_update;
 }
 
 /// `known` is the work of the plan's replicas; null: it is not known.

@@ -35,8 +35,14 @@ StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram
   if (!have_weights(graph, plan.stages[stage.value()].layers)) return {have_weights(graph) ? 0 : samples, 0};
   // Of the microbatches in flight at a forward, all but its own have their backwards between it and its own backward,
   // and so has the round whose all-reduce is under way.
-  const std::int64_t rounds = program.in_flight[stage.value()] - 1 + (reduces(graph, *program.kept, stage) ? 1 : 0);
-  return {samples, (rounds + apart - 1) / apart};
+  std::int64_t staleness = 0;
+  for (const ReplicaId id : replicas.of(stage)) {
+    const std::int64_t taken = replicas[id].taken;
+    const std::int64_t reduced = reduces(graph, *program.kept, stage) ? taken : 0;
+    const std::int64_t backwards = program.in_flight[stage.value()] - 1 + reduced;
+    staleness = std::max(staleness, (backwards + taken * apart - 1) / (taken * apart));
+  }
+  return {samples, staleness};
 }
 
 }  // namespace

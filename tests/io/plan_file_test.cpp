@@ -49,6 +49,7 @@ stages:
   - layers: {from: l0, to: l2}
     devices: [gpu1, gpu0]
     replication: split
+    shares: [3, 1]
     recompute: [{layers: [l1], microbatches: {first: 3, of: 8}}, {layers: [l2]}, l0]
     swap: [{layers: [l2], prefetch: false}, {layers: [l1], microbatches: {first: 2, of: 8}}]
     swap_backlog: 0
@@ -57,6 +58,7 @@ stages:
     in_flight: 3
     pipeline: 1
   - {layers: [l4, l3], devices: [gpu3]}
+pipeline_shares: [2, 1]
 pattern:
   period: 0.014 s
   release: asap

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,91 @@ TEST_CASE("replicas: a replica's own numbers and the plan's are inverse, and its
     // Its number is how many it has run before.
     CHECK(replicas.local(runner, microbatch) == replicas.count(runner, microbatch));
   }
+}
+
+/// A plan of up to three pipelines with random shares on all levels.
+Plan plan_with_shares(std::mt19937& random) {
+  Plan plan;
+  const auto number = [&](std::uint32_t most) { return 1 + static_cast<std::int64_t>(random() % most); };
+  const std::int64_t pipelines = number(3);
+  for (std::int64_t p = 0; p < pipelines; ++p) {
+    if (random() % 2 == 0 || !plan.pipeline_shares.empty() || p + 1 < pipelines)
+      plan.pipeline_shares.push_back(number(4));
+    for (std::int64_t stages = number(3); stages > 0; --stages) {
+      Stage& stage = plan.stages.emplace_back();
+      stage.pipeline = static_cast<std::uint32_t>(p);
+      for (std::int64_t replicas = number(4); replicas > 0; --replicas) stage.replicas.emplace_back(DeviceId(replicas));
+      if (random() % 4 == 0) stage.replication = Replication::Split;
+      if (random() % 2 == 0) {
+        for (std::size_t i = 0; i < stage.replicas.size(); ++i) stage.shares.push_back(number(5));
+      }
+    }
+  }
+  if (std::ssize(plan.pipeline_shares) != pipelines) plan.pipeline_shares.clear();
+  plan.microbatch_size = 840;
+  return plan;
+}
+
+TEST_CASE("replicas: with any shares each microbatch has its runners, and each replica its share of them") {
+  std::mt19937 random(43);
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(300U); ++seed) {
+    CAPTURE(seed);
+    const Plan plan = plan_with_shares(random);
+    const Replicas replicas(plan);
+    const std::int64_t round = replicas.round();
+    REQUIRE(round < 1'000'000);
+    IndexVector<ReplicaId, std::int64_t> run(replicas.size());
+    std::set<std::pair<ReplicaId, ReplicaId>> meet;
+    for (std::uint32_t microbatch = 0; microbatch < round; ++microbatch) {
+      std::vector<ReplicaId> all;
+      for (const StageId stage : indices<StageId>(plan.stages.size())) {
+        const std::span<const ReplicaId> runners = replicas.runners(stage, microbatch);
+        CHECK(runners.empty() == (replicas.pipeline_of(microbatch) != plan.stages[stage.value()].pipeline));
+        if (!runners.empty()) CHECK(runners.size() == replicas.runners_of_each(stage));
+        all.insert(all.end(), runners.begin(), runners.end());
+      }
+      CHECK(all.size() == replicas.all_runners(microbatch));
+      for (const ReplicaId id : all) {
+        CHECK(replicas.runs(id, microbatch));
+        CHECK(replicas.count(id, microbatch) == run[id]);
+        CHECK(replicas.microbatch(id, run[id]) == microbatch);
+        ++run[id];
+        for (const ReplicaId other : all) meet.emplace(id, other);
+      }
+    }
+    for (const ReplicaId a : replicas.all()) {
+      const Replica& own = replicas[a];
+      CHECK(run[a] == own.taken * (round / own.turns));
+      for (const ReplicaId b : replicas.all()) CHECK(replicas.share_a_microbatch(a, b) == meet.contains({a, b}));
+      const Stage& stage = plan.stages[own.stage.value()];
+      if (stage.shares.empty() || stage.replication == Replication::Split) continue;
+      const std::span<const ReplicaId> of = replicas.of(own.stage);
+      for (const ReplicaId b : of) {  // runs go in proportion
+        const auto position = [&](ReplicaId id) {
+          return static_cast<std::size_t>(std::ranges::find(of, id) - of.begin());
+        };
+        CHECK(run[a] * stage.shares[position(b)] == run[b] * stage.shares[position(a)]);
+      }
+    }
+  }
+}
+
+TEST_CASE("replicas: shares divide a microbatch into whole samples, and turns are spread over a round") {
+  Plan split = plan();
+  split.microbatch_size = 10;
+  split.stages[1].shares = {2, 1};
+  const Replicas divided(split);
+  CHECK(divided[ReplicaId(3)].share == Share{0, 6, 10});
+  CHECK(divided[ReplicaId(4)].share == Share{6, 10, 10});
+  split.microbatch_size = 12;
+  CHECK(Replicas(split)[ReplicaId(3)].share == Share{0, 2, 3});
+  CHECK(least_samples(split.stages[1]) == 3);
+
+  const Rotation turns({2, 1, 4});
+  std::vector<std::uint32_t> order;
+  for (std::int64_t turn = 0; turn < 7; ++turn) order.push_back(turns.owner(turn));
+  CHECK(order == std::vector<std::uint32_t>{2, 0, 2, 1, 2, 0, 2});
+  CHECK(Rotation({3, 3}).round() == 2);
 }
 
 TEST_CASE("replicas: who shares a device") {

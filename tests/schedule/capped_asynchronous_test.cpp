@@ -128,7 +128,7 @@ TEST_CASE("capped pipedream: no cap is slower than a smaller one or none, 120 ra
   for (std::uint32_t seed = 1; seed <= testing::random_cases(120U); ++seed) {
     CAPTURE(seed);
     AsynchronousCase made = asynchronous_case(seed);
-    const std::int64_t natural = std::ranges::max(warmups(made.plan)) + 1;
+    const std::int64_t natural = std::ranges::max(largest_warmups(made.plan)) + 1;
     double least = kNever.value();
     const std::optional<double> free = steady_period_of(made);
     for (std::int64_t cap = 1; cap <= natural + 1; ++cap) {
@@ -173,7 +173,7 @@ TEST_CASE("capped runs: microbatches end as in an evaluation of the same order, 
     const auto& kept = program.kept;
     const PlanContext context{made.graph, made.platform, kept->plan, kept->replicas, kept};
     const auto work = std::make_shared<const PipelineWork>(pipeline_work(context, true));
-    CappedOrder order{static_cast<CappedRule>(seed % 3), warmups(kept->plan, 1 + seed % 2)};
+    CappedOrder order{static_cast<CappedRule>(seed % 3), largest_warmups(kept->plan, 1 + seed % 2)};
     for (std::int64_t& cap : order.caps) ++cap;
     const auto run = std::make_shared<CappedRun>(kept, work, order, false, made.plan.microbatches);
     program.orders = [run](Segment segment) { return run->take(segment.end); };

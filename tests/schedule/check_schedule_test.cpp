@@ -74,7 +74,7 @@ TEST_CASE("check schedule: each of two pipelines has microbatches of its own") {
   CHECK(judged("devices: {gpu0: [F0.0, B0.0, F0.2, B0.2], gpu1: [F1.1, B1.1]}") == Sentences{});
   CHECK(judged("devices: {gpu0: [F0.0, B0.0, F0.2, B0.2], gpu1: [F1.1, B1.1, F1.2]}") ==
         Sentences{"gpu1 has the forward of microbatch 2 of stage 1 in pipeline 1, but that microbatch runs in pipeline "
-                  "0: of 2 pipelines, number k mod 2 runs microbatch k"});
+                  "0: microbatches go to the 2 pipelines in turn"});
   CHECK(judged("devices: {gpu0: [F0.0, B0.0], gpu1: [F1.1, B1.1]}") ==
         Sentences{"gpu0 lacks the forward and the backward of microbatch 2 of stage 0"});
 }
@@ -96,7 +96,7 @@ TEST_CASE("check schedule: a channel lists the microbatches of its pipeline") {
   CHECK(judged("0->1: [A0, G0, G2]") == Sentences{"channel 0->1 lacks the activation of microbatch 2"});
   CHECK(judged("2->3: [A1, G1, A2]") ==
         Sentences{"channel 2->3 lists the activation of microbatch 2 in pipeline 1, but that microbatch runs in "
-                  "pipeline 0: of 2 pipelines, number k mod 2 runs microbatch k"});
+                  "pipeline 0: microbatches go to the 2 pipelines in turn"});
 }
 
 TEST_CASE("check schedule: what is lacking") {

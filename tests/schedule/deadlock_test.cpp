@@ -5,6 +5,7 @@
 #include "sim/schedule/schedule_family.hpp"
 #include "tests/random_cases.hpp"
 #include "tests/schedule/compiled.hpp"
+#include "tests/schedule/random_plans.hpp"
 
 #include <doctest/doctest.h>
 
@@ -153,32 +154,32 @@ TEST_CASE("deadlock: pipedream refuses pipelines whose rounds never fit, and no 
 }
 
 /// Whether 1F1B orders with these warm-ups come to an end, by playing them: nothing else is modelled.
-bool ends(const Plan& plan, const std::vector<std::int64_t>& warmup) {
+bool ends(const Plan& plan, const std::vector<std::vector<std::int64_t>>& warmup) {
   struct Worker {
     std::int64_t forwards = 0;
     std::int64_t backwards = 0;
   };
   std::vector<std::vector<Worker>> workers;
   for (const Stage& stage : plan.stages) workers.emplace_back(static_cast<std::size_t>(alternating_replicas(stage)));
+  std::vector<Rotation> turns;
+  for (const Stage& stage : plan.stages) turns.push_back(turns_of(stage));
   const auto done = [&](std::size_t s, std::int64_t microbatch, bool backward) {
-    const auto replicas = static_cast<std::int64_t>(workers[s].size());
-    const Worker& worker = workers[s][static_cast<std::size_t>(microbatch % replicas)];
-    return (backward ? worker.backwards : worker.forwards) > microbatch / replicas;
+    const std::uint32_t replica = turns[s].owner(microbatch);
+    const Worker& worker = workers[s][replica];
+    return (backward ? worker.backwards : worker.forwards) > turns[s].count(replica, microbatch);
   };
   bool all_done = false;
   for (bool progressed = true; progressed && !all_done;) {
     progressed = false;
     all_done = true;
     for (std::size_t s = 0; s < workers.size(); ++s) {
-      for (std::size_t r = 0; r < workers[s].size(); ++r) {
-        Worker& worker = workers[s][r];
-        const auto replica = static_cast<std::int64_t>(r);
-        const auto replicas = static_cast<std::int64_t>(workers[s].size());
-        const std::int64_t count = turns_taken(replica, replicas, plan.microbatches);
+      for (std::uint32_t replica = 0; replica < workers[s].size(); ++replica) {
+        Worker& worker = workers[s][replica];
+        const std::int64_t count = turns[s].count(replica, plan.microbatches);
         if (worker.backwards == count) continue;
         all_done = false;
-        const bool forward = worker.forwards < std::min(count, worker.backwards + warmup[s] + 1);
-        const std::int64_t microbatch = (forward ? worker.forwards : worker.backwards) * replicas + replica;
+        const bool forward = worker.forwards < std::min(count, worker.backwards + warmup[s][replica] + 1);
+        const std::int64_t microbatch = turns[s].turn(replica, forward ? worker.forwards : worker.backwards);
         const bool ready = forward ? s == 0 || done(s - 1, microbatch, false)
                                    : s + 1 == workers.size() || done(s + 1, microbatch, true);
         if (!ready) continue;
@@ -196,30 +197,43 @@ TEST_CASE("deadlock: the warm-up that caps leave to later stages is the largest 
     CAPTURE(seed);
     Plan plan = random_plan(seed, "1f1b", false);
     plan.microbatches = 200;
-    const std::vector<std::int64_t> warmup = warmups(plan);
+    const std::vector<std::vector<std::int64_t>> warmup = warmups(plan);
     CHECK(ends(plan, warmup));
     for (std::size_t s = 1; s < plan.stages.size(); ++s) {
       Plan free = plan;  // no caps before
       for (std::size_t before = 0; before < s; ++before) free.stages[before].in_flight.reset();
       if (warmups(free)[s] == warmup[s]) continue;
       ++lowered;
-      std::vector<std::int64_t> more = warmup;
-      ++more[s];
+      std::vector<std::vector<std::int64_t>> more = warmup;
+      for (std::int64_t& each : more[s]) ++each;
       CHECK_FALSE(ends(plan, more));
     }
   }
   CHECK(lowered > testing::random_cases(50));
 }
 
+TEST_CASE("deadlock: with unequal shares every warm-up can run, 1500 random chains") {
+  std::mt19937 random(43);
+  for (std::uint32_t seed = 1; seed <= testing::random_cases(1500U); ++seed) {
+    CAPTURE(seed);
+    Plan plan = random_plan(seed, "1f1b", false);
+    plan.microbatches = 200;
+    for (Stage& stage : plan.stages) {
+      if (random() % 2 == 0) stage.shares = testing::random_shares(stage.replicas.size(), random);
+    }
+    CHECK(ends(plan, warmups(plan, 1 + seed % 3)));
+  }
+}
+
 TEST_CASE("deadlock: a cap is passed on past a stage with more replicas") {
   Plan plan = testing::straight(4, 30, "pipedream");
   plan.stages[1].replicas = {DeviceId(1), DeviceId(4)};
   plan.stages[0].in_flight = 1;
-  CHECK(warmups(plan)[1] == 0);
-  CHECK(warmups(plan)[2] == 0);
+  CHECK(largest_warmups(plan)[1] == 0);
+  CHECK(largest_warmups(plan)[2] == 0);
   plan.stages[0].in_flight = 2;
-  CHECK(warmups(plan)[1] == 0);
-  CHECK(warmups(plan)[2] == 1);
+  CHECK(largest_warmups(plan)[1] == 0);
+  CHECK(largest_warmups(plan)[2] == 1);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ inline std::vector<std::int64_t> own_caps(const Plan& plan) {
 }
 
 inline ProcessingCase processing_case(std::uint32_t seed, bool strict) {
-  ProcessingCase made{random_case(seed, {Sharing::Fair, true, false, 1.0}), {}, {}};
+  ProcessingCase made{random_case(seed, {Sharing::Fair, true, false, 1.0, false}), {}, {}};
   std::mt19937 generator(seed);
   made.settings.strict = strict;
   made.settings.full_duplex = generator() % 2 == 0;

@@ -24,8 +24,16 @@ struct RandomCaseOptions {
   Sharing sharing = Sharing::Fair;
   bool allow_replicas = true;
   bool allow_swap = true;
-  double traffic = 1.0;  ///< scales the sizes of tensors
+  double traffic = 1.0;      ///< scales the sizes of tensors
+  bool allow_shares = true;  ///< replicas of a stage may have unequal ones
 };
+
+/// Shares from 1 to 5.
+inline std::vector<std::int64_t> random_shares(std::size_t owners, std::mt19937& random) {
+  std::vector<std::int64_t> shares;
+  for (std::size_t i = 0; i < owners; ++i) shares.push_back(1 + static_cast<std::int64_t>(random() % 5));
+  return shares;
+}
 
 class RandomPlans {
  public:
@@ -101,6 +109,8 @@ class RandomPlans {
       for (std::int64_t i = 0; i < replicas; ++i) stage.replicas.emplace_back(DeviceId(device++));
       devices_left -= replicas;
       if (chance(0.3)) stage.replication = Replication::Split;
+      if (options_.allow_shares && chance(0.4)) stage.shares = random_shares(stage.replicas.size(), generator_);
+      if (least_samples(stage) > kSamples) stage.shares.clear();
       add_actions(stage);
       if (plan.schedule.name != "gpipe" && chance(0.3)) stage.in_flight = number(1, 4);
       plan.stages.push_back(std::move(stage));

@@ -36,6 +36,7 @@ class SharedPlans {
     made.plan.microbatches = number(1, options_.longest);
     const std::int64_t pipelines = options_.alternate && chance(3) ? 2 : 1;
     for (std::int64_t i = 0; i < pipelines; ++i) append_pipeline(static_cast<std::uint32_t>(i), layers, devices, made);
+    if (pipelines > 1 && chance(2)) made.plan.pipeline_shares = random_shares(2, random_);
     // Within a pipeline the stages stay in the order of their layers.
     std::ranges::stable_sort(made.plan.stages, {}, [](const Stage& stage) { return stage.layers.front(); });
     if (chance(2)) made.plan.training.gradient_bucket = Bytes(number(1, 2000));
@@ -80,11 +81,13 @@ class SharedPlans {
       places.resize(options_.alternate && chance(3) ? 2 : 1);
       for (std::size_t place : places) stage.replicas.emplace_back(DeviceId(place));
       if (places.size() > 1 && chance(3)) stage.replication = Replication::Split;
+      if (places.size() > 1 && chance(2)) stage.shares = random_shares(places.size(), random_);
       if (made.plan.schedule.name != "gpipe" && chance(4)) stage.in_flight = number(1, 4);
       made.plan.stages.push_back(std::move(stage));
     }
     // Two stages of one pipeline share a device in any case.
     made.plan.stages[first + 1].replicas = made.plan.stages[first].replicas;
+    made.plan.stages[first + 1].shares = made.plan.stages[first].shares;
   }
 
   std::mt19937 random_;

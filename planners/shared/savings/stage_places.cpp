@@ -168,8 +168,7 @@ Bytes largest_part(const std::map<LinkId, bool>& links, const std::map<LinkId, B
 /// Whether a replica of the stage may have all microbatches of an iteration in flight.
 bool runs_forwards_first(const ScheduleProgram& program, StageId stage, std::int64_t microbatches) {
   const Replicas& replicas = program.kept->replicas;
-  const std::int64_t turns = replicas[replicas.of(stage).front()].turns;
-  return program.synchronous && program.in_flight[stage.value()] >= turns_taken(0, turns, microbatches);
+  return program.synchronous && program.in_flight[stage.value()] >= replicas.most_of(stage, microbatches);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ CappedRun::CappedRun(std::shared_ptr<const KeptPlan> kept, std::shared_ptr<const
     worker.times = work_->computations[id];
     worker.count = replicas.count(id, microbatches);
     worker.cap = order.caps[stage.value()];
+    worker.apart = replicas[id].taken * kept_->plan.rounds_per_update;
     worker.untouched = untouched[stage.value()];
     workers_.push_back(std::move(worker));
     wake(id, Seconds(0));
@@ -120,7 +121,7 @@ bool CappedRun::is_ready(ReplicaId id, bool backward, Seconds now) {
   if (!updates_before(id)) return true;
   return std::ranges::all_of(kept_->replicas.rings_of(worker.stage), [&](std::size_t ring) {
     if (work_->all_reduces[ring].empty()) return true;
-    return exchanges_[ring].rounds == worker.backwards && exchanges_[ring].end <= now;
+    return exchanges_[ring].updates == worker.backwards / worker.apart && exchanges_[ring].end <= now;
   });
 }
 
@@ -132,8 +133,8 @@ bool CappedRun::exchanges(ReplicaId id) const {
 
 /// Whether an exchange and an update come right before the replica's next backward.
 bool CappedRun::updates_before(ReplicaId id) const {
-  const std::int64_t backwards = workers_[id].backwards;
-  return !exchanges_.empty() && backwards > 0 && backwards % kept_->plan.rounds_per_update == 0 && exchanges(id);
+  const Worker& worker = workers_[id];
+  return !exchanges_.empty() && worker.backwards > 0 && worker.backwards % worker.apart == 0 && exchanges(id);
 }
 
 /// When a backward begins that is ready now. The update before it may already have begun while the replica waited for
@@ -180,7 +181,7 @@ void CappedRun::end_backward(ReplicaId id, Seconds end) {
   ++worker.backwards;
   if (ends_.size() <= microbatch) ends_.resize(microbatch + std::size_t{1});
   ends_[microbatch] = std::max(ends_[microbatch], end);
-  if (exchanges_.empty() || worker.backwards % kept_->plan.rounds_per_update != 0) return;
+  if (exchanges_.empty() || worker.backwards % worker.apart != 0) return;
   if (exchanges(id)) {
     arrive_at_exchange(id, end);
   } else {
@@ -228,7 +229,7 @@ void CappedRun::arrive_at_exchange(ReplicaId id, Seconds end) {
     const std::vector<ReplicaId>& members = kept_->replicas.rings()[ring].members;
     if (++exchange.members < members.size()) continue;
     exchange.members = 0;
-    exchange.rounds = workers_[id].backwards;
+    ++exchange.updates;
     for (std::size_t k = 0; k < exchange.completed.size(); ++k) {
       exchange.end = std::max(exchange.end, exchange.completed[k]) + work_->all_reduces[ring][k];
     }

@@ -63,6 +63,7 @@ class CappedRun {
     BlockTimes times;
     std::int64_t count = 0;
     std::int64_t cap = 0;
+    std::int64_t apart = 1;      ///< backwards from one update to the next
     std::int64_t forwards = 0;   ///< started
     std::int64_t backwards = 0;  ///< started
     Seconds free;
@@ -74,8 +75,8 @@ class CappedRun {
   struct Exchange {
     std::size_t members = 0;         ///< that have had their last backward before the next update
     std::vector<Seconds> completed;  ///< by bucket: when those members have completed it
-    std::int64_t rounds = 0;         ///< up to the last update
-    Seconds end;                     ///< of the last all-reduce
+    std::int64_t updates = 0;
+    Seconds end;  ///< of the last all-reduce
   };
   /// When a replica may be able to start something.
   using Wake = std::pair<Seconds, ReplicaId>;

@@ -58,8 +58,9 @@ class Choice {
     Seconds most;
     for (StageId id : indices<StageId>(caps.size())) {
       const ReplicaId last = kept_->replicas.of(id).back();
+      const Replica& own = kept_->replicas[last];
       const double count = synchronous_ ? static_cast<double>(kept_->replicas.count(last, kept_->plan.microbatches))
-                                        : 1.0 / static_cast<double>(kept_->replicas[last].turns);
+                                        : static_cast<double>(own.taken) / static_cast<double>(own.turns);
       most = std::max(most, trips_[id.value()] * (count / static_cast<double>(caps[id.value()])));
     }
     return most;

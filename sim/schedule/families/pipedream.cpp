@@ -25,7 +25,7 @@ ScheduleRefusals round_refusals(const PlanContext& context) {
     for (ReplicaId member : ring.members) {
       const Replica& own = replicas[member];
       if (own.turns == first.turns) continue;
-      return {{fmt::format("pipedream runs an all-reduce after each round, in which every replica runs one microbatch; "
+      return {{fmt::format("pipedream runs an all-reduce after each round, in which every replica has had its turns; "
                            "stages {} and {} hold the same layers, but {} and {} of their replicas take microbatches "
                            "in turn: use the same number, or divide microbatches on both (replication: split)",
                            first.stage.value(), own.stage.value(), alternating(first.stage), alternating(own.stage)),
@@ -42,9 +42,11 @@ Compilation compile_pipedream(const PlanContext& context, const Options& paramet
   ScheduleRefusals refusals = round_refusals(context);
   if (!refusals.empty()) return refusals;
   ScheduleProgram program = one_f_one_b_program(context, false, parameters.count("depth"));
-  const std::int64_t rounds = context.plan.rounds_per_update;
-  for (StageId id : indices<StageId>(context.plan.stages.size())) {
-    program.weight_versions[id.value()] = (program.in_flight[id.value()] - 1 + rounds - 1) / rounds + 1;
+  for (ReplicaId id : context.replicas.all()) {
+    const Replica& own = context.replicas[id];
+    const std::int64_t apart = own.taken * context.plan.rounds_per_update;  // backwards from one update to the next
+    std::int64_t& versions = program.weight_versions[own.stage.value()];
+    versions = std::max(versions, (program.in_flight[own.stage.value()] - 1 + apart - 1) / apart + 1);
   }
   return program;
 }

@@ -61,7 +61,7 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_al
 Seconds Synchronise::update_time(ReplicaId replica) const {
   const Worker& worker = workers_[replica];
   Seconds time = state_.worker(replica, last_microbatch(replica), true).update;
-  const std::int64_t microbatches = worker.backwards * state_.replicas()[replica].turns;
+  const std::int64_t microbatches = completed_by(replica, worker.backwards);
   for (const auto& [ring, part] : worker.tied) {
     if (microbatches % rings_[ring].apart != 0) time = time - part;
   }
@@ -92,7 +92,7 @@ void Synchronise::take(const Schedule& schedule) {
 
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
   if (synchronous_) return true;
-  const std::int64_t before = index * state_.replicas()[replica].turns;  // microbatches
+  const std::int64_t before = completed_by(replica, index);
   return std::ranges::all_of(workers_[replica].awaited,
                              [&](std::size_t ring) { return rings_[ring].all_reduces >= before / rings_[ring].apart; });
 }
@@ -104,8 +104,9 @@ const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
 
 bool Synchronise::is_reduced_after(ReplicaId replica) const {
   const Worker& worker = workers_[replica];
-  const std::int64_t microbatches = worker.backwards * state_.replicas()[replica].turns;
-  return std::ranges::any_of(worker.awaited, [&](std::size_t ring) { return microbatches % rings_[ring].apart == 0; });
+  const std::int64_t microbatches = completed_by(replica, worker.backwards);
+  return updates_after(replica, worker.backwards) &&
+         std::ranges::any_of(worker.awaited, [&](std::size_t ring) { return microbatches % rings_[ring].apart == 0; });
 }
 
 void Synchronise::step_before_backward(ReplicaId replica) {
@@ -126,7 +127,7 @@ void Synchronise::change_weights(ReplicaId replica, const std::vector<OpId>& aft
 bool Synchronise::may_complete_gradients(ReplicaId replica) const {
   if (state_.is_on_ready_lane(replica)) return true;
   const std::int64_t backwards = workers_[replica].backwards + 1;
-  return synchronous_ ? backwards == workers_[replica].due : updates_after(backwards);
+  return synchronous_ ? backwards == workers_[replica].due : updates_after(replica, backwards);
 }
 
 void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment) {
@@ -134,7 +135,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
   note_last(ended);
   ++worker.backwards;
   if (!synchronous_) {
-    if (updates_after(worker.backwards)) note_rounds(ended);
+    if (updates_after(ended.replica, worker.backwards)) note_rounds(ended);
     return;
   }
   if (worker.backwards < worker.due || !is_last_segment) return;
@@ -146,7 +147,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
 /// Asynchronous: the backward is the last one of a round before an update, and perhaps of all rounds of a ring.
 void Synchronise::note_rounds(const EndedBackward& ended) {
   const Worker& worker = workers_[ended.replica];
-  const std::int64_t microbatches = worker.backwards * state_.replicas()[ended.replica].turns;
+  const std::int64_t microbatches = completed_by(ended.replica, worker.backwards);
   for (std::size_t number : rings_of(state_, ended.replica)) {
     const Ring& ring = rings_[number];
     const bool is_due = microbatches % ring.apart == 0;

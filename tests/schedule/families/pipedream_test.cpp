@@ -27,7 +27,7 @@ TEST_CASE("pipedream: pipelines whose replicas of the same layers differ in numb
   CHECK(refusal_of(plan).empty());
   plan.stages[1].replicas = {DeviceId(1), DeviceId(2)};
   CHECK(refusal_of(plan).starts_with(
-      "pipedream runs an all-reduce after each round, in which every replica runs one microbatch; "
+      "pipedream runs an all-reduce after each round, in which every replica has had its turns; "
       "stages 0 and 1 hold the same layers, but 1 and 2 of their replicas"));
 }
 

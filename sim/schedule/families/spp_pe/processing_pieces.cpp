@@ -15,7 +15,8 @@ std::vector<std::int64_t> passed_by(const ProcessingChain& chain, std::int64_t e
   for (const auto& slots : chain.stages) {
     const auto replicas = static_cast<std::int64_t>(slots.size());
     for (std::int64_t r = 0; r < replicas; ++r) {
-      passed[slots[static_cast<std::size_t>(r)].resource] = turns_taken(r, replicas, end);
+      passed[slots[static_cast<std::size_t>(r)].resource] =
+          Rotation(replicas).count(static_cast<std::uint32_t>(r), end);
     }
   }
   return passed;
