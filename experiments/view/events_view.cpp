@@ -27,6 +27,7 @@ struct NameOf {
   std::string operator()(const ModelChange&) const { return {}; }
   std::string operator()(const SizeChange&) const { return {}; }
   std::string operator()(const BandwidthChange& change) const { return platform.links[change.link].name; }
+  std::string operator()(const LinkFailure& change) const { return platform.links[change.link].name; }
   std::string operator()(const Jitter&) const { return {}; }
   std::string operator()(const MicrobatchWork&) const { return {}; }
   template <class Change>
@@ -53,6 +54,7 @@ struct ChangeOf {
   Entry operator()(const BandwidthChange& change) const { return {"bandwidth", change.bandwidth.value()}; }
   Entry operator()(const MemoryLimit& change) const { return {"memory", change.memory.value()}; }
   Entry operator()(const Failure& change) const { return {"fails_for", change.duration.value()}; }
+  Entry operator()(const LinkFailure& change) const { return {"fails_for", change.duration.value()}; }
   Entry operator()(const Departure& change) const { return {"leaves_at", change.leaves_at.value()}; }
   Entry operator()(const Jitter& change) const { return {"jitter", change.sigma}; }
   Entry operator()(const MicrobatchWork& change) const { return {"work", mean(change.factors)}; }
@@ -76,9 +78,11 @@ struct WordsOf {
   std::string operator()(const MemoryLimit& change) const {
     return has() + format_human_bytes(change.memory) + " of memory";
   }
-  std::string operator()(const Failure& change) const {
-    return (several ? " fail for " : " fails for ") + format_human_seconds(change.duration);
+  [[nodiscard]] std::string fails_for(Seconds duration) const {
+    return (several ? " fail for " : " fails for ") + format_human_seconds(duration);
   }
+  std::string operator()(const Failure& change) const { return fails_for(change.duration); }
+  std::string operator()(const LinkFailure& change) const { return fails_for(change.duration); }
   std::string operator()(const Departure& change) const {
     return (several ? " are to leave at " : " is to leave at ") + format_human_seconds(change.leaves_at);
   }

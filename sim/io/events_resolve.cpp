@@ -80,6 +80,8 @@ class Resolution {
       add_for_devices(named, event, *limit);
     } else if (auto* change = std::get_if<BandwidthChange>(&event.change)) {
       add_for_links(named, event, *change);
+    } else if (auto* link_failure = std::get_if<LinkFailure>(&event.change)) {
+      add_for_links(named, event, *link_failure);
     } else {
       events_.push_back(event);
     }
@@ -97,7 +99,8 @@ class Resolution {
     }
   }
 
-  void add_for_links(const NamedEvent& named, const Event& event, BandwidthChange& change) {
+  template <class Change>
+  void add_for_links(const NamedEvent& named, const Event& event, Change& change) {
     for (LinkId link : named.names.size() == 2 ? links_between(named) : links_called(named)) {
       change.link = link;
       events_.push_back(event);
