@@ -20,14 +20,15 @@ namespace stagecraft {
 /// Transfers over links that others may use too. A transfer that has all its links to itself needs no network: it runs
 /// at the bandwidth of the narrowest link and ends at a date of the agenda. When another transfer comes to one of these
 /// links, both become flows of the network, the first one with its remaining bytes. The network then divides each link
-/// among its flows by max-min fairness. A transfer that gives way to a smaller class rests. One that a link of its route
-/// stops rests too, and holds up no other.
+/// among its flows by max-min fairness. A transfer that gives way to a smaller class rests. So does one with a link that
+/// is down, which holds up no other.
 class SharedTransfers {
  public:
   /// Both must outlive the transfers.
   SharedTransfers(FlowNetwork& network, Agenda& agenda) : network_(network), agenda_(agenda) {}
 
-  /// Starts a transfer over a route with shared links, of more than 0 bytes unless a link may fail; its first byte leaves after `latency`.
+  /// Starts a transfer over a route with shared links; its first byte leaves after `latency`. It has more than 0 bytes
+  /// unless a link of the route may fail.
   void start(Start start, const Op& op, const Way& way, Seconds latency, Seconds end_alone);
   void abort(OpId op);
   /// An appointment `LatencyPaid` of the agenda.

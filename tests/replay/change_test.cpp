@@ -223,6 +223,21 @@ TEST_CASE("replay: a transfer that a link stops does not hold up a larger class"
   CHECK(times.at(swap).second == near(1.0 + 3.0 + 1.0));  // it moves from 1 to 2 s, and from 3 s on
 }
 
+TEST_CASE("replay: an exclusive link that fails stays taken by the transfer under way") {
+  LinkSpec link = fair(1e8, 0.25);
+  link.sharing = Sharing::Exclusive;
+  const Platform platform = Wiring(2).connect(0, 1, link).build();
+  Work work(2);
+  const OpId under_way = work.send(0, 1, 150000000);
+  const OpId waits = work.send(0, 1, 100000000);
+  const Events events = {link_failure(1.0, 0, 2.0)};
+  for (const Times& times : {replayed(platform, work, events), evaluated(platform, work, events)}) {
+    CHECK(times.at(under_way).second == near(1.75 + 2.0));
+    CHECK(times.at(waits).first == near(3.75));
+    CHECK(times.at(waits).second == near(3.75 + 1.25));
+  }
+}
+
 // The sender fails while the link is down: the transfer starts anew, when both are back.
 TEST_CASE("replay: a transfer that a link stops is aborted by a failure of its device") {
   const Platform platform = pair(1e8, 0.0);
