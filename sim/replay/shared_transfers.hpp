@@ -20,8 +20,8 @@ namespace stagecraft {
 /// Transfers over links that others may use too. A transfer that has all its links to itself needs no network: it runs
 /// at the bandwidth of the narrowest link and ends at a date of the agenda. When another transfer comes to one of these
 /// links, both become flows of the network, the first one with its remaining bytes. The network then divides each link
-/// among its flows by max-min fairness. A transfer that gives way to a smaller class rests. So does one with a link that
-/// is down, which holds up no other.
+/// among its flows by max-min fairness. A transfer that gives way to a smaller class rests. So does one with a link
+/// that is down, and it holds up no other.
 class SharedTransfers {
  public:
   /// Both must outlive the transfers.
