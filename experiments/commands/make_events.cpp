@@ -138,7 +138,7 @@ std::vector<NamedEvent> make_failures(const MakeEventsOptions& options) {
   if (options.lasting) given.lasting = read_time_option("--lasting", *options.lasting, kLongestTime);
   given.of_nodes = read_choice_option("--of", options.of.value_or("devices"), {"devices", "nodes"}) == "nodes";
   given.seed = read_seed(options);
-  if (given.of_nodes && platform.nodes.empty()) {
+  if (given.of_nodes && node_names(platform).empty()) {
     throw InputError("the platform " + quote(platform.spec.name) + " lists devices, and no nodes", {"", 0, 0, "--of"});
   }
   return failure_events(platform, given);

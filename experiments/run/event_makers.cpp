@@ -58,6 +58,17 @@ std::vector<NamedEvent> events_of(const Platform& platform, const Disturbances& 
   return events;
 }
 
+/// What fails together, as an events file calls it.
+std::vector<std::string> units_of(const Platform& platform, bool nodes) {
+  std::vector<std::string> units;
+  if (nodes) {
+    for (const std::string& node : node_names(platform)) units.push_back(node + ".*");
+  } else {
+    for (const Device& device : platform.devices) units.push_back(device.name);
+  }
+  return units;
+}
+
 }  // namespace
 
 double Draws::between(double low, double high) {
@@ -90,7 +101,8 @@ std::vector<NamedEvent> memory_events(const Platform& platform, const Disturbanc
 std::vector<NamedEvent> failure_events(const Platform& platform, const Failures& failures) {
   Draws draws(failures.seed);
   std::vector<NamedEvent> events;
-  std::vector<Seconds> down_until(failures.of_nodes ? platform.nodes.size() : platform.devices.size());
+  const std::vector<std::string> units = units_of(platform, failures.of_nodes);
+  std::vector<Seconds> down_until(units.size());
   for (Seconds at = failures.every * draws.exponential(); at < failures.until;
        at += failures.every * draws.exponential()) {
     const std::size_t unit = draws.below(down_until.size());
@@ -100,7 +112,7 @@ std::vector<NamedEvent> failure_events(const Platform& platform, const Failures&
     NamedEvent named;
     named.event.at = in_microseconds(at);
     named.event.change = Failure{DeviceId::none(), lasting};
-    named.names = {failures.of_nodes ? name_of(NodeId(unit)) + ".*" : platform.devices[DeviceId(unit)].name};
+    named.names = {units[unit]};
     events.push_back(std::move(named));
   }
   return events;

@@ -59,7 +59,7 @@ inline constexpr double kMostMadeEvents = 100'000;
 [[nodiscard]] std::vector<NamedEvent> memory_events(const Platform& platform, const Disturbances& disturbances);
 
 /// Devices, or nodes, that fail.
-/// **Requires** a platform in the node form if nodes fail.
+/// **Requires** a platform with nodes if nodes fail.
 [[nodiscard]] std::vector<NamedEvent> failure_events(const Platform& platform, const Failures& failures);
 
 /// The bandwidth of a link over time: a row for each change, with its time in the column `at` and the bandwidth in the

@@ -1,6 +1,7 @@
 #include "experiments/run/simulation.hpp"
 
 #include "experiments/run/event_models.hpp"
+#include "experiments/run/idle_events.hpp"
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/judge.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
@@ -276,6 +277,7 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
   }
   simulation.basis = basis_of(graph, platform, program.kept->plan, simulation.report);
   simulation.wall_time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  simulation.idle_events = idle_events(simulation.report, program.kept->plan, choices.events);
   return simulation;
 }
 

@@ -78,7 +78,8 @@ struct Simulation {
   std::optional<LowerBound> bound;
   RunRecord record;  ///< of `choices.engine`; empty unless wanted
   Traffic traffic;
-  std::vector<NextModel> models;  ///< of the run, after the first one
+  std::vector<NextModel> models;         ///< of the run, after the first one
+  std::vector<std::size_t> idle_events;  ///< see `experiments/run/idle_events.hpp`
   Seconds wall_time;
 
   /// (predicted − simulated) / simulated of the iteration time or the period; none if the plan predicts none.

@@ -1,6 +1,7 @@
 #include "experiments/view/comparison.hpp"
 
 #include "experiments/view/basis_words.hpp"
+#include "experiments/view/events_view.hpp"
 #include "experiments/view/plan_view.hpp"
 #include "experiments/view/replanning_view.hpp"
 #include "experiments/view/sensitivity_view.hpp"
@@ -93,7 +94,7 @@ std::vector<std::string> cells_of(const ComparisonRow& row, const ExtraColumns& 
 }
 
 /// The reason why a row has no figures, or figures that no machine could reach because memory does not suffice; and
-/// that its plan has changed.
+/// that its plan has changed, or that events name devices which it does not use.
 std::string note(const ComparisonRow& row, const Platform& platform) {
   if (!row.planning) {
     const std::string refusal = row.refusal->what();
@@ -105,6 +106,9 @@ std::string note(const ComparisonRow& row, const Platform& platform) {
   }
   const std::string replans = replans_line(row.simulation->report);
   std::string changed = replans.empty() ? "" : row.planner->name + ": " + replans;
+  for (const std::string& line : idle_events_words(*row.simulation, platform)) {
+    changed += row.planner->name + ": " + line + "\n";
+  }
   if (!row.simulation->report.out_of_memory()) return changed;
   const MemoryOverflow& overflow = row.simulation->report.overflows.front();
   return changed + row.planner->name + ": " + platform.place_name(overflow.place) + " lacks " +

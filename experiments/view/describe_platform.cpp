@@ -258,12 +258,6 @@ std::string never_full_text(const Platform& platform) {
   return count == 0 ? "" : "never the bottleneck: " + counted(count, "link") + "\n";
 }
 
-/// The nodes that are described, or named by the devices of the explicit form.
-std::size_t node_count(const Platform& platform) {
-  const auto* form = std::get_if<ExplicitForm>(&platform.spec.form);
-  return form == nullptr ? platform.nodes.size() : form->nodes.size();
-}
-
 /// How an all-reduce over all devices runs, unless it is one plain ring.
 std::string collectives_text(const Platform& platform) {
   const CollectiveSpec& spec = platform.spec.collectives;
@@ -273,7 +267,7 @@ std::string collectives_text(const Platform& platform) {
            " (" + format_human_bandwidth(spec.table.back().second) + ")\n";
   }
   const std::int64_t rings = rings_of(platform, all_devices(platform));
-  const std::size_t nodes = node_count(platform);
+  const std::size_t nodes = node_names(platform).size();
   const bool has_choice = nodes > 1 && platform.devices.size() > nodes;
   if (rings == 1 && !has_choice && spec == CollectiveSpec{}) return "";
   const bool is_ring = spec.algorithm == CollectiveSpec::Algorithm::Ring;
@@ -286,7 +280,7 @@ std::string collectives_text(const Platform& platform) {
 }
 
 std::string head_text(const Platform& platform) {
-  const std::size_t nodes = node_count(platform);
+  const std::size_t nodes = node_names(platform).size();
   const std::size_t devices = platform.devices.size();
   const auto* form = std::get_if<ExplicitForm>(&platform.spec.form);
   const std::size_t switches = form == nullptr ? 0 : form->switches.size();
@@ -312,7 +306,7 @@ Description describe_platform(const Platform& platform) {
   Detail::Record record{
       {"kind", "platform"},
       {"name", platform.spec.name},
-      {"nodes", static_cast<std::int64_t>(node_count(platform))},
+      {"nodes", static_cast<std::int64_t>(node_names(platform).size())},
       {"levels", levels_list(known)},
       {"smallest_pair_bandwidth_bytes_per_s", smallest ? Detail(smallest->value()) : Detail()},
       {"transport", passes_hosts(platform) ? "host" : "direct"},

@@ -18,6 +18,7 @@ namespace stagecraft {
 namespace {
 
 constexpr std::size_t kMissedShown = 3;
+constexpr std::size_t kIdleShown = 3;
 constexpr std::size_t kStruckShown = 10;
 constexpr std::size_t kNamesShown = 3;
 
@@ -27,6 +28,7 @@ struct NameOf {
   std::string operator()(const ModelChange&) const { return {}; }
   std::string operator()(const SizeChange&) const { return {}; }
   std::string operator()(const BandwidthChange& change) const { return platform.links[change.link].name; }
+  std::string operator()(const LinkFailure& change) const { return platform.links[change.link].name; }
   std::string operator()(const Jitter&) const { return {}; }
   std::string operator()(const MicrobatchWork&) const { return {}; }
   template <class Change>
@@ -53,6 +55,7 @@ struct ChangeOf {
   Entry operator()(const BandwidthChange& change) const { return {"bandwidth", change.bandwidth.value()}; }
   Entry operator()(const MemoryLimit& change) const { return {"memory", change.memory.value()}; }
   Entry operator()(const Failure& change) const { return {"fails_for", change.duration.value()}; }
+  Entry operator()(const LinkFailure& change) const { return {"fails_for", change.duration.value()}; }
   Entry operator()(const Departure& change) const { return {"leaves_at", change.leaves_at.value()}; }
   Entry operator()(const Jitter& change) const { return {"jitter", change.sigma}; }
   Entry operator()(const MicrobatchWork& change) const { return {"work", mean(change.factors)}; }
@@ -76,9 +79,11 @@ struct WordsOf {
   std::string operator()(const MemoryLimit& change) const {
     return has() + format_human_bytes(change.memory) + " of memory";
   }
-  std::string operator()(const Failure& change) const {
-    return (several ? " fail for " : " fails for ") + format_human_seconds(change.duration);
+  [[nodiscard]] std::string fails_for(Seconds duration) const {
+    return (several ? " fail for " : " fails for ") + format_human_seconds(duration);
   }
+  std::string operator()(const Failure& change) const { return fails_for(change.duration); }
+  std::string operator()(const LinkFailure& change) const { return fails_for(change.duration); }
   std::string operator()(const Departure& change) const {
     return (several ? " are to leave at " : " is to leave at ") + format_human_seconds(change.leaves_at);
   }
@@ -113,14 +118,20 @@ std::vector<Struck> struck_events(const Simulation& simulation) {
   return struck;
 }
 
-/// `gpu1 takes 1.5 times the time`; `gpu0.up, gpu0.down have 1 GBps`.
-std::string words(const Struck& struck, const SimulationChoices& choices, const Platform& platform) {
+/// `gpu1`; `gpu0.up, gpu0.down`.
+std::string names_of(const Struck& struck, const Platform& platform) {
   std::string names;
   for (std::size_t i = 0; i < std::min(struck.events.size(), kNamesShown); ++i) {
     names += (i == 0 ? "" : ", ") + std::visit(NameOf{platform}, struck.events[i]->change);
   }
   if (struck.events.size() > kNamesShown) names += fmt::format(" and {} more", struck.events.size() - kNamesShown);
-  return names + std::visit(WordsOf{choices, struck.events.size() > 1}, struck.events.front()->change);
+  return names;
+}
+
+/// `gpu1 takes 1.5 times the time`; `gpu0.up, gpu0.down have 1 GBps`.
+std::string words(const Struck& struck, const SimulationChoices& choices, const Platform& platform) {
+  return names_of(struck, platform) +
+         std::visit(WordsOf{choices, struck.events.size() > 1}, struck.events.front()->change);
 }
 
 std::string struck_table(const Simulation& simulation, const Platform& platform) {
@@ -170,13 +181,17 @@ Detail events_record(const Simulation& simulation, const Platform& platform) {
   const SimulationChoices& choices = simulation.choices;
   if (choices.events_hash.empty()) return {};
   const auto& seed = choices.noise_seed;
-  Detail::List missed;
-  for (std::size_t i : simulation.missed_events()) missed.emplace_back(static_cast<std::int64_t>(i));
+  const auto list_of = [](const std::vector<std::size_t>& positions) {
+    Detail::List list;
+    for (std::size_t i : positions) list.emplace_back(static_cast<std::int64_t>(i));
+    return list;
+  };
   return Detail::Record{{"sha256", choices.events_hash},
                         {"noise_seed", seed ? Detail(static_cast<std::int64_t>(*seed)) : Detail()},
                         {"count", static_cast<std::int64_t>(choices.listed_events.size())},
                         {"happened", struck_list(simulation, platform)},
-                        {"never_happen", std::move(missed)}};
+                        {"never_happen", list_of(simulation.missed_events())},
+                        {"of_unused_devices", list_of(simulation.idle_events)}};
 }
 
 std::vector<EventWords> events_words(const Simulation& simulation, const Platform& platform) {
@@ -187,11 +202,29 @@ std::vector<EventWords> events_words(const Simulation& simulation, const Platfor
   return list;
 }
 
+std::vector<std::string> idle_events_words(const Simulation& simulation, const Platform& platform) {
+  const std::vector<std::size_t>& idle = simulation.idle_events;
+  std::vector<std::string> lines;
+  for (const Struck& struck : struck_events(simulation)) {
+    const std::uint32_t listed = struck.events.front()->listed;
+    if (!std::ranges::binary_search(idle, listed)) continue;
+    if (lines.size() == kIdleShown) {
+      lines.push_back(fmt::format("(and {} more)", idle.size() - kIdleShown));
+      break;
+    }
+    lines.push_back(fmt::format("events[{}] ({}) names {}, which the plan does not use", listed,
+                                moment_text(*struck.events.front()), names_of(struck, platform)));
+  }
+  return lines;
+}
+
 std::string events_text(const Simulation& simulation, const Platform& platform) {
   const Events& events = simulation.choices.listed_events;
   if (events.empty()) return "";
-  return "events: " + std::to_string(events.size()) + missed_text(simulation) + "\n" +
-         struck_table(simulation, platform);
+  std::string text =
+      "events: " + std::to_string(events.size()) + missed_text(simulation) + "\n" + struck_table(simulation, platform);
+  for (const std::string& line : idle_events_words(simulation, platform)) text += line + "\n";
+  return text;
 }
 
 }  // namespace stagecraft

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,12 +18,12 @@
 namespace stagecraft {
 namespace {
 
-/// A clock on which transfers are timers. If bandwidths change during the run, it keeps the transfers under way with
-/// their remaining bytes.
+/// A clock on which transfers are timers. If links change during the run, it keeps the transfers under way with their
+/// remaining bytes.
 class HeapClock final : public Clock {
  public:
-  HeapClock(const Platform& platform, bool bandwidths_change)
-      : platform_(platform), cost_(platform), bandwidths_change_(bandwidths_change) {
+  HeapClock(const Platform& platform, bool links_change)
+      : platform_(platform), cost_(platform), links_change_(links_change) {
     for (const Link& link : platform.links) bandwidths_.push_back(link.bandwidth);
   }
 
@@ -31,7 +32,7 @@ class HeapClock final : public Clock {
   void wake_at(std::uint64_t token, Seconds at) override { push({std::max(at, now_), next_++, Kind::Wake, {}, token}); }
 
   void start_transfer(Start start, const Op& op, Seconds waited) override {
-    if (!bandwidths_change_) {
+    if (!links_change_) {
       complete_at(start, now_ + cost_(op, waited));
       return;
     }
@@ -40,6 +41,7 @@ class HeapClock final : public Clock {
     flow.start = start;
     flow.left = bytes_alone(op, flow.route);
     flow.since = now_ + latency_left(flow.route.latency, waited);
+    if (is_stopped(flow.route)) flow.stopped_at = now_;
     plan(flow);
     flows_[start.op.value()] = std::move(flow);
   }
@@ -48,13 +50,28 @@ class HeapClock final : public Clock {
 
   void set_bandwidth(LinkId link, BytesPerSecond bandwidth) override {
     bandwidths_[link.value()] = bandwidth;
-    for (auto& [op, flow] : flows_) {
-      if (std::ranges::find(flow.route.links, link) == flow.route.links.end()) continue;
-      if (now_ > flow.since) {
-        flow.left = std::max(0.0, flow.left - flow.rate * (now_ - flow.since).value());
-        flow.since = now_;
+    for (Flow* flow : flows_over(link)) {
+      advance(*flow);
+      plan(*flow);
+    }
+  }
+
+  void set_down(LinkId link, bool is_down) override {
+    if (is_down) {
+      down_.insert(link);
+    } else {
+      down_.erase(link);
+    }
+    for (Flow* flow : flows_over(link)) {
+      if (is_stopped(flow->route) == flow->stopped_at.has_value()) continue;
+      if (flow->stopped_at) {
+        flow->since += now_ - *flow->stopped_at;
+        flow->stopped_at.reset();
+      } else {
+        advance(*flow);
+        flow->stopped_at = now_;
       }
-      plan(flow);
+      plan(*flow);
     }
   }
 
@@ -98,15 +115,37 @@ class HeapClock final : public Clock {
     double left = 0.0;  ///< bytes at `since`
     double rate = 0.0;  ///< bytes per second from `since` on
     Seconds since;
-    std::uint64_t plan = 0;  ///< token of its valid end; ends with other tokens are stale
+    std::optional<Seconds> stopped_at;  ///< if a link of its route is down: since when
+    std::uint64_t plan = 0;             ///< token of its valid end; ends with other tokens are stale
   };
+
+  [[nodiscard]] bool is_stopped(const Route& route) const {
+    return !down_.empty() && std::ranges::any_of(route.links, [&](LinkId link) { return down_.contains(link); });
+  }
+
+  [[nodiscard]] std::vector<Flow*> flows_over(LinkId link) {
+    std::vector<Flow*> flows;
+    for (auto& [op, flow] : flows_) {
+      if (std::ranges::find(flow.route.links, link) != flow.route.links.end()) flows.push_back(&flow);
+    }
+    return flows;
+  }
+
+  /// Counts what the flow has sent until now.
+  void advance(Flow& flow) const {
+    if (flow.stopped_at || now_ <= flow.since) return;
+    flow.left = std::max(0.0, flow.left - flow.rate * (now_ - flow.since).value());
+    flow.since = now_;
+  }
 
   void push(const Instant& instant) { heap_.push(instant); }
 
+  /// A flow that stands still has no end yet.
   void plan(Flow& flow) {
+    flow.plan = next_++;
+    if (flow.stopped_at) return;
     flow.rate = bandwidths_[flow.route.links.front().value()].value();
     for (LinkId link : flow.route.links) flow.rate = std::min(flow.rate, bandwidths_[link.value()].value());
-    flow.plan = next_++;
     push({flow.since + Seconds(flow.left / flow.rate), flow.plan, Kind::EndOfFlow, flow.start, flow.plan});
   }
 
@@ -125,8 +164,9 @@ class HeapClock final : public Clock {
 
   const Platform& platform_;
   TransferCost cost_;
-  bool bandwidths_change_;
+  bool links_change_;
   std::vector<BytesPerSecond> bandwidths_;
+  std::set<LinkId> down_;
   std::map<std::uint64_t, Flow> flows_;
   std::priority_queue<Instant, std::vector<Instant>, std::greater<>> heap_;
   std::uint64_t next_ = 0;
@@ -136,9 +176,10 @@ class HeapClock final : public Clock {
 }  // namespace
 
 void evaluate_by_events(const Platform& platform, OpSource source, const Events& events, const RunSink& sink) {
-  const bool bandwidths_change = std::ranges::any_of(
-      events, [](const Event& event) { return std::holds_alternative<BandwidthChange>(event.change); });
-  HeapClock clock(platform, bandwidths_change);
+  const bool links_change = std::ranges::any_of(events, [](const Event& event) {
+    return std::holds_alternative<BandwidthChange>(event.change) || std::holds_alternative<LinkFailure>(event.change);
+  });
+  HeapClock clock(platform, links_change);
   Executor executor(platform, std::move(source), events, sink, clock);
   clock.run(executor);
   if (!executor.is_finished()) {

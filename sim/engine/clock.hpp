@@ -37,6 +37,9 @@ class Clock {
   /// Stops a transfer under way; no completion of it follows.
   virtual void abort_transfer(Start start) = 0;
   virtual void set_bandwidth(LinkId link, BytesPerSecond bandwidth) = 0;
+  /// The link is down from now on, or up again. While a link of its route is down, a transfer stands still: neither its
+  /// latency passes nor a byte arrives. It then goes on from there.
+  virtual void set_down(LinkId link, bool is_down) = 0;
 };
 
 }  // namespace stagecraft

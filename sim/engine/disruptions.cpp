@@ -67,6 +67,12 @@ void Disruptions::apply(const Failure& change) {
   run_.log.flush();
 }
 
+/// Failures of one link may overlap.
+void Disruptions::apply(const LinkFailure& change) {
+  if (failures_[change.link]++ == 0) run_.clock.set_down(change.link, true);
+  run_.wakes.put_off({Wake::Kind::LinkRecovery, change.link.value()}, run_.clock.now() + change.duration);
+}
+
 /// **Requires** a time that is still to come.
 void Disruptions::apply(const Departure& change) {
   run_.observations.announce(change.device, change.leaves_at);
@@ -114,6 +120,10 @@ std::vector<std::uint64_t> Disruptions::recover(DeviceId device) {
   run_.observations.recover(device);
   for (Resource* lane : run_.resources.set_down(device, false)) run_.dispatcher.note_freed(*lane);
   return run_.outages.release(device);
+}
+
+void Disruptions::recover(LinkId link) {
+  if (--failures_[link] == 0) run_.clock.set_down(link, false);
 }
 
 bool Disruptions::is_running(const SpanLog::Started& started) const {

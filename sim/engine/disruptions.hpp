@@ -49,12 +49,15 @@ class Disruptions {
   void leave(DeviceId device) { apply(Failure{device, kForEver}); }
   /// One of the device's failures is over: `Wake::Kind::Recovery`. Returns the transfers that have waited for it.
   [[nodiscard]] std::vector<std::uint64_t> recover(DeviceId device);
+  /// One of the link's failures is over: `Wake::Kind::LinkRecovery`.
+  void recover(LinkId link);
 
  private:
   void apply(const Slowdown& change);
   void apply(const BandwidthChange& change);
   void apply(const MemoryLimit& change);
   void apply(const Failure& change);
+  void apply(const LinkFailure& change);
   void apply(const Departure& change);
   static void apply(const ModelChange&) {}
   static void apply(const SizeChange&) {}
@@ -68,6 +71,7 @@ class Disruptions {
   RunParts run_;
   Events events_;
   std::multimap<std::uint32_t, std::uint64_t> at_microbatch_;  ///< by microbatch: events that have not happened yet
+  std::map<LinkId, std::uint32_t> failures_;                   ///< by link: number of failures that last
 };
 
 }  // namespace stagecraft

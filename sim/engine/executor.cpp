@@ -155,6 +155,7 @@ void Executor::handle_wakes() {
       case Wake::Kind::NotBefore: reconsider(wake.what); break;
       case Wake::Kind::Question: observations_.tell(); break;
       case Wake::Kind::Departure: disruptions_.leave(DeviceId(wake.what)); break;
+      case Wake::Kind::LinkRecovery: disruptions_.recover(LinkId(wake.what)); break;
       case Wake::Kind::Recovery:
         for (std::uint64_t op : disruptions_.recover(DeviceId(wake.what))) reconsider(op);
         break;

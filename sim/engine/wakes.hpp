@@ -10,8 +10,8 @@ namespace stagecraft {
 
 /// Something that is to be handled at a later instant.
 struct Wake {
-  enum class Kind : std::uint8_t { Event, NotBefore, Departure, Recovery, Question } kind = Kind::Event;
-  std::uint64_t what = 0;  ///< event, operation or device; nothing for a question
+  enum class Kind : std::uint8_t { Event, NotBefore, Departure, Recovery, LinkRecovery, Question } kind = Kind::Event;
+  std::uint64_t what = 0;  ///< event, operation, device or link; nothing for a question
   friend bool operator==(const Wake&, const Wake&) = default;
 };
 

@@ -76,6 +76,12 @@ void read_memory_limit(const YamlNode& item, const YamlNode& value, NamedEvent& 
 }
 
 void read_failure(const YamlNode& item, const YamlNode& value, NamedEvent& named) {
+  if (item.find("link")) {
+    item.allow_keys({"at", "at_microbatch", "link", "fails_for"});
+    read_link_name(item, named);
+    named.event.change = LinkFailure{LinkId::none(), read_moment(value)};
+    return;
+  }
   item.allow_keys({"at", "at_microbatch", "device", "fails_for"});
   read_device_name(item, named);
   named.event.change = Failure{DeviceId::none(), read_moment(value)};

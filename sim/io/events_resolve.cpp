@@ -65,7 +65,8 @@ bool is_pattern(const std::string& name) { return name.find('*') != std::string:
 /// Resolves events for a platform. The tables of names are made when the first event needs them.
 class Resolution {
  public:
-  explicit Resolution(const Platform& platform) : platform_(platform), devices_(ids_by_name(platform.devices)) {}
+  explicit Resolution(const Platform& platform)
+      : platform_(platform), node_names_(node_names(platform)), devices_(ids_by_name(platform.devices)) {}
 
   void add(const NamedEvent& named) {
     Event event = named.event;
@@ -80,6 +81,8 @@ class Resolution {
       add_for_devices(named, event, *limit);
     } else if (auto* change = std::get_if<BandwidthChange>(&event.change)) {
       add_for_links(named, event, *change);
+    } else if (auto* link_failure = std::get_if<LinkFailure>(&event.change)) {
+      add_for_links(named, event, *link_failure);
     } else {
       events_.push_back(event);
     }
@@ -97,7 +100,8 @@ class Resolution {
     }
   }
 
-  void add_for_links(const NamedEvent& named, const Event& event, BandwidthChange& change) {
+  template <class Change>
+  void add_for_links(const NamedEvent& named, const Event& event, Change& change) {
     for (LinkId link : named.names.size() == 2 ? links_between(named) : links_called(named)) {
       change.link = link;
       events_.push_back(event);
@@ -122,19 +126,20 @@ class Resolution {
 
   /// Whether the device's name matches, or the one that begins with its node's: `node2.gpu17`.
   [[nodiscard]] bool is_called(DeviceId id, const std::string& pattern) const {
+    return matches(platform_.devices[id].name, pattern) ||
+           (!pattern.starts_with('*') && matches(full_name(id), pattern));
+  }
+
+  /// With that of its node, if it has one.
+  [[nodiscard]] std::string full_name(DeviceId id) const {
     const Device& device = platform_.devices[id];
-    if (matches(device.name, pattern)) return true;
-    return !device.node.is_none() && pattern.starts_with("node") &&
-           matches(name_of(device.node) + "." + device.name, pattern);
+    return device.node.is_none() ? device.name : node_names_[device.node] + "." + device.name;
   }
 
   /// What devices are called.
   [[nodiscard]] std::string names_of_devices() const {
-    const auto full = [&](DeviceId id) {
-      const Device& device = platform_.devices[id];
-      return quote((device.node.is_none() ? "" : name_of(device.node) + ".") + device.name);
-    };
-    return "its devices are " + full(DeviceId(0)) + " to " + full(DeviceId(platform_.devices.size() - 1));
+    const DeviceId last(platform_.devices.size() - 1);
+    return "its devices are " + quote(full_name(DeviceId(0))) + " to " + quote(full_name(last));
   }
 
   /// The device of that name, or those whose names match.
@@ -202,6 +207,7 @@ class Resolution {
   }
 
   const Platform& platform_;
+  IndexVector<NodeId, std::string> node_names_;
   std::unordered_map<std::string, DeviceId> devices_;
   std::unordered_map<std::string, LinkId> links_;
   Events events_;

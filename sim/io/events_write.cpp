@@ -36,6 +36,10 @@ struct KeysOf {
     record.emplace_back("device", names_of(named));
     record.emplace_back("fails_for", format_seconds(change.duration));
   }
+  void operator()(const LinkFailure& change) const {
+    record.emplace_back("link", names_of(named));
+    record.emplace_back("fails_for", format_seconds(change.duration));
+  }
   void operator()(const Departure& change) const {
     record.emplace_back("device", names_of(named));
     record.emplace_back("leaves_at", format_seconds(change.leaves_at));

@@ -39,6 +39,13 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+/// Nothing crosses the link for a while. Transfers over it stop where they are, and go on from there.
+struct LinkFailure {
+  LinkId link;
+  Seconds duration;
+  friend bool operator==(const LinkFailure&, const LinkFailure&) = default;
+};
+
 /// The duration of a failure after which a device does not come back; longer than any training.
 inline constexpr Seconds kForEver(1e9);
 
@@ -82,8 +89,8 @@ struct SizeChange {
 struct Event {
   Seconds at;
   std::optional<std::uint32_t> at_microbatch;  ///< if given, `at` is ignored
-  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, Departure, Jitter, MicrobatchWork, ModelChange,
-               SizeChange>
+  std::variant<Slowdown, BandwidthChange, MemoryLimit, Failure, LinkFailure, Departure, Jitter, MicrobatchWork,
+               ModelChange, SizeChange>
       change;
   std::uint32_t listed = 0;  ///< its position in its file, where one event may change several links
   friend bool operator==(const Event&, const Event&) = default;

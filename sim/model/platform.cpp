@@ -108,6 +108,13 @@ std::uint64_t links_of_node(const NodeKind& kind) {
 
 std::string name_of(NodeId node) { return "node" + std::to_string(node.value()); }
 
+IndexVector<NodeId, std::string> node_names(const Platform& platform) {
+  if (const auto* form = std::get_if<ExplicitForm>(&platform.spec.form)) return form->nodes;
+  IndexVector<NodeId, std::string> names;
+  for (NodeId node : indices(platform.nodes)) names.push_back(name_of(node));
+  return names;
+}
+
 std::uint64_t count_links(const NodeForm& form) {
   std::uint64_t count = 0;
   std::uint32_t nodes = 0;

@@ -67,7 +67,7 @@ struct LinkRow {
   friend bool operator==(const LinkRow&, const LinkRow&) = default;
 };
 
-/// `node2`: what links, and devices of the node in an events file, are called after.
+/// `node2`: what links of the node form are called after.
 [[nodiscard]] std::string name_of(NodeId node);
 
 struct Node {
@@ -128,6 +128,10 @@ struct Platform {
 /// **Requires** a spec whose references and counts are valid (the reader checks them).
 /// **Cost** O(devices + links).
 [[nodiscard]] Platform build_platform(PlatformSpec spec);
+
+/// The names of its nodes: `node0 …`, or those that devices give in the explicit form; none if they give none. An
+/// events file calls devices after them.
+[[nodiscard]] IndexVector<NodeId, std::string> node_names(const Platform& platform);
 
 /// Finds the route from one place to another; false if the two are not connected. `into` is overwritten; reusing it
 /// avoids allocations. A device and its own host are connected by the host link or the node's PCIe tree. If from == to,

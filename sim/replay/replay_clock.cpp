@@ -24,7 +24,7 @@ void ReplayClock::start_transfer(Start start, const Op& op, Seconds waited) {
   const Way& way = ways_.of(op);
   const Seconds latency = latency_left(way.latency, waited);
   const Seconds end_alone = agenda_.now() + (latency + op.bytes / way.narrowest);
-  if (way.shared.empty() || op.bytes == Bytes(0)) {
+  if (way.shared.empty() || (op.bytes == Bytes(0) && !way.may_fail)) {
     complete_at(start, end_alone);
   } else {
     transfers_.start(start, op, way, latency, end_alone);

@@ -30,6 +30,7 @@ class ReplayClock final : public Clock, private NetworkListener {
   void start_transfer(Start start, const Op& op, Seconds waited) override;
   void abort_transfer(Start start) override { transfers_.abort(start.op); }
   void set_bandwidth(LinkId link, BytesPerSecond bandwidth) override;
+  void set_down(LinkId link, bool is_down) override { transfers_.set_down(link, is_down); }
 
   /// Runs until nothing is left to happen.
   void run(Executor& executor);

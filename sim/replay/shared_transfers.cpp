@@ -23,28 +23,83 @@ void SharedTransfers::start(Start start, const Op& op, const Way& way, Seconds l
   Transfer& transfer = transfers_.add();
   transfer.state = Transfer::State::Latency;
   transfer.rests = false;
+  transfer.stopped_at.reset();
   transfer.transfer_class = op.transfer_class;
   transfer.start = start;
   transfer.left = static_cast<double>(op.bytes.value());
+  transfer.first_byte = agenda_.now() + latency;
   transfer.end_alone = end_alone;
   transfer.narrowest = way.narrowest;
   transfer.way = &way;
-  agenda_.add(agenda_.now() + latency, Appointment::What::LatencyPaid, transfer.number, transfer.serial);
+  if (is_stopped(way)) {
+    stop(transfer);
+    return;
+  }
+  agenda_.add(transfer.first_byte, Appointment::What::LatencyPaid, transfer.number, transfer.serial);
   if (has_classes_ || op.transfer_class != 0) give_way(transfer);
 }
 
 /// Applies the classes of transfers. Classes are tracked only from the first transfer on whose class is not 0; then all
-/// transfers under way are entered.
+/// transfers under way are entered that are not stopped.
 void SharedTransfers::give_way(const Transfer& newcomer) {
   if (has_classes_) {
     enter_right_of_way(newcomer);
   } else {
     has_classes_ = true;
     for (const Transfer& transfer : transfers_.places()) {
-      if (transfer.state != Transfer::State::Free) enter_right_of_way(transfer);
+      if (transfer.state != Transfer::State::Free && !transfer.stopped_at) enter_right_of_way(transfer);
     }
   }
   apply_changes();
+}
+
+void SharedTransfers::stop(Transfer& transfer) {
+  transfer.stopped_at = agenda_.now();
+  if (transfer.state == Transfer::State::Latency) {
+    transfer.state = Transfer::State::Held;
+    ++transfer.serial;  // which voids its appointment
+  }
+  changes_.push_back({transfer.number, false});
+  if (has_classes_) right_of_way_.leave(transfer.number, changes_);
+  apply_changes();
+}
+
+void SharedTransfers::go_on(Transfer& transfer) {
+  const Seconds pause = agenda_.now() - *transfer.stopped_at;
+  transfer.stopped_at.reset();
+  transfer.first_byte += pause;
+  transfer.end_alone += pause;
+  if (transfer.state == Transfer::State::Held) {
+    transfer.state = Transfer::State::Latency;
+    agenda_.add(transfer.first_byte, Appointment::What::LatencyPaid, transfer.number, transfer.serial);
+  }
+  if (has_classes_ || transfer.transfer_class != 0) {
+    give_way(transfer);
+  } else {
+    changes_.push_back({transfer.number, true});
+    apply_changes();
+  }
+}
+
+bool SharedTransfers::is_stopped(const Way& way) const {
+  return !down_.empty() && std::ranges::any_of(way.links, [&](LinkId link) { return down_.contains(link); });
+}
+
+void SharedTransfers::set_down(LinkId link, bool is_down) {
+  if (is_down) {
+    down_.insert(link);
+  } else {
+    down_.erase(link);
+  }
+  for (Transfer& transfer : transfers_.places()) {
+    if (transfer.state == Transfer::State::Free || is_stopped(*transfer.way) == transfer.stopped_at.has_value())
+      continue;
+    if (transfer.stopped_at) {
+      go_on(transfer);
+    } else if (transfer.state != Transfer::State::Alone || !is_ending(transfer)) {
+      stop(transfer);
+    }
+  }
 }
 
 void SharedTransfers::enter_right_of_way(const Transfer& transfer) {
@@ -92,7 +147,7 @@ void SharedTransfers::start_flow(Transfer& transfer) {
     if (other != LinkUses::kNobody && !is_ending(transfers_[other])) enter_network(transfers_[other]);
     has_company = has_company || uses_.has_flows(link);
   }
-  if (has_company) {
+  if (has_company && transfer.left > 0.0) {
     enter_network(transfer);
   } else {
     stay_alone(transfer);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -19,13 +20,15 @@ namespace stagecraft {
 /// Transfers over links that others may use too. A transfer that has all its links to itself needs no network: it runs
 /// at the bandwidth of the narrowest link and ends at a date of the agenda. When another transfer comes to one of these
 /// links, both become flows of the network, the first one with its remaining bytes. The network then divides each link
-/// among its flows by max-min fairness. A transfer that gives way to a smaller class rests.
+/// among its flows by max-min fairness. A transfer that gives way to a smaller class rests. So does one with a link
+/// that is down, and it holds up no other.
 class SharedTransfers {
  public:
   /// Both must outlive the transfers.
   SharedTransfers(FlowNetwork& network, Agenda& agenda) : network_(network), agenda_(agenda) {}
 
-  /// Starts a transfer of more than 0 bytes, over a route with shared links; its first byte leaves after `latency`.
+  /// Starts a transfer over a route with shared links; its first byte leaves after `latency`. It has more than 0 bytes
+  /// unless a link of the route may fail.
   void start(Start start, const Op& op, const Way& way, Seconds latency, Seconds end_alone);
   void abort(OpId op);
   /// An appointment `LatencyPaid` of the agenda.
@@ -37,6 +40,8 @@ class SharedTransfers {
   [[nodiscard]] std::pair<Start, Seconds> end_flow(std::uint32_t flow);
   /// The link's bandwidth is about to change: a transfer that is alone on it enters the network, which handles changes.
   void prepare_change(LinkId link);
+  /// The link is down from now on, or up again (`Clock::set_down`).
+  void set_down(LinkId link, bool is_down);
 
   /// Sets the network's time. It may be behind the agenda's; transfers that meet then wait until it has caught up.
   void set_network_time(Seconds at) { network_at_ = at; }
@@ -51,6 +56,9 @@ class SharedTransfers {
   void enter_network(Transfer& transfer);
   void expect_meetings();
   void flow(Transfer& transfer);
+  void stop(Transfer& transfer);
+  void go_on(Transfer& transfer);
+  [[nodiscard]] bool is_stopped(const Way& way) const;
   [[nodiscard]] bool is_ending(const Transfer& transfer) const;
   void leave(Transfer& transfer);
   void give_way(const Transfer& newcomer);
@@ -68,6 +76,7 @@ class SharedTransfers {
   bool has_classes_ = false;                                       ///< a transfer of another class than 0 has been seen
   RightOfWay right_of_way_;
   std::vector<RightOfWay::Change> changes_;
+  std::set<LinkId> down_;
 };
 
 }  // namespace stagecraft

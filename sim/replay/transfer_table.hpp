@@ -4,6 +4,7 @@
 #include "sim/replay/ways.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace stagecraft {
@@ -12,19 +13,22 @@ namespace stagecraft {
 struct Transfer {
   enum class State : std::uint8_t {
     Free,      ///< no transfer: the place in the table is free
+    Held,      ///< it is stopped before its latency has passed
     Latency,   ///< its latency has not passed yet
     Waiting,   ///< it rests before its first byte
     Alone,     ///< it has all its links to itself and ends at `end_alone`
     Entering,  ///< it becomes a flow as soon as the network has reached the present
     Flowing,   ///< it is a flow of the network
   } state = State::Free;
-  bool rests = false;  ///< gives way to another
+  bool rests = false;                 ///< gives way to another, or is stopped
+  std::optional<Seconds> stopped_at;  ///< if a link of its route is down: since when
   std::uint8_t transfer_class = 0;
   std::uint32_t number = 0;
   std::uint32_t serial = 0;  ///< tells apart the transfers that have had this number
   std::uint32_t flow = 0;    ///< while it flows
   Start start;
   double left = 0.0;         ///< remaining bytes when it becomes a flow
+  Seconds first_byte;        ///< when its latency has passed
   Seconds end_alone;         ///< when it ends if it never shares a link
   BytesPerSecond narrowest;  ///< the bandwidth that `end_alone` assumes
   const Way* way = nullptr;

@@ -26,14 +26,17 @@ Ways::Ways(const Platform& platform, const Events& events, FlowNetwork& network)
     : platform_(platform),
       network_(network),
       changes_(platform.links.size(), 0),
+      fails_(platform.links.size(), 0),
       network_link_(platform.links.size(), kNotInNetwork) {
   bandwidths_.reserve(platform.links.size());
   for (const Link& link : platform.links) bandwidths_.push_back(link.bandwidth);
   for (const Event& event : events) {
-    const auto* change = std::get_if<BandwidthChange>(&event.change);
-    if (change == nullptr) continue;
-    changes_[change->link.value()] = 1;
-    bandwidths_change_ = true;
+    if (const auto* change = std::get_if<BandwidthChange>(&event.change)) {
+      changes_[change->link.value()] = 1;
+      bandwidths_change_ = true;
+    } else if (const auto* failure = std::get_if<LinkFailure>(&event.change)) {
+      changes_[failure->link.value()] = fails_[failure->link.value()] = 1;
+    }
   }
 }
 
@@ -55,6 +58,7 @@ Way Ways::find_way(const Op& transfer) {
   way.latency = route_.latency;
   way.narrowest = narrowest(way.links);
   for (LinkId link : shared_links(way.links)) way.shared.push_back(network_link(link));
+  way.may_fail = std::ranges::any_of(way.links, [&](LinkId link) { return fails_[link.value()] != 0; });
   return way;
 }
 

@@ -20,6 +20,7 @@ struct Way {
   BytesPerSecond narrowest;           ///< present bandwidth of its narrowest link
   std::vector<LinkId> links;          ///< each once
   std::vector<std::uint32_t> shared;  ///< network links that its flows cross; empty: other transfers never slow it down
+  bool may_fail = false;              ///< whether a link of it fails during the run
 };
 
 /// The routes in use. The network learns of a link when a route first needs it there.
@@ -32,7 +33,8 @@ struct Way {
 /// - An exclusive link carries one transfer at a time, so it only bounds the rate of that transfer. It is left out if a
 ///   fair link that is no wider stays on the route. If no fair link stays, all exclusive links are left out as well:
 ///   the duration then follows from the narrowest link.
-/// - If bandwidths change during the run, every fair link stays, and on a route with such a change every link.
+/// - If bandwidths change during the run, every fair link stays. On a route with such a change, or with a link that
+///   fails, every link stays.
 class Ways {
  public:
   /// `platform` and `network` must outlive the ways.
@@ -53,7 +55,8 @@ class Ways {
   const Platform& platform_;
   FlowNetwork& network_;
   std::vector<BytesPerSecond> bandwidths_;   ///< by LinkId: its present bandwidth
-  std::vector<char> changes_;                ///< by LinkId: whether its bandwidth changes during the run
+  std::vector<char> changes_;                ///< by LinkId: whether its bandwidth changes during the run, or it fails
+  std::vector<char> fails_;                  ///< by LinkId: whether it fails during the run
   bool bandwidths_change_ = false;           ///< whether any bandwidth changes
   std::vector<std::uint32_t> network_link_;  ///< by LinkId
   std::unordered_map<std::uint64_t, std::uint32_t> index_;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 using namespace stagecraft;
@@ -116,4 +117,19 @@ TEST_CASE("disruptions: an event at a microbatch strikes once") {
   run.disruptions.strike_at(3);
   run.disruptions.strike_at(3);
   CHECK(run.clock.changed == std::vector<LinkId>{LinkId(0)});
+}
+
+TEST_CASE("disruptions: a link is down until the last of its failures has ended") {
+  const LinkFailure shorter{LinkId(0), Seconds(5)};
+  Run run(three_operations(), {at(0, shorter), at(0, LinkFailure{LinkId(0), Seconds(9)}), at(3, shorter)});
+  run.disruptions.begin();
+  using Turned = std::vector<std::pair<LinkId, bool>>;
+  CHECK(run.clock.turned == Turned{{LinkId(0), true}});
+  std::vector<Seconds> wakes;
+  for (const auto& [token, at] : run.clock.wakes) wakes.push_back(at);
+  CHECK(wakes == std::vector<Seconds>{Seconds(5), Seconds(9), Seconds(3)});
+  run.disruptions.recover(LinkId(0));
+  CHECK(run.clock.turned.size() == 1);
+  run.disruptions.recover(LinkId(0));
+  CHECK(run.clock.turned == Turned{{LinkId(0), true}, {LinkId(0), false}});
 }

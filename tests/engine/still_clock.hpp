@@ -24,12 +24,14 @@ class StillClock final : public Clock {
   void start_transfer(Start, const Op&, Seconds) override {}
   void abort_transfer(Start start) override { aborted.push_back(start.op); }
   void set_bandwidth(LinkId link, BytesPerSecond) override { changed.push_back(link); }
+  void set_down(LinkId link, bool is_down) override { turned.emplace_back(link, is_down); }
 
   Seconds time;
   std::vector<End> ends;
   std::vector<std::pair<std::uint64_t, Seconds>> wakes;
   std::vector<OpId> aborted;
   std::vector<LinkId> changed;
+  std::vector<std::pair<LinkId, bool>> turned;  ///< links, and whether each is down from then on
 };
 
 }  // namespace stagecraft::testing

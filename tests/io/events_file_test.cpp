@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,15 +22,22 @@ std::vector<NamedEvent> parsed(const std::string& items) {
   return parse_events("schema: stagecraft/events/1\nevents: [" + items + "]\n", "e.yaml");
 }
 
-/// The names of the links whose bandwidth changes.
+/// The names of the links whose bandwidth changes, and of those that fail.
 std::vector<std::string> links_of(const std::string& link, const Platform& platform) {
   std::vector<std::string> names;
+  for (const Event& event : resolve_events(parsed("{at: 1 s, link: " + link + ", fails_for: 2 s}"), platform)) {
+    const auto& failure = std::get<LinkFailure>(event.change);
+    CHECK(failure.duration == Seconds(2));
+    names.push_back(platform.links[failure.link].name);
+  }
+  const std::vector<std::string> failing = std::exchange(names, {});
   for (const Event& event : resolve_events(parsed("{at: 1 s, link: " + link + ", bandwidth: 5 GBps}"), platform)) {
     const auto& change = std::get<BandwidthChange>(event.change);
     CHECK(change.bandwidth == BytesPerSecond(5e9));
     CHECK(event.at == Seconds(1));
     names.push_back(platform.links[change.link].name);
   }
+  CHECK(names == failing);
   return names;
 }
 
@@ -39,7 +47,7 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("events file: every kind, at a time and at a microbatch") {
   const std::vector<NamedEvent> events = load_events(kGood + "events_all.yaml", "events_all.yaml").events;
-  REQUIRE(events.size() == 14);
+  REQUIRE(events.size() == 15);
   CHECK(events[0].event == Event{Seconds(0), std::nullopt, Jitter{0.05, 3}});
   CHECK(events[0].names.empty());
   CHECK(events[1].event == Event{Seconds(0), 4, Slowdown{DeviceId::none(), 1.5}});
@@ -59,6 +67,8 @@ TEST_CASE("events file: every kind, at a time and at a microbatch") {
   CHECK(events[12].names.empty());
   CHECK(events[13].event == Event{Seconds(0.05), std::nullopt, Departure{DeviceId::none(), Seconds(3600)}});
   CHECK(events[13].names == Names{"gpu1"});
+  CHECK(events[14].event == Event{Seconds(0), 10, LinkFailure{LinkId::none(), Seconds(0.015)}});
+  CHECK(events[14].names == Names{"node1.nic"});
 }
 
 TEST_CASE("events file: devices are found by name, order and times stay") {
@@ -118,6 +128,12 @@ TEST_CASE("events file: a node's name and a star select its devices") {
   CHECK(devices_of("node*.gpu0", two_nodes) == Devices{0});
   CHECK(devices_of("node1.gpu3", two_nodes) == Devices{3});
   CHECK(devices_of("node*", two_nodes) == Devices{0, 1, 2, 3});
+  const Platform named = platform_of("platform_named_nodes.yaml");  // node a has the devices 0 and 2, b has 1 and 3
+  CHECK(devices_of("a.*", named) == Devices{0, 2});
+  CHECK(devices_of("b.b1", named) == Devices{3});
+  CHECK(devices_of("'*1'", named) == Devices{2, 3});
+  CHECK_THROWS_WITH_AS(static_cast<void>(devices_of("node0.*", named)),
+                       doctest::Contains("its devices are 'a.a0' to 'b.b1'"), InputError);
   for (const std::string name : {"node2.*", "node1.gpu0*", "node.*"}) {
     CAPTURE(name);
     try {

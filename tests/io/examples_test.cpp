@@ -129,7 +129,7 @@ TEST_CASE("examples: the files of the format pages are read") {
   CHECK(parse_device(devices[0], "device.md").precision == Precision::Fp32);
   const std::vector<std::string> events = whole_files("events.md");
   REQUIRE(events.size() == 1);
-  CHECK(resolve_events(parse_events(events[0], "events.md"), toy_inputs().platform).size() == 13);
+  CHECK(resolve_events(parse_events(events[0], "events.md"), toy_inputs().platform).size() == 15);
   const PlanReading reading = parse_plan(plans[0], "plan.md", toy_inputs().graph, toy_inputs().platform);
   CHECK(reading.problems.empty());
   CHECK(reading.plan.stages.size() == 2);

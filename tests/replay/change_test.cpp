@@ -141,5 +141,114 @@ TEST_CASE("replay: a transfer that does not flow yet is aborted too") {
   CHECK(times.at(swap).second == near(0.5 + 0.5 + 2.0));
 }
 
+Event link_failure(double seconds, std::uint32_t link, double duration) {
+  return at(seconds, LinkFailure{LinkId(link), Seconds(duration)});
+}
+
+// 200 MB at 1e8 B/s after 0.5 s: 2.5 s, and as much later as the link is down from its start to its end.
+TEST_CASE("replay: a transfer ends as much later as its link has failed, in its latency and in its bytes") {
+  const Platform platform = pair(1e8, 0.5);
+  Work work(2);
+  const OpId sent = work.send(0, 1, 200000000);
+  const OpId computed = work.compute(0, 4.0, {sent});
+  const auto both_end = [&](const Events& events, double end) {
+    CHECK(replayed(platform, work, events).at(sent).second == near(end));
+    CHECK(evaluated(platform, work, events).at(sent).second == near(end));
+    CHECK(replayed(platform, work, events).at(computed).second == near(end + 4.0));
+  };
+  both_end({link_failure(1.0, 0, 0.75)}, 3.25);
+  both_end({link_failure(0.25, 0, 0.125)}, 2.625);                        // in its latency
+  both_end({link_failure(0.25, 0, 4.0)}, 6.5);                            // for longer than its latency
+  both_end({link_failure(0.0, 0, 1.0)}, 3.5);                             // from its start
+  both_end({link_failure(2.5, 0, 1.0)}, 2.5);                             // too late
+  both_end({link_failure(1.0, 1, 1.0)}, 2.5);                             // the other direction
+  both_end({link_failure(1.0, 0, 0.0)}, 2.5);                             // for no time
+  both_end({link_failure(1.0, 0, 1.0), link_failure(3.0, 0, 1.0)}, 4.5);  // twice
+  both_end({link_failure(1.0, 0, 1.0), link_failure(1.5, 0, 2.0)}, 5.0);  // two that overlap: until 3.5
+  both_end({link_failure(1.0, 0, 3.0), link_failure(1.5, 0, 1.0)}, 5.5);  // one within the other
+}
+
+// At 1.5 s, 150 MB are left.
+TEST_CASE("replay: a link that is back has the bandwidth that it got meanwhile") {
+  const Platform platform = pair(1e8, 1.0);
+  Work work(2);
+  const OpId sent = work.send(0, 1, 200000000);
+  const Events events = {link_failure(1.5, 0, 2.0), at(2.0, BandwidthChange{LinkId(0), BytesPerSecond(3e8)})};
+  CHECK(replayed(platform, work, events).at(sent).second == near(3.5 + 0.5));
+  CHECK(evaluated(platform, work, events).at(sent).second == near(3.5 + 0.5));
+}
+
+TEST_CASE("replay: what starts while its link is down waits until it is back, with 0 bytes too") {
+  const Platform platform = pair(1e8, 0.5);
+  for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{100000000}}) {
+    Work work(2);
+    const OpId until = work.delay(1.5);
+    const OpId sent = work.send(0, 1, bytes, {until});
+    const OpId under_way = work.send(1, 0, bytes, {work.delay(0.75)});
+    const Events events = {link_failure(1.0, 0, 3.0), link_failure(1.0, 1, 3.0)};
+    const double seconds = static_cast<double>(bytes) / 1e8;
+    for (const Times& times : {replayed(platform, work, events), evaluated(platform, work, events)}) {
+      CHECK(times.at(sent).second == near(4.0 + 0.5 + seconds));
+      CHECK(times.at(under_way).second == near(0.75 + 0.5 + seconds + 3.0));
+    }
+  }
+}
+
+// Both share the first link, 0.5e8 B/s each, until 1 s. While the second is down, the one that stays has 1e8 B/s: its
+// 1.5e8 are gone at 2.5 s. The other goes on at 4 s with 1.5e8 for a whole link.
+TEST_CASE("replay: a transfer that a link stops leaves its share of other links to the others") {
+  Wiring wiring(3);
+  const std::size_t shared = wiring.cable(fair(1e8, 0));
+  const std::size_t failing = wiring.cable(fair(4e8, 0));
+  const Platform platform = wiring.route(0, 1, {shared}).route(0, 2, {shared, failing}).build();
+  Work work(3);
+  const OpId stays = work.send(0, 1, 200000000);
+  const OpId stopped = work.send(0, 2, 200000000);
+  const Times times = replayed(platform, work, {link_failure(1.0, 2, 3.0)});
+  CHECK(times.at(stays).second == near(2.5));
+  CHECK(times.at(stopped).second == near(4.0 + 1.5));
+}
+
+// A stopped transfer of class 0 does not make one of class 1 rest; it does so again when it goes on.
+TEST_CASE("replay: a transfer that a link stops does not hold up a larger class") {
+  Wiring wiring(3);
+  const std::size_t shared = wiring.cable(fair(1e8, 0));
+  const std::size_t failing = wiring.cable(fair(4e8, 0));
+  const Platform platform = wiring.route(0, 1, {shared}).route(0, 2, {shared, failing}).build();
+  Work work(3);
+  const OpId swap = work.send(0, 1, 300000000, {}, 1);
+  const OpId stopped = work.send(0, 2, 200000000);
+  const Times times = replayed(platform, work, {link_failure(1.0, 2, 1.0)});
+  CHECK(times.at(stopped).second == near(3.0));
+  CHECK(times.at(swap).second == near(1.0 + 3.0 + 1.0));  // it moves from 1 to 2 s, and from 3 s on
+}
+
+TEST_CASE("replay: an exclusive link that fails stays taken by the transfer under way") {
+  LinkSpec link = fair(1e8, 0.25);
+  link.sharing = Sharing::Exclusive;
+  const Platform platform = Wiring(2).connect(0, 1, link).build();
+  Work work(2);
+  const OpId under_way = work.send(0, 1, 150000000);
+  const OpId waits = work.send(0, 1, 100000000);
+  const Events events = {link_failure(1.0, 0, 2.0)};
+  for (const Times& times : {replayed(platform, work, events), evaluated(platform, work, events)}) {
+    CHECK(times.at(under_way).second == near(1.75 + 2.0));
+    CHECK(times.at(waits).first == near(3.75));
+    CHECK(times.at(waits).second == near(3.75 + 1.25));
+  }
+}
+
+// The sender fails while the link is down: the transfer starts anew, when both are back.
+TEST_CASE("replay: a transfer that a link stops is aborted by a failure of its device") {
+  const Platform platform = pair(1e8, 0.0);
+  Work work(2);
+  const OpId sent = work.send(0, 1, 200000000);
+  const Events events = {link_failure(1.0, 0, 3.0), at(2.0, Failure{DeviceId(0), Seconds(1.0)})};
+  for (const Times& times : {replayed(platform, work, events), evaluated(platform, work, events)}) {
+    CHECK(times.at(sent).first == near(3.0));
+    CHECK(times.at(sent).second == near(4.0 + 2.0));
+  }
+}
+
 }  // namespace
 }  // namespace stagecraft

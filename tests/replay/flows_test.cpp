@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -133,6 +134,41 @@ TEST_CASE("replay: random transfers of three classes over every topology end whe
       for (std::size_t i = 30; i < transfers.size(); ++i) transfers[i].transfer_class = i < 45 ? 1 : 2;
       const std::vector<double> expected = test::expected_ends(topology.platform, transfers);
       const std::vector<double> ends = test::replayed_ends(topology.platform, transfers);
+      for (std::size_t i = 0; i < transfers.size(); ++i) {
+        CAPTURE(i);
+        CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+      }
+    }
+  }
+}
+
+/// Failures of links that the transfers cross, each of less than 3 s, on a grid on which nothing else lies.
+Events random_failures(const Platform& platform, const std::vector<FluidTransfer>& transfers, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Events failures;
+  Route route;
+  for (int i = 0; i < 20; ++i) {
+    const FluidTransfer& over = transfers[random() % transfers.size()];
+    REQUIRE(find_route(platform, PlaceId(over.from), PlaceId(over.to), route));
+    const LinkId link = route.links[random() % route.links.size()];
+    const Seconds at(static_cast<double>(random() % 20'000) / 1009.0);
+    failures.push_back({at, std::nullopt, LinkFailure{link, Seconds(static_cast<double>(random() % 3000) / 1013.0)}});
+  }
+  return failures;
+}
+
+TEST_CASE("replay: random transfers over links that fail end when the fluid model says") {
+  for (const Topology& topology : all_topologies()) {
+    CAPTURE(topology.name);
+    for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+      CAPTURE(seed);
+      const auto devices = static_cast<std::uint32_t>(topology.platform.devices.size());
+      std::vector<FluidTransfer> transfers = random_transfers(devices, seed);
+      for (std::size_t i = 30; i < transfers.size() && seed % 2 == 0; ++i) transfers[i].transfer_class = i < 45 ? 1 : 2;
+      const Events failures = random_failures(topology.platform, transfers, seed);
+      const std::vector<double> expected = test::expected_ends(topology.platform, transfers, failures);
+      const std::vector<double> ends = test::replayed_ends(topology.platform, transfers, failures);
+      CHECK(expected != test::expected_ends(topology.platform, transfers));
       for (std::size_t i = 0; i < transfers.size(); ++i) {
         CAPTURE(i);
         CHECK(ends[i] == doctest::Approx(expected[i]).epsilon(1e-9));

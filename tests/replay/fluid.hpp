@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <variant>
 #include <vector>
 
 // The fluid model of the network worked out by its definition, on all links of all routes: what the replay's figures
@@ -57,6 +58,15 @@ inline void share(const Platform& platform, std::vector<Fluid*> flows) {
   }
 }
 
+/// Whether the transfer has started and a link of its route is down.
+inline bool stands_still(const Fluid& fluid, const Events& failures, double now) {
+  return fluid.start <= now && std::ranges::any_of(failures, [&](const Event& event) {
+           const auto& failure = std::get<LinkFailure>(event.change);
+           const bool is_down = event.at.value() <= now && now < (event.at + failure.duration).value();
+           return is_down && std::ranges::find(fluid.links, failure.link) != fluid.links.end();
+         });
+}
+
 /// Whether a transfer of a smaller class that does not rest itself uses one of the links, from its start to its end.
 /// The transfers are sorted by class.
 inline bool rests(const Fluid& fluid, const std::vector<Fluid>& all, const std::vector<bool>& rest, double now) {
@@ -69,9 +79,10 @@ inline bool rests(const Fluid& fluid, const std::vector<Fluid>& all, const std::
   return false;
 }
 
-/// When each transfer ends, by letting the fluid run from one start or end to the next.
+/// When each transfer ends, by letting the fluid run from one start or end to the next. Links may fail meanwhile.
 /// **Requires** the transfers in the order of their classes.
-inline std::vector<double> expected_ends(const Platform& platform, const std::vector<FluidTransfer>& transfers) {
+inline std::vector<double> expected_ends(const Platform& platform, const std::vector<FluidTransfer>& transfers,
+                                         const Events& failures = {}) {
   std::vector<Fluid> fluids;
   Route route;
   for (const FluidTransfer& transfer : transfers) {
@@ -83,10 +94,18 @@ inline std::vector<double> expected_ends(const Platform& platform, const std::ve
   for (;;) {
     std::vector<Fluid*> flowing;
     double next = std::numeric_limits<double>::infinity();
+    for (const Event& event : failures) {
+      for (const Seconds at : {event.at, event.at + std::get<LinkFailure>(event.change).duration}) {
+        if (at.value() > now) next = std::min(next, at.value());
+      }
+    }
     std::vector<bool> rest;
+    std::vector<Fluid*> still;
     for (Fluid& fluid : fluids) {
-      rest.push_back(rests(fluid, fluids, rest, now));
-      if (fluid.end >= 0.0) continue;
+      if (fluid.end < 0.0 && stands_still(fluid, failures, now)) still.push_back(&fluid);
+      const bool is_still = !still.empty() && still.back() == &fluid;
+      rest.push_back(is_still || rests(fluid, fluids, rest, now));
+      if (fluid.end >= 0.0 || is_still) continue;
       if (fluid.start > now) next = std::min(next, fluid.start);
       if (fluid.begin > now) next = std::min(next, fluid.begin);
       if (fluid.begin <= now && !rest.back()) flowing.push_back(&fluid);
@@ -99,6 +118,9 @@ inline std::vector<double> expected_ends(const Platform& platform, const std::ve
       fluid->left -= fluid->rate * (next - now);
       if (ends) fluid->end = next;
     }
+    for (Fluid* fluid : still) {
+      if (fluid->begin > now) fluid->begin += next - now;
+    }
     now = next;
   }
   std::vector<double> ends;
@@ -107,14 +129,15 @@ inline std::vector<double> expected_ends(const Platform& platform, const std::ve
 }
 
 /// The same by the replay.
-inline std::vector<double> replayed_ends(const Platform& platform, const std::vector<FluidTransfer>& transfers) {
+inline std::vector<double> replayed_ends(const Platform& platform, const std::vector<FluidTransfer>& transfers,
+                                         const Events& failures = {}) {
   Work work(static_cast<std::uint32_t>(platform.devices.size()));
   std::vector<OpId> ids;
   for (const FluidTransfer& transfer : transfers) {
     const OpId wait = work.delay(transfer.start);
     ids.push_back(work.send(transfer.from, transfer.to, transfer.bytes, {wait}, transfer.transfer_class));
   }
-  const Times times = replayed(platform, work);
+  const Times times = replayed(platform, work, failures);
   std::vector<double> ends;
   for (OpId id : ids) ends.push_back(times.at(id).second);
   return ends;

@@ -80,6 +80,18 @@ TEST_CASE("simulate --replan: with notice a device is left by a switch, and noth
   }
 }
 
+TEST_CASE("simulate --replan: events of devices that the plan no longer uses, or not yet, are told") {
+  const Pipeline pipeline;
+  const std::string events =
+      "{at: 10 s, device: gpu2, slowdown: 1}, {at: 10 s, device: gpu4, slowdown: 1}, "
+      "{at: 20 s, device: gpu2, leaves_at: 40 s}, {at: 50 s, device: gpu2, slowdown: 1}, "
+      "{at: 50 s, device: gpu4, slowdown: 1}";
+  const Json told = pipeline.answer<Json>(
+      field_case(pipeline), events,
+      {"--run-length", "3000", "--engine", "evaluate", "--replan", "vpipe,checkpoint=1000,leave=1s"});
+  CHECK(told["events"]["of_unused_devices"] == Json({1, 3}));
+}
+
 // However short the notice: either the switch is over in time and costs no more than a long notice, or what is lost is
 // what a failure at that time loses. The run never waits for a device that does not come back.
 TEST_CASE("simulate --replan: a notice that is too short ends as a failure") {

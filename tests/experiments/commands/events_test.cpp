@@ -99,6 +99,22 @@ TEST_CASE("simulate --events: a link's bandwidth, in both directions or in one")
   CHECK(desk.time("two.yaml", "{at: 0 s, link: b->a, bandwidth: 4 GBps}") == near(7.25));
 }
 
+// The 1 MB crosses from 1 to 2 ms, and back from 5 to 6 ms.
+TEST_CASE("simulate --events: a link fails for a while, in both directions or in one") {
+  const Desk desk;
+  CHECK(desk.time("two.yaml", "{at: 1.5 ms, link: a->b, fails_for: 3 ms}") == near(8 + 3));
+  CHECK(desk.time("two.yaml", "{at: 1.5 ms, link: b->a, fails_for: 3 ms}") == near(8));
+  CHECK(desk.time("two.yaml", "{at: 1.5 ms, link: [a, b], fails_for: 4 ms}") == near(8 + 4));
+  CHECK(desk.time("two.yaml", "{at: 4 ms, link: '*', fails_for: 3 ms}") == near(8 + 2));  // back at 7, needed at 5
+  CHECK(desk.time("two.yaml", "{at_microbatch: 0, link: a->b, fails_for: 5 ms}") == near(8 + 4));
+  CHECK(desk.time("one.yaml", "{at: 0 s, link: '*', fails_for: 1 h}") == near(18));
+  const std::string event = "{at: 1.5 ms, link: [a, b], fails_for: 4 ms}";
+  const Json happened = desk.answer("two.yaml", event, "replay")["events"]["happened"];
+  CHECK(happened[1] ==
+        Json::parse(R"({"event": 0, "at_s": 0.0015, "name": "b->a", "kind": "fails_for", "value": 0.004})"));
+  CHECK(desk.ran("two.yaml", event, "evaluate", {}).out.find("a->b, b->a fail for 4 ms\n") != std::string::npos);
+}
+
 // The forward that had run for 1 ms is done again after the repair.
 TEST_CASE("simulate --events: a device fails for a while") {
   const Desk desk;
@@ -178,6 +194,24 @@ TEST_CASE("simulate --events: those that happen are told, with their time, devic
   const std::string text = desk.ran("two.yaml", events, "evaluate", {}).out;
   CHECK(text.find("b takes 2 times the time\n") != std::string::npos);
   CHECK(text.find("a->b, b->a have 500 MBps\n") != std::string::npos);
+}
+
+// The plan runs on a.
+TEST_CASE("simulate --events: one of devices that the plan does not use is told") {
+  const Desk desk;
+  const std::string events =
+      "{at: 1 ms, device: b, slowdown: 2}, {at: 1 ms, device: '*', slowdown: 2}, {at_microbatch: 1, device: b, "
+      "fails_for: 1 ms}, {at: 2 ms, link: [a, b], bandwidth: 1 GBps}, {at: 10 s, device: b, slowdown: 2}";
+  for (const char* engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const Json told = desk.answer("one.yaml", events, engine)["events"];
+    CHECK(told["of_unused_devices"] == Json({0, 2}));
+    CHECK(told["never_happen"] == Json({4}));
+  }
+  const std::string text = desk.ran("one.yaml", events, "evaluate", {}).out;
+  CHECK(text.find("events[0] (at 1 ms) names b, which the plan does not use\n"
+                  "events[2] (at microbatch 1) names b, which the plan does not use\n") != std::string::npos);
+  CHECK(desk.answer("two.yaml", events, "evaluate")["events"]["of_unused_devices"] == Json::array());
 }
 
 // Microbatches 0, 1 and 2 take 2, 1 and 3 times their time: forwards of 2 ms, backwards of 4 ms.

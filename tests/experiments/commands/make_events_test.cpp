@@ -170,6 +170,20 @@ TEST_CASE("make-events: all devices of a node fail at once") {
   }
 }
 
+TEST_CASE("make-events: nodes that an explicit form names fail") {
+  const std::string name = STAGECRAFT_SOURCE_DIR "/tests/vectors/good/platform_named_nodes.yaml";
+  const Platform platform = build_platform(read_platform_file(name));
+  const std::string text =
+      made({"failures", "--platform", name, "--until", "100 s", "--every", "5 s", "--lasting", "1 s", "--of", "nodes"});
+  std::map<Seconds, std::set<std::size_t>> devices_at;
+  for (const Event& event : resolve_events(parse_events(text, "made"), platform)) {
+    devices_at[event.at].insert(std::get<Failure>(event.change).device.value());
+  }
+  std::set<std::set<std::size_t>> nodes;
+  for (const auto& [at, devices] : devices_at) nodes.insert(devices);
+  CHECK(nodes == std::set<std::set<std::size_t>>{{0, 2}, {1, 3}});
+}
+
 TEST_CASE("make-events: the same seed makes the same file, another one another, and simulate reads it") {
   const std::vector<std::string> options = {"stragglers", "--platform", kPlatforms + "dgx-1-v100.yaml",
                                             "--until",    "60 s",       "--every",

@@ -365,4 +365,15 @@ TEST_CASE("compare --replan: the events and the planner's choice to change the p
   CHECK(simulation(changed)["period_s"].get<double>() < 0.9 * simulation(kept)["period_s"].get<double>());
 }
 
+// Three of the four devices are used.
+TEST_CASE("compare --events: a plan that does not use a device which an event names is told") {
+  const Pipeline pipeline;
+  pipeline.write("events.yaml", "schema: stagecraft/events/1\nevents: [{at: 0 s, device: d, slowdown: 1.5}]\n");
+  const Ran ran = run({"compare", "--model", pipeline.path("model.yaml"), "--platform", pipeline.path("four.yaml"),
+                       "--events", pipeline.path("events.yaml"), "--planners", "uniform", "--schedule", "1f1b", "--set",
+                       "uniform.stages=3", "--set", "uniform.replicas=1", "--no-timings"});
+  REQUIRE(ran.code == 0);
+  CHECK(ran.out.find("\nuniform: events[0] (at 0 s) names d, which the plan does not use\n") != std::string::npos);
+}
+
 }  // namespace stagecraft
