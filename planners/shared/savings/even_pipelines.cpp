@@ -5,16 +5,13 @@
 #include "planners/shared/costs/pipeline_claim.hpp"
 #include "planners/shared/cuts/balanced_cuts.hpp"
 #include "planners/shared/cuts/equal_cuts.hpp"
+#include "planners/shared/cuts/shifted_layers.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
 #include "planners/shared/savings/stage_devices.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/text.hpp"
-
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,45 +24,6 @@
 
 namespace stagecraft {
 namespace {
-
-/// The number of runs of devices that a placement is on.
-std::size_t length_of(const Placement& placement) {
-  std::size_t length = 0;
-  for (const Chunk& chunk : placement) length = std::max<std::size_t>(length, chunk.device + 1);
-  return length;
-}
-
-/// The schedule does not place so many stages. `possible`: the most that it places, up to `wanted`; 0 for none.
-InputError unplaceable(const PlannerInfo& planner, const PlanRequest& request, std::size_t wanted, std::size_t replicas,
-                       std::size_t possible) {
-  return InputError(fmt::format("planner {}: schedule {} cannot place {} on {}{}", quote(planner.name),
-                                quote(schedule_text(request.schedule)), counted(wanted, "stage"),
-                                counted(request.platform.devices.size(), "device"),
-                                replicas > 1 ? fmt::format(", with {} replicas each", replicas) : ""),
-                    {}, possible > 0 ? "it can place " + std::to_string(possible) : "");
-}
-
-/// The length of a pipeline of as many stages as the option asks for, or else as many as there may be.
-std::size_t longest(const PlannerInfo& planner, const PlanRequest& request, std::size_t replicas) {
-  const std::size_t layers = request.graph.layers.size();
-  const auto wanted = static_cast<std::size_t>(request.options.count("stages"));
-  const bool is_straight = require_family(request.schedule.name).placement == straight_placement;
-  require_devices(planner, request, is_straight ? std::max<std::size_t>(wanted, 1) : 1, replicas);
-  const std::size_t most = wanted == 0 ? layers : wanted;
-  const Placement placement = largest_placement(request.schedule, request.platform.devices.size() / replicas, most);
-  if (const std::size_t possible = pipeline_stages(placement); wanted != 0 && possible != wanted) {
-    throw unplaceable(planner, request, wanted, replicas, possible);
-  }
-  if (wanted > layers) {
-    throw InputError("planner " + quote(planner.name) + ": " + counted(wanted, "stage") + ", but the model has only " +
-                     counted(layers, "layer"));
-  }
-  if (placement.empty()) {
-    throw InputError("planner " + quote(planner.name) + ": schedule " + quote(request.schedule.name) +
-                     " needs more stages than the model has layers");
-  }
-  return length_of(placement);
-}
 
 /// A cut of a shape, and how well its time is known: by its stages' times alone, by its claim if it fits as it is, then
 /// by the figures of its stages with the actions that they need, then as a plan that fits. Each is at least the one
@@ -204,10 +162,34 @@ class EvenPipelines {
     return best;
   }
 
-  /// A cut with the same largest stage that fits as well, if its claim is as good and it is faster in an evaluation.
+  /// With several stages on a device their times add up, so the cut with the least largest stage need not be fast: the
+  /// plan with its layers shifted as long as that makes it faster, and it fits.
+  [[nodiscard]] Planned shifted(Planned best) const {
+    shift_layers(request_.graph, Plan(best.plan), [&](const std::vector<Stage>& stages) {
+      Plan other = best.plan;
+      other.stages = stages;
+      if (recompute_ != "none") recompute(other.stages);
+      try {
+        other.predicted = evaluated_claim(request_, other);
+        if (claimed_time(other) >= claimed_time(best.plan)) return false;
+        PlanResult result = judged(request_, {std::move(other), best.details, best.notes});
+        auto* planned = std::get_if<Planned>(&result);
+        if (planned != nullptr) best = std::move(*planned);
+        return planned != nullptr;
+      } catch (const InputError&) {
+        return false;  // neighbours are not connected
+      }
+    });
+    return best;
+  }
+
+  /// A cut with the same largest stage, or with shifted layers, that fits as well, if its claim is as good and it is
+  /// faster in an evaluation.
   [[nodiscard]] Planned faster(Planned best) const {
     const bool saves = std::ranges::any_of(best.plan.stages, [](const Stage& stage) { return !stage.memory.empty(); });
     if (saves && recompute_ == "none") return best;
+    const bool is_straight = require_family(request_.schedule.name).placement == straight_placement;
+    if (!is_straight && is_claim_evaluated(best.plan) && !request_.only_shape) return shifted(std::move(best));
     try {
       std::optional<Plan> other = equal(best.plan, EqualCut::Fastest, request_.graph);
       if (!other || claimed_time(*other) > claimed_time(best.plan)) return best;
@@ -354,27 +336,6 @@ class EvenPipelines {
 };
 
 }  // namespace
-
-std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request) {
-  const std::size_t devices = request.platform.devices.size();
-  const auto microbatches = static_cast<std::size_t>(request.microbatches);
-  const auto replicas = static_cast<std::size_t>(request.options.count("replicas"));
-  if (replicas > 0) return {{longest(planner, request, replicas), replicas}};
-  const std::size_t length = longest(planner, request, 1);
-  const bool repeats = require_family(request.schedule.name).placement == straight_placement;
-  const auto most_for = [&](std::size_t runs) { return repeats ? std::min(devices / runs, microbatches) : 1; };
-  std::vector<EvenShape> shapes;
-  if (request.options.count("stages") > 0) {
-    for (std::size_t count = 1; count < most_for(length); count *= 2) shapes.push_back({length, count});
-    shapes.push_back({length, most_for(length)});
-    return shapes;
-  }
-  for (std::size_t runs = length; runs > 0; --runs) {
-    const Placement placement = largest_placement(request.schedule, runs, request.graph.layers.size());
-    if (length_of(placement) == runs) shapes.push_back({runs, most_for(runs)});
-  }
-  return shapes;
-}
 
 PlanResult best_even_pipeline(const PlannerInfo& planner, const PlanRequest& request,
                               const std::vector<EvenShape>& shapes, const std::string& recompute) {

@@ -147,7 +147,8 @@ class SavedCut {
     return saved_memory(saving_stage(s), std::vector<UnitAction>(stages_[s].units.size(), UnitAction::Keep));
   }
 
-  /// What a stage's units take if all are kept, and the least that they take whatever they do.
+  /// What a stage's units take if all are kept, and the least that they take whatever they do. That is left out of a
+  /// stage that is alone on its devices, which gets all of them.
   struct Need {
     Bytes kept;
     Bytes least;
@@ -156,10 +157,16 @@ class SavedCut {
   /// Gives each stage the least that it needs of each of its devices, and a part of what is left there in proportion to
   /// what its units take beyond that if all are kept.
   void share_memory(const std::vector<std::pair<DeviceId, Bytes>>& peaks) {
+    std::map<DeviceId, std::size_t> stages_on;
+    for (const StagePlace& place : places_) {
+      for (const DeviceId device : place.devices) ++stages_on[device];
+    }
     std::map<DeviceId, Need> sums;
     std::vector<Need> needs;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      needs.push_back({kept_by(s), least_saved_memory(saving_stage(s))});
+      const auto shares = [&](DeviceId device) { return stages_on.at(device) > 1; };
+      const bool is_alone = std::ranges::none_of(places_[s].devices, shares);
+      needs.push_back({kept_by(s), is_alone ? Bytes(0) : least_saved_memory(saving_stage(s))});
       for (const DeviceId device : places_[s].devices) {
         sums[device].kept += needs.back().kept;
         sums[device].least += needs.back().least;
