@@ -24,12 +24,14 @@ PlanResult plan_data_parallel(const PlanRequest& request) {
   const auto replicas = static_cast<std::int64_t>(stage.replicas.size());
   const bool is_split = request.options.word("replication") == "split";
   if (is_split && request.graph.microbatch_size < replicas) {
-    return Infeasible{"a microbatch of " + counted(request.graph.microbatch_size, "sample") +
-                          " cannot be divided among " + counted(replicas, "device"),
-                      {},
-                      {},
-                      Bytes(0),
-                      "replication=round-robin alternates whole microbatches"};
+    Infeasible none{"a microbatch of " + counted(request.graph.microbatch_size, "sample") +
+                        " cannot be divided among " + counted(replicas, "device"),
+                    {},
+                    {},
+                    Bytes(0),
+                    "replication=round-robin alternates whole microbatches"};
+    none.fewest_samples = replicas;
+    return none;
   }
   if (is_split) stage.replication = Replication::Split;
 

@@ -82,6 +82,8 @@ struct Infeasible {
   /// memory. 0: a size fits if a larger one does.
   std::int64_t sizes_to_try = 0;
   double work = 0.0;  ///< as in `Planned`
+  /// If a microbatch has too few samples: the fewest with which there may be a plan. 0: a larger one does not help.
+  std::int64_t fewest_samples = 0;
 };
 
 using PlanResult = std::variant<Planned, Infeasible>;

@@ -19,8 +19,8 @@ bool is_full_duplex(const ScheduleChoice& schedule) {
 
 /// The load of the busiest stage or channel, or per microbatch that of the busiest channel. There is none if the
 /// platform lacks a route that the analytic network needs, if the plan has several pipelines, which share devices, if
-/// shares are unequal, or if a plan with literal orders has edges that skip stages: their tensors then go straight to their receivers, not
-/// from stage to stage.
+/// shares are unequal, or if a plan with literal orders has edges that skip stages: their tensors then go straight to
+/// their receivers, not from stage to stage.
 std::optional<Seconds> load_of_chain(const LayerGraph& graph, const Platform& platform, const KeptPlan& kept,
                                      bool synchronous) {
   const Plan& plan = kept.plan;

@@ -37,7 +37,10 @@ class SizeSearch {
   explicit SizeSearch(const SizeQuestion& question) : question_(question) {}
 
   Found from(Position start) {
-    const Position first = surely_from(start).value_or(start);
+    Position first = surely_from(start).value_or(start);
+    while (is_too_small(first) && first + 1 < question_.sizes.size()) {
+      first = std::max(first + 1, first_from(question_.sizes, ask(first).least));
+    }
     Found found = ask(first).fits ? climb(first) : between(0, first, ask(first));
     while (found) {
       const Found above = next_that_fits(*found);
@@ -114,8 +117,11 @@ class SizeSearch {
     for (std::int64_t tries = most; tries > 0 && end > begin; --tries) {
       if (ask(--end).fits) return end;
     }
-    return last_that_holds(begin, end, [&](Position at) { return ask(at).fits; });
+    const Found last = last_that_holds(begin, end, [&](Position at) { return ask(at).fits || is_too_small(at); });
+    return last && ask(*last).fits ? last : std::nullopt;
   }
+
+  [[nodiscard]] bool is_too_small(Position at) { return ask(at).least > question_.sizes[at]; }
 
   /// The first of the next positions that fits.
   Found next_that_fits(Position at) {

@@ -199,13 +199,16 @@ Infeasible nothing_fits(const PlanRequest& request, const std::vector<Candidate>
 }
 
 Infeasible no_way_to_use_all(const PlanRequest& request) {
-  return {"stages of " + counted(request.graph.layers.size(), "layer") + " cannot use all " +
-              counted(request.platform.devices.size(), "device") + ", because a microbatch has " +
-              counted(request.graph.microbatch_size, "sample") + " and a stage has no more replicas than that",
-          {},
-          {},
-          Bytes(0),
-          "larger microbatches have more replicas; allow_fewer=true leaves devices idle"};
+  const auto layers = std::ssize(request.graph.layers);
+  Infeasible none{"stages of " + counted(request.graph.layers.size(), "layer") + " cannot use all " +
+                      counted(request.platform.devices.size(), "device") + ", because a microbatch has " +
+                      counted(request.graph.microbatch_size, "sample") + " and a stage has no more replicas than that",
+                  {},
+                  {},
+                  Bytes(0),
+                  "larger microbatches have more replicas; allow_fewer=true leaves devices idle"};
+  none.fewest_samples = (std::ssize(request.platform.devices) + layers - 1) / layers;
+  return none;
 }
 
 PlanResult plan_spp(const PlanRequest& asked) {

@@ -18,6 +18,25 @@ namespace {
 
 using Rule = Violation::Rule;
 
+bool has_sound_ring(const Stage& stage) {
+  if (stage.ring.empty()) return true;
+  const std::set<std::uint32_t> named(stage.ring.begin(), stage.ring.end());
+  return stage.ring.size() == stage.replicas.size() && named.size() == stage.ring.size() &&
+         *named.rbegin() < stage.replicas.size();
+}
+
+/// What is wrong with shares of so many owners; empty if nothing is.
+std::string shares_problem(const std::vector<std::int64_t>& shares, std::size_t owners, const std::string& owner) {
+  constexpr std::int64_t kMostTurns = 1 << 20;
+  if (shares.empty()) return "";
+  if (shares.size() != owners) {
+    return counted(std::ssize(shares), "share") + " for " + counted(static_cast<std::int64_t>(owners), owner);
+  }
+  if (std::ranges::min(shares) < 1) return "a share less than 1";
+  if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) <= kMostTurns) return "";
+  return "shares that add up to more than " + std::to_string(kMostTurns);
+}
+
 class Judge {
  public:
   Judge(const LayerGraph& graph, const Platform& platform, const Plan& plan)
@@ -75,7 +94,8 @@ class Judge {
       add(Rule::Numbers, StageId::none(), "pipelines are not numbered from 0 without gaps");
     }
     for (std::uint32_t pipeline : pipelines) check_coverage(pipeline);
-    are_sound(plan_.pipeline_shares, pipelines.size(), "the plan", "pipeline", StageId::none());
+    const std::string problem = shares_problem(plan_.pipeline_shares, pipelines.size(), "pipeline");
+    if (!problem.empty()) add(Rule::Replication, StageId::none(), "the plan has " + problem);
   }
 
   void check_coverage(std::uint32_t pipeline) {
@@ -120,29 +140,14 @@ class Judge {
 
   void check_shares(std::size_t s) {
     const Stage& stage = plan_.stages[s];
-    if (!are_sound(stage.shares, stage.replicas.size(), called(s), "replica", id(s))) return;
-    if (plan_.microbatch_size >= least_samples(stage)) return;
+    const std::string problem = shares_problem(stage.shares, stage.replicas.size(), "replica");
+    if (!problem.empty()) add(Rule::Replication, id(s), called(s) + " has " + problem);
+    if (!problem.empty() || plan_.microbatch_size >= least_samples(stage)) return;
     const std::string parts =
         stage.shares.empty() ? "" : ", for whose shares it takes " + counted(least_samples(stage), "sample");
     add(Rule::Replication, id(s),
         called(s) + " divides microbatches of " + counted(plan_.microbatch_size, "sample") + " over " +
             std::to_string(stage.replicas.size()) + " replicas" + parts);
-  }
-
-  bool are_sound(const std::vector<std::int64_t>& shares, std::size_t owners, const std::string& whose,
-                 const std::string& owner, StageId stage) {
-    constexpr std::int64_t kMostTurns = 1 << 20;
-    if (shares.empty()) return true;
-    std::string problem;
-    if (shares.size() != owners) {
-      problem = counted(std::ssize(shares), "share") + " for " + counted(static_cast<std::int64_t>(owners), owner);
-    } else if (std::ranges::min(shares) < 1) {
-      problem = "a share less than 1";
-    } else if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > kMostTurns) {
-      problem = "shares that add up to more than " + std::to_string(kMostTurns);
-    }
-    if (!problem.empty()) add(Rule::Replication, stage, whose + " has " + problem);
-    return problem.empty();
   }
 
   void check_memory(std::size_t s) {
@@ -224,13 +229,6 @@ class Judge {
   void check_connection(DeviceId from, DeviceId to, PairUse use, StageId stage, const std::string& what) {
     if (pair_cost(platform_, from, to, use, route_)) return;
     add(Rule::Connection, stage, what + " " + name(from) + " to " + name(to) + ", which are not connected");
-  }
-
-  static bool has_sound_ring(const Stage& stage) {
-    if (stage.ring.empty()) return true;
-    const std::set<std::uint32_t> named(stage.ring.begin(), stage.ring.end());
-    return stage.ring.size() == stage.replicas.size() && named.size() == stage.ring.size() &&
-           *named.rbegin() < stage.replicas.size();
   }
 
   /// One ring for all layers that the same stages hold, one stage of each pipeline: it joins all replicas of these. The

@@ -98,10 +98,17 @@ bool has_unequal_shares(const Plan& plan) {
 }
 
 Replicas::Replicas(const Plan& plan) : pipelines_(pipelines_of(plan)) {
-  reserve(plan);
+  std::size_t count = 0;
   std::uint32_t last = 0;
-  for (const Stage& stage : plan.stages) last = std::max(last, stage.pipeline);
+  for (const Stage& stage : plan.stages) {
+    count += stage.replicas.size();
+    last = std::max(last, stage.pipeline);
+  }
   all_runners_.resize(std::size_t{last} + 1);
+  replicas_.reserve(count);
+  ids_.reserve(count);
+  lanes_.reserve(plan.stages.size());
+  first_.reserve(plan.stages.size() + 1);
   for (StageId id : indices<StageId>(plan.stages.size())) {
     const Stage& stage = plan.stages[id.value()];
     first_.push_back(replicas_.size());
@@ -131,23 +138,12 @@ void Replicas::add_replicas(const Plan& plan, StageId id) {
   }
 }
 
-void Replicas::reserve(const Plan& plan) {
-  std::size_t count = 0;
-  for (const Stage& stage : plan.stages) count += stage.replicas.size();
-  lanes_.reserve(plan.stages.size());
-  replicas_.reserve(count);
-  ids_.reserve(count);
-  first_.reserve(plan.stages.size() + 1);
-  rings_of_.resize(plan.stages.size());
-  rings_.reserve(plan.stages.size());
-  devices_.reserve(count);
-  device_begin_.reserve(count + 1);
-}
-
 /// Layers with the same holders, one stage of each pipeline, have their gradients summed up by the same replicas, so
 /// they are one ring. Only the first holder of a layer looks for its ring. So each layer gets into one, and rings come
 /// in the order of the stages.
 void Replicas::make_rings(const Plan& plan) {
+  rings_of_.resize(plan.stages.size());
+  rings_.reserve(plan.stages.size());
   if (pipelines() == 1) {
     for (StageId id : indices<StageId>(plan.stages.size())) {
       add_ring(plan, {id});
@@ -182,6 +178,8 @@ void Replicas::add_ring(const Plan& plan, const std::vector<StageId>& holders) {
 }
 
 void Replicas::group_by_device() {
+  devices_.reserve(ids_.size());
+  device_begin_.reserve(ids_.size() + 1);
   by_device_ = ids_;
   std::ranges::sort(by_device_, {}, [&](ReplicaId id) { return std::pair(replicas_[id].device, id); });
   for (std::size_t i = 0; i < by_device_.size(); ++i) {
@@ -202,11 +200,6 @@ std::span<const ReplicaId> Replicas::on(DeviceId device) const {
   return std::span(by_device_).subspan(device_begin_[at], device_begin_[at + 1] - device_begin_[at]);
 }
 
-bool Replicas::runs(ReplicaId replica, std::uint32_t microbatch) const {
-  const std::span<const ReplicaId> those = runners(replicas_[replica].stage, microbatch);
-  return std::ranges::find(those, replica) != those.end();
-}
-
 /// By the Chinese remainder theorem, turns a and b of two rounds meet iff they leave the same rest when divided by the
 /// greatest common divisor of the rounds.
 bool Replicas::share_a_microbatch(ReplicaId a, ReplicaId b) const {
@@ -224,16 +217,21 @@ bool Replicas::share_a_microbatch(ReplicaId a, ReplicaId b) const {
   return false;
 }
 
-std::int64_t Replicas::most_of(StageId stage, std::int64_t microbatches) const {
-  std::int64_t most = 0;
-  for (const ReplicaId id : of(stage)) most = std::max(most, count(id, microbatches));
-  return most;
-}
-
 std::int64_t Replicas::round() const {
   std::int64_t round = 1;
   for (const Replica& replica : replicas_) round = std::lcm(round, replica.turns);
   return round;
+}
+
+bool runs(const Replicas& replicas, ReplicaId replica, std::uint32_t microbatch) {
+  const std::span<const ReplicaId> those = replicas.runners(replicas[replica].stage, microbatch);
+  return std::ranges::find(those, replica) != those.end();
+}
+
+std::int64_t most_of(const Replicas& replicas, StageId stage, std::int64_t microbatches) {
+  std::int64_t most = 0;
+  for (const ReplicaId id : replicas.of(stage)) most = std::max(most, replicas.count(id, microbatches));
+  return most;
 }
 
 std::span<const ReplicaId> overlapping(const Replicas& replicas, StageId stage, const Share& share) {

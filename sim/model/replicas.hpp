@@ -55,6 +55,9 @@ struct Replica {
   DeviceId device;          ///< the one that leads its group
   Share share;              ///< of each microbatch that it runs
   std::uint32_t chunk = 0;  ///< position among the replicas on its device
+
+  /// The plan's microbatches in the rounds of turns that the replica has completed with so many of its own.
+  [[nodiscard]] std::int64_t completed(std::int64_t own) const { return own / taken * turns; }
 };
 
 /// Replicas that sum up the gradients of the same layers.
@@ -78,7 +81,6 @@ class Replicas {
 
   [[nodiscard]] std::size_t size() const { return replicas_.size(); }
   [[nodiscard]] std::int64_t pipelines() const { return static_cast<std::int64_t>(all_runners_.size()); }
-  [[nodiscard]] std::uint32_t pipeline_of(std::uint32_t microbatch) const { return pipelines_.owner(microbatch); }
   /// Which of the plan's microbatches each pipeline runs.
   [[nodiscard]] const Rotation& pipeline_turns() const { return pipelines_; }
   [[nodiscard]] const Replica& operator[](ReplicaId id) const { return replicas_[id]; }
@@ -111,7 +113,6 @@ class Replicas {
   [[nodiscard]] std::size_t all_runners(std::uint32_t microbatch) const {
     return all_runners_[pipelines_.owner(microbatch)];
   }
-  [[nodiscard]] bool runs(ReplicaId replica, std::uint32_t microbatch) const;
   /// Whether some microbatch is run by both.
   [[nodiscard]] bool share_a_microbatch(ReplicaId a, ReplicaId b) const;
   /// **Requires** that the replica runs the microbatch.
@@ -128,8 +129,6 @@ class Replicas {
     const Replica& own = replicas_[replica];
     return lanes_[own.stage.value()].count(own.lane, pipelines_.count(own.pipeline, microbatches));
   }
-  /// The most of the first `microbatches` that a replica of the stage runs.
-  [[nodiscard]] std::int64_t most_of(StageId stage, std::int64_t microbatches) const;
   /// The least number of microbatches after which all turns repeat.
   [[nodiscard]] std::int64_t round() const;
 
@@ -139,7 +138,6 @@ class Replicas {
   [[nodiscard]] const std::vector<std::size_t>& rings_of(StageId stage) const { return rings_of_[stage.value()]; }
 
  private:
-  void reserve(const Plan& plan);
   void add_replicas(const Plan& plan, StageId id);
   void make_rings(const Plan& plan);
   void add_ring(const Plan& plan, const std::vector<StageId>& holders);
@@ -157,6 +155,11 @@ class Replicas {
   std::vector<GradientRing> rings_;
   std::vector<std::vector<std::size_t>> rings_of_;  ///< by stage
 };
+
+[[nodiscard]] bool runs(const Replicas& replicas, ReplicaId replica, std::uint32_t microbatch);
+
+/// The most of the first `microbatches` that a replica of the stage runs.
+[[nodiscard]] std::int64_t most_of(const Replicas& replicas, StageId stage, std::int64_t microbatches);
 
 /// The replicas of the stage whose shares of a microbatch have samples in common with `share`.
 /// **Requires** a stage that divides its microbatches, and a share that is not empty. **Cost** O(log replicas).

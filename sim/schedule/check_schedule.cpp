@@ -62,7 +62,8 @@ bool is_transfer_mark(ActionKind kind) { return kind >= ActionKind::SendActivati
 /// Says that the microbatch does not run in the pipeline.
 std::string another_pipeline(const Judge& judge, std::uint32_t microbatch, std::int64_t pipeline) {
   return fmt::format(" in pipeline {}, but that microbatch runs in pipeline {}: microbatches go to the {} in turn",
-                     pipeline, judge.replicas.pipeline_of(microbatch), counted(judge.replicas.pipelines(), "pipeline"));
+                     pipeline, judge.replicas.pipeline_turns().owner(microbatch),
+                     counted(judge.replicas.pipelines(), "pipeline"));
 }
 
 /// Checks one action on its own. If the plan does not run it on that device, returns a sentence that says why.
@@ -80,10 +81,10 @@ std::optional<std::string> refusal(const Judge& judge, DeviceId device, const Ac
            counted(judge.plan.microbatches, "microbatch") + ", counted from 0";
   }
   const std::int64_t pipeline = judge.stage(action.stage).pipeline;
-  if (judge.replicas.pipeline_of(action.microbatch) != pipeline) {
+  if (judge.replicas.pipeline_turns().owner(action.microbatch) != pipeline) {
     return judge.name(device) + " has the " + work + another_pipeline(judge, action.microbatch, pipeline);
   }
-  if (!judge.replicas.runs(replica->second.id, action.microbatch)) {
+  if (!runs(judge.replicas, replica->second.id, action.microbatch)) {
     return judge.name(device) + " has the " + work + ", but that microbatch runs on " +
            judge.name(judge.runner(action.stage, action.microbatch));
   }

@@ -6,8 +6,10 @@
 #include "sim/schedule/shared/fastest_list.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 namespace stagecraft {
@@ -55,10 +57,6 @@ std::vector<std::int64_t> caps_of(const Plan& plan, std::int64_t eagerness, std:
   return caps;
 }
 
-bool is_capped(const Plan& plan) {
-  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
-}
-
 // A stage must not wait for more forwards than each earlier stage runs before a backward that this one has not yet
 // given. So a cap also limits all later stages, even beyond a stage with more replicas.
 //
@@ -88,6 +86,58 @@ std::int64_t most_within(const Rotation& turns, std::uint32_t lane, std::int64_t
     most = std::min(most, turns.count(lane, turns.turn(lane, i) + ahead) - 1 - i);
   }
   return most;
+}
+
+/// How long the later stage's replicas take for microbatches of the lane, in the mean: in times between two microbatches
+/// of the stage, each replica takes all of the time between its own.
+double mean_time(const Rotation& turns, std::uint32_t lane, const Rotation& later) {
+  constexpr std::int64_t kMostRounds = 64;
+  const std::int64_t rounds = std::min(later.round() / std::gcd(turns.round(), later.round()), kMostRounds);
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < rounds * turns.share(lane); ++i) {
+    sum += 1.0 / static_cast<double>(later.share(later.owner(turns.turn(lane, i))));
+  }
+  return sum * static_cast<double>(later.round()) / static_cast<double>(rounds * turns.share(lane));
+}
+
+/// By stage, for each of its alternating replicas: its microbatches that are on later stages if all devices are always
+/// busy, rounded up. On a stage with equal shares a microbatch takes as long as it has replicas, so these count alike.
+std::vector<std::vector<std::int64_t>> usual_warmups(const Plan& plan) {
+  constexpr double kRounding = 1e-9;
+  struct Later {
+    std::int64_t ranks = 0;  // alternating replicas of later stages with equal shares
+    std::vector<Rotation> unequal;
+  };
+  std::map<std::uint32_t, Later> pipelines;
+  std::vector<std::vector<std::int64_t>> counts(plan.stages.size());
+  for (std::size_t s = plan.stages.size(); s-- > 0;) {
+    const Stage& stage = plan.stages[s];
+    const Rotation turns = turns_of(stage);
+    Later& later = pipelines[stage.pipeline];
+    for (std::uint32_t lane = 0; std::cmp_less(lane, alternating_replicas(stage)); ++lane) {
+      auto time = static_cast<double>(later.ranks);
+      for (const Rotation& each : later.unequal) time += mean_time(turns, lane, each);
+      const double part = static_cast<double>(turns.share(lane)) / static_cast<double>(turns.round());
+      counts[s].push_back(static_cast<std::int64_t>(std::ceil(time * part - kRounding)));
+    }
+    if (turns.round() == alternating_replicas(stage)) {
+      later.ranks += turns.round();
+    } else {
+      later.unequal.push_back(turns);
+    }
+  }
+  return counts;
+}
+
+/// Whether caps change what 1F1B has in flight; with equal shares, whether there are any.
+bool is_capped(const Plan& plan, std::int64_t eagerness) {
+  const auto has_cap = [](const Stage& stage) { return stage.in_flight.has_value(); };
+  if (!has_unequal_shares(plan)) return std::ranges::any_of(plan.stages, has_cap);
+  const std::vector<std::vector<std::int64_t>> usual = usual_warmups(plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (has_cap(plan.stages[s]) && *plan.stages[s].in_flight <= std::ranges::max(usual[s]) * eagerness) return true;
+  }
+  return false;
 }
 
 /// Gives the segments of a run one after the other.
@@ -124,30 +174,24 @@ void order_capped(const PlanContext& context, std::int64_t eagerness, SchedulePr
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> warmups(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
-  struct Pipeline {
-    std::int64_t ahead = kUnlimited;  // so many forwards, counted from any microbatch, need no backward from it on
-    std::int64_t ranks = 0;           // alternating replicas of this stage and of all later ones
-  };
-  std::map<std::uint32_t, Pipeline> pipelines;
-  for (const Stage& stage : plan.stages) pipelines[stage.pipeline].ranks += alternating_replicas(stage);
-  const bool with_caps = is_capped(plan);
+  const std::vector<std::vector<std::int64_t>> usual = usual_warmups(plan);
+  std::map<std::uint32_t, std::int64_t> ahead;  // by pipeline: forwards that need no backward from their first one on
+  const bool levels_lanes = has_unequal_shares(plan) && is_capped(plan, eagerness);
   std::vector<std::vector<std::int64_t>> counts;
-  for (const Stage& stage : plan.stages) {
-    auto& [ahead, ranks] = pipelines[stage.pipeline];
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
     const Rotation turns = turns_of(stage);
-    const std::int64_t replicas = alternating_replicas(stage);
-    const std::int64_t usual = (ranks - 1) / replicas * eagerness;
+    std::int64_t& limit = ahead.try_emplace(stage.pipeline, kUnlimited).first->second;
     std::vector<std::int64_t>& own = counts.emplace_back();
-    for (std::uint32_t lane = 0; std::cmp_less(lane, replicas); ++lane) {
-      std::int64_t count = ((usual + 1) * turns.share(lane) * replicas + turns.round() - 1) / turns.round() - 1;
+    for (std::uint32_t lane = 0; lane < usual[s].size(); ++lane) {
+      std::int64_t count = usual[s][lane] * eagerness;
       if (stage.in_flight) count = std::min({count, *stage.in_flight - 1, most - 1});
-      own.push_back(std::min(count, most_within(turns, lane, ahead)));
+      own.push_back(std::min(count, most_within(turns, lane, limit)));
     }
-    if (with_caps) own.assign(own.size(), std::ranges::min(own));  // caps hold for all replicas of a stage
-    for (std::uint32_t lane = 0; std::cmp_less(lane, replicas); ++lane) {
-      ahead = std::min(ahead, forwards_ahead(turns, lane, own[lane]));
+    if (levels_lanes) own.assign(own.size(), std::ranges::min(own));  // caps hold for all replicas of a stage
+    for (std::uint32_t lane = 0; lane < own.size(); ++lane) {
+      limit = std::min(limit, forwards_ahead(turns, lane, own[lane]));
     }
-    ranks -= replicas;
   }
   return counts;
 }
@@ -181,7 +225,7 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
       if (segment.begin > 0) return Schedule{};
       return order_by_rounds(*kept, in_flight, false);
     };
-  } else if (is_capped(context.plan)) {
+  } else if (is_capped(context.plan, eagerness)) {
     order_capped(context, eagerness, program);
   } else {
     program.orders = [kept, warmup](Segment segment) { return orders_of(*kept, segment, warmup); };

@@ -12,10 +12,10 @@ struct Plan;
 
 /// By stage, for each of its alternating replicas: the number of forwards that it runs before its first pair of forward
 /// and backward in 1F1B. It is ⌊(ranks from this stage on - 1) / own⌋, as in PipeDream's runtime, where ranks and own
-/// count alternating replicas; without replication that is p - 1 - i. Eager 1F1B runs `eagerness` times as many. With
-/// unequal shares a replica has as many more or fewer in flight as it has more or fewer turns. A cap
-/// (`Stage::in_flight`) lowers the number, on later stages too; a stage's cap is at most `most`.
-/// **Cost** O(turns in a round) for each stage.
+/// count alternating replicas; without replication that is p - 1 - i. With unequal shares it is, as there, what is on
+/// later stages of the replica's microbatches while all devices are busy. Eager 1F1B runs `eagerness` times as many. A
+/// cap (`Stage::in_flight`) lowers the number, on later stages too; a stage's cap is at most `most`.
+/// **Cost** O(turns in a round) for each two stages of a pipeline.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> warmups(
     const Plan& plan, std::int64_t eagerness = 1, std::int64_t most = std::numeric_limits<std::int64_t>::max());
 

@@ -57,8 +57,8 @@ TEST_CASE("replicas: whole microbatches alternate in the order of turns, divided
   CHECK(listed(replicas.of(StageId(0))) == ids({0, 1, 2}));
   CHECK(listed(replicas.runners(StageId(0), 4)) == ids({1}));
   CHECK(listed(replicas.runners(StageId(1), 4)) == ids({3, 4}));
-  CHECK(replicas.runs(ReplicaId(1), 4));
-  CHECK_FALSE(replicas.runs(ReplicaId(2), 4));
+  CHECK(runs(replicas, ReplicaId(1), 4));
+  CHECK_FALSE(runs(replicas, ReplicaId(2), 4));
   CHECK(replicas.round() == 3);
 }
 
@@ -115,13 +115,13 @@ TEST_CASE("replicas: with any shares each microbatch has its runners, and each r
       std::vector<ReplicaId> all;
       for (const StageId stage : indices<StageId>(plan.stages.size())) {
         const std::span<const ReplicaId> runners = replicas.runners(stage, microbatch);
-        CHECK(runners.empty() == (replicas.pipeline_of(microbatch) != plan.stages[stage.value()].pipeline));
+        CHECK(runners.empty() == (replicas.pipeline_turns().owner(microbatch) != plan.stages[stage.value()].pipeline));
         if (!runners.empty()) CHECK(runners.size() == replicas.runners_of_each(stage));
         all.insert(all.end(), runners.begin(), runners.end());
       }
       CHECK(all.size() == replicas.all_runners(microbatch));
       for (const ReplicaId id : all) {
-        CHECK(replicas.runs(id, microbatch));
+        CHECK(runs(replicas, id, microbatch));
         CHECK(replicas.count(id, microbatch) == run[id]);
         CHECK(replicas.microbatch(id, run[id]) == microbatch);
         ++run[id];
@@ -201,9 +201,9 @@ TEST_CASE("replicas: pipelines take microbatches in turn, and the replicas of th
     CHECK(listed(replicas.runners(StageId(3), microbatch)) == (first ? ids({}) : ids({7, 8})));
     for (ReplicaId replica : replicas.all()) {
       const auto runners = listed(replicas.runners(replicas[replica].stage, microbatch));
-      const bool runs = std::ranges::find(runners, replica) != runners.end();
-      CHECK(replicas.runs(replica, microbatch) == runs);
-      if (!runs) continue;
+      const bool is_runner = std::ranges::find(runners, replica) != runners.end();
+      CHECK(runs(replicas, replica, microbatch) == is_runner);
+      if (!is_runner) continue;
       CHECK(replicas.microbatch(replica, replicas.local(replica, microbatch)) == microbatch);
       CHECK(replicas.local(replica, microbatch) == replicas.count(replica, microbatch));
     }

@@ -168,7 +168,7 @@ Bytes largest_part(const std::map<LinkId, bool>& links, const std::map<LinkId, B
 /// Whether a replica of the stage may have all microbatches of an iteration in flight.
 bool runs_forwards_first(const ScheduleProgram& program, StageId stage, std::int64_t microbatches) {
   const Replicas& replicas = program.kept->replicas;
-  return program.synchronous && program.in_flight[stage.value()] >= replicas.most_of(stage, microbatches);
+  return program.synchronous && program.in_flight[stage.value()] >= most_of(replicas, stage, microbatches);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Compilation compile_gpipe(const PlanContext& context, const Options& /*parameter
   program.at_once = context.replicas.share_devices();
   program.reaches_in_flight = !program.at_once && !has_unequal_shares(context.plan);
   for (StageId id : indices<StageId>(context.plan.stages.size())) {
-    program.in_flight.push_back(context.replicas.most_of(id, context.plan.microbatches));
+    program.in_flight.push_back(most_of(context.replicas, id, context.plan.microbatches));
   }
   // Every forward comes before any backward, so a cap below the number of microbatches cannot be kept.
   ScheduleRefusals refusals = cap_refusals(context.plan, program.in_flight, "gpipe keeps all ");

@@ -25,6 +25,8 @@ class DeviceLanes {
 
   /// The last operation on the lane; none before the first.
   [[nodiscard]] OpId last(std::size_t index) const { return devices_[index].last; }
+  /// The operation that the next one waits for; none if there is no such.
+  [[nodiscard]] OpId barrier(std::size_t index) const { return devices_[index].barrier; }
   /// All operations appended to the lane from now on wait for `barrier`.
   void hold(std::size_t index, OpId barrier) { devices_[index].barrier = barrier; }
   /// Appends a computation to the device's lane.

@@ -31,8 +31,9 @@ Kept kept_by_rest(const PlanRun& before, const Resumption& resumption) {
 /// dependencies.
 class Handover {
  public:
-  Handover(PlanRun& before, PlanRun& after, Seconds restart, const Resumption* resumption)
+  Handover(PlanRun& before, const PlanRun* drains, PlanRun& after, Seconds restart, const Resumption* resumption)
       : before_(before),
+        drains_(drains),
         after_(after),
         restart_(restart),
         resumption_(resumption),
@@ -83,9 +84,12 @@ class Handover {
     return writer_.append(op);
   }
 
-  /// The last operation waits until the device is done with the plan before, unless that has been given up.
+  /// The last operation waits until the device has its layers of the plan before and is done with it, unless that has
+  /// been given up.
   void depend_on_last(DeviceId device) {
-    if (resumption_ == nullptr) writer_.depend_on(before_.last_on(device));
+    if (resumption_ != nullptr) return;
+    const bool is_used = !before_.shape().replicas().on(device).empty();
+    if (is_used || drains_ != nullptr) writer_.depend_on((is_used ? before_ : *drains_).last_on(device));
   }
 
   /// Takes the memory that the device will hold in addition, once it is done with the plan before.
@@ -236,6 +240,7 @@ class Handover {
   }
 
   PlanRun& before_;
+  const PlanRun* drains_;
   PlanRun& after_;
   Seconds restart_;
   const Resumption* resumption_;  ///< null: the plan before drains
@@ -258,8 +263,8 @@ void begin_with(PlanRun& first) {
   take_memory(first.state().writer, first.shape().platform(), first.kept_memory());
 }
 
-void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch, Seconds restart) {
-  Handover handover(before, after, restart, nullptr);
+void hand_over(PlanRun& before, const PlanRun* drains, PlanRun& after, std::int64_t first_microbatch, Seconds restart) {
+  Handover handover(before, drains, after, restart, nullptr);
   handover.append_mark(first_microbatch);
   handover.run();
 }
@@ -274,7 +279,7 @@ void abandon(const PlanRun& before, const Resumption& resumption, WindowWriter& 
 }
 
 void go_on_without(PlanRun& before, PlanRun& after, const Resumption& resumption, Seconds restart) {
-  Handover(before, after, restart, &resumption).run();
+  Handover(before, nullptr, after, restart, &resumption).run();
 }
 
 }  // namespace stagecraft

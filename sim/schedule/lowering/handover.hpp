@@ -25,8 +25,10 @@ void begin_with(PlanRun& first);
 ///    devices start at once, `restart` after the last is ready;
 /// 4. it frees the memory that it no longer needs, once its own layers have been copied to their new devices.
 ///
+/// `drains`: the plan before that one, if no microbatch of `before` has entered the pipeline; else null. Devices that
+/// `before` does not use have to be done with it.
 /// **Requires** that `before` is wholly lowered and nothing of `after` is.
-void hand_over(PlanRun& before, PlanRun& after, std::int64_t first_microbatch, Seconds restart);
+void hand_over(PlanRun& before, const PlanRun* drains, PlanRun& after, std::int64_t first_microbatch, Seconds restart);
 
 /// Appends the operation with which everything is given up after a failure. If the devices that are left go on with
 /// what they hold of the plan before, they take that memory again.

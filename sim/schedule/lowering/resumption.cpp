@@ -3,6 +3,8 @@
 #include "sim/base/text.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
@@ -33,7 +35,23 @@ std::int64_t checkpoint_before(const PlanRun& run, const Reached& reached, std::
   return (ended / distance * distance + run.whole() - 1) / run.whole() * run.whole();
 }
 
+/// By device that is not lost: its layers.
+std::map<DeviceId, std::set<LayerId>> layers_left(const RunShape& shape, const std::vector<DeviceId>& lost) {
+  std::map<DeviceId, std::set<LayerId>> layers;
+  for (ReplicaId id : shape.replicas().all()) {
+    const Replica& replica = shape.replicas()[id];
+    if (std::ranges::count(lost, replica.device) > 0) continue;
+    const std::vector<LayerId>& own = shape.plan().stages[replica.stage.value()].layers;
+    layers[replica.device].insert(own.begin(), own.end());
+  }
+  return layers;
+}
+
 }  // namespace
+
+bool have_same_layers(const RunShape& before, const RunShape& after, const std::vector<DeviceId>& lost) {
+  return layers_left(before, lost) == layers_left(after, lost);
+}
 
 std::variant<Resumption, std::string> resumption(const PlanRun& run, std::vector<DeviceId> lost, const Reached& reached,
                                                  std::optional<std::int64_t> checkpoint) {

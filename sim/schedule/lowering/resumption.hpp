@@ -35,4 +35,7 @@ struct Reached {
                                                                const Reached& reached,
                                                                std::optional<std::int64_t> checkpoint);
 
+/// Whether the devices that are not lost have the same layers under both plans.
+[[nodiscard]] bool have_same_layers(const RunShape& before, const RunShape& after, const std::vector<DeviceId>& lost);
+
 }  // namespace stagecraft

@@ -81,6 +81,7 @@ Run::Run(const LayerGraph& graph, const Platform& platform, ScheduleProgram prog
 
 std::optional<OpGraph> Run::next(const Observation& observation) {
   if (may_change()) questions_.observe(observation);
+  if (before_ && questions_.seen().microbatches_injected > current_->state().first()) before_.reset();
   if (leaves()) return give_up();
   if (auto* over = std::get_if<Over>(&state_)) return last_window(*over);
   if (questions_.may_come() && is<Running>() && questions_.is_due()) ask();
@@ -207,13 +208,17 @@ void Run::follow(PlanSwitch next, const std::optional<Resumption>& from) {
   STAGECRAFT_CHECK(task.program.synchronous == synchronous_, "plans of one run are all synchronous, or none is");
   auto after =
       std::make_unique<PlanRun>(models_.graph(), platform_, std::move(task), options_.network, writer_, marks_);
+  const std::int64_t settled = settled_;
   hand_over_to(*after, next.microbatch, from);
   questions_.begin_plan(next.microbatch);
   const std::vector<DeviceId>& devices = after->shape().replicas().devices();
   for (DeviceId device : draining_) {
     if (!std::ranges::binary_search(devices, device)) writer_.leave(device);
   }
-  current_ = std::move(after);
+  before_.reset();
+  const bool is_same_model = &current_->shape().graph() == &models_.graph();
+  std::swap(current_, after);
+  if (!from && is_same_model) before_ = Before{std::move(after), settled};
   state_ = Running{};
   end_with_model();
 }
@@ -227,7 +232,7 @@ void Run::hand_over_to(PlanRun& after, std::int64_t first_microbatch, const std:
     return;
   }
   current_->append_last_updates();
-  hand_over(*current_, after, first_microbatch, restart_time());
+  hand_over(*current_, before_ ? before_->run.get() : nullptr, after, first_microbatch, restart_time());
 }
 
 Seconds Run::restart_time() const {
@@ -242,7 +247,9 @@ bool Run::leaves() {
   if (reached >= microbatches_ || !questions_.lacks(used(), options_.replanning->leave)) return false;
   std::vector<DeviceId> lost;
   for (const DownObservation& down : questions_.seen().down) lost.push_back(down.device);
-  auto found = resumption(*current_, std::move(lost), {reached, settled_, current_->state().first()},
+  const bool not_begun = has_not_begun(lost);
+  PlanRun& run = not_begun ? *before_->run : *current_;
+  auto found = resumption(run, std::move(lost), {reached, not_begun ? before_->settled : settled_, run.state().first()},
                           options_.replanning->checkpoint);
   if (const auto* why = std::get_if<std::string>(&found)) {
     questions_.note_waiting(*why);
@@ -252,7 +259,7 @@ bool Run::leaves() {
   // A checkpoint may be older than the present model, and the next one has not begun.
   resumption.model = std::min(models_.at(resumption.microbatch), models_.present());
   const LayerGraph& graph = models_.graph_of(resumption.model);
-  const Plan& running = current_->shape().plan();
+  const Plan& running = run.shape().plan();
   std::optional<PlanSwitch> plan = questions_.ask_without(
       {.graph = graph,
        .plan = resumption.model == models_.present() ? running : carried_over(running, models_.graph(), graph),
@@ -266,8 +273,17 @@ bool Run::leaves() {
     questions_.explain("training goes on from the checkpoint before microbatch " +
                        std::to_string(resumption.microbatch));
   }
+  if (not_begun) current_ = std::move(before_->run);
+  before_.reset();
   state_ = Leaving{std::move(resumption), *std::move(plan)};
   return true;
+}
+
+/// Whether the plan before has not drained, and the other devices still have the state that it gives them: of a flushed
+/// schedule because nothing moves before its iteration ends, of another one if the current plan leaves it where it is.
+bool Run::has_not_begun(const std::vector<DeviceId>& lost) const {
+  if (!before_ || done() >= current_->state().first()) return false;
+  return synchronous_ || have_same_layers(before_->run->shape(), current_->shape(), lost);
 }
 
 /// A window that gives up what is under way.
@@ -315,6 +331,9 @@ std::size_t Run::expected_operations() const {
   return left < kSmall ? left + a_microbatch : 0;
 }
 
-OpId Run::oldest() const { return std::min({writer_.first_id(), current_->oldest(), marks_.oldest()}); }
+OpId Run::oldest() const {
+  const OpId before = before_ ? before_->run->oldest() : OpId::none();
+  return std::min({writer_.first_id(), current_->oldest(), before, marks_.oldest()});
+}
 
 }  // namespace stagecraft

@@ -39,6 +39,11 @@ class Run {
     Resumption from;
     PlanSwitch next;
   };
+  /// The plan that drained for the current one.
+  struct Before {
+    std::unique_ptr<PlanRun> run;
+    std::int64_t settled = 0;  ///< `Reached::settled` of it
+  };
   /// All operations have been handed out.
   struct Over {
     std::optional<Seconds> promised;  ///< when it will be asked again
@@ -60,6 +65,7 @@ class Run {
   }
   [[nodiscard]] bool is_any_down() const { return questions_.may_come() && !questions_.seen().down.empty(); }
   [[nodiscard]] bool leaves();
+  [[nodiscard]] bool has_not_begun(const std::vector<DeviceId>& lost) const;
   [[nodiscard]] OpGraph give_up();
   [[nodiscard]] std::vector<DeviceId> used() const;
   [[nodiscard]] std::int64_t done() const;
@@ -82,6 +88,7 @@ class Run {
   Questions questions_;
   std::variant<Running, Draining, Leaving, Over> state_;
   std::vector<DeviceId> draining_;  ///< of the plan before
+  std::optional<Before> before_;    ///< none once a microbatch of the current plan has entered, or with another model
   std::int64_t settled_ = 0;        ///< `Reached::settled`
   std::int64_t model_end_ = 0;      ///< the microbatch with which the next model begins, or the end of the run
   bool started_ = false;

@@ -17,10 +17,6 @@ const std::vector<std::size_t>& rings_of(const LoweringState& state, ReplicaId r
   return state.shape.rings().rings_of[stage_of(state, replica).value()];
 }
 
-std::uint32_t pipeline_of(const LoweringState& state, ReplicaId replica) {
-  return state.shape.plan().stages[stage_of(state, replica).value()].pipeline;
-}
-
 /// Calls `note` with each replica that exchanges tied parameters, their ring, and the time of the optimizer's step for
 /// them.
 template <class Note>
@@ -61,7 +57,7 @@ Synchronise::Synchronise(LoweringState& state, bool synchronous, bool lowered_al
 Seconds Synchronise::update_time(ReplicaId replica) const {
   const Worker& worker = workers_[replica];
   Seconds time = state_.worker(replica, last_microbatch(replica), true).update;
-  const std::int64_t microbatches = completed_by(replica, worker.backwards);
+  const std::int64_t microbatches = state_.replicas()[replica].completed(worker.backwards);
   for (const auto& [ring, part] : worker.tied) {
     if (microbatches % rings_[ring].apart != 0) time = time - part;
   }
@@ -73,7 +69,7 @@ void Synchronise::add_member(ReplicaId replica) {
   for (std::size_t number : rings_of(state_, replica)) {
     Ring& ring = rings_[number];
     const StageId stage = stage_of(state_, replica);
-    const bool is_first = ring.first.try_emplace(pipeline_of(state_, replica), stage).first->second == stage;
+    const bool is_first = ring.first.try_emplace(state_.replicas()[replica].pipeline, stage).first->second == stage;
     const bool is_awaited = synchronous_ || is_first;
     if (is_awaited && ring.all_reduce.buckets() > 0) workers_[replica].awaited.push_back(number);
     ring.members.push_back(replica);
@@ -92,7 +88,7 @@ void Synchronise::take(const Schedule& schedule) {
 
 bool Synchronise::can_run_backward(ReplicaId replica, std::int64_t index) const {
   if (synchronous_) return true;
-  const std::int64_t before = completed_by(replica, index);
+  const std::int64_t before = state_.replicas()[replica].completed(index);
   return std::ranges::all_of(workers_[replica].awaited,
                              [&](std::size_t ring) { return rings_[ring].all_reduces >= before / rings_[ring].apart; });
 }
@@ -104,7 +100,7 @@ const std::vector<OpId>& Synchronise::before_backward(ReplicaId replica) const {
 
 bool Synchronise::is_reduced_after(ReplicaId replica) const {
   const Worker& worker = workers_[replica];
-  const std::int64_t microbatches = completed_by(replica, worker.backwards);
+  const std::int64_t microbatches = state_.replicas()[replica].completed(worker.backwards);
   return updates_after(replica, worker.backwards) &&
          std::ranges::any_of(worker.awaited, [&](std::size_t ring) { return microbatches % rings_[ring].apart == 0; });
 }
@@ -147,7 +143,7 @@ void Synchronise::note_backward(const EndedBackward& ended, bool is_last_segment
 /// Asynchronous: the backward is the last one of a round before an update, and perhaps of all rounds of a ring.
 void Synchronise::note_rounds(const EndedBackward& ended) {
   const Worker& worker = workers_[ended.replica];
-  const std::int64_t microbatches = completed_by(ended.replica, worker.backwards);
+  const std::int64_t microbatches = state_.replicas()[ended.replica].completed(worker.backwards);
   for (std::size_t number : rings_of(state_, ended.replica)) {
     const Ring& ring = rings_[number];
     const bool is_due = microbatches % ring.apart == 0;
@@ -281,8 +277,11 @@ bool Synchronise::is_settled(ReplicaId replica, bool is_last_iteration) const {
 std::vector<OpId> Synchronise::last_of(ReplicaId replica) const {
   std::vector<OpId> last = workers_[replica].synchronised;
   last.insert(last.end(), workers_[replica].last_backwards.begin(), workers_[replica].last_backwards.end());
-  const OpId on_lane = state_.lanes.last(state_.shape.device_index(replica));
-  if (!on_lane.is_none()) last.push_back(on_lane);
+  const DeviceLanes& lanes = state_.lanes;
+  const std::size_t device = state_.shape.device_index(replica);
+  for (const OpId op : {lanes.last(device), lanes.barrier(device)}) {
+    if (!op.is_none()) last.push_back(op);
+  }
   return last;
 }
 

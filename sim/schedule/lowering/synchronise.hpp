@@ -102,11 +102,6 @@ class Synchronise {
   }
   /// The time of an update after the replica's last backward, of the parameters that change.
   [[nodiscard]] Seconds update_time(ReplicaId replica) const;
-  /// Asynchronous: the microbatches of the rounds that the replica has completed with so many backwards.
-  [[nodiscard]] std::int64_t completed_by(ReplicaId replica, std::int64_t backwards) const {
-    const Replica& own = state_.replicas()[replica];
-    return backwards / own.taken * own.turns;
-  }
   /// Whether an update, with its all-reduce, follows that many backwards of the replica in an asynchronous run.
   [[nodiscard]] bool updates_after(ReplicaId replica, std::int64_t backwards) const {
     return backwards % (state_.replicas()[replica].taken * rounds_per_update_) == 0;

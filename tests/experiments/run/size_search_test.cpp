@@ -56,6 +56,25 @@ TEST_CASE("size search: finds the last size that fits, from every start, and eac
   }
 }
 
+TEST_CASE("size search: sizes that are too small do not end it, from every start") {
+  for (std::int64_t least = 1; least <= 20; ++least) {
+    for (std::int64_t most = least; most <= 20; ++most) {
+      for (std::int64_t start = 1; start <= 21; ++start) {
+        CAPTURE(least);
+        CAPTURE(most);
+        CAPTURE(start);
+        SizeQuestion question;
+        question.sizes = sizes_below(22, std::nullopt);
+        question.ask = [&](std::int64_t size) {
+          return SizeAnswer{.fits = size >= least && size <= most, .least = size < least ? least : 0};
+        };
+        CHECK(largest_size_from(question, start).size == most);
+        CHECK(largest_size_below(question, {}).size == most);
+      }
+    }
+  }
+}
+
 // 2^10 · 3 and more: from 32 it takes 7 doublings up to 4096, 11 bisections of 2048 sizes and 8 sizes above, of which
 // bisection has asked for the first.
 TEST_CASE("size search: takes as many questions as doublings, bisections and sizes above") {

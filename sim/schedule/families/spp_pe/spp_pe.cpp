@@ -75,7 +75,6 @@ ProcessingChain chain_of(const Plan& plan, const Replicas& replicas, const Proce
 }
 
 ScheduleRefusals refusals_of(const Plan& plan) {
-  if (has_unequal_shares(plan)) return {{"spp-pe gives all replicas of a stage equal shares", ""}};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (stage.pipeline != 0)
@@ -89,6 +88,7 @@ ScheduleRefusals refusals_of(const Plan& plan) {
                ""}};
     }
   }
+  if (has_unequal_shares(plan)) return {{"spp-pe gives all replicas of a stage equal shares", ""}};
   return {};
 }
 
