@@ -20,9 +20,9 @@ struct PlansInTurn {
 
 /// What the switch costs if the pipeline drains for it and nothing else contends: the stall (`stall_of`) of a short run
 /// of both plans. It is evaluated with each copy as slow as all copies together make it on the links that they share,
-/// each from when its giver and its receiver are done with the plan before. The short run has as many microbatches of each
-/// plan as the steady state takes to come and go; fewer of the first one if there are fewer, else of the second one.
-/// `restart`: how long all devices wait after the copies.
+/// each from when its giver and its receiver are done with the plan before. The short run has as many microbatches of
+/// each plan as the steady state takes to come and go; fewer of the first one if there are fewer, else of the second
+/// one. `restart`: how long all devices wait after the copies.
 /// **Requires** plans of the same graph, both sound. **Cost** one or two evaluations of the shortest run that can be
 /// measured, twice as long; `shared_ends` of the copies.
 [[nodiscard]] Seconds switch_stall(const LayerGraph& graph, const Platform& platform, const PlansInTurn& plans,

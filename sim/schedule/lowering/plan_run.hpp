@@ -47,7 +47,6 @@ class PlanRun {
   /// The least microbatch of the run that another plan may start with: no action of it or of a later one has been
   /// lowered, and before it a round of turns or an iteration ends.
   [[nodiscard]] std::int64_t earliest_stop() const;
-  [[nodiscard]] std::int64_t first_microbatch() const { return task_.first; }
   /// The microbatches of a round of turns, or of an iteration.
   [[nodiscard]] std::int64_t whole() const;
   /// The first microbatch of the run, from that one on, before which a round of turns or an iteration ends.

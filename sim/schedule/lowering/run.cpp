@@ -136,7 +136,7 @@ void Run::ask() {
   if (earliest >= model_end_) return;
   std::optional<PlanSwitch> next = questions_.ask({.graph = models_.graph(),
                                                    .plan = current_->shape().plan(),
-                                                   .begin = current_->first_microbatch(),
+                                                   .begin = current_->state().first(),
                                                    .earliest = earliest,
                                                    .microbatches = microbatches_,
                                                    .end = model_end_,
