@@ -103,18 +103,18 @@ std::optional<Seconds> live_stall(const LayerGraph& graph, const Platform& platf
   return longest;
 }
 
-bool can_go_live(const LayerGraph& graph, const Platform& platform, Plan before, Plan after) {
-  const std::int64_t least = [&] {
-    const ScheduleProgram program = require_schedule(graph, platform, before);
-    return least_microbatches(program, program.kept->replicas);
-  }();
-  before.microbatches = after.microbatches = 4 * least;
+bool can_go_live(const LayerGraph& graph, const Platform& platform, Plan before, Plan after, std::int64_t run,
+                 std::int64_t left) {
+  const ScheduleProgram any = require_schedule(graph, platform, before);
+  const std::int64_t whole = whole_round(before, any.kept->replicas);
+  const std::int64_t enough = (4 * least_microbatches(any, any.kept->replicas) + whole - 1) / whole * whole;
+  run = std::min(run, enough);
+  left = std::min(left, enough);
+  before.microbatches = after.microbatches = run + left;
   const ScheduleProgram running = require_schedule(graph, platform, before);
   const ScheduleProgram next = require_schedule(graph, platform, after);
   const RunShape now(graph, platform, running.kept, running.weight_versions, NetworkModel::Platform, false);
-  const std::int64_t whole = whole_round(before, running.kept->replicas);
-  const std::int64_t first = (least + whole - 1) / whole * whole;
-  return std::holds_alternative<LivePlan>(live_plan(now, running, next, first, before.microbatches));
+  return std::holds_alternative<LivePlan>(live_plan(now, running, next, run, run + left));
 }
 
 }  // namespace stagecraft

@@ -5,6 +5,7 @@
 #include "sim/model/platform.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace stagecraft {
@@ -22,8 +23,10 @@ namespace stagecraft {
 [[nodiscard]] std::optional<Seconds> live_stall(const LayerGraph& graph, const Platform& platform,
                                                 const ScheduleProgram& before, const Plan& after, Seconds period);
 
-/// Whether a run in its steady state goes over to another plan while training goes on (`live_plan`), or has to drain
-/// since, for example, a device lacks memory on the way. **Requires** plans whose layers can move (`live_stall`).
-[[nodiscard]] bool can_go_live(const LayerGraph& graph, const Platform& platform, Plan before, Plan after);
+/// Whether a run goes over to another plan while training goes on (`live_plan`), or has to drain since, for example, a
+/// device lacks memory on the way. `run`: the microbatches of the plan before, in whole rounds of turns; `left`: those
+/// from then on, if no other plan follows. **Requires** plans whose layers can move (`live_stall`).
+[[nodiscard]] bool can_go_live(const LayerGraph& graph, const Platform& platform, Plan before, Plan after,
+                               std::int64_t run, std::int64_t left);
 
 }  // namespace stagecraft

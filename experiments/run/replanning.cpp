@@ -262,13 +262,17 @@ class PlanAgain {
     const Judged then = judge(position.graph, seen, plan);
     ReplanAnswer answer{.reason = what, .keeping = now.time, .changing = then.time};
     const bool begins_model = position.cause == ReplanQuestion::Cause::Model;
-    const Cost cost = begins_model ? Cost() : cost_of(seen, position, plan, now.time, then.time);
-    if (!begins_model) answer.stall = cost.stall;
-    if (std::string why_not = why_to_stay(position, now, then, answer.stall); !why_not.empty()) {
+    const std::int64_t first = begins_model ? position.earliest : first_behind_latency(position, now.time);
+    Cost cost;
+    if (!begins_model && first < position.end) {
+      cost =
+          cost_of(seen, position, {running, plan, then.time, first - position.begin, position.end - first}, now.time);
+      answer.stall = cost.stall;
+    }
+    if (std::string why_not = why_to_stay(position, now, then, first, answer.stall); !why_not.empty()) {
       answer.reason = joined(what, why_not);
       return answer;
     }
-    const std::int64_t first = begins_model ? position.earliest : first_behind_latency(position, now.time);
     if (first >= position.end) {
       answer.reason = joined(what, "it is too late for the other plan");
     } else {
@@ -282,15 +286,15 @@ class PlanAgain {
     Seconds stall;
     bool drains = true;
   };
-  [[nodiscard]] Cost cost_of(const Platform& seen, const RunPosition& position, const Plan& plan, Seconds now,
-                             Seconds then) const {
+  [[nodiscard]] Cost cost_of(const Platform& seen, const RunPosition& position, const PlansInTurn& plans,
+                             Seconds now) const {
     const Seconds restart = choices_.migrating == Migrating::Restart ? *choices_.restart : Seconds(0);
-    const Cost drained{switch_stall(position.graph, seen, {position.plan, plan, then}, restart)};
-    if (choices_.migrating != Migrating::Live) return drained;
-    const ScheduleProgram running = require_schedule(position.graph, seen, position.plan);
-    const std::optional<Seconds> live = live_stall(position.graph, seen, running, plan, now);
+    const Cost drained{switch_stall(position.graph, seen, plans, restart)};
+    if (!position.may_go_live) return drained;
+    const ScheduleProgram running = require_schedule(position.graph, seen, plans.before);
+    const std::optional<Seconds> live = live_stall(position.graph, seen, running, plans.after, now);
     if (!live || *live > drained.stall) return drained;
-    const bool drains = !can_go_live(position.graph, platform_, position.plan, plan);
+    const bool drains = !can_go_live(position.graph, platform_, plans.before, plans.after, plans.run, plans.left);
     return {drains ? drained.stall : *live, false};  // the run finds the same, and tells why
   }
 
@@ -310,7 +314,7 @@ class PlanAgain {
 
   /// Why the plan that runs stays; empty if the other one is taken.
   [[nodiscard]] std::string why_to_stay(const RunPosition& position, const Judged& now, const Judged& then,
-                                        const std::optional<Seconds>& stall) const {
+                                        std::int64_t first, const std::optional<Seconds>& stall) const {
     const ReplanPolicy& policy = choices_.policy;
     if (!then.fits) return "the other plan does not fit in memory";
     if (!now.fits) return {};
@@ -319,7 +323,7 @@ class PlanAgain {
     if (saved <= now.time * policy.gain)
       return fmt::format("the other plan saves {:.1f} %", 100.0 * (saved / now.time));
     const std::int64_t each = is_asynchronous(position.plan.schedule) ? 1 : position.plan.microbatches;
-    const std::int64_t horizon = std::min(policy.horizon, position.end - position.earliest);
+    const std::int64_t horizon = std::min(policy.horizon, position.end - first);
     const Seconds in_all = saved * (static_cast<double>(horizon) / static_cast<double>(each));
     if (!stall || in_all > *stall) return {};
     return fmt::format("the other plan saves {} in {} microbatches, and the switch costs {}",

@@ -21,7 +21,8 @@
 namespace stagecraft {
 namespace {
 
-constexpr std::int64_t kIterations = 4;  ///< of a flushed run: the plan changes after one or two of them
+constexpr std::int64_t kIterations = 4;      ///< of a flushed run: the plan changes after one or two of them
+constexpr std::int64_t kRoundsToRepeat = 2;  ///< of turns: with replicas a pipeline may repeat only every other one
 
 /// The copies of a switch, and how long they take.
 using Copies = std::map<OpId, TimedTransfer>;
@@ -44,41 +45,49 @@ OpSource with_copy_times(OpSource source, const CopyTimes& times) {
           .one_pass = source.one_pass};
 }
 
-/// Has the second plan follow, once that many microbatches have run.
+/// Has the second plan follow after so many microbatches.
 struct SwitchOnce {
   const PlansInTurn& plans;
   std::int64_t first = 0;
   bool is_done = false;
 
   ReplanAnswer operator()(const Observation&, const RunPosition& position) {
-    if (is_done || position.earliest < first) return {};
-    is_done = true;
-    return {.change = PlanSwitch{plans.after, position.earliest}, .changing = plans.time_after};
+    if (std::exchange(is_done, true)) return {};
+    const std::int64_t at = std::max(first, position.earliest);
+    return {.change = PlanSwitch{plans.after, at}, .changing = plans.time_after};
   }
 };
+
+/// The microbatches after which a short run changes its plan: those of the long one, less the rounds that repeat.
+std::int64_t first_of_short(const ScheduleProgram& before, std::int64_t run) {
+  const std::int64_t whole = whole_round(before.kept->plan, before.kept->replicas);
+  const std::int64_t least = (least_microbatches(before, before.kept->replicas) + whole - 1) / whole * whole;
+  return run <= least ? run : least + (run - least) % (kRoundsToRepeat * whole);
+}
 
 /// A run that changes its plan once.
 class SwitchingRun {
  public:
   SwitchingRun(const LayerGraph& graph, const Platform& platform, const PlansInTurn& plans, Seconds restart)
       : graph_(graph), platform_(platform), program_(require_schedule(graph, platform, plans.before)) {
-    std::int64_t first = 0;
+    std::int64_t first = program_.kept->plan.microbatches;
     options_.window_operations = 1;
     if (program_.synchronous) {
       options_.iterations = kIterations;
     } else {
       const ScheduleProgram next = require_schedule(graph, platform, plans.after);
-      first = least_microbatches(program_, program_.kept->replicas);
+      first = first_of_short(program_, plans.run);
       Plan plan = plans.before;
-      plan.microbatches = first + least_microbatches(next, next.kept->replicas);
+      const std::int64_t least = least_microbatches(program_, program_.kept->replicas);
+      const std::int64_t after = least_microbatches(next, next.kept->replicas);
+      plan.microbatches = first < least ? least + after : first + std::min(after, plans.left);
       program_ = require_schedule(graph, platform, plan);
     }
     options_.report_window = program_.kept->plan.microbatches;
-    options_.replanning = Replanning{
-        .start = [&plans, first = std::max<std::int64_t>(first, 1)]() -> Replanner { return SwitchOnce{plans, first}; },
-        .window = 1,
-        .migrating = restart > Seconds(0) ? Migrating::Restart : Migrating::StopCopy,
-        .restart = restart};
+    options_.replanning = Replanning{.start = [&plans, first]() -> Replanner { return SwitchOnce{plans, first}; },
+                                     .window = 1,
+                                     .migrating = restart > Seconds(0) ? Migrating::Restart : Migrating::StopCopy,
+                                     .restart = restart};
   }
 
   /// The report of the run, and its copies as they took place.

@@ -25,10 +25,12 @@ namespace stagecraft {
 struct RunPosition {
   const LayerGraph& graph;        ///< that is trained from `earliest` on
   const Plan& plan;               ///< the current plan
+  std::int64_t begin = 0;         ///< the microbatch of the run with which the current plan began
   std::int64_t earliest = 0;      ///< the least microbatch of the run that another plan may start with
   std::int64_t microbatches = 0;  ///< of the whole run, all iterations included
-  std::int64_t end = 0;    ///< the microbatch before which the plan ends at the latest, since another model begins
-  std::int64_t whole = 1;  ///< microbatches from one possible switch to the next: a round, or an iteration
+  std::int64_t end = 0;      ///< the microbatch before which the plan ends at the latest, since another model begins
+  std::int64_t whole = 1;    ///< microbatches from one possible switch to the next: a round, or an iteration
+  bool may_go_live = false;  ///< enough microbatches are left for a switch that does not drain
   /// A model begins at `earliest`, and so does its plan; and after a failure the plan that goes on without the device.
   ReplanQuestion::Cause cause = ReplanQuestion::Cause::Window;
 };

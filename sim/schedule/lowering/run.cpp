@@ -132,15 +132,17 @@ bool Run::waits_for_device() const {
 /// Asks the re-planner for another plan.
 void Run::ask() {
   if (current_->live().is_active() || waits_for_device()) return;
-  std::int64_t earliest = goes_live() ? current_->earliest_live() : current_->earliest_stop();
-  if (earliest >= model_end_) earliest = current_->earliest_stop();  // too late for a switch that does not drain
+  const bool may_go_live = goes_live() && current_->earliest_live() < model_end_;
+  const std::int64_t earliest = may_go_live ? current_->earliest_live() : current_->earliest_stop();
   if (earliest >= model_end_) return;
   std::optional<PlanSwitch> next = questions_.ask({.graph = models_.graph(),
                                                    .plan = current_->shape().plan(),
+                                                   .begin = current_->state().first(),
                                                    .earliest = earliest,
                                                    .microbatches = microbatches_,
                                                    .end = model_end_,
-                                                   .whole = current_->whole()});
+                                                   .whole = current_->whole(),
+                                                   .may_go_live = may_go_live});
   if (!next || go_live(*next)) return;
   current_->stop_at(next->microbatch);
   state_ = Draining{*std::move(next)};

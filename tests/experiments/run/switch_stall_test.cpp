@@ -24,10 +24,13 @@
 namespace stagecraft {
 namespace {
 
+/// What the stages of random plans are run on.
+enum class On : std::uint8_t { Devices, Replicas, UnequalReplicas };
+
 /// Two plans for one chain on one platform, with empty tensors.
 class RandomSwitch {
  public:
-  RandomSwitch(std::uint32_t seed, bool replicated) : random_(seed), replicated_(replicated) {
+  RandomSwitch(std::uint32_t seed, On on) : random_(seed), on_(on) {
     graph = testing::chain(8, 1.0, 2.0);
     for (Layer& layer : graph.layers) {
       layer.forward = Seconds(real(0.5, 2.0));
@@ -45,6 +48,13 @@ class RandomSwitch {
   Plan before;
   Plan after;
 
+  /// How many rounds the first plan has, and how many microbatches the second: hardly any, some, or as many as the
+  /// steady state needs twice, and some.
+  std::int64_t length(std::int64_t round, std::int64_t least) {
+    const std::int64_t some = round * count(1, 4);
+    return count(0, 2) == 0 ? some : some + 2 * (least + round - 1) / round * round;
+  }
+
  private:
   std::int64_t count(std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
@@ -55,7 +65,7 @@ class RandomSwitch {
   /// With replicas all-reduces run while other devices copy, so then each device has a NIC of its own.
   Platform network() {
     NodeForm form = test::nodes_of(3, 2, Interconnect{SwitchedNode{}, link()}, SwitchedNetwork{},
-                                   NicSpec{link(), replicated_ || count(0, 1) == 1});
+                                   NicSpec{link(), on_ != On::Devices || count(0, 1) == 1});
     if (count(0, 2) == 0) form = test::nodes_of(1, 6, Interconnect{FullNode{}, link()});
     PlatformSpec spec = test::built(std::move(form)).spec;
     spec.device_kinds[DeviceKindId(0)].name = "K";
@@ -67,7 +77,7 @@ class RandomSwitch {
     std::vector<DeviceId> devices;
     for (std::size_t i = 0; i < 6; ++i) devices.emplace_back(i);
     std::ranges::shuffle(devices, random_);
-    Plan plan = testing::straight(static_cast<std::size_t>(count(2, replicated_ ? 3 : 4)), 1, "pipedream");
+    Plan plan = testing::straight(static_cast<std::size_t>(count(2, on_ == On::Devices ? 4 : 3)), 1, "pipedream");
     std::size_t device = 0;
     auto layer = std::int64_t{0};
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -77,32 +87,33 @@ class RandomSwitch {
       stage.layers.clear();
       stage.replicas.clear();
       for (std::int64_t i = 0; i < layers; ++i) stage.layers.emplace_back(layer++);
-      const std::int64_t replicas = replicated_ ? count(1, 2) : 1;
-      for (std::int64_t i = 0; i < replicas; ++i) stage.replicas.emplace_back(devices[device++]);
+      const std::int64_t most = std::min<std::int64_t>(3, 6 - static_cast<std::int64_t>(device) - left);
+      const std::int64_t replicas = on_ == On::Devices ? 1 : count(1, most);
+      for (std::int64_t i = 0; i < replicas; ++i) {
+        stage.replicas.emplace_back(devices[device++]);
+        if (on_ == On::UnequalReplicas) stage.shares.push_back(count(1, 3));
+      }
     }
     plan.training.optimizer_copies = 2;
     return plan;
   }
 
   std::mt19937 random_;
-  bool replicated_;
+  On on_;
 };
 
-/// The stall of a replay that changes its plan once, so many rounds after twice the least length of a run.
-Seconds replayed_stall(const RandomSwitch& random, Seconds period, std::int64_t rounds) {
-  const auto compiled = [&](const Plan& plan) { return require_schedule(random.graph, random.platform, plan); };
-  const auto least = [](const ScheduleProgram& program) { return least_microbatches(program, program.kept->replicas); };
-  const ScheduleProgram first = compiled(random.before);
-  const std::int64_t from = 2 * least(first) + rounds * whole_round(random.before, first.kept->replicas);
+/// The stall of a replay that changes its plan once: as `plans` says, or as soon after that as a run is asked. `plans`
+/// gets what took place.
+Seconds replayed_stall(const RandomSwitch& random, PlansInTurn& plans) {
   Plan before = random.before;
-  before.microbatches = from + 2 * least(compiled(random.after));
+  before.microbatches = plans.run + plans.left;
   LowerOptions options;
   options.report_window = before.microbatches;
   const auto start = [&]() -> Replanner {
     return [&, done = false](const Observation&, const RunPosition& at) mutable {
-      if (done || at.earliest < from) return ReplanAnswer();
-      done = true;
-      return ReplanAnswer{.change = PlanSwitch{random.after, at.earliest}, .changing = period};
+      if (std::exchange(done, true)) return ReplanAnswer();
+      const std::int64_t first = std::max(at.earliest, plans.run);
+      return ReplanAnswer{.change = PlanSwitch{random.after, first}, .changing = plans.time_after};
     };
   };
   options.replanning = Replanning{.start = start, .window = 1};
@@ -110,41 +121,53 @@ Seconds replayed_stall(const RandomSwitch& random, Seconds period, std::int64_t 
   REQUIRE(report.course.replans.size() == 1);
   const std::optional<Seconds> stall = stall_of(report, 0);
   REQUIRE(stall.has_value());
+  plans.run = report.course.replans.front().microbatch;
+  plans.left = before.microbatches - plans.run;
   return *stall;
 }
 
-/// With replicas, what happens may repeat only every other round, and so does the stall. `rounds`: of which one has the
-/// stall that is expected.
-void check_random_switches(bool replicated, std::int64_t rounds) {
-  const auto cases = testing::random_cases(600U);
+/// The plans of a random switch, and how long each runs. A run that changes its plan early goes on for long.
+PlansInTurn random_lengths(RandomSwitch& random) {
+  const auto compiled = [&](const Plan& plan) { return require_schedule(random.graph, random.platform, plan); };
+  const auto least = [](const ScheduleProgram& program) { return least_microbatches(program, program.kept->replicas); };
+  const ScheduleProgram first = compiled(random.before);
+  const Report alone = evaluate_until_converged(random.graph, random.platform, compiled(random.after));
+  REQUIRE(alone.period.has_value());
+  PlansInTurn plans{random.before, random.after, *alone.period};
+  plans.run = random.length(whole_round(random.before, first.kept->replicas), least(first));
+  const std::int64_t after = least(compiled(random.after));
+  plans.left = random.length(1, after);
+  if (plans.run < least(first)) plans.left += least(first) + after;
+  return plans;
+}
+
+void check_random_switches(On on) {
+  const auto cases = testing::random_cases(400U);
   std::uint32_t with_stall = 0;
   for (std::uint32_t seed = 1; seed <= cases; ++seed) {
     CAPTURE(seed);
-    const RandomSwitch random(seed, replicated);
-    const Report alone = evaluate_until_converged(random.graph, random.platform,
-                                                  require_schedule(random.graph, random.platform, random.after));
-    REQUIRE(alone.period.has_value());
-    const Seconds expected =
-        switch_stall(random.graph, random.platform, {random.before, random.after, *alone.period}, Seconds(0));
-    Seconds real;
-    for (std::int64_t round = 0; round < rounds; ++round) {
-      real = replayed_stall(random, *alone.period, round);
-      if (expected.value() == doctest::Approx(real.value()).epsilon(0.01)) break;
-    }
+    RandomSwitch random(seed, on);
+    PlansInTurn plans = random_lengths(random);
+    const Seconds real = replayed_stall(random, plans);
+    const Seconds expected = switch_stall(random.graph, random.platform, plans, Seconds(0));
     CHECK(expected.value() == doctest::Approx(real.value()).epsilon(0.01));
-    if (real > *alone.period) ++with_stall;
+    if (real > plans.time_after) ++with_stall;
   }
   CHECK(with_stall > cases / 4);
 }
 
 }  // namespace
 
-TEST_CASE("switch stall: random switches stall as expected, whatever the copies share") {
-  check_random_switches(false, 1);
+TEST_CASE("switch stall: random switches stall as expected, early, late and between, whatever the copies share") {
+  check_random_switches(On::Devices);
 }
 
-TEST_CASE("switch stall: so do those between replicas, after whose last all-reduce and update the copies begin") {
-  check_random_switches(true, 2);
+TEST_CASE("switch stall: so do those between replicas, in whichever round of turns, after their last update") {
+  check_random_switches(On::Replicas);
+}
+
+TEST_CASE("switch stall: so do those between replicas with unequal shares, whose rounds of turns are long") {
+  check_random_switches(On::UnequalReplicas);
 }
 
 }  // namespace stagecraft
