@@ -212,8 +212,10 @@ ScheduleProgram one_f_one_b_program(const PlanContext& context, bool synchronous
   for (ReplicaId id : context.replicas.all()) {
     const Replica& own = context.replicas[id];
     const std::int64_t most = warmup[own.stage.value()][own.lane] + 1;
+    const std::int64_t reached = std::min(most, context.replicas.count(id, context.plan.microbatches));
     std::int64_t& in_flight = program.in_flight[own.stage.value()];
-    in_flight = std::max(in_flight, std::min(most, context.replicas.count(id, context.plan.microbatches)));
+    in_flight = std::max(in_flight, reached);
+    if (has_unequal_shares(context.plan)) program.in_flight_of_replica.push_back(reached);
     program.steady_in_flight = std::max(program.steady_in_flight, most);
   }
   program.weight_versions.assign(context.plan.stages.size(), 1);

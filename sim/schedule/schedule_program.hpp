@@ -46,6 +46,8 @@ struct ScheduleProgram {
   /// it has, are in flight.
   bool reaches_in_flight = false;
   std::vector<std::int64_t> in_flight;  ///< by stage: the most microbatches in flight on one replica, with its cap
+  /// By replica, if those of a stage differ; else empty.
+  IndexVector<ReplicaId, std::int64_t> in_flight_of_replica = {};
   std::vector<std::int64_t> weight_versions;  ///< by stage: copies of the weights that each replica keeps
   /// Asynchronous: the most microbatches in flight on any replica, however long the run.
   std::int64_t steady_in_flight = 1;
@@ -53,6 +55,10 @@ struct ScheduleProgram {
   /// Asynchronous: the least microbatches of a window of a run that is measured. More where the order may change its
   /// rhythm after it has repeated for a while.
   std::int64_t least_window = 64;
+  [[nodiscard]] std::int64_t in_flight_on(ReplicaId id, StageId stage) const {
+    const std::int64_t most = in_flight[stage.value()];
+    return in_flight_of_replica.empty() ? most : std::min(most, in_flight_of_replica[id]);
+  }
   /// Returns the orders of all devices for a segment of one iteration, or of an asynchronous run. It owns everything
   /// that it needs, so it may outlive the context.
   std::function<Schedule(Segment segment)> orders;

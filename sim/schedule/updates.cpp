@@ -39,7 +39,7 @@ StageUpdates asynchronous_updates(const LayerGraph& graph, const ScheduleProgram
   for (const ReplicaId id : replicas.of(stage)) {
     const std::int64_t taken = replicas[id].taken;
     const std::int64_t reduced = reduces(graph, *program.kept, stage) ? taken : 0;
-    const std::int64_t backwards = program.in_flight[stage.value()] - 1 + reduced;
+    const std::int64_t backwards = program.in_flight_on(id, stage) - 1 + reduced;
     staleness = std::max(staleness, (backwards + taken * apart - 1) / (taken * apart));
   }
   return {samples, staleness};

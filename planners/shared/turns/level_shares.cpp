@@ -36,11 +36,14 @@ std::size_t soonest(const std::vector<double>& times, const Shares& numbers) {
   return best;
 }
 
-/// The owner that ends last, of those with more than one.
-std::size_t latest(const std::vector<double>& times, const Shares& numbers) {
-  const auto time = [&](std::size_t i) { return numbers[i] > 1 ? times[i] * static_cast<double>(numbers[i]) : 0.0; };
-  std::size_t last = 0;
-  for (std::size_t i = 1; i < times.size(); ++i) last = time(i) > time(last) ? i : last;
+/// The owner that ends last, of those with more than the least.
+std::size_t latest(const std::vector<double>& times, const Shares& numbers, std::int64_t least) {
+  std::size_t last = times.size();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (numbers[i] <= least) continue;
+    const auto time = [&](std::size_t at) { return times[at] * static_cast<double>(numbers[at]); };
+    if (last == times.size() || time(i) > time(last)) last = i;
+  }
   return last;
 }
 
@@ -75,6 +78,9 @@ double pace(const Stage& stage, const std::vector<double>& times) {
   return longest(times, shares) * parts / all;
 }
 
+/// The time of such a stage depends on the links that copies share.
+bool swaps_something(const Stage& stage) { return std::ranges::any_of(stage.memory, swaps); }
+
 /// By stage, by replica.
 using Times = std::vector<std::vector<double>>;
 
@@ -101,14 +107,12 @@ Plan with_shares(Plan plan, const Times& times) {
     Stage& stage = plan.stages[s];
     const bool is_split = stage.replication == Replication::Split;
     const std::int64_t turns = is_split ? plan.microbatch_size : plan.microbatches / pipelines;
-    if (have_unequal_speeds(times[s]) && turns >= std::ssize(times[s])) {
-      stage.shares = is_split ? level_numbers(times[s], turns) : level_shares(times[s], turns);
+    if (have_unequal_speeds(times[s]) && (!is_split || turns >= std::ssize(times[s]))) {
+      stage.shares = is_split ? level_numbers(times[s], turns, 1) : level_shares(times[s], turns);
     }
     paces[stage.pipeline] = std::max(paces[stage.pipeline], pace(stage, times[s]));
   }
-  if (have_unequal_speeds(paces) && plan.microbatches >= pipelines) {
-    plan.pipeline_shares = level_shares(paces, plan.microbatches);
-  }
+  if (have_unequal_speeds(paces)) plan.pipeline_shares = level_shares(paces, plan.microbatches);
   return plan;
 }
 
@@ -124,52 +128,54 @@ std::optional<Figures> evaluated(const PlanRequest& request, const Plan& plan) {
 
 }  // namespace
 
-std::vector<std::int64_t> level_numbers(const std::vector<double>& times, std::int64_t sum) {
+std::vector<std::int64_t> level_numbers(const std::vector<double>& times, std::int64_t sum, std::int64_t least) {
   double speed = 0.0;
   for (const double time : times) speed += 1.0 / time;
   Shares numbers;
   for (const double time : times) {
     const double quota = static_cast<double>(sum) / (time * speed);
-    numbers.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(quota)));
+    numbers.push_back(std::max(least, static_cast<std::int64_t>(quota)));
   }
   std::int64_t left = sum - std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
   for (; left > 0; --left) ++numbers[soonest(times, numbers)];
-  for (; left < 0; ++left) --numbers[latest(times, numbers)];
+  for (; left < 0; ++left) --numbers[latest(times, numbers, least)];
   return numbers;
 }
 
 std::vector<std::int64_t> level_shares(const std::vector<double>& times, std::int64_t turns) {
   constexpr std::int64_t kMoreTurns = 256;
   constexpr double kRounding = 1e-12;
-  const Shares best = level_numbers(times, turns);
-  const double least = longest(times, best) * (1.0 + kRounding);
-  const auto is_best = [&](const Rotation& rotation) {
-    return longest(times, counts(rotation, times.size(), turns)) <= least;
-  };
-  if (is_best(Rotation(std::ssize(times)))) return {};
-  const std::int64_t most = std::min(turns, std::ssize(times) + kMoreTurns);
-  for (std::int64_t round = std::ssize(times) + 1; round <= most; ++round) {
-    Shares shares = level_numbers(times, round);
-    if (is_best(Rotation(shares))) return shares;
+  const double least = longest(times, level_numbers(times, turns, 0)) * (1.0 + kRounding);
+  Shares best;
+  double best_time = longest(times, counts(Rotation(std::ssize(times)), times.size(), turns));
+  for (std::int64_t more = 1; more <= kMoreTurns && best_time > least; ++more) {
+    Shares shares = level_numbers(times, std::ssize(times) + more, 1);
+    const double time = longest(times, counts(Rotation(shares), times.size(), turns));
+    if (time >= best_time * (1.0 - kRounding)) continue;
+    best_time = time;
+    best = std::move(shares);
   }
-  return best;
+  if (best_time <= least || turns < std::ssize(times)) return best;
+  Shares exact = level_numbers(times, turns, 1);
+  return longest(times, exact) < best_time * (1.0 - kRounding) ? exact : best;
 }
 
 Planned with_level_shares(const PlanRequest& request, Planned planned) {
   const Plan equal = planned.plan;
-  if (is_asynchronous(equal.schedule)) return planned;
+  if (is_asynchronous(equal.schedule) || std::ranges::any_of(equal.stages, swaps_something)) return planned;
   const PlanWork work(request.graph, request.platform, equal, Replicas(equal));
   Times times;
   for (const StageId id : indices<StageId>(equal.stages.size())) {
     times.push_back(replica_times(work, equal.stages[id.value()], id));
   }
+  if (std::ranges::none_of(times, have_unequal_speeds)) return planned;
   std::vector<Plan> candidates;
   for (const Times& by : {times, times_of_columns(equal, times)}) {
     Plan plan = with_shares(equal, by);
     if (has_unequal_shares(plan) && std::ranges::find(candidates, plan) == candidates.end()) candidates.push_back(plan);
   }
-  if (candidates.empty()) return planned;
   const Seconds before = *evaluated_claim(request, equal).iteration_time;
+  planned.plan.predicted.iteration_time = before;  // no formula knows turns of unequal length
   const bool fitted = !memory_overflow(request.platform, equal, equal.predicted.peak_memory);
   Seconds least = before;
   for (Plan& plan : candidates) {

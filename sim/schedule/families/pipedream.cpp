@@ -46,7 +46,7 @@ Compilation compile_pipedream(const PlanContext& context, const Options& paramet
     const Replica& own = context.replicas[id];
     const std::int64_t apart = own.taken * context.plan.rounds_per_update;  // backwards from one update to the next
     std::int64_t& versions = program.weight_versions[own.stage.value()];
-    versions = std::max(versions, (program.in_flight[own.stage.value()] - 1 + apart - 1) / apart + 1);
+    versions = std::max(versions, (program.in_flight_on(id, own.stage) - 1 + apart - 1) / apart + 1);
   }
   return program;
 }
