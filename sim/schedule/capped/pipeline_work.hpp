@@ -7,6 +7,8 @@
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -47,6 +49,17 @@ struct PipelineWork {
   /// With updates only: by ring of `Replicas::rings`, the time of each bucket's all-reduce; none if nothing is
   /// exchanged.
   std::vector<std::vector<Seconds>> all_reduces;
+
+  /// That of a tensor over the crossing, from a replica of one of its stages to one of the other.
+  [[nodiscard]] const TensorWay& way(const Replicas& replicas, const Crossing& crossing, ReplicaId sender,
+                                     ReplicaId receiver) const {
+    const bool backward = replicas[sender].stage == crossing.to;
+    if (backward) std::swap(sender, receiver);
+    const std::span<const ReplicaId> to = replicas.of(crossing.to);
+    const std::size_t row = sender.value() - replicas.of(crossing.from).front().value();
+    const Crossing::Ways& between = crossing.ways[row * to.size() + receiver.value() - to.front().value()];
+    return ways[backward ? between.backward : between.forward];
+  }
 };
 
 /// With or without the updates of the plan and the exchanges before them.
