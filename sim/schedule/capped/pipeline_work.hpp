@@ -19,11 +19,9 @@ struct Crossing {
   StageId from;
   StageId to;
   bool has_tensors = true;  ///< false if they exchange nothing, so that in a run neither waits for the other
-  struct Ways {
-    std::uint32_t forward = 0;  ///< in `PipelineWork::ways`
-    std::uint32_t backward = 0;
-  };
-  std::vector<Ways> ways;  ///< for each replica of `from`, for each replica of `to`
+  /// For each replica of `from`, for each replica of `to`: that of a forward's tensor in `PipelineWork::ways`, before
+  /// that of a backward's.
+  std::vector<std::uint32_t> ways;
 };
 
 /// A bucket of gradients that a replica's backward completes.
@@ -43,7 +41,7 @@ struct PipelineWork {
   IndexVector<ReplicaId, BlockTimes> computations;  ///< of one microbatch
   /// The boundaries of the plan, and those between consecutive stages that exchange nothing.
   std::vector<Crossing> crossings;
-  std::vector<TensorWay> ways;                 ///< the first one is that of tensors that stay where they are
+  std::vector<TensorWay> ways;                 ///< the first two are those of tensors that stay where they are
   std::size_t connections = 0;                 ///< that the ways lead over
   IndexVector<ReplicaId, UpdateWork> updates;  ///< with updates only
   /// With updates only: by ring of `Replicas::rings`, the time of each bucket's all-reduce; none if nothing is
@@ -57,8 +55,7 @@ struct PipelineWork {
     if (backward) std::swap(sender, receiver);
     const std::span<const ReplicaId> to = replicas.of(crossing.to);
     const std::size_t row = sender.value() - replicas.of(crossing.from).front().value();
-    const Crossing::Ways& between = crossing.ways[row * to.size() + receiver.value() - to.front().value()];
-    return ways[backward ? between.backward : between.forward];
+    return ways[crossing.ways[row * to.size() + receiver.value() - to.front().value()] + (backward ? 1 : 0)];
   }
 };
 
