@@ -1,6 +1,5 @@
 #include "sim/io/device_file.hpp"
 
-#include "sim/io/text_file.hpp"
 #include "sim/io/yaml_values.hpp"
 
 namespace stagecraft {
@@ -59,7 +58,5 @@ DeviceDescription parse_device(std::string_view text, const std::string& file_na
   device.summary = device.name + " of " + file_name + ", computing in " + to_string(device.precision);
   return device;
 }
-
-DeviceDescription read_device_file(const std::string& path) { return parse_device(read_text_file(path), path); }
 
 }  // namespace stagecraft

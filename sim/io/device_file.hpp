@@ -7,12 +7,9 @@
 
 namespace stagecraft {
 
-/// The device a file of the schema `stagecraft/device/1` describes (docs/reference/formats/device.md), defaults filled
-/// in.
+/// The device that a text of the schema `stagecraft/device/1` describes (docs/reference/formats/device.md), defaults
+/// filled in. `file_name` is used in messages only.
 /// **Throws** InputError naming the place of the first defect.
-[[nodiscard]] DeviceDescription read_device_file(const std::string& path);
-
-/// The same of a text; `file_name` is used in messages only.
 [[nodiscard]] DeviceDescription parse_device(std::string_view text, const std::string& file_name);
 
 }  // namespace stagecraft

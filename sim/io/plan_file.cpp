@@ -364,8 +364,4 @@ PlanReading read_plan_node(const YamlNode& root, const LayerGraph& graph, const 
   return reading;
 }
 
-PlanReading read_plan_file(const std::string& path, const LayerGraph& graph, const Platform& platform) {
-  return parse_plan(read_text_file(path), path, graph, platform);
-}
-
 }  // namespace stagecraft

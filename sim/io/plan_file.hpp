@@ -43,7 +43,6 @@ struct PlanReading {
 /// The whole plan, in which each stage's layers are put into canonical order.
 /// **Requires** an acyclic graph, at the plan's microbatch size.
 /// **Throws** InputError for a file that is not a plan at all: unknown keys, wrong types, missing values.
-[[nodiscard]] PlanReading read_plan_file(const std::string& path, const LayerGraph& graph, const Platform& platform);
 [[nodiscard]] PlanReading parse_plan(std::string_view text, const std::string& file_name, const LayerGraph& graph,
                                      const Platform& platform);
 

@@ -2,8 +2,6 @@
 
 #include "sim/model/noise.hpp"
 
-#include <utility>
-
 namespace stagecraft {
 
 IndexVector<LayerId, TimeFactors> profile_noise(std::size_t layers, const ProfileNoise& noise) {
@@ -13,11 +11,6 @@ IndexVector<LayerId, TimeFactors> profile_noise(std::size_t layers, const Profil
                        lognormal_factor(noise.sigma, mix_seeds(noise.seed, 2 * position + 1))});
   }
   return factors;
-}
-
-LayerGraph with_profile_noise(LayerGraph graph, const ProfileNoise& noise) {
-  const std::size_t layers = graph.layers.size();
-  return with_time_factors(std::move(graph), profile_noise(layers, noise));
 }
 
 }  // namespace stagecraft

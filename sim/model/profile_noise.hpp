@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sim/base/index.hpp"
-#include "sim/model/layer_graph.hpp"
 #include "sim/model/time_factors.hpp"
 
 #include <cstddef>
@@ -20,8 +19,5 @@ struct ProfileNoise {
 /// distribution. z depends only on the seed, the position of the layer and the direction. So all profiles of a model,
 /// of whatever kind and microbatch size, are off alike, and for one seed a larger sigma exaggerates the same errors.
 [[nodiscard]] IndexVector<LayerId, TimeFactors> profile_noise(std::size_t layers, const ProfileNoise& noise);
-
-/// The profile with its times, and its own times for other sizes and kinds, multiplied by those factors.
-[[nodiscard]] LayerGraph with_profile_noise(LayerGraph graph, const ProfileNoise& noise);
 
 }  // namespace stagecraft

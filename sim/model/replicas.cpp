@@ -81,6 +81,13 @@ std::int64_t least_samples(const Stage& stage) {
   return (std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0}) + least - 1) / least;
 }
 
+double parts_of(const Stage& stage) {
+  if (stage.replication == Replication::RoundRobin) return 1.0;
+  if (stage.shares.empty()) return static_cast<double>(stage.replicas.size());
+  const std::int64_t all = std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0});
+  return static_cast<double>(all) / static_cast<double>(*std::ranges::max_element(stage.shares));
+}
+
 std::int64_t alternating_replicas(const Stage& stage) {
   return stage.replication == Replication::RoundRobin ? static_cast<std::int64_t>(stage.replicas.size()) : 1;
 }

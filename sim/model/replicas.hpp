@@ -35,6 +35,9 @@ struct Share {
 /// The fewest samples of a microbatch of which each replica of the stage gets at least one.
 [[nodiscard]] std::int64_t least_samples(const Stage& stage);
 
+/// How many times the largest part of a microbatch that the stage divides is in the whole.
+[[nodiscard]] double parts_of(const Stage& stage);
+
 /// The number of replicas of a stage among which whole microbatches alternate; 1 for a stage that divides each
 /// microbatch.
 [[nodiscard]] std::int64_t alternating_replicas(const Stage& stage);

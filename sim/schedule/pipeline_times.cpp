@@ -10,19 +10,10 @@
 #include "sim/schedule/kept_plan.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace stagecraft {
 namespace {
-
-/// How many times the largest part of a microbatch that the stage divides is in the whole.
-double parts(const Stage& stage) {
-  if (stage.replication == Replication::RoundRobin) return 1.0;
-  if (stage.shares.empty()) return static_cast<double>(stage.replicas.size());
-  const std::int64_t all = std::accumulate(stage.shares.begin(), stage.shares.end(), std::int64_t{0});
-  return static_cast<double>(all) / static_cast<double>(*std::ranges::max_element(stage.shares));
-}
 
 std::optional<BytesPerSecond> require_connected(const Platform& platform, const SmallestBandwidth& smallest) {
   if (!smallest.apart) return smallest.bandwidth;
@@ -176,7 +167,7 @@ Seconds channel_time(const Platform& platform, const Plan& plan, const Boundary&
   const Stage& to = plan.stages[boundary.to.value()];
   const auto smallest =
       require_connected(platform, smallest_bandwidth_both_ways(platform, devices_of(from), devices_of(to)));
-  return smallest ? boundary.bytes / *smallest / (parts(from) * parts(to)) : Seconds(0);
+  return smallest ? boundary.bytes / *smallest / (parts_of(from) * parts_of(to)) : Seconds(0);
 }
 
 std::optional<BytesPerSecond> smallest_bandwidth_among(const Platform& platform, const std::vector<DeviceId>& devices) {

@@ -97,7 +97,7 @@ void read_plan(const fs::path& path) {
   const Platform platform =
       build_platform(read_platform_file((kGood / ("platform_" + header.platform + ".yaml")).string()));
   const LayerGraph graph = at_microbatch_size(model, header.microbatch_size);
-  const PlanReading reading = read_plan_file(path.string(), graph, platform);
+  const PlanReading reading = parse_plan(read_text_file(path.string()), path.string(), graph, platform);
   CHECK(reading.problems.empty());
   const std::string again = write_plan_yaml(reading.plan, graph, platform);
   CHECK(parse_plan(again, "again", graph, platform).plan == reading.plan);
@@ -132,7 +132,8 @@ const std::map<std::string, std::function<void(const fs::path&)>>& readers() {
       {"plan", read_plan},
       {"events", read_events},
       {"architecture", [](const fs::path& path) { static_cast<void>(read_architecture_file(path.string())); }},
-      {"device", [](const fs::path& path) { static_cast<void>(read_device_file(path.string())); }}};
+      {"device",
+       [](const fs::path& path) { static_cast<void>(parse_device(read_text_file(path.string()), path.string())); }}};
   return kReaders;
 }
 

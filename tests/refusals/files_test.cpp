@@ -37,7 +37,7 @@ const fs::path kVectors = refusals::vectors();
 void read_plan(const std::string& path) {
   const Model model = read_model_file((kVectors / "good/model_toy.yaml").string());
   const Platform platform = build_platform(read_platform_file((kVectors / "good/platform_two_nodes.yaml").string()));
-  const PlanReading reading = read_plan_file(path, model.profiles.at(0), platform);
+  const PlanReading reading = parse_plan(read_text_file(path), path, model.profiles.at(0), platform);
   if (!reading.problems.empty()) throw reading.problems.front();
 }
 
@@ -101,7 +101,7 @@ void read_as_named(const fs::path& path) {
   } else if (format == "architecture") {
     static_cast<void>(read_architecture_file(path.string()));
   } else if (format == "device") {
-    static_cast<void>(read_device_file(path.string()));
+    static_cast<void>(parse_device(read_text_file(path.string()), path.string()));
   } else if (format == "events") {
     read_events(path.string());
   } else if (format == "schedule") {

@@ -93,11 +93,6 @@ class LinkShares {
   Route route_;                      ///< scratch space
 };
 
-/// The devices among which a stage divides each microbatch; one if its replicas take turns.
-double parts_of(const Stage& stage) {
-  return stage.replication == Replication::Split ? static_cast<double>(stage.replicas.size()) : 1.0;
-}
-
 BytesPerSecond slowest_between(const Stage& from, const Stage& to, const PairBandwidths& bandwidths) {
   BytesPerSecond slowest(kNever.value());
   for (DeviceId a : devices_of(from)) {

@@ -84,13 +84,6 @@ Infeasible nothing_fits(const SavingPipeline& pipeline, const std::optional<Infe
   return none;
 }
 
-/// By stage, whether it swaps.
-std::vector<char> swaps_of(const Plan& plan) {
-  std::vector<char> swaps;
-  for (const Stage& stage : plan.stages) swaps.push_back(actions_of<Swap>(stage).empty() ? 0 : 1);
-  return swaps;
-}
-
 /// The places if only those stages swap that do so in the plan; none if none of these has more of a link then.
 std::optional<std::vector<StagePlace>> places_that_swap(const PlanRequest& request, const Plan& plan,
                                                         const std::vector<StagePlace>& places) {
@@ -103,18 +96,6 @@ std::optional<std::vector<StagePlace>> places_that_swap(const PlanRequest& reque
   return std::nullopt;
 }
 
-/// Times the stages that swap anew, with what they have of the links to hosts if the others do not use these.
-void share_links(const SavingPipeline& pipeline, const std::vector<std::size_t>& cuts, SavedPlan& saved) {
-  const auto places = places_that_swap(pipeline.request(), saved.planned.plan, pipeline.places());
-  if (!places) return;
-  for (std::size_t s = 0; s < pipeline.stages(); ++s) {
-    if (saved.swapped[s] == Bytes(0)) continue;
-    SavingStage stage = pipeline.stage(s, cuts[s], cuts[s + 1]);
-    stage.budget.bandwidth = (*places)[s].host_bandwidth;
-    saved.savings[s].time = saved_time(stage.units, saved.savings[s].actions, stage.budget);
-  }
-}
-
 PlanResult fitted(SavingPipeline& pipeline, const FindStages& find) {
   const auto find_plan = [&]() -> std::optional<SavedPlan> {
     std::optional<SavedStages> found = find(pipeline);
@@ -122,12 +103,14 @@ PlanResult fitted(SavingPipeline& pipeline, const FindStages& find) {
     SavedPlan saved{{pipeline.plan(found->cuts, found->savings), std::move(found->details), std::move(found->notes)},
                     std::move(found->savings),
                     {}};
-    for (std::size_t s = 0; s < pipeline.stages(); ++s) {
-      const StageSaving& saving = saved.savings[s];
-      const SavingStage stage = pipeline.stage(s, found->cuts[s], found->cuts[s + 1]);
-      saved.swapped.push_back(swapped_stash(stage.units, saving.actions));
-    }
-    share_links(pipeline, found->cuts, saved);
+    const auto stage_in = [&](std::size_t s, const StagePlace& place) {
+      SavingStage stage = pipeline.stage(s, found->cuts[s], found->cuts[s + 1]);
+      stage.budget.bandwidth = place.host_bandwidth;
+      return stage;
+    };
+    for (std::size_t s = 0; s < pipeline.stages(); ++s)
+      saved.swapped.push_back(swapped_stash(stage_in(s, pipeline.places()[s]).units, saved.savings[s].actions));
+    share_links(pipeline.request(), pipeline.places(), stage_in, saved);
     return saved;
   };
   const auto claim = [&](const SavedPlan& saved) { return claim_of(pipeline, saved); };

@@ -96,13 +96,6 @@ Plan shortened(const PlanRequest& request, Plan plan) {
   return plan;
 }
 
-/// By stage, whether something is swapped.
-std::vector<char> swaps_of(const SavedPlan& found) {
-  std::vector<char> swaps;
-  for (const Bytes bytes : found.swapped) swaps.push_back(bytes > Bytes(0) ? 1 : 0);
-  return swaps;
-}
-
 /// The peaks of a plan that swaps or has caps, and its claim for an iteration, from an evaluation on links that all
 /// devices that swap use. No figure of a stage says what swaps cost an iteration: forwards that fill the pipeline wait
 /// for copies to the host, and backwards that drain it for copies back; nor what it costs to have fewer microbatches in
@@ -119,6 +112,23 @@ void take_evaluation(const PlanRequest& request, const Platform& shared, const P
 }
 
 }  // namespace
+
+std::vector<char> swaps_of(const Plan& plan) {
+  std::vector<char> swaps;
+  for (const Stage& stage : plan.stages) swaps.push_back(actions_of<Swap>(stage).empty() ? 0 : 1);
+  return swaps;
+}
+
+void share_links(const PlanRequest& request, const std::vector<StagePlace>& places,
+                 const std::function<SavingStage(std::size_t, const StagePlace&)>& stage, SavedPlan& saved) {
+  std::vector<StagePlace> shared = places;
+  share_host_links(request, saved.planned.plan, swaps_of(saved.planned.plan), shared);
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    if (saved.swapped[s] == Bytes(0) || shared[s].host_bandwidth <= places[s].host_bandwidth) continue;
+    const SavingStage own = stage(s, shared[s]);
+    saved.savings[s].time = saved_time(own.units, saved.savings[s].actions, own.budget);
+  }
+}
 
 bool has_caps(const Plan& plan) {
   return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.in_flight.has_value(); });
@@ -153,7 +163,7 @@ LedgerFit fit_to_ledger(const PlanRequest& request, std::vector<StagePlace>& pla
     plan.predicted = claim(*found);
     raise_claim_to_pattern(plan);
     const Plan part = shortened(request, plan);
-    const std::vector<char> swaps = swaps_of(*found);
+    const std::vector<char> swaps = swaps_of(plan);
     if (std::ranges::count(swaps, 1) > 0 || has_caps(plan)) {
       const Platform shared = with_shared_host_links(request.platform, places, swaps);
       take_evaluation(request, shared, part, slowest_time(found->savings), plan);

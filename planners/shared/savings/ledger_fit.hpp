@@ -4,6 +4,7 @@
 #include "planners/shared/savings/saving.hpp"
 #include "planners/shared/savings/saving_pipeline.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -41,6 +42,14 @@ struct LedgerFit {
 [[nodiscard]] LedgerFit fit_to_ledger(const PlanRequest& request, std::vector<StagePlace>& places,
                                       const std::function<std::optional<SavedPlan>()>& find,
                                       const std::function<Figures(const SavedPlan&)>& claim);
+
+/// By stage, whether something is swapped.
+[[nodiscard]] std::vector<char> swaps_of(const Plan& plan);
+
+/// Times the stages that swap anew if they have more of the links to hosts when the others do not use these. `stage`:
+/// a stage of the plan in such a place.
+void share_links(const PlanRequest& request, const std::vector<StagePlace>& places,
+                 const std::function<SavingStage(std::size_t, const StagePlace&)>& stage, SavedPlan& saved);
 
 /// Whether the planner has made the plan fit with fewer microbatches in flight.
 [[nodiscard]] bool has_caps(const Plan& plan);

@@ -138,8 +138,9 @@ class SavedCut {
     return lacks;
   }
 
-  [[nodiscard]] SavingStage saving_stage(std::size_t s) const {
-    return {stages_[s].units, budget(s), stages_[s].segments};
+  [[nodiscard]] SavingStage saving_stage(std::size_t s) const { return saving_stage(s, places_[s]); }
+  [[nodiscard]] SavingStage saving_stage(std::size_t s, const StagePlace& place) const {
+    return {stages_[s].units, budget(s, place), stages_[s].segments};
   }
 
   /// What a stage takes if all its units are kept.
@@ -195,8 +196,7 @@ class SavedCut {
     return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(left.value()) * beyond(own) / beyond(sum))));
   }
 
-  [[nodiscard]] StageBudget budget(std::size_t s) const {
-    const StagePlace& place = places_[s];
+  [[nodiscard]] StageBudget budget(std::size_t s, const StagePlace& place) const {
     return {.in_flight = place.in_flight,
             .resident = place.resident,
             .held = stages_[s].held,
@@ -218,25 +218,10 @@ class SavedCut {
       if (saved.swapped.back() > Bytes(0)) stage.swap_backlog = swap_backlog(places_[s]);
       saved.savings.push_back(*std::move(saving));
     }
-    share_links(saved);
+    const auto stage_in = [&](std::size_t s, const StagePlace& place) { return saving_stage(s, place); };
+    share_links(request_, places_, stage_in, saved);
     saved.planned.plan.pattern = require_schedule(request_.graph, request_.platform, saved.planned.plan).pattern;
     return saved;
-  }
-
-  /// Times the stages that swap anew: those that lack memory but do not swap leave them more of the links to hosts.
-  void share_links(SavedPlan& saved) const {
-    std::vector<char> swaps;
-    for (const Bytes swapped : saved.swapped) swaps.push_back(swapped > Bytes(0) ? 1 : 0);
-    std::vector<StagePlace> places = places_;
-    share_host_links(request_, planned_.plan, swaps, places);
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      if (swaps[s] == 0 || places[s].host_bandwidth <= places_[s].host_bandwidth) continue;
-      StageSaving& saving = saved.savings[s];
-      StageBudget shared = budget(s);
-      shared.bandwidth = places[s].host_bandwidth;
-      shared.other_traffic = places[s].boundary_traffic;
-      saving.time = saved_time(stages_[s].units, saving.actions, shared);
-    }
   }
 
   /// Of the shared cost model; where stages share devices, the evaluated time, or by the largest time of a device.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <span>
 
 namespace stagecraft {
 
@@ -191,17 +190,11 @@ void CappedRun::end_backward(ReplicaId id, Seconds end) {
 
 void CappedRun::send(ReplicaId id, std::uint32_t microbatch, bool backward, Seconds end) {
   const Replicas& replicas = kept_->replicas;
-  const StageId stage = workers_[id].stage;
-  const std::size_t own = id.value() - replicas.of(stage).front().value();
-  for (std::size_t i : (backward ? crossings_to_ : crossings_from_)[stage.value()]) {
+  for (std::size_t i : (backward ? crossings_to_ : crossings_from_)[workers_[id].stage.value()]) {
     const Crossing& crossing = work_->crossings[i];
-    const std::span<const ReplicaId> others = replicas.of(backward ? crossing.from : crossing.to);
     for (ReplicaId other : replicas.runners(backward ? crossing.from : crossing.to, microbatch)) {
-      const std::size_t its = other.value() - others.front().value();
-      const Crossing::Ways& ways =
-          backward ? crossing.ways[its * replicas.of(stage).size() + own] : crossing.ways[own * others.size() + its];
-      arrive(other, microbatch, backward,
-             connections_.arrival(work_->ways[backward ? ways.backward : ways.forward], end));
+      const TensorWay& way = work_->way(replicas, crossing, id, other);
+      arrive(other, microbatch, backward, connections_.arrival(way, end));
     }
   }
 }

@@ -16,14 +16,14 @@ namespace {
 /// Adds the ways of tensors to a plan's work.
 class Ways {
  public:
-  Ways(const Platform& platform, PipelineWork& work) : platform_(platform), work_(work) { work_.ways.emplace_back(); }
+  Ways(const Platform& platform, PipelineWork& work) : platform_(platform), work_(work) { work_.ways.resize(2); }
 
-  /// The number of the way. None leads to a device that is not connected (such a plan is refused elsewhere).
+  /// The number of the way. It ends before a device that is not connected (such a plan is refused elsewhere).
   std::uint32_t add(DeviceId from, DeviceId to, Bytes bytes) {
     TensorWay way;
     if (from == to) return 0;
     for (const Leg leg : boundary_legs(platform_, from, to)) {
-      if (!find_route(platform_, platform_.place(from), platform_.place(to), leg, route_)) return 0;
+      if (!find_route(platform_, platform_.place(from), platform_.place(to), leg, route_)) break;
       const std::optional<BytesPerSecond> bandwidth = narrowest_bandwidth(platform_, route_);
       const auto next = static_cast<std::uint32_t>(work_.connections);
       const auto [known, is_new] = connections_.try_emplace({from, to, leg}, next);
@@ -46,12 +46,12 @@ Crossing crossing_of(const Replicas& replicas, const Boundary& boundary, bool ha
   Crossing crossing{boundary.from, boundary.to, has_tensors, {}};
   for (ReplicaId a : replicas.of(boundary.from)) {
     for (ReplicaId b : replicas.of(boundary.to)) {
-      Crossing::Ways& between = crossing.ways.emplace_back();
+      std::uint32_t& way = crossing.ways.emplace_back();
       const Share share = flow_share(replicas[a].share, replicas[b].share);
       if (boundary.bytes == Bytes(0) || share.is_empty() || !replicas.share_a_microbatch(a, b)) continue;
       const Bytes bytes = share * boundary.bytes;
-      between.forward = ways.add(replicas[a].device, replicas[b].device, bytes);
-      between.backward = ways.add(replicas[b].device, replicas[a].device, bytes);
+      way = ways.add(replicas[a].device, replicas[b].device, bytes);
+      ways.add(replicas[b].device, replicas[a].device, bytes);
     }
   }
   return crossing;

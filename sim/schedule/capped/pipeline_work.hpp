@@ -7,6 +7,8 @@
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace stagecraft {
@@ -17,11 +19,9 @@ struct Crossing {
   StageId from;
   StageId to;
   bool has_tensors = true;  ///< false if they exchange nothing, so that in a run neither waits for the other
-  struct Ways {
-    std::uint32_t forward = 0;  ///< in `PipelineWork::ways`
-    std::uint32_t backward = 0;
-  };
-  std::vector<Ways> ways;  ///< for each replica of `from`, for each replica of `to`
+  /// For each replica of `from`, for each replica of `to`: that of a forward's tensor in `PipelineWork::ways`, before
+  /// that of a backward's.
+  std::vector<std::uint32_t> ways;
 };
 
 /// A bucket of gradients that a replica's backward completes.
@@ -41,12 +41,22 @@ struct PipelineWork {
   IndexVector<ReplicaId, BlockTimes> computations;  ///< of one microbatch
   /// The boundaries of the plan, and those between consecutive stages that exchange nothing.
   std::vector<Crossing> crossings;
-  std::vector<TensorWay> ways;                 ///< the first one is that of tensors that stay where they are
+  std::vector<TensorWay> ways;                 ///< the first two are those of tensors that stay where they are
   std::size_t connections = 0;                 ///< that the ways lead over
   IndexVector<ReplicaId, UpdateWork> updates;  ///< with updates only
   /// With updates only: by ring of `Replicas::rings`, the time of each bucket's all-reduce; none if nothing is
   /// exchanged.
   std::vector<std::vector<Seconds>> all_reduces;
+
+  /// That of a tensor over the crossing, from a replica of one of its stages to one of the other.
+  [[nodiscard]] const TensorWay& way(const Replicas& replicas, const Crossing& crossing, ReplicaId sender,
+                                     ReplicaId receiver) const {
+    const bool backward = replicas[sender].stage == crossing.to;
+    if (backward) std::swap(sender, receiver);
+    const std::span<const ReplicaId> to = replicas.of(crossing.to);
+    const std::size_t row = sender.value() - replicas.of(crossing.from).front().value();
+    return ways[crossing.ways[row * to.size() + receiver.value() - to.front().value()] + (backward ? 1 : 0)];
+  }
 };
 
 /// With or without the updates of the plan and the exchanges before them.

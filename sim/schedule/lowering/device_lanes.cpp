@@ -15,7 +15,6 @@ void DeviceLanes::open() {
 }
 
 void DeviceLanes::set_discipline(std::size_t index, Discipline discipline) {
-  if (is_ready(index)) --ready_;
   devices_[index].discipline = discipline;
   if (is_ready(index)) ++ready_;
 }

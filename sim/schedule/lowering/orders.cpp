@@ -23,7 +23,6 @@ void Orders::take(const Schedule& schedule) {
   for (const DeviceOrder& order : schedule.devices) {
     const std::size_t index = state_.shape.device_index(order.device);
     Queue& queue = devices_[index];
-    state_.lanes.set_discipline(index, order.discipline);
     const auto done = static_cast<std::ptrdiff_t>(queue.cursor);
     queue.actions.erase(queue.actions.begin(), queue.actions.begin() + done);
     queue.lowered.erase(queue.lowered.begin(), queue.lowered.begin() + done);

@@ -184,8 +184,8 @@ bool PlanRun::needs_whole_iteration() const {
 }
 
 bool PlanRun::is_one_pass() const {
-  return state_.connections == Discipline::Strict && !state_.lanes.any_ready() && !delivery_.has_ready_channels() &&
-         !delivery_.takes_legs() && !swapping_.is_active() && !versions_.is_active();
+  return state_.connections == Discipline::Strict && !delivery_.has_ready_channels() && !delivery_.takes_legs() &&
+         !swapping_.is_active() && !versions_.is_active();
 }
 
 OpId PlanRun::oldest() const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <span>
 
 namespace stagecraft {
 
@@ -52,20 +51,15 @@ const std::vector<LocalWork>& InputBoard::end(const LocalWork& of, Seconds at) {
   completed_.clear();
   const StageId stage = replicas_[of.replica].stage;
   const std::uint32_t microbatch = replicas_.microbatch(of.replica, of.local);
-  const std::size_t own = of.replica.value() - replicas_.of(stage).front().value();
   for (const std::size_t i : (of.backward ? to_ : from_)[stage.value()]) {
     const Crossing& crossing = work_.crossings[i];
     const StageId receiver = of.backward ? crossing.from : crossing.to;
-    const std::span<const ReplicaId> others = replicas_.of(receiver);
     for (ReplicaId other : replicas_.runners(receiver, microbatch)) {
       if (!exchange(of.replica, other)) continue;
-      const std::size_t its = other.value() - others.front().value();
-      const Crossing::Ways& ways = of.backward ? crossing.ways[its * replicas_.of(stage).size() + own]
-                                               : crossing.ways[own * others.size() + its];
+      const TensorWay& way = work_.way(replicas_, crossing, of.replica, other);
       const std::int64_t local = replicas_.local(other, microbatch);
       Inputs& known = inputs(other, of.backward)[static_cast<std::size_t>(local)];
-      known.last =
-          std::max(known.last, connections_.arrival(work_.ways[of.backward ? ways.backward : ways.forward], at));
+      known.last = std::max(known.last, connections_.arrival(way, at));
       if (--known.missing == 0) completed_.push_back({other, local, of.backward});
     }
   }
