@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace stagecraft {
@@ -64,7 +65,7 @@ std::vector<std::int64_t> caps_of(const Plan& plan, std::int64_t eagerness, std:
 // its warm-up's number of turns beyond m, so its first one that may not run is a number of turns later that repeats
 // with the round. The least such number over all replicas and turns, `ahead`, holds for the stage, and the least one of
 // all stages so far for what reaches the next. If no replica of the next stage needs more before its own backward of m,
-// that backward can run, whatever m is.
+// that backward can run, whatever m is. Where all stages are alike, replicas at one position need only each other.
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
@@ -87,6 +88,33 @@ std::int64_t most_within(const Rotation& turns, std::uint32_t lane, std::int64_t
   }
   return most;
 }
+
+/// What the earlier stages of a pipeline allow. While all have the same replicas with the same shares, a microbatch
+/// stays at its position, and only the replicas there limit each other.
+class Earlier {
+ public:
+  void meet(const Stage& stage) {
+    const std::pair own(alternating_replicas(stage), stage.shares);
+    if (!alike_) alike_ = own;
+    are_columns_ = are_columns_ && *alike_ == own;
+  }
+  [[nodiscard]] std::int64_t most(const Rotation& turns, std::uint32_t lane) const {
+    if (!are_columns_) return most_within(turns, lane, ahead_);
+    return column_.empty() ? kUnlimited : column_[lane];
+  }
+  void add(const Rotation& turns, const std::vector<std::int64_t>& warmups) {
+    column_ = warmups;
+    for (std::uint32_t lane = 0; lane < warmups.size(); ++lane) {
+      ahead_ = std::min(ahead_, forwards_ahead(turns, lane, warmups[lane]));
+    }
+  }
+
+ private:
+  std::optional<std::pair<std::int64_t, std::vector<std::int64_t>>> alike_;  ///< replicas and shares of the first stage
+  bool are_columns_ = true;
+  std::vector<std::int64_t> column_;  ///< of the stage before
+  std::int64_t ahead_ = kUnlimited;
+};
 
 /// How long the later stage's replicas take for microbatches of the lane, in the mean: in times between two microbatches
 /// of the stage, each replica takes all of the time between its own.
@@ -175,23 +203,22 @@ void order_capped(const PlanContext& context, std::int64_t eagerness, SchedulePr
 
 std::vector<std::vector<std::int64_t>> warmups(const Plan& plan, std::int64_t eagerness, std::int64_t most) {
   const std::vector<std::vector<std::int64_t>> usual = usual_warmups(plan);
-  std::map<std::uint32_t, std::int64_t> ahead;  // by pipeline: forwards that need no backward from their first one on
+  std::map<std::uint32_t, Earlier> pipelines;
   const bool levels_lanes = has_unequal_shares(plan) && is_capped(plan, eagerness);
   std::vector<std::vector<std::int64_t>> counts;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     const Rotation turns = turns_of(stage);
-    std::int64_t& limit = ahead.try_emplace(stage.pipeline, kUnlimited).first->second;
+    Earlier& earlier = pipelines[stage.pipeline];
+    earlier.meet(stage);
     std::vector<std::int64_t>& own = counts.emplace_back();
     for (std::uint32_t lane = 0; lane < usual[s].size(); ++lane) {
       std::int64_t count = usual[s][lane] * eagerness;
       if (stage.in_flight) count = std::min({count, *stage.in_flight - 1, most - 1});
-      own.push_back(std::min(count, most_within(turns, lane, limit)));
+      own.push_back(std::min(count, earlier.most(turns, lane)));
     }
     if (levels_lanes) own.assign(own.size(), std::ranges::min(own));  // caps hold for all replicas of a stage
-    for (std::uint32_t lane = 0; lane < own.size(); ++lane) {
-      limit = std::min(limit, forwards_ahead(turns, lane, own[lane]));
-    }
+    earlier.add(turns, own);
   }
   return counts;
 }

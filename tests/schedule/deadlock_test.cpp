@@ -225,6 +225,17 @@ TEST_CASE("deadlock: with unequal shares every warm-up can run, 1500 random chai
   }
 }
 
+TEST_CASE("deadlock: replicas with the same shares on all stages have as many in flight as pipelines of their own") {
+  Plan plan = testing::straight(4, 30, "1f1b");
+  for (Stage& stage : plan.stages) {
+    stage.replicas = {DeviceId(0), DeviceId(1)};
+    stage.shares = {19, 4};
+  }
+  const std::vector<std::vector<std::int64_t>> warmup = warmups(plan);
+  CHECK(warmup == std::vector<std::vector<std::int64_t>>{{3, 3}, {2, 2}, {1, 1}, {0, 0}});
+  CHECK(ends(plan, warmup));
+}
+
 TEST_CASE("deadlock: a cap is passed on past a stage with more replicas") {
   Plan plan = testing::straight(4, 30, "pipedream");
   plan.stages[1].replicas = {DeviceId(1), DeviceId(4)};

@@ -116,6 +116,14 @@ Plan with_shares(Plan plan, const Times& times) {
   return plan;
 }
 
+/// Whether replicas that take turns are not equally fast. No formula of a claim holds then.
+bool has_unequal_turns(const Plan& plan, const Times& times) {
+  for (std::size_t s = 0; s < times.size(); ++s) {
+    if (plan.stages[s].replication == Replication::RoundRobin && have_unequal_speeds(times[s])) return true;
+  }
+  return false;
+}
+
 /// The plan's peaks and evaluated time; none if the schedule refuses the plan.
 std::optional<Figures> evaluated(const PlanRequest& request, const Plan& plan) {
   const Compilation compiled = compile_schedule(request.graph, request.platform, plan);
@@ -168,14 +176,15 @@ Planned with_level_shares(const PlanRequest& request, Planned planned) {
   for (const StageId id : indices<StageId>(equal.stages.size())) {
     times.push_back(replica_times(work, equal.stages[id.value()], id));
   }
-  if (std::ranges::none_of(times, have_unequal_speeds)) return planned;
   std::vector<Plan> candidates;
   for (const Times& by : {times, times_of_columns(equal, times)}) {
     Plan plan = with_shares(equal, by);
     if (has_unequal_shares(plan) && std::ranges::find(candidates, plan) == candidates.end()) candidates.push_back(plan);
   }
+  const bool is_claimable = !has_unequal_turns(equal, times);
+  if (is_claimable && candidates.empty()) return planned;
   const Seconds before = *evaluated_claim(request, equal).iteration_time;
-  planned.plan.predicted.iteration_time = before;  // no formula knows turns of unequal length
+  if (!is_claimable) planned.plan.predicted.iteration_time = before;
   const bool fitted = !memory_overflow(request.platform, equal, equal.predicted.peak_memory);
   Seconds least = before;
   for (Plan& plan : candidates) {

@@ -19,8 +19,8 @@ namespace stagecraft {
 
 /// The plan with unequal shares of the microbatches for replicas and for pipelines of unequal speed, and with its peaks
 /// of memory. Shares stay equal if its schedule refuses others, if an iteration does not take less time, or if the plan
-/// would not fit any more. Its claim is its evaluated time in any case. A plan without replicas of unequal speed, of an
-/// asynchronous schedule or with swaps stays as it is. Stages, devices and their order stay.
+/// would not fit any more. Where replicas that take turns are not equally fast, the claim is the evaluated time in any
+/// case. A plan of an asynchronous schedule or with swaps stays as it is. Stages, devices and their order stay.
 /// **Requires** a plan that breaks no rule. **Cost** that of `evaluated_claim`, twice.
 [[nodiscard]] Planned with_level_shares(const PlanRequest& request, Planned planned);
 
