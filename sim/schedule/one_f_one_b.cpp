@@ -116,8 +116,8 @@ class Earlier {
   std::int64_t ahead_ = kUnlimited;
 };
 
-/// How long the later stage's replicas take for microbatches of the lane, in the mean: in times between two microbatches
-/// of the stage, each replica takes all of the time between its own.
+/// The mean time of the later stage's replicas for microbatches of the lane, as a number of times between two
+/// microbatches of the stage. Each replica takes all of the time between its own.
 double mean_time(const Rotation& turns, std::uint32_t lane, const Rotation& later) {
   constexpr std::int64_t kMostRounds = 64;
   const std::int64_t rounds = std::min(later.round() / std::gcd(turns.round(), later.round()), kMostRounds);
