@@ -1,7 +1,5 @@
 #include "experiments/run/idle_events.hpp"
 
-#include "experiments/run/stall.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <map>

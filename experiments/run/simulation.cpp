@@ -1,5 +1,6 @@
 #include "experiments/run/simulation.hpp"
 
+#include "experiments/run/begun_models.hpp"
 #include "experiments/run/event_models.hpp"
 #include "experiments/run/idle_events.hpp"
 #include "experiments/run/inputs.hpp"
@@ -50,9 +51,7 @@ std::vector<NextModel> next_models(const LayerGraph& first, const Plan& plan, co
                                    const Settings& settings) {
   std::map<std::uint32_t, std::vector<Event>> changes;
   for (const Event& event : choices.listed_events) {
-    const bool is_other_work =
-        std::holds_alternative<ModelChange>(event.change) || std::holds_alternative<SizeChange>(event.change);
-    if (is_other_work) changes[*event.at_microbatch].push_back(event);
+    if (changes_work(event)) changes[*event.at_microbatch].push_back(event);
   }
   if (!changes.empty() && choices.literal) {
     throw InputError("the orders of a schedule file are for one model and one size of a microbatch");
@@ -270,6 +269,7 @@ Simulation simulate_program(const LayerGraph& graph, const Platform& platform, c
     start = Clock::now();
     simulation.report = runner.replay(evaluated.operations);
   }
+  leave_out_unbegun(simulation.report, choices.events, choices.listed_events, simulation.models);
   const bool is_one_plan = simulation.report.course.replans.empty();
   if (!is_one_plan) simulation.load = {};
   if (is_one_plan && (!simulation.report.period || simulation.report.converged())) {

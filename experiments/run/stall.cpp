@@ -30,14 +30,6 @@ std::optional<Seconds> stall_of_iteration(const Report& report, const ReplanQues
 
 }  // namespace
 
-std::vector<const ReplanQuestion*> changes_of_plan(const Report& report) {
-  std::vector<const ReplanQuestion*> changes;
-  for (const ReplanQuestion& question : report.course.questions) {
-    if (question.first) changes.push_back(&question);
-  }
-  return changes;
-}
-
 std::optional<Seconds> stall_of(const Report& report, std::size_t replan) {
   const std::vector<const ReplanQuestion*> changes = changes_of_plan(report);
   if (replan >= changes.size() || !changes[replan]->changing) return std::nullopt;

@@ -5,12 +5,8 @@
 
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 namespace stagecraft {
-
-/// The questions that changed the plan, in the order of `Course::replans`.
-[[nodiscard]] std::vector<const ReplanQuestion*> changes_of_plan(const Report& report);
 
 /// What a change cost. In an asynchronous run, by how much its microbatches came later than at the rates of both plans,
 /// with a pipeline that is full already. In a flushed run, which fills it in every iteration, by how much the first

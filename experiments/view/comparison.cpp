@@ -76,7 +76,7 @@ std::vector<std::string> cells_of(const ComparisonRow& row, const ExtraColumns& 
     const Report& report = row.simulation->report;
     cells.insert(cells.end(),
                  {schedule_text(plan.schedule) + (report.period ? " *" : ""), configuration_text(plan),
-                  std::to_string(report.devices.size()), std::to_string(row.simulation->length.microbatches),
+                  std::to_string(report.measured_devices()), std::to_string(row.simulation->length.microbatches),
                   samples_text(row.simulation->updates), short_number(report.throughput),
                   time_or_dash(headline(report.figures())), over_bound_text(*row.simulation),
                   time_or_dash(headline(row.simulation->evaluated)), prediction_text(*row.simulation, plan),

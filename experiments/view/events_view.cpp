@@ -1,5 +1,6 @@
 #include "experiments/view/events_view.hpp"
 
+#include "experiments/run/begun_models.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/text.hpp"
@@ -146,6 +147,22 @@ std::string struck_table(const Simulation& simulation, const Platform& platform)
   return text;
 }
 
+/// Why these events never happen.
+std::string why_missed(const Simulation& simulation, const std::vector<std::size_t>& missed) {
+  const auto has_come = [&](std::size_t i) {
+    const Event& event = simulation.choices.listed_events[i];
+    return changes_work(event) && std::int64_t{*event.at_microbatch} < simulation.microbatches();
+  };
+  const auto unbegun = std::ranges::count_if(missed, has_come);
+  std::string text = "the run ends after " + counted(simulation.microbatches(), "microbatch") + ", at " +
+                     format_human_seconds(simulation.report.end);
+  if (unbegun == 0) return text;
+  text = unbegun == std::ssize(missed) ? "" : text + "; ";
+  return text +
+         "a model or a size begins with the next iteration or round, unless the run ends before or another one "
+         "begins with it";
+}
+
 /// `, of which 1 never happens (at 10 s): the run ends after 8 microbatches, at 1.9 s`.
 std::string missed_text(const Simulation& simulation) {
   const std::vector<std::size_t> missed = simulation.missed_events();
@@ -155,9 +172,8 @@ std::string missed_text(const Simulation& simulation) {
     times += (i == 0 ? "" : ", ") + moment_text(simulation.choices.listed_events[missed[i]]);
   }
   if (missed.size() > kMissedShown) times += ", ...";
-  return fmt::format(", of which {} never {} ({}): the run ends after {}, at {}", missed.size(),
-                     missed.size() == 1 ? "happens" : "happen", times, counted(simulation.microbatches(), "microbatch"),
-                     format_human_seconds(simulation.report.end));
+  return fmt::format(", of which {} never {} ({}): {}", missed.size(), missed.size() == 1 ? "happens" : "happen", times,
+                     why_missed(simulation, missed));
 }
 
 Detail::List struck_list(const Simulation& simulation, const Platform& platform) {

@@ -209,8 +209,8 @@ std::string bottleneck_text(const Report& report, const Platform& platform, cons
   text += ", busy " + percent(bottleneck.utilisation) + " of the time";
   const std::string carried = is_stage ? "" : loads_text(loads_of(explanation, bottleneck.link));
   if (!carried.empty()) text += ": " + carried;
-  const std::string devices =
-      report.devices.size() == 1 ? "the device" : "all " + std::to_string(report.devices.size()) + " devices";
+  const std::size_t count = report.measured_devices();
+  const std::string devices = count == 1 ? "the device" : "all " + std::to_string(count) + " devices";
   text += "\nwith " + devices + " busy all the time: " + format_human_seconds(all_busy_time(report)) +
           (report.period ? " per microbatch\n" : "\n");
   return text + links_table(report, platform, explanation);

@@ -1,9 +1,12 @@
 #include "experiments/view/moved_layers.hpp"
 
-#include "experiments/run/stall.hpp"
 #include "sim/model/carried_plan.hpp"
+#include "sim/schedule/lowering/givers.hpp"
 
 #include <algorithm>
+#include <compare>
+#include <map>
+#include <utility>
 
 namespace stagecraft {
 namespace {
@@ -22,14 +25,16 @@ bool holds(const Stages& stages, DeviceId device, LayerId layer) {
   });
 }
 
-/// Whether the layer is copied from that device: of those that hold it, the first in the order of the stages.
-bool is_giver(const Stages& stages, DeviceId giver, LayerId layer) {
+/// The devices that hold the layer, in the order of the stages.
+std::vector<DeviceId> holders_of(const Stages& stages, LayerId layer) {
+  std::vector<DeviceId> holders;
   for (const FollowingStage& stage : stages) {
+    if (std::ranges::count(stage.layers, layer) == 0) continue;
     for (DeviceId device : stage.devices) {
-      if (holds(stages, device, layer)) return device == giver;
+      if (std::ranges::count(holders, device) == 0) holders.push_back(device);
     }
   }
-  return false;
+  return holders;
 }
 
 /// A plan of the run.
@@ -51,33 +56,94 @@ std::vector<PlanPart> plans_of(const Report& report, const Plan& first) {
   return plans;
 }
 
-/// `known`: for each layer of the stage's model the one of the model before.
-std::vector<LayerId> layers_moved(const Stages& before, const PlanPart& after, std::size_t stage,
-                                  const IndexVector<LayerId, LayerId>& known, DeviceId from, DeviceId to) {
-  std::vector<LayerId> moved;
-  for (LayerId layer : after.stages[stage].layers) {
-    const LayerId old = known[layer];
-    if (old.is_none() || holds(before, to, old)) continue;
-    if (after.follows_failure ? holds(before, from, old) : is_giver(before, from, old)) moved.push_back(layer);
+/// A device of a stage, counted from the first one of its plan.
+struct Receiver {
+  std::size_t stage = 0;
+  DeviceId device;
+  friend auto operator<=>(const Receiver&, const Receiver&) = default;
+};
+
+/// What moved from a plan to the next one.
+class Moves {
+ public:
+  Moves(const PlanPart& before, const PlanPart& after, const Platform& platform,
+        const std::vector<const LayerGraph*>& models)
+      : before_(before.stages), after_(after) {
+    const LayerGraph& old = *models[before.model];
+    const LayerGraph& present = *models[after.model];
+    known_ = layers_before(old, present);
+    for (LayerId layer : indices(known_)) {
+      LayerId& known = known_[layer];
+      if (!known.is_none() && old.layers[known].parameters != present.layers[layer].parameters) known = LayerId::none();
+    }
+    if (!after.follows_failure) find_givers(platform);
   }
-  return moved;
-}
+
+  [[nodiscard]] std::vector<LayerId> layers(const Receiver& to, DeviceId from) const {
+    std::vector<LayerId> moved;
+    for (LayerId layer : lacking(to)) {
+      const bool gave = after_.follows_failure ? holds(before_, from, known_[layer])
+                                               : gives(from, {to, holders_of(before_, known_[layer])});
+      if (gave) moved.push_back(layer);
+    }
+    return moved;
+  }
+
+ private:
+  /// `whom`: with the devices that held what it lacks.
+  [[nodiscard]] bool gives(DeviceId from, const std::pair<Receiver, std::vector<DeviceId>>& whom) const {
+    const auto giver = givers_.find(whom);
+    return giver != givers_.end() && giver->second == from;
+  }
+
+  /// The layers that are new on the device but not new altogether.
+  [[nodiscard]] std::vector<LayerId> lacking(const Receiver& to) const {
+    std::vector<LayerId> layers = after_.stages[to.stage].layers;
+    std::erase_if(layers,
+                  [&](LayerId layer) { return known_[layer].is_none() || holds(before_, to.device, known_[layer]); });
+    return layers;
+  }
+
+  /// As the run does, which shares the work among all devices that hold the same layers.
+  void find_givers(const Platform& platform) {
+    std::map<std::vector<DeviceId>, std::vector<Receiver>> receivers;
+    for (std::size_t stage = 0; stage < after_.stages.size(); ++stage) {
+      for (DeviceId device : after_.stages[stage].devices) {
+        for (LayerId layer : lacking({stage, device})) {
+          std::vector<Receiver>& all = receivers[holders_of(before_, known_[layer])];
+          if (all.empty() || all.back() != Receiver{stage, device}) all.push_back({stage, device});
+        }
+      }
+    }
+    for (const auto& [holders, all] : receivers) {
+      std::vector<DeviceId> devices;
+      for (const Receiver& receiver : all) devices.push_back(receiver.device);
+      const std::vector<DeviceId> found = givers(platform, holders, devices);
+      for (std::size_t i = 0; i < all.size(); ++i) givers_[{all[i], holders}] = found[i];
+    }
+  }
+
+  const Stages& before_;
+  const PlanPart& after_;
+  IndexVector<LayerId, LayerId> known_;  ///< by layer: that of the model before; none for one that is made anew
+  std::map<std::pair<Receiver, std::vector<DeviceId>>, DeviceId> givers_;  ///< also by the devices that held the layers
+};
 
 }  // namespace
 
 std::vector<Moved> moved_layers(const Report& report, const Plan& plan, const Platform& platform,
                                 const std::vector<const LayerGraph*>& models) {
   const std::vector<PlanPart> plans = plans_of(report, plan);
+  std::map<std::size_t, Moves> of_plan;
   std::vector<Moved> moved;
   for (const Migration& migration : report.course.migrations) {
     std::size_t of = plans.size() - 1;
     while (of > 0 && plans[of].first_stage > migration.stage) --of;
     const std::size_t stage = migration.stage.value() - plans[of].first_stage.value();
     if (of == 0 || stage >= plans[of].stages.size()) continue;  // of a plan that never began
-    const IndexVector<LayerId, LayerId> known = layers_before(*models[plans[of - 1].model], *models[plans[of].model]);
+    const auto moves = of_plan.try_emplace(of, plans[of - 1], plans[of], platform, models).first;
     moved.push_back({&migration, of - 1,
-                     layers_moved(plans[of - 1].stages, plans[of], stage, known, platform.device(migration.from),
-                                  platform.device(migration.to))});
+                     moves->second.layers({stage, platform.device(migration.to)}, platform.device(migration.from))});
   }
   return moved;
 }

@@ -1,6 +1,5 @@
 #include "experiments/view/run_marks.hpp"
 
-#include "experiments/run/stall.hpp"
 #include "experiments/view/events_view.hpp"
 
 #include <algorithm>

@@ -47,7 +47,7 @@ Detail::Record device_record(const DeviceReport& device, const Simulation& simul
           {"stages", std::move(stages)},
           {"busy_s", device.busy.value()},
           {"load_s", load_of(simulation.load, device.device)},
-          {"bubble_ratio", device.bubble_ratio},
+          {"bubble_ratio", device.bubble_ratio ? Detail(*device.bubble_ratio) : Detail()},
           {"time", time_record(device.time)},
           {"peak_memory_bytes", device.memory.peak.value()},
           {"memory_bytes", device.memory.capacity.value()},

@@ -13,6 +13,7 @@
 #include "sim/model/timeline.hpp"
 
 #include <cstdint>
+#include <set>
 #include <span>
 
 namespace stagecraft {
@@ -45,6 +46,9 @@ class Summary {
 
   void add_windows(Report& report) const;
   void add_periods(Report& report, Seconds window) const;
+  [[nodiscard]] std::int64_t measured_end(const Report& report) const;
+  [[nodiscard]] std::set<DeviceId> last_devices(const Report& report) const;
+  void leave_out_unused(Report& report, Seconds window) const;
   void add_ratios(Report& report, Seconds window) const;
   void add_bottleneck(Report& report) const;
   void add_memory(Report& report) const;

@@ -2,6 +2,7 @@
 #include "sim/engine/summary.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace stagecraft {
 
@@ -20,6 +21,7 @@ Report Summary::finish() {
     report.recompute_time += device.time.recompute;
     report.exposed_communication += device.time.exposed_communication;
   }
+  leave_out_unused(report, window);
   add_ratios(report, window);
   report.links = links_.report(platform_, sums_, window);
   add_bottleneck(report);
@@ -41,12 +43,47 @@ void Summary::add_windows(Report& report) const {
 void Summary::add_periods(Report& report, Seconds window) const {
   report.iterations = periods_.iterations();
   const std::int64_t measured = measurement_.microbatches;
-  const std::int64_t end = measurement_.synchronous ? std::ssize(report.iterations) * measured : measurement_.last + 1;
+  const std::int64_t end = measured_end(report);
   const auto samples = static_cast<double>(windows_.samples(end - measured, end));
   report.throughput = window > Seconds(0) ? samples / window.value() : 0.0;
   if (measurement_.synchronous) return;
   report.period = window / static_cast<double>(measurement_.microbatches);
   report.drift = periods_.drift(measurement_, sums_.window());
+}
+
+/// One more than the last microbatch of the measured part.
+std::int64_t Summary::measured_end(const Report& report) const {
+  if (!measurement_.synchronous) return measurement_.last + 1;
+  return std::ssize(report.iterations) * measurement_.microbatches;
+}
+
+/// The devices of the plan that runs at the end of the measured part. **Requires** a run in which the plan changed.
+std::set<DeviceId> Summary::last_devices(const Report& report) const {
+  const std::vector<Replan>& replans = report.course.replans;
+  const std::vector<const ReplanQuestion*> changes = changes_of_plan(report);
+  std::size_t begun = std::min(replans.size(), changes.size());
+  while (begun > 0 && std::int64_t{replans[begun - 1].microbatch} >= measured_end(report)) --begun;
+  std::set<DeviceId> devices;
+  if (begun > 0) {
+    for (const FollowingStage& stage : changes[begun - 1]->stages) {
+      devices.insert(stage.devices.begin(), stage.devices.end());
+    }
+  } else {
+    for (const DeviceReport& device : report.devices) {
+      if (!device.stages.empty() && device.stages.front() < replans.front().first_stage) devices.insert(device.device);
+    }
+  }
+  return devices;
+}
+
+void Summary::leave_out_unused(Report& report, Seconds window) const {
+  if (report.course.replans.empty()) return;
+  const std::set<DeviceId> last = last_devices(report);
+  for (DeviceReport& device : report.devices) {
+    if (device.time.idle < window || last.contains(device.device)) continue;
+    device.time = {};
+    device.bubble_ratio = std::nullopt;
+  }
 }
 
 void Summary::add_ratios(Report& report, Seconds window) const {
@@ -56,13 +93,14 @@ void Summary::add_ratios(Report& report, Seconds window) const {
   Seconds longest_span;
   Seconds longest_idle;
   for (const DeviceReport& device : report.devices) {
+    if (!device.is_measured()) continue;
     busy += device.busy;
     largest = std::max(largest, device.busy);
     const Seconds extent = measurement_.synchronous ? devices_.extent(device.device) : window;
     longest_span = std::max(longest_span, extent);
     longest_idle = std::max(longest_idle, extent - device.busy);
   }
-  const auto devices = static_cast<double>(report.devices.size());
+  const auto devices = static_cast<double>(report.measured_devices());
   report.bubble_ratio = std::max(0.0, 1.0 - busy / (window * devices));
   if (longest_span > Seconds(0)) report.span_bubble_ratio = std::max(0.0, longest_idle / longest_span);
   if (largest > Seconds(0)) report.ideal_bubble_ratio = std::max(0.0, window / largest - 1.0);
@@ -72,7 +110,7 @@ void Summary::add_bottleneck(Report& report) const {
   const auto busiest = std::ranges::max_element(report.devices, {}, &DeviceReport::busy);
   if (busiest == report.devices.end()) return;
   Bottleneck bottleneck;
-  bottleneck.utilisation = 1.0 - busiest->bubble_ratio;
+  bottleneck.utilisation = 1.0 - busiest->bubble_ratio.value_or(1.0);
   Seconds longest{-1.0};
   for (StageId stage : busiest->stages) {
     const Seconds time = devices_.time_of(stage, sums_);

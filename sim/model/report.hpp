@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,10 +50,13 @@ struct DeviceReport {
   DeviceId device;
   std::vector<StageId> stages;  ///< of the run, of every plan that it has had
   Seconds busy;                 ///< forwards, backwards, recomputes, updates
-  double bubble_ratio = 0.0;
+  /// None for a device that the measured part leaves out: the plan that runs at its end does not use the device, which
+  /// was idle all the time. The time split is then empty.
+  std::optional<double> bubble_ratio = 0.0;
   TimeSplit time;
   MemoryPeak memory;
   std::int64_t in_flight_peak = 0;  ///< the most microbatches in flight, summed over the device's stages
+  [[nodiscard]] bool is_measured() const { return bubble_ratio.has_value(); }
   friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
 };
 
@@ -177,8 +181,13 @@ struct Report {
   [[nodiscard]] bool is_below_bound() const { return bound && period && *period < *bound * (1.0 - kLargestDrift); }
   /// Whether the two windows agree, on a period that can last. **Requires** an asynchronous run.
   [[nodiscard]] bool converged() const { return drift && std::abs(*drift) <= kLargestDrift && !is_below_bound(); }
+  /// How many devices the measured part counts.
+  [[nodiscard]] std::size_t measured_devices() const;
   /// The figures that a plan predicts and an engine measures.
   [[nodiscard]] Figures figures() const;
 };
+
+/// The questions that changed the plan, in the order of `Course::replans`.
+[[nodiscard]] std::vector<const ReplanQuestion*> changes_of_plan(const Report& report);
 
 }  // namespace stagecraft

@@ -111,6 +111,76 @@ TEST_CASE("summary: migrations are listed, less those that a failure broke off")
   CHECK(report.course.replans.empty());
 }
 
+/// The mark of another plan, with this stage.
+Op mark(std::uint32_t microbatch, StageId stage) {
+  Op op = op_on(OpKind::Setup, 0, stage);
+  op.microbatch = microbatch;
+  return op;
+}
+
+/// From `microbatch` on, stage 1 on these devices.
+OpGraph change_of_plan(std::uint32_t microbatch, const std::vector<DeviceId>& devices) {
+  ReplanQuestion question;
+  question.first = microbatch;
+  question.stages = {{{}, devices}};
+  OpGraph window;
+  for (DeviceId device : devices) window.new_lanes.push_back({Discipline::Strict, device});
+  window.new_stages = {{devices}};
+  window.questions = {question};
+  return window;
+}
+
+// gpu0 and gpu1 run the first iteration, from 0 to 2. In the second, from 2 to 6, gpu0 is busy for 4; gpu2 is of its
+// plan, but has nothing to do.
+TEST_CASE("summary: the measured part leaves out an idle device that the plan at its end does not use") {
+  const Platform three = platform({.devices = 3});
+  Summary summary(three, Measurement{}, true);
+  OpGraph first = window_with({0, 1});
+  first.new_stages = {{{DeviceId(0), DeviceId(1)}}};
+  summary.announce(first);
+  summary.add(span(0, 0, 2), op_on(OpKind::Forward, 0, StageId(0)), {});
+  summary.add(span(1, 0, 2), op_on(OpKind::Forward, 1, StageId(0)), {});
+  summary.add(span(2, 2, 2), op_on(OpKind::Barrier, 0), {});
+  summary.announce(change_of_plan(1, {DeviceId(0), DeviceId(2)}));
+  summary.add(span(3, 2, 2), mark(1, StageId(1)), {});
+  summary.add(span(4, 2, 6), op_on(OpKind::Forward, 0, StageId(1)), {});
+  summary.add(span(5, 6, 6), op_on(OpKind::Barrier, 0), {});
+  const Report report = summary.finish();
+  REQUIRE(report.devices.size() == 3);
+  CHECK(report.measured_devices() == 2);
+  CHECK(report.devices[0].bubble_ratio == 0.0);
+  CHECK_FALSE(report.devices[1].is_measured());
+  CHECK(report.devices[1].time == TimeSplit{});
+  CHECK(report.devices[2].bubble_ratio == 1.0);
+  CHECK(report.bubble_ratio == 0.5);  // 4 of 2 * 4
+}
+
+// Measured from 2, the end of microbatch 0, to 6, the end of microbatch 1. The plan of microbatch 2 uses gpu2 alone.
+TEST_CASE("summary: a plan that begins after the measured part does not count, and whoever worked in that part does") {
+  const Platform four = platform({.devices = 4});
+  Measurement measurement;
+  measurement.synchronous = false;
+  measurement.last = 1;
+  for (const bool worked : {false, true}) {
+    Summary summary(four, measurement, true);
+    OpGraph first = window_with({0, 1});
+    first.new_stages = {{{DeviceId(0), DeviceId(1)}}};
+    summary.announce(first);
+    Op barrier = op_on(OpKind::Barrier, 0);
+    summary.add(span(0, 2, 2), barrier, {});
+    summary.announce(change_of_plan(2, {DeviceId(2)}));
+    if (worked) summary.add(span(1, 3, 4), op_on(OpKind::Forward, 2, StageId(1)), {});
+    barrier.microbatch = 1;
+    summary.add(span(2, 4, 6), op_on(OpKind::Forward, 0, StageId(0)), {});
+    summary.add(span(3, 6, 6), barrier, {});
+    summary.add(span(4, 6, 6), mark(2, StageId(1)), {});
+    const Report report = summary.finish();
+    CHECK(report.measured_devices() == (worked ? 3 : 2));
+    CHECK(report.bubble_ratio == (worked ? 1.0 - 3.0 / 12.0 : 1.0 - 2.0 / 8.0));
+    CHECK(report.span_bubble_ratio == 1.0);  // gpu1
+  }
+}
+
 TEST_CASE("summary: a source that is announced to it passes its windows on as they are") {
   const Platform one = platform({.devices = 1});
   Summary summary(one, Measurement{}, true);

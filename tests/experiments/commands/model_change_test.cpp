@@ -242,6 +242,41 @@ TEST_CASE("microbatch size: it holds for the models that follow, and another mod
   }
 }
 
+// An iteration has 8 microbatches. Of the events at 3 and 5 that change the model, the latter holds from 8 on; the size
+// of 3 holds with it. That of 9 would begin with 16, where the run ends.
+TEST_CASE("model change: a model or a size that never begins has not happened") {
+  const Search search;
+  const std::string events =
+      "{at_microbatch: 3, model: slow.yaml}, {at_microbatch: 3, microbatch_size: 4}, {at_microbatch: 5, model: "
+      "first.yaml}, {at_microbatch: 9, microbatch_size: 2}, {at_microbatch: 9, device: p, slowdown: 1}, "
+      "{at: 100 s, device: p, slowdown: 2}";
+  for (const char* engine : {"replay", "evaluate"}) {
+    CAPTURE(engine);
+    const auto told = [&](const std::string& iterations) {
+      return search.answer("flushed.yaml", events, {"--iterations", iterations, "--engine", engine})["events"];
+    };
+    CHECK(told("1")["never_happen"] == Json({0, 1, 2, 3, 4, 5}));
+    CHECK(told("2")["never_happen"] == Json({0, 3, 5}));
+    CHECK(told("3")["never_happen"] == Json({0, 5}));
+    const Json happened = told("2")["happened"];
+    REQUIRE(happened.size() == 3);
+    CHECK(happened[0]["event"] == 1);
+    CHECK(happened[1]["event"] == 2);
+    CHECK(happened[2]["event"] == 4);
+  }
+  const std::string begins =
+      "a model or a size begins with the next iteration or round, unless the run ends before or another one begins "
+      "with it\n";
+  const std::string one = "{at_microbatch: 3, microbatch_size: 4}";
+  CHECK(search.ran("flushed.yaml", one, {})
+            .out.find("events: 1, of which 1 never happens (at microbatch 3): " + begins) != std::string::npos);
+  const std::string both = search.ran("flushed.yaml", one + ", {at: 100 s, device: p, slowdown: 2}", {}).out;
+  CHECK(both.find(
+            "events: 2, of which 2 never happen (at microbatch 3, at 100 s): the run ends after 8 microbatches, at ") !=
+        std::string::npos);
+  CHECK(both.find("; " + begins) != std::string::npos);
+}
+
 TEST_CASE("model change: what cannot be is refused") {
   const Search search;
   const auto refused = [&](const std::string& events, const std::vector<std::string>& more = {}) {
