@@ -217,7 +217,7 @@ Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, Planning
 SizeAnswer size_answer(const Planning& planning) {
   const auto* none = std::get_if<Infeasible>(&planning.result);
   if (none == nullptr) return {.fits = true, .work = planning.planned()->work};
-  return {.tries_below = none->sizes_to_try, .least = none->fewest_samples, .work = none->work};
+  return {.tries_below = none->sizes_to_try, .work = none->work, .least = none->fewest_samples};
 }
 
 std::vector<std::int64_t> sizes_to_choose(const PlanningChoices& choices, std::int64_t end) {

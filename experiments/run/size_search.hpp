@@ -14,9 +14,9 @@ struct SizeAnswer {
   /// How many smaller sizes to ask for one by one, because a smaller one may fit although this one and even smaller
   /// ones do not. 0: a size fits if a larger one does.
   std::int64_t tries_below = 0;
+  double work = 0.0;  ///< about how many nanoseconds the answer took, as `Planned::work`
   /// More than the size if it is too small: the least size that may fit.
   std::int64_t least = 0;
-  double work = 0.0;  ///< about how many nanoseconds the answer took, as `Planned::work`
 };
 
 /// Which of some sizes is the largest that fits?
