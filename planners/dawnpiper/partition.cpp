@@ -269,9 +269,10 @@ bool PartitionSearch::may_hold(std::size_t stage, std::size_t begin, std::size_t
   const auto fits = [&](SavingStage held) {
     held.budget.held = problem_.parameters(begin, end) * problem_.places[stage].copies;
     counts_.work += static_cast<double>(held.units.size());
-    const bool is_rough = held.segments && !settings_.exact;
-    if (is_rough && fits_divided(held)) return true;
-    return !(is_rough && settings_.is_hasty) && least_saved_memory(held) <= held.budget.capacity;
+    if (held.segments && saved_memory_bound(held) > held.budget.capacity) return false;
+    if (held.segments && !settings_.exact && fits_divided(held)) return true;
+    if (held.segments && !settings_.exact && settings_.is_hasty) return false;
+    return least_saved_memory(held) <= held.budget.capacity;
   };
   if (fits(problem_.stage(stage, begin, end))) return true;
   return problem_.coarse_stage && fits(problem_.coarse_stage(stage, begin, end));
