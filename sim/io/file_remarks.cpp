@@ -122,11 +122,42 @@ void note_efficiency(const YamlNode& device, Remarks& remarks) {
                               "'efficiency: {convolution: 0.5, linear: 0.6, matmul: 0.4}'");
 }
 
+/// Tells of the first device whose links to switches are of several bandwidths, as those to a switch of its node and to
+/// a network are.
+void note_switches_of_two_kinds(const YamlNode& platform, const std::vector<YamlNode>& devices, Remarks& remarks) {
+  const auto links = platform.find("links");
+  const auto switches = platform.find("switches");
+  if (!links || !switches) return;
+  std::set<std::string> names;
+  for (const YamlNode& name : switches->items()) names.insert(name.text());
+  std::map<std::string, std::set<BytesPerSecond>> bandwidths;
+  for (const YamlNode& link : links->items()) {
+    if (!link.find("between")) continue;
+    const std::vector<YamlNode> ends = link.at("between").items();
+    for (const std::size_t end : {0U, 1U}) {
+      if (!names.contains(ends[1 - end].text())) continue;
+      bandwidths[ends[end].text()].insert(read_bandwidth(link.at("bandwidth")));
+    }
+  }
+  for (const YamlNode& device : devices) {
+    if (bandwidths[device.at("name").text()].size() < 2) continue;
+    remarks.add(device.at("name"),
+                quote(device.at("name").text()) +
+                    " has links of several bandwidths to switches, but no node: an all-reduce is one "
+                    "ring there; name the 'node' of each device");
+    return;
+  }
+}
+
 /// Without nodes an all-reduce is one ring, whatever is wished.
 void note_collectives(const YamlNode& platform, Remarks& remarks) {
-  const auto collectives = platform.find("collectives");
   const auto devices = platform.find("devices");
-  if (!collectives || !devices || devices->items().front().find("node")) return;
+  if (!devices || devices->items().front().find("node")) return;
+  const auto collectives = platform.find("collectives");
+  if (!collectives) {
+    note_switches_of_two_kinds(platform, devices->items(), remarks);
+    return;
+  }
   const auto note = [&](const YamlNode& key) {
     remarks.add(key, quote(key.text()) +
                          " has no effect in the explicit form without nodes: an all-reduce is one ring there; "
@@ -197,7 +228,7 @@ void note_named_links(const YamlNode& platform, Remarks& remarks) {
 
 /// Whether it is worth to parse the text, which may be a large model.
 bool may_have_remarks(std::string_view text) {
-  for (const std::string_view word : {"nic", "precision", "slowdown", "collectives", "routes"}) {
+  for (const std::string_view word : {"nic", "precision", "slowdown", "collectives", "routes", "switches"}) {
     if (text.find(word) != std::string_view::npos) return true;
   }
   for (std::size_t at = text.find('b', 1); at != std::string_view::npos; at = text.find('b', at + 1)) {

@@ -49,6 +49,24 @@ TEST_CASE("file remarks: memory in bits is told, with what it is in bytes") {
         Remarks{"p.yaml:3:28: device_kinds.A.memory: '4 Gb' is in bits, which makes 477 MiB; '4 GB' is in bytes"});
 }
 
+TEST_CASE("file remarks: devices between a switch of their own and a network are in no node unless they name it") {
+  const auto with = [](const std::string& node, const std::string& more) {
+    return "schema: stagecraft/platform/1\nplatform: p\ndevice_kinds: {A: {memory: 4 GB}}\n"
+           "devices: [{name: a, kind: A" +
+           node + "}, {name: b, kind: A" + node +
+           "}]\nswitches: [inside, rail]\nlinks:\n"
+           "  - {between: [a, inside], bandwidth: 200 GBps, latency: 0}\n"
+           "  - {between: [inside, b], bandwidth: 200 GBps, latency: 0}\n"
+           "  - {between: [b, rail], bandwidth: 25 GBps, latency: 0}\n" +
+           more;
+  };
+  const Remarks remarks = file_remarks(with("", ""), "p.yaml");
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks[0].starts_with("p.yaml:4:38: devices[1].name: 'b' has links of several bandwidths to switches"));
+  CHECK(file_remarks(with(", node: n", ""), "p.yaml").empty());
+  CHECK(file_remarks(with("", "collectives: {rings: 1}\n"), "p.yaml").empty());
+}
+
 TEST_CASE("file remarks: several rings and hierarchical all-reduces have no effect in the explicit form") {
   const auto of_collectives = [](const std::string& collectives) {
     const std::string text =
