@@ -110,6 +110,9 @@ struct PlannerInfo {
   /// True only if there is a plan for the request, in much less time than planning takes; false where only planning
   /// tells. May be empty.
   std::function<bool(const PlanRequest&)> surely_plans = {};
+  /// Values for what the options leave to the planner, the most promising first: `plan_within_memory` asks for plans
+  /// with them, and takes the fastest. None: `plan` decides alone. **Throws** as `plan`.
+  std::function<std::vector<Options>(const PlanRequest&)> variants = {};
 };
 
 /// The options given to the planner, with the defaults of its table. **Throws** as the `parse_options` of a table.

@@ -20,13 +20,8 @@ const PlannerInfo uniform_planner{
     .summary = "contiguous stages of about equal compute time, all with the same number of replicas",
     .source = "common practice; the cut with the least largest stage time (exact)",
     .default_schedule = "1f1b",
-    .options = {{"stages",
-                 std::int64_t{0},
-                 "number of stages; 0: as many as devices, schedule and layers allow for the replicas that are given, "
-                 "or else the best",
-                 {},
-                 0},
-                {"replicas", std::int64_t{0}, "replicas of every stage, one device each; 0: the best", {}, 0},
+    .options = {stages_option("devices, schedule and layers"),
+                replicas_option(),
                 {"recompute",
                  std::string("none"),
                  "what the backward recomputes: what the memory policy asks for, each layer by itself, or the whole "

@@ -203,8 +203,9 @@ Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const Plann
 Planning plan_despite_memory(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
                              const std::function<void(const std::string&)>& say) {
   const Platform roomy = with_memory(inputs.platform, kMostMemory);
-  return answer_with(planner, inputs, choices, say,
-                     [&](const PlanRequest& request) { return planner.plan(on_platform(request, roomy)); });
+  return answer_with(planner, inputs, choices, say, [&](const PlanRequest& request) {
+    return plan_within_memory(planner, on_platform(request, roomy));
+  });
 }
 
 Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices, std::int64_t size,

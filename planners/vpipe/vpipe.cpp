@@ -10,6 +10,7 @@
 #include "planners/vpipe/start_cuts.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/ticks.hpp"
+#include "sim/model/graph_order.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -250,6 +251,12 @@ PlanResult plan_vpipe(const PlanRequest& request) {
   return result;
 }
 
+std::vector<Options> variants(const PlanRequest& request) {
+  const UnitGrain grain = grain_of(request.options.word("granularity"));
+  const std::size_t units = unit_bounds(request.graph, canonical_order(request.graph), grain).size() - 1;
+  return shape_variants(vpipe_planner, request, units);
+}
+
 }  // namespace
 }  // namespace vpipe
 
@@ -287,6 +294,7 @@ const PlannerInfo vpipe_planner{
     .plan = vpipe::plan_vpipe,
     .saves_memory = true,
     .cuts_by_memory = true,
+    .variants = vpipe::variants,
 };
 
 }  // namespace stagecraft

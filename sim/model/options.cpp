@@ -108,6 +108,12 @@ std::int64_t Options::count(const std::string& name) const { return value_of<std
 double Options::number(const std::string& name) const { return value_of<double>(values_, name); }
 const std::string& Options::word(const std::string& name) const { return value_of<std::string>(values_, name); }
 
+Options Options::with(const std::string& name, OptionValue value) const {
+  Options changed = *this;
+  changed.values_.at(name) = std::move(value);
+  return changed;
+}
+
 Options parse_options(const std::string& owner, const std::vector<OptionInfo>& table, const GivenOptions& given,
                       UnknownOptions unknown) {
   std::map<std::string, OptionValue> values;

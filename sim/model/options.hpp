@@ -51,6 +51,8 @@ class Options {
   [[nodiscard]] double number(const std::string& name) const;
   [[nodiscard]] const std::string& word(const std::string& name) const;
   [[nodiscard]] const std::map<std::string, OptionValue>& values() const { return values_; }
+  /// The same options, but this one has that value.
+  [[nodiscard]] Options with(const std::string& name, OptionValue value) const;
 
  private:
   std::map<std::string, OptionValue> values_;

@@ -96,8 +96,8 @@ void plan_blocks(benchmark::State& state, const SavingRules& rules) {
 }
 
 void greedy(benchmark::State& state) { plan_blocks(state, {}); }
-void exact(benchmark::State& state) { plan_blocks(state, {.is_exact = true, .joins_suffix = false}); }
-void suffix(benchmark::State& state) { plan_blocks(state, {.is_exact = false, .joins_suffix = true}); }
+void exact(benchmark::State& state) { plan_blocks(state, {.is_exact = true}); }
+void suffix(benchmark::State& state) { plan_blocks(state, {.is_suffix = true}); }
 BENCHMARK(greedy)
     ->Unit(benchmark::kMillisecond)
     ->ArgNames({"blocks", "stages", "different"})

@@ -217,7 +217,7 @@ TEST_CASE("dawnpiper: a stage on a slower device gets fewer layers") {
 TEST_CASE("dawnpiper: with fewer units than devices stages have replicas, or devices are unused") {
   const PlanResult result = plan_with(chain({1, 2}), flat_platform(5), "pipedream", {{"replicas", "1"}});
   CHECK(std::get<Planned>(result).plan.stages.size() == 2);
-  const PlanResult single = plan_with(chain({1}), flat_platform(5), "pipedream");
+  const PlanResult single = run_planner(find_planner("dawnpiper"), chain({1}), flat_platform(5));
   REQUIRE(std::get<Planned>(single).plan.stages.size() == 1);
   CHECK(std::get<Planned>(single).plan.stages.front().replicas.size() == 5);
 }

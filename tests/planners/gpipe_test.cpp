@@ -128,7 +128,7 @@ TEST_CASE("gpipe: keeps every microbatch, so that many of them do not fit") {
 
 TEST_CASE("gpipe: recomputes whole stages on request and then keeps what enters them") {
   const LayerGraph graph = chain({1, 1, 1, 1});
-  const Plan plan = plan_of(run_planner(gpipe(), graph, flat_platform(2), {{"recompute", "stage"}}));
+  const Plan plan = plan_of(run_planner(gpipe(), graph, flat_platform(2), {{"replicas", "1"}, {"recompute", "stage"}}));
   CHECK(plan.stages[1].memory == std::vector<MemoryAction>{Recompute{{LayerId(2), LayerId(3)}}});
   // A stage: forward 2, again 2, backward 4; (8 + 2 - 1) · 8 s. Copies 800 B, buffers 20 B, 8 checkpoints of 10 B, and
   // the second layer's stash while it is there again.

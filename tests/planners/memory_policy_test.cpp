@@ -228,11 +228,11 @@ TEST_CASE("memory policy: where all forwards come first, copies to the host are 
   for (const std::int64_t microbatches : {4, 5, 6}) {
     CAPTURE(microbatches);
     const Platform roomy = flat_platform(2, 1e6);
-    const Bytes kept =
-        largest_peak(graph, roomy, cut_of(gpipe, request_for(gpipe, graph, roomy, "gpipe", microbatches)).plan);
+    const Bytes kept = largest_peak(
+        graph, roomy, cut_of(gpipe, request_for(gpipe, graph, roomy, "gpipe", microbatches, {{"replicas", "1"}})).plan);
     const Bytes three_stashes = kept - Bytes(100) * (microbatches - 3);
     const Platform platform = swapping_platform(2, three_stashes, 100.0 / kCopy);
-    const PlanRequest request = request_for(gpipe, graph, platform, "gpipe", microbatches);
+    const PlanRequest request = request_for(gpipe, graph, platform, "gpipe", microbatches, {{"replicas", "1"}});
     const PlanResult result = plan_within_memory(gpipe, request);
     REQUIRE(std::holds_alternative<Planned>(result));
     const Plan& plan = std::get<Planned>(result).plan;

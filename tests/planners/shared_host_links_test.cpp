@@ -98,7 +98,9 @@ TEST_CASE("shared host links: no plan that swaps runs much faster than its claim
     for (const std::string name : {"dawnpiper", "vpipe", "pipedream"}) {
       CAPTURE(name);
       const PlannerInfo& planner = find_planner(name);
-      const PlanResult result = plan_within_memory(planner, request_for(planner, graph, platform, "pipedream", 64));
+      const GivenOptions options = name == "pipedream" ? GivenOptions{} : GivenOptions{{"replicas", "1"}};
+      const PlanResult result =
+          plan_within_memory(planner, request_for(planner, graph, platform, "pipedream", 64, options));
       const auto* planned = std::get_if<Planned>(&result);
       if (planned == nullptr || count_swaps(planned->plan) == 0) continue;
       std::size_t swapping = 0;

@@ -64,16 +64,22 @@ class EvenPipelines {
   }
 
   PlanResult best() {
-    while (!cuts_.empty()) {
-      EvenCut cut = cuts_.top();
-      cuts_.pop();
-      if (cut.known == EvenCut::Known::Exactly) return described(faster(std::move(cut.planned)));
-      if (look_closer(cut)) cuts_.push(std::move(cut));
-    }
+    if (std::optional<Planned> planned = next()) return described(faster(*std::move(planned)));
     if (!least_) throw InputError(*refusal_);
     if (recompute_ != "none") return *std::move(least_);
     if (std::optional<Planned> planned = all_recomputed()) return *std::move(planned);
     return saving_refusal(planner_, request_, *std::move(least_));
+  }
+
+  /// The plan that fits and has the best claim of those not yet taken.
+  std::optional<Planned> next() {
+    while (!cuts_.empty()) {
+      EvenCut cut = cuts_.top();
+      cuts_.pop();
+      if (cut.known == EvenCut::Known::Exactly) return std::move(cut.planned);
+      if (look_closer(cut)) cuts_.push(std::move(cut));
+    }
+    return std::nullopt;
   }
 
  private:
@@ -336,6 +342,20 @@ class EvenPipelines {
 };
 
 }  // namespace
+
+std::vector<EvenShape> best_even_shapes(const PlannerInfo& planner, const PlanRequest& request,
+                                        const std::vector<EvenShape>& shapes, std::size_t most) {
+  const std::string as_the_policy_says = "none";
+  EvenPipelines pipelines(planner, request, shapes, as_the_policy_says);
+  std::vector<EvenShape> best;
+  while (best.size() < most) {
+    const std::optional<Planned> planned = pipelines.next();
+    if (!planned) break;
+    const EvenShape shape{planned->plan.stages.size(), planned->plan.stages.front().replicas.size()};
+    if (std::ranges::find(best, shape) == best.end()) best.push_back(shape);
+  }
+  return best;
+}
 
 PlanResult best_even_pipeline(const PlannerInfo& planner, const PlanRequest& request,
                               const std::vector<EvenShape>& shapes, const std::string& recompute) {

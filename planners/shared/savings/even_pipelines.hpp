@@ -14,6 +14,7 @@ namespace stagecraft {
 struct EvenShape {
   std::size_t length = 1;
   std::size_t replicas = 1;
+  friend bool operator==(const EvenShape&, const EvenShape&) = default;
 };
 
 /// The shapes that the options `stages` and `replicas` leave open. With both: that one. With one of them: as many
@@ -22,6 +23,11 @@ struct EvenShape {
 /// longest first.
 /// **Throws** InputError naming what the platform, the schedule or the model has not enough of.
 [[nodiscard]] std::vector<EvenShape> even_shapes(const PlannerInfo& planner, const PlanRequest& request);
+
+/// The `most` shapes whose plans have the best claims, of those that `best_even_pipeline` would choose from and that fit
+/// in memory; the best one first. **Throws** and **costs** as it.
+[[nodiscard]] std::vector<EvenShape> best_even_shapes(const PlannerInfo& planner, const PlanRequest& request,
+                                                      const std::vector<EvenShape>& shapes, std::size_t most);
 
 /// Of the shapes the plan with the best claim that fits in memory, with the cheapest memory actions of the request's
 /// policy where it does not fit without (`judged_with_savings`); the first of equal ones. Each shape is cut so that its

@@ -3,6 +3,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/pipeline_claim.hpp"
+#include "planners/shared/savings/fastest_variant.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 #include "planners/shared/savings/ledger_fit.hpp"
 #include "planners/shared/savings/saved_cut.hpp"
@@ -209,7 +210,8 @@ std::optional<std::string> levelling_note(const PlannerInfo& planner, const Plan
 }  // namespace
 
 PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
-  PlanResult result = plan_that_fits(planner, request);
+  PlanResult result =
+      fastest_variant(planner, request, [&](const PlanRequest& asked) { return plan_that_fits(planner, asked); });
   auto* planned = std::get_if<Planned>(&result);
   if (planned != nullptr && planned->plan.predicted.period) {  // no search of a period knows of tied parameters
     Seconds& period = *planned->plan.predicted.period;

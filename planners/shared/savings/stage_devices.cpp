@@ -9,22 +9,21 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <variant>
+#include <optional>
 
 namespace stagecraft {
 
 OptionInfo stages_option(const std::string& limits) {
-  return {"stages", std::int64_t{0}, "number of stages; 0: as many as " + limits + " allow", {}, 0};
+  return {"stages",
+          std::int64_t{0},
+          "number of stages; 0: as many as " + limits +
+              " allow for the replicas that are given, or else the best of those tried",
+          {},
+          0};
 }
 
 OptionInfo replicas_option() {
-  return {
-      "replicas",
-      std::int64_t{0},
-      "replicas of every stage, one device each; 0: one, or if that leaves devices idle as many as an even pipeline "
-      "is best with",
-      {},
-      0};
+  return {"replicas", std::int64_t{0}, "replicas of every stage, one device each; 0: the best of those tried", {}, 0};
 }
 
 void require_devices(const PlannerInfo& planner, const PlanRequest& request, std::size_t stages, std::size_t replicas) {
@@ -41,40 +40,65 @@ std::vector<std::vector<DeviceId>> device_runs(std::size_t count, std::size_t re
   return runs;
 }
 
-namespace {
-
-/// The shape of the best even pipeline that saves memory by recomputation at most; of the longest one if none fits.
-EvenShape best_shape(const PlannerInfo& planner, const PlanRequest& request, std::size_t units) {
-  std::vector<EvenShape> shapes = even_shapes(planner, request);
-  std::erase_if(shapes, [&](const EvenShape& shape) { return shape.length > units; });
-  PlanRequest asked = request;
-  asked.only_shape = true;
-  if (may_recompute(request.memory)) asked.memory = MemoryPolicy::Recompute;
-  const PlanResult result = best_even_pipeline(planner, asked, shapes, "none");
-  const auto* planned = std::get_if<Planned>(&result);
-  if (planned == nullptr) return shapes.front();
-  return {planned->plan.stages.size(), planned->plan.stages.front().replicas.size()};
-}
-
-}  // namespace
-
 std::vector<std::vector<DeviceId>> stage_devices(const PlannerInfo& planner, const PlanRequest& request,
                                                  std::size_t units) {
-  const std::size_t devices = request.platform.devices.size();
   const auto wanted = static_cast<std::size_t>(request.options.count("stages"));
-  const auto given = static_cast<std::size_t>(request.options.count("replicas"));
-  const std::size_t replicas = std::max<std::size_t>(given, 1);
+  const auto replicas = std::max<std::size_t>(static_cast<std::size_t>(request.options.count("replicas")), 1);
   require_devices(planner, request, std::max<std::size_t>(wanted, 1), replicas);
   if (wanted > units) {
     throw InputError(fmt::format("planner {}: {}, but the model has only {}", quote(planner.name),
                                  counted(wanted, "stage"), counted(units, "unit")),
                      {}, "the option granularity decides what a unit is");
   }
-  const std::size_t most = wanted == 0 ? std::min(devices / replicas, units) : wanted;
-  const bool leaves_idle = wanted == 0 ? units < devices : 2 * wanted <= devices;
-  if (given > 0 || !leaves_idle) return device_runs(most, replicas);
-  const EvenShape shape = best_shape(planner, request, units);
-  return device_runs(shape.length, shape.replicas);
+  return device_runs(wanted == 0 ? std::min(request.platform.devices.size() / replicas, units) : wanted, replicas);
+}
+
+namespace {
+
+/// Whether the options leave the shape to the planner. With `replicas` there are as many stages as devices allow.
+bool is_open(const Options& options) { return options.count("replicas") == 0; }
+
+/// The shape of the plan that runs, unless it leaves room for one more stage or replica, or devices have gone.
+std::optional<EvenShape> running_shape(const PlanRequest& request) {
+  if (request.running == nullptr || request.options.count("stages") > 0) return std::nullopt;
+  const std::vector<Stage>& stages = request.running->stages;
+  const EvenShape shape{stages.size(), stages.front().replicas.size()};
+  const auto has_as_many = [&](const Stage& stage) { return stage.replicas.size() == shape.replicas; };
+  const std::size_t used = shape.length * shape.replicas;
+  const std::size_t devices = request.platform.devices.size();
+  const bool has_room = used + std::min(shape.length, shape.replicas) <= devices;
+  return std::ranges::all_of(stages, has_as_many) && used <= devices && !has_room ? std::optional(shape) : std::nullopt;
+}
+
+/// The shapes of the best even pipelines that save memory by recomputation at most, and after them for each number of
+/// replicas the longest pipeline, since a planner that moves cuts may find a plan where an even pipeline has none.
+std::vector<EvenShape> promising_shapes(const PlannerInfo& planner, const PlanRequest& request, std::size_t units) {
+  constexpr std::size_t kMostRanked = 6;
+  std::vector<EvenShape> shapes = even_shapes(planner, request);
+  std::erase_if(shapes, [&](const EvenShape& shape) { return shape.length > units; });
+  if (shapes.size() < 2) return shapes;
+  PlanRequest asked = request;
+  asked.only_shape = true;
+  if (may_recompute(request.memory)) asked.memory = MemoryPolicy::Recompute;
+  std::vector<EvenShape> promising = best_even_shapes(planner, asked, shapes, kMostRanked);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const bool is_longest = i == 0 || shapes[i].replicas != shapes[i - 1].replicas;
+    if (is_longest && std::ranges::find(promising, shapes[i]) == promising.end()) promising.push_back(shapes[i]);
+  }
+  return promising;
+}
+
+}  // namespace
+
+std::vector<Options> shape_variants(const PlannerInfo& planner, const PlanRequest& request, std::size_t units) {
+  std::vector<Options> variants;
+  if (!is_open(request.options) || static_cast<std::size_t>(request.options.count("stages")) > units) return variants;
+  const std::optional<EvenShape> running = running_shape(request);
+  for (const EvenShape& shape : running ? std::vector{*running} : promising_shapes(planner, request, units)) {
+    variants.push_back(request.options.with("stages", static_cast<std::int64_t>(shape.length))
+                           .with("replicas", static_cast<std::int64_t>(shape.replicas)));
+  }
+  return variants;
 }
 
 }  // namespace stagecraft

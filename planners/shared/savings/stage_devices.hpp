@@ -10,10 +10,9 @@ namespace stagecraft {
 
 // Pipelines whose stages all have the same number of replicas, one device each.
 
-/// The option `stages`, 0 by default: as many as `limits` allow.
+/// The options `stages` and `replicas`, 0 by default: the planner chooses (`shape_variants`). Without `stages` there are
+/// as many as `limits` allow for the replicas that are given; one replica is the form of the papers.
 [[nodiscard]] OptionInfo stages_option(const std::string& limits);
-/// The option `replicas`. 0, the default, is one, unless that leaves devices idle: then it is what the best even
-/// pipeline has (`best_even_pipeline`).
 [[nodiscard]] OptionInfo replicas_option();
 
 /// **Throws** InputError if the platform has not that many devices.
@@ -23,10 +22,16 @@ void require_devices(const PlannerInfo& planner, const PlanRequest& request, std
 [[nodiscard]] std::vector<std::vector<DeviceId>> device_runs(std::size_t count, std::size_t replicas);
 
 /// The devices of each stage, in platform order: as many stages and replicas as the options ask for. Without `stages`
-/// there are as many as devices and units allow, unless the best even pipeline decides (`replicas_option`).
+/// there are as many as devices and units allow, and without `replicas` there is one.
 /// **Throws** InputError as `require_devices`, and if there are fewer units than stages.
-/// **Cost** that of the best even pipeline, where it decides.
 [[nodiscard]] std::vector<std::vector<DeviceId>> stage_devices(const PlannerInfo& planner, const PlanRequest& request,
                                                                std::size_t units);
+
+/// `PlannerInfo::variants` of a planner with these two options: of what they leave open, the shapes with which even
+/// pipelines are best (`best_even_shapes`), and after them the longest pipeline for each number of replicas. The plan
+/// that runs keeps its shape as long as there are devices for it and none for more. None if `replicas` are given.
+/// **Throws** InputError as `even_shapes`. **Cost** that of `best_even_shapes`.
+[[nodiscard]] std::vector<Options> shape_variants(const PlannerInfo& planner, const PlanRequest& request,
+                                                  std::size_t units);
 
 }  // namespace stagecraft
