@@ -19,8 +19,8 @@ inline constexpr const char* kFastestSize = "auto";  ///< the word for `Planning
 /// **Returns** the plan with the most samples per second without contention (`evaluate_planning`) among those that fit,
 /// of equal ones that of the smallest size; if none fits, the answer for the smallest size. A note names the sizes. The
 /// time is that of all of them.
-/// **Throws** InputError as `check_size_choice`, if no size may be tried, if all are refused, and if an external planner
-/// fails.
+/// **Throws** InputError as `check_size_choice`, if no size may be tried, if all are refused, and if an external
+/// planner fails.
 [[nodiscard]] Planning plan_at_chosen_size(const PlannerInfo& planner, const Inputs& inputs,
                                            const PlanningChoices& choices,
                                            const std::function<void(const std::string&)>& say);
