@@ -1,6 +1,7 @@
 #include "experiments/commands/add_option.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
@@ -130,7 +131,7 @@ ComparisonRow compare_one(const PlannerInfo& planner, const Inputs& inputs, cons
   ComparisonRow row;
   row.planner = &planner;
   try {
-    row.planning = make_plan(planner, inputs, choices_for(planner, choices), settings.say);
+    row.planning = plan_at_chosen_size(planner, inputs, choices_for(planner, choices), settings.say);
     if (const auto& program = row.planning->program) {
       const LayerGraph& graph = row.planning->graph;
       row.simulation = simulate_program(graph, inputs.platform, *program, choices.simulation, settings);
@@ -175,8 +176,6 @@ Comparison compare_all(const std::string& model, const CompareOptions& options, 
                        const Settings& settings) {
   Comparison comparison;
   comparison.inputs = load_inputs(model, options.platform.platform, read_speed_options(options.platform.speeds));
-  comparison.microbatch_size =
-      choices.planning.microbatch_size.value_or(comparison.inputs.model.profiles.front().microbatch_size);
   CompareChoices with_events = choices;
   take_events(options.simulation, comparison.inputs, with_events.simulation, settings);
   std::set<std::string> said;  // several planners may have the same remark

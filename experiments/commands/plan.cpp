@@ -2,12 +2,12 @@
 #include "experiments/commands/plan_output.hpp"
 #include "experiments/commands/shared_options.hpp"
 #include "experiments/commands/verbs.hpp"
+#include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/option_text.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/written_file.hpp"
 #include "experiments/view/plan_view.hpp"
-#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/io/json.hpp"
 
 #include <algorithm>
@@ -26,11 +26,6 @@ struct PlanOptions {
   std::optional<std::string> output;
 };
 
-/// The run of the plan as the user asked for it: of the given length, or until its period has converged.
-Report evaluated(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program, bool extends) {
-  return extends ? evaluate_until_converged(graph, platform, program) : evaluate_with_bound(graph, platform, program);
-}
-
 Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   const std::shared_ptr<const PlannerInfo> planner =
       resolve_planner(options.planner, read_external_options(options.planning));
@@ -38,16 +33,17 @@ Answer answer_plan(const PlanOptions& options, const Settings& settings) {
   choices.options = read_assignments("--set", options.set);
   refuse_overwriting(options.output, OutputKind::PlanFile, {options.inputs.model, options.inputs.platform.platform});
   const Inputs inputs = load_inputs(options.inputs, settings);
-  Planning planning = make_plan(*planner, inputs, choices, settings.say);
+  Planning planning = plan_at_chosen_size(*planner, inputs, choices, settings.say);
   if (!planning.program && options.despite_memory) {
     settings.say("note: " + std::get<Infeasible>(planning.result).reason +
                  "; this is the plan for devices with more memory");
+    choices.microbatch_size = planning.graph.microbatch_size;
     planning = plan_despite_memory(*planner, inputs, choices, settings.say);
   }
   Report report;
   if (planning.program) {
     refuse_run_length(choices.run_length, planning.program->synchronous);
-    report = evaluated(planning.graph, inputs.platform, *planning.program, !choices.run_length);
+    report = evaluate_planning(planning, inputs.platform, choices.run_length);
   }
   const bool fits = planning.program && !(options.despite_memory && report.out_of_memory());
   Detail::Record record = planning_record(planning, report.figures(), inputs.platform, settings.timings);

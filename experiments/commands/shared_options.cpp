@@ -1,6 +1,7 @@
 #include "experiments/commands/shared_options.hpp"
 
 #include "experiments/commands/add_option.hpp"
+#include "experiments/run/chosen_size.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
 #include "sim/base/error.hpp"
@@ -66,8 +67,11 @@ void add_planning_options(CLI::App& command, PlanningOptions& options, Microbatc
              "samples in an iteration, instead of --microbatches; must be a multiple of the microbatch size");
   add_length_options(command, options.length);
   if (size == MicrobatchSize::Chosen) {
-    add_option(command, "--microbatch-size", options.microbatch_size,
-               "samples in a microbatch; default: the smallest size that the model file gives");
+    options.offers_auto_size = true;
+    add_option(
+        command, "--microbatch-size", options.microbatch_size,
+        "samples in a microbatch, or auto: each planner's fastest of several sizes, which needs --global-batch or "
+        "--samples-per-update; default: the smallest size that the model file gives");
   }
   add_option(command, "--memory", options.memory,
              "what a plan that does not fit may do: keep: nothing; recompute: make stashes again; swap: bring them to "
@@ -96,8 +100,12 @@ PlanningChoices read_planning_choices(const PlanningOptions& options) {
   choices.global_batch = read_count_option("--global-batch", options.global_batch, 1, run_limits::kMostSamples);
   choices.samples_per_update = read_samples_per_update(options.length);
   choices.run_length = read_run_length(options.length);
-  choices.microbatch_size =
-      read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
+  choices.fastest_size = options.offers_auto_size && options.microbatch_size == kFastestSize;
+  if (!choices.fastest_size) {
+    choices.microbatch_size =
+        read_count_option("--microbatch-size", options.microbatch_size, 1, run_limits::kMostSamples);
+  }
+  check_size_choice(choices);
   choices.memory = read_memory_option("--memory", options.memory);
   choices.training = read_training_option(options.training);
   return choices;

@@ -52,6 +52,7 @@ struct PlanningOptions {
   std::optional<std::string> global_batch;
   LengthOptions length;
   std::optional<std::string> microbatch_size;
+  bool offers_auto_size = false;  ///< whether the verb takes `auto` for it
   std::string memory = "cheapest";
   std::optional<std::string> training;
   std::optional<std::string> planner_time_limit;

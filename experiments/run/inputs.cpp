@@ -95,17 +95,6 @@ InputFile read_input(const std::string& name, InputKind kind) {
   return file;
 }
 
-/// The sizes of the first kind's profiles: one, or from the smallest to the largest.
-std::string sizes_text(const Model& model) {
-  const LayerGraph& first = model.profiles.front();
-  std::int64_t largest = first.microbatch_size;
-  for (const LayerGraph& graph : model.profiles) {
-    if (graph.device_kind == first.device_kind) largest = graph.microbatch_size;
-  }
-  const std::string smallest = std::to_string(first.microbatch_size);
-  return largest == first.microbatch_size ? "only " + smallest : smallest + " to " + std::to_string(largest);
-}
-
 /// Refuses a microbatch size at which the model's sizes exceed the limit for model files. Sizes grow with the
 /// microbatch and are counted in 64 bits.
 void check_growth(const Model& model, std::int64_t microbatch_size) {
@@ -279,6 +268,16 @@ PlatformSpec load_platform_spec(const std::string& name) {
   return parse_platform(file.text, file.path);
 }
 
+std::string profiled_sizes_text(const Model& model) {
+  const LayerGraph& first = model.profiles.front();
+  std::int64_t largest = first.microbatch_size;
+  for (const LayerGraph& graph : model.profiles) {
+    if (graph.device_kind == first.device_kind) largest = graph.microbatch_size;
+  }
+  const std::string smallest = std::to_string(first.microbatch_size);
+  return largest == first.microbatch_size ? "only " + smallest : smallest + " to " + std::to_string(largest);
+}
+
 LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch_size, StashConvention stash,
                       const std::function<void(const std::string&)>& say) {
   if (!microbatch_size) microbatch_size = model.profiles.front().microbatch_size;
@@ -286,7 +285,7 @@ LayerGraph profile_at(const Model& model, std::optional<std::int64_t> microbatch
   LayerGraph graph = at_microbatch_size(model, *microbatch_size);
   if (graph.origin == Origin::Extrapolated) {
     say("warning: microbatches of " + counted(*microbatch_size, "sample") +
-        " lie outside the sizes of the profile of " + quote(graph.name) + " (" + sizes_text(model) +
+        " lie outside the sizes of the profile of " + quote(graph.name) + " (" + profiled_sizes_text(model) +
         "); times and sizes are extrapolated");
   }
   return with_stash(std::move(graph), stash);

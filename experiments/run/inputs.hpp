@@ -61,6 +61,9 @@ enum class InputKind { Model, Platform, Study };
 [[nodiscard]] Model load_model(const std::string& name);
 [[nodiscard]] PlatformSpec load_platform_spec(const std::string& name);
 
+/// The sizes of the first kind's profiles, for a message: `only 8`, or `8 to 16`.
+[[nodiscard]] std::string profiled_sizes_text(const Model& model);
+
 /// The profile at `microbatch_size`, or at the model's smallest measured size if there is none, with the stashes of
 /// that convention. Passes a warning to `say` if the size lies outside the range of the measured ones.
 /// **Throws** InputError if its sizes would exceed the limit for model files.

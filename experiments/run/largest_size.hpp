@@ -3,6 +3,7 @@
 #include "experiments/run/inputs.hpp"
 #include "experiments/run/planning.hpp"
 #include "experiments/run/planning_choices.hpp"
+#include "experiments/run/size_tries.hpp"
 #include "planners/planner.hpp"
 #include "sim/base/error.hpp"
 
@@ -19,14 +20,6 @@ struct LargestSizeChoices {
   PlanningChoices planning;  ///< without a microbatch size
   std::optional<std::int64_t> most_tries;
   bool replays = false;  ///< whether a plan must stay within memory in the replay, too
-};
-
-/// A microbatch size for which the planner was asked.
-struct SizeTry {
-  std::int64_t size = 0;
-  std::optional<Infeasible> lacking;  ///< why it does not fit: the planner's answer, or what its plan lacks
-  std::optional<InputError> refusal;  ///< the request or the plan was refused
-  [[nodiscard]] bool fits() const { return !lacking && !refusal; }
 };
 
 /// The largest microbatch size with which a planner finds a plan that fits.

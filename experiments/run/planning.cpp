@@ -7,6 +7,7 @@
 #include "planners/shared/savings/memory_policy.hpp"
 #include "planners/shared/turns/level_shares.hpp"
 #include "planners/shared/turns/turn_order.hpp"
+#include "sim/analytic/evaluate_plan.hpp"
 #include "sim/base/activity.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
@@ -185,9 +186,17 @@ void require_sound(const LayerGraph& graph, const Platform& platform, const Sche
 }
 
 void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices) {
+  if (choices.fastest_size) return check_size_choice(choices);
   const auto ignore = [](const std::string&) {};
   const LayerGraph graph = profile_at(inputs.model, choices.microbatch_size, choices.training.stash, ignore);
   static_cast<void>(make_request(planner, inputs, graph, choices));
+}
+
+void check_size_choice(const PlanningChoices& choices) {
+  if (!choices.fastest_size || choices.global_batch || choices.samples_per_update) return;
+  throw InputError(
+      "the microbatch size auto needs the samples of an iteration or of an update", {},
+      "give --global-batch or --samples-per-update, or the key global_batch or samples_per_update of a study");
 }
 
 Planning make_plan(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices,
@@ -213,6 +222,13 @@ Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, Planning
   choices.microbatch_size = size;
   return answer_with(planner, inputs, choices, say,
                      [&](const PlanRequest& request) { return plan_within_memory(planner, request); });
+}
+
+Report evaluate_planning(const Planning& planning, const Platform& platform,
+                         const std::optional<std::int64_t>& run_length) {
+  const ScheduleProgram& program = *planning.program;
+  return run_length ? evaluate_with_bound(planning.graph, platform, program)
+                    : evaluate_until_converged(planning.graph, platform, program);
 }
 
 SizeAnswer size_answer(const Planning& planning) {

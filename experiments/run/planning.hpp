@@ -5,6 +5,7 @@
 #include "experiments/run/size_search.hpp"
 #include "planners/planner.hpp"
 #include "sim/model/layer_graph.hpp"
+#include "sim/model/report.hpp"
 #include "sim/schedule/schedule_program.hpp"
 
 #include <cstdint>
@@ -35,8 +36,12 @@ struct Planning {
 void require_sound(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program);
 
 /// **Throws** InputError as `make_plan` does before it plans, for example for a global batch that is no multiple of the
-/// microbatch size.
+/// microbatch size; if the fastest size is sought, only as `check_size_choice`.
 void check_choices(const PlannerInfo& planner, const Inputs& inputs, const PlanningChoices& choices);
+
+/// **Throws** InputError if the fastest microbatch size is sought (`PlanningChoices::fastest_size`) and neither the
+/// samples of an iteration nor those of an update are given.
+void check_size_choice(const PlanningChoices& choices);
 
 /// Plans, and checks the plan.
 /// **Throws** InputError for choices that make no sense; InternalError if a planner of this program breaks a rule.
@@ -52,6 +57,11 @@ void check_choices(const PlannerInfo& planner, const Inputs& inputs, const Plann
 /// one.
 [[nodiscard]] Planning plan_at_size(const PlannerInfo& planner, const Inputs& inputs, PlanningChoices choices,
                                     std::int64_t size, const std::function<void(const std::string&)>& say);
+
+/// The run of a plan without contention: `run_length` microbatches of an asynchronous one, or by default until its
+/// period has converged. **Requires** a plan.
+[[nodiscard]] Report evaluate_planning(const Planning& planning, const Platform& platform,
+                                       const std::optional<std::int64_t>& run_length);
 
 /// What an answer tells a search for the largest size.
 [[nodiscard]] SizeAnswer size_answer(const Planning& planning);

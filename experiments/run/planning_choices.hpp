@@ -20,8 +20,11 @@ struct PlanningChoices {
   /// Samples whose gradients an update sums up; instead of `microbatches`. As many as these give, or for an
   /// asynchronous schedule one round.
   std::optional<std::int64_t> samples_per_update;
-  std::optional<std::int64_t> run_length;        ///< microbatches of an asynchronous run, exactly; as `microbatches`
-  std::optional<std::int64_t> microbatch_size;   ///< the model's
+  std::optional<std::int64_t> run_length;       ///< microbatches of an asynchronous run, exactly; as `microbatches`
+  std::optional<std::int64_t> microbatch_size;  ///< the model's
+  /// In place of `microbatch_size`: the size with the fastest plan (`plan_at_chosen_size`). It needs `global_batch` or
+  /// `samples_per_update`.
+  bool fastest_size = false;
   std::int64_t iterations = 1;                   ///< to simulate; a run that is too long is refused before planning
   MemoryPolicy memory = MemoryPolicy::Cheapest;  ///< what a plan that does not fit may do with stashes
   Training training;

@@ -1,6 +1,7 @@
 // The keys of a cell: how each is read from a study file, and which part of the cell's run it sets.
 #include "experiments/study/cell_keys.hpp"
 
+#include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/limits.hpp"
 #include "experiments/run/option_text.hpp"
@@ -234,23 +235,20 @@ void read_training(const YamlNode& node, Keys& into) {
   for (const auto& [name, value] : node.entries()) read_training_key(name, value, into);
 }
 
-/// A number of samples, or `max`.
+/// A number of samples, `max` or `auto`.
 void read_microbatch_size(const YamlNode& node, Keys& into) {
-  if (node.text() == kLargestSize) {
-    set_key(into, "microbatch_size", kLargestSize);
-    return;
-  }
-  if (!parse_number(node.text())) node.fail_expected("a number of samples, or " + std::string(kLargestSize));
+  const std::string text = node.text();
+  if (text == kLargestSize || text == kFastestSize) return set_key(into, "microbatch_size", text);
+  if (!parse_number(text))
+    node.fail_expected(std::string("a number of samples, ") + kLargestSize + " or " + kFastestSize);
   set_key(into, "microbatch_size", read_count(node, 1, run_limits::kMostSamples));
 }
 
 void take_microbatch_size(const Detail& value, CellSpec& spec) {
   const auto* word = std::get_if<std::string>(&value.value);
-  if (word != nullptr && *word == kLargestSize) {
-    spec.at_largest_size = true;
-  } else {
-    spec.planning.microbatch_size = whole(value);
-  }
+  spec.at_largest_size = word != nullptr && *word == kLargestSize;
+  spec.planning.fastest_size = word != nullptr && *word == kFastestSize;
+  if (!spec.at_largest_size && !spec.planning.fastest_size) spec.planning.microbatch_size = whole(value);
 }
 
 /// The keys with a fixed name, as opposed to paths such as `options.PLANNER.KEY` or `platform.KEY`.

@@ -1,5 +1,6 @@
 #include "experiments/study/run_cell.hpp"
 
+#include "experiments/run/chosen_size.hpp"
 #include "experiments/run/external_planner.hpp"
 #include "experiments/run/judge.hpp"
 #include "experiments/run/largest_size.hpp"
@@ -51,7 +52,7 @@ struct CellPlanning {
 
 CellPlanning plan_cell(const PlannerInfo& planner, const Inputs& inputs, const CellSpec& cell) {
   const auto ignore = [](const std::string&) {};
-  if (!cell.at_largest_size) return {make_plan(planner, inputs, cell.planning, ignore), {}};
+  if (!cell.at_largest_size) return {plan_at_chosen_size(planner, inputs, cell.planning, ignore), {}};
   LargestSizeChoices choices;
   choices.planning = cell.planning;
   LargestSize largest = find_largest_size(planner, inputs, choices, ignore);

@@ -6,6 +6,7 @@
 #include "experiments/view/basis_words.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 #include "experiments/view/figures.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 

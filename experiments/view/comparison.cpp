@@ -10,17 +10,20 @@
 #include "experiments/view/update_words.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/schedule/schedule_family.hpp"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace stagecraft {
 namespace {
 
-constexpr std::size_t kFigures = 13;  // columns of a row before its extra ones and its outcome
+constexpr std::size_t kFigures = 13;    // columns of a row without its extra ones and its outcome
+constexpr std::size_t kSizeColumn = 5;  // where the column is that follows the microbatches
 
 bool is_asynchronous(const ComparisonRow& row) { return row.simulation && row.simulation->report.period; }
 
@@ -63,8 +66,24 @@ std::string saving_text(const Plan& plan) {
   return text.empty() ? "-" : text;
 }
 
+/// The microbatch sizes of the rows that were not refused.
+std::set<std::int64_t> sizes_of(const Comparison& comparison) {
+  std::set<std::int64_t> sizes;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (row.planning) sizes.insert(row.planning->graph.microbatch_size);
+  }
+  return sizes;
+}
+
+/// `microbatches of 4 samples`, or that each row has its own.
+std::string sizes_text(const std::set<std::int64_t>& sizes) {
+  if (sizes.empty()) return "";
+  return ", microbatches of " + (sizes.size() == 1 ? counted(*sizes.begin(), "sample") : std::string("several sizes"));
+}
+
 /// What a table shows besides the figures of each row.
 struct ExtraColumns {
+  bool sizes = false;  ///< of the microbatches
   bool saves = false;  ///< what plans recompute and swap
   bool timings = false;
 };
@@ -83,6 +102,9 @@ std::vector<std::string> cells_of(const ComparisonRow& row, const ExtraColumns& 
                   percent(report.bubble_ratio), fullest_memory(report)});
   } else {
     cells.resize(kFigures, "-");
+  }
+  if (extra.sizes) {
+    cells.insert(cells.begin() + kSizeColumn, row.planning ? std::to_string(row.planning->graph.microbatch_size) : "-");
   }
   if (extra.saves) cells.push_back(row.simulation ? saving_text(*row.plan()) : "-");
   if (extra.timings) cells.push_back(row.planning ? format_human_seconds(row.planning->time) : "-");
@@ -128,7 +150,10 @@ std::string one_text(const Comparison& comparison, bool timings) {
               {},
               3};
   STAGECRAFT_CHECK(table.header.size() == kFigures, "a cell for each figure");
-  const ExtraColumns extra{.saves = std::ranges::any_of(comparison.rows, &has_savings), .timings = timings};
+  const std::set<std::int64_t> sizes = sizes_of(comparison);
+  const ExtraColumns extra{
+      .sizes = sizes.size() > 1, .saves = std::ranges::any_of(comparison.rows, &has_savings), .timings = timings};
+  if (extra.sizes) table.header.insert(table.header.begin() + kSizeColumn, "size");
   if (extra.saves) table.header.emplace_back("saves");
   if (extra.timings) table.header.emplace_back("planning");
   table.header.emplace_back("outcome");
@@ -145,8 +170,8 @@ std::string one_text(const Comparison& comparison, bool timings) {
     updates.push_back(largest(row.simulation->updates).samples);
     if (const auto size = exchanged_buckets(*row.plan())) buckets[*size].push_back(row.planner->name);
   }
-  return title_of(comparison) + ", microbatches of " + counted(comparison.microbatch_size, "sample") + "\n" +
-         different_updates_text(std::move(updates)) + different_buckets_text(buckets) + to_text(table) + notes +
+  return title_of(comparison) + sizes_text(sizes) + "\n" + different_updates_text(std::move(updates)) +
+         different_buckets_text(buckets) + to_text(table) + notes +
          (bases.empty() ? "" : "Rests on: " + basis_text(ranges_of(bases)) + "\n");
 }
 
@@ -177,15 +202,18 @@ std::string ComparisonRow::outcome() const {
 std::string comparison_text(const std::vector<Comparison>& comparisons, bool timings) {
   std::string text;
   bool any_asynchronous = false;
+  bool any_sizes = false;
   bool any_even = false;
   bool any_saves = false;
   for (const Comparison& comparison : comparisons) {
     text += (text.empty() ? "" : "\n") + one_text(comparison, timings);
+    any_sizes = any_sizes || sizes_of(comparison).size() > 1;
     any_even = any_even || std::ranges::any_of(comparison.rows, &has_even_stages);
     any_saves = any_saves || std::ranges::any_of(comparison.rows, &has_savings);
     any_asynchronous = any_asynchronous || std::ranges::any_of(comparison.rows, &is_asynchronous);
   }
   text += "\ndev.: devices used; micro: microbatches of an iteration, or of the whole asynchronous run\n";
+  if (any_sizes) text += "size: samples in a microbatch\n";
   text += "update: samples per update, of the stages with the fewest and the most\n";
   text += "/ bound: the time over the least that any order of the plan's own work takes\n";
   text += "Times are for one iteration; claim: error of the planner's; memory: of the fullest device\n";

@@ -29,7 +29,6 @@ struct ComparisonRow {
 
 struct Comparison {
   Inputs inputs;
-  std::int64_t microbatch_size = 1;
   std::vector<ComparisonRow> rows;
   bool is_varied = false;                  ///< whether its sensitivity was asked for
   std::optional<Sensitivity> sensitivity;  ///< of the winner among the rows; none if there are no two to compare

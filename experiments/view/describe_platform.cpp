@@ -4,6 +4,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
 #include "sim/model/bisection.hpp"

@@ -1,6 +1,7 @@
 #include "experiments/view/description.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 
 #include <set>

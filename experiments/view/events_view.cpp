@@ -3,6 +3,7 @@
 #include "experiments/run/begun_models.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 
 #include <fmt/core.h>

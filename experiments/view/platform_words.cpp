@@ -1,7 +1,7 @@
 #include "experiments/view/platform_words.hpp"
 
-#include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/interconnect.hpp"
 

@@ -4,6 +4,7 @@
 #include "experiments/view/moved_layers.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 
 #include <fmt/format.h>

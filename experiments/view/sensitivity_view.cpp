@@ -2,6 +2,7 @@
 
 #include "experiments/view/table.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 
 #include <fmt/format.h>
 

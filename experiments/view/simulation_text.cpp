@@ -7,6 +7,7 @@
 #include "experiments/view/table.hpp"
 #include "experiments/view/update_words.hpp"
 #include "sim/base/counted.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/schedule/schedule_family.hpp"

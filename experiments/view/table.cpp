@@ -74,9 +74,4 @@ std::string signed_percent(double ratio) {
   return std::abs(ratio) < 0.0005 ? percent(0.0) : fmt::format("{:+.1f} %", 100.0 * ratio);
 }
 
-std::string short_number(double value) {
-  if (std::abs(value) >= 999.5) return fmt::format("{:.0f}", value);
-  return fmt::format("{:.3g}", value);
-}
-
 }  // namespace stagecraft

@@ -38,7 +38,4 @@ struct Table {
 /// The ratio with its sign: `+12.3 %`; without a sign if it rounds to zero.
 [[nodiscard]] std::string signed_percent(double ratio);
 
-/// The number with three significant digits, or all digits before the point: `1234`, `56.7`, `0.0891`.
-[[nodiscard]] std::string short_number(double value);
-
 }  // namespace stagecraft

@@ -1,6 +1,6 @@
 #include "experiments/view/update_words.hpp"
 
-#include "experiments/view/table.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/plan.hpp"
 #include "sim/model/replicas.hpp"

@@ -6,6 +6,7 @@
 #include "experiments/view/figures.hpp"
 #include "experiments/view/table.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/short_number.hpp"
 #include "sim/base/text.hpp"
 #include "sim/io/json.hpp"
 #include "tests/docs/mark_keys.hpp"

@@ -98,11 +98,11 @@ TEST_CASE("max-batch: an interrupt ends it") {
 }
 
 /// The rows of a study on the toy model and platform.
-std::vector<Row> rows_of(const Toy& toy, const std::string& keys) {
+std::vector<Row> rows_of(const Toy& toy, const std::string& keys, const std::string& batch = "microbatches: 8") {
   const std::string text =
       "schema: stagecraft/study/1\nstudy: s\nbase: {model: toy.yaml, platform: pair.yaml, "
-      "microbatches: 8, engine: evaluate}\n" +
-      keys;
+      "engine: evaluate, " +
+      batch + "}\n" + keys;
   const Study study = parse_study(text, toy.file("study.yaml"));
   const Manifest manifest = make_manifest(study, expand(study), {});
   std::vector<Row> rows;
@@ -134,6 +134,28 @@ TEST_CASE("study: a cell at the largest microbatch size has the figures of the p
   CHECK(rows[4].message.empty());
   CHECK(size_of(rows[10]) ==
         38);  // recomputed: a checkpoint is the layer's input, as is its stash, so it saves nothing
+}
+
+// A profile of 4 samples alone leaves only that size, and profiles of 4 and 16 samples those between them.
+TEST_CASE("study: a cell at the fastest microbatch size has the figures of the plan there") {
+  const Toy toy;
+  std::string two = read(toy.model);
+  const std::string layers = two.substr(two.find("layers:"));
+  two.replace(two.find("microbatch_size"), std::string::npos, "profiles:\n");
+  for (const char* size : {"4", "16"}) {  // as long for 16 samples as for 4
+    two += std::string("  - microbatch_size: ") + size + "\n    ";
+    for (const char letter : layers) two += letter == '\n' ? "\n    " : std::string(1, letter);
+    two.resize(two.find_last_not_of(' ') + 1);
+  }
+  write(toy.file("two.yaml"), two);
+  const std::string keys = "matrix: {planner: [gpipe], model: [toy.yaml, two.yaml], microbatch_size: [4, 16, auto]}\n";
+  const std::vector<Row> rows = rows_of(toy, keys, "global_batch: 32");
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[2].figures == rows[0].figures);
+  CHECK(rows[5].figures == rows[4].figures);
+  CHECK(size_of(rows[5]) == 16);
+  CHECK(rows_of(toy, keys, "global_batch: 34")[2].status == CellStatus::Invalid);  // no divisor of 34 is 4
+  CHECK(rows_of(toy, keys)[2].status == CellStatus::Invalid);                      // nothing to divide
 }
 
 TEST_CASE("study: a planner may have a microbatch size of its own, which the report takes for the planner's") {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "experiments/run/inputs.hpp"
+#include "experiments/run/planning.hpp"
+#include "experiments/run/planning_choices.hpp"
+#include "planners/planner.hpp"
+
+#include <functional>
+#include <string>
+
+namespace stagecraft {
+
+inline constexpr const char* kFastestSize = "auto";  ///< the word for `PlanningChoices::fastest_size`
+
+/// Plans as `make_plan`, at the microbatch size that the user gives or, with `fastest_size`, at several: those that the
+/// choices allow (`sizes_to_choose`), from the smallest on each at least twice the one before, and those of the model
+/// file; but none at which the model's times are extrapolated. Two sizes in a row that are no faster than the fastest
+/// end this.
+/// **Returns** the plan with the most samples per second without contention (`evaluate_planning`) among those that fit,
+/// of equal ones that of the smallest size; if none fits, the answer for the smallest size. A note names the sizes. The
+/// time is that of all of them.
+/// **Throws** InputError as `check_size_choice`, if no size may be tried, if all are refused, and if an external
+/// planner fails.
+[[nodiscard]] Planning plan_at_chosen_size(const PlannerInfo& planner, const Inputs& inputs,
+                                           const PlanningChoices& choices,
+                                           const std::function<void(const std::string&)>& say);
+
+}  // namespace stagecraft
