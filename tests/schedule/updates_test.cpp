@@ -92,9 +92,9 @@ TEST_CASE("updates: fewer updates need fewer weight versions") {
   CHECK(versions(100) == std::vector<std::int64_t>{2, 2, 2, 1});
 }
 
-/// The largest staleness of a replica, counted over its order: its update follows every R-th of its backwards, right
-/// before the next one if it waits for an all-reduce.
-std::int64_t counted_staleness(const std::vector<Action>& actions, StageId stage, std::int64_t rounds, bool reduces) {
+/// The largest staleness of a replica, counted over its order: its update follows the backwards of so many of its
+/// microbatches, right before the next one if it waits for an all-reduce.
+std::int64_t counted_staleness(const std::vector<Action>& actions, StageId stage, std::int64_t between, bool reduces) {
   std::int64_t backwards = 0;
   std::int64_t forwards = 0;
   std::int64_t most = 0;
@@ -103,7 +103,7 @@ std::int64_t counted_staleness(const std::vector<Action>& actions, StageId stage
     if (action.kind == ActionKind::Backward) ++backwards;
     if (action.kind != ActionKind::Forward) continue;
     const std::int64_t settled = reduces ? std::max<std::int64_t>(backwards - 1, 0) : backwards;
-    most = std::max(most, forwards / rounds - settled / rounds);
+    most = std::max(most, forwards / between - settled / between);
     ++forwards;
   }
   return most;
@@ -126,7 +126,7 @@ TEST_CASE("updates: staleness is what the orders show, random plans") {
       const bool reduces = random.plan.stages[stage].replicas.size() > 1;
       reducing += reduces ? 1 : 0;
       const std::int64_t counted =
-          counted_staleness(order.actions, replica.stage, random.plan.rounds_per_update, reduces);
+          counted_staleness(order.actions, replica.stage, random.plan.rounds_per_update * replica.taken, reduces);
       Bytes parameters;
       for (LayerId layer : random.plan.stages[stage].layers) parameters += random.graph.layers[layer].parameters;
       if (parameters == Bytes(0)) {
