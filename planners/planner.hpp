@@ -107,6 +107,9 @@ struct PlannerInfo {
   /// The order of turns of its plans is meant as it is, as a program's of the user's; for other planners
   /// `with_ordered_turns` chooses it, and `with_level_shares` how many microbatches each replica runs.
   bool orders_turns = false;
+  /// Whether with these options `plan` asks `plan_within_memory` for other values of an option and answers with the
+  /// fastest plan, which then has the memory actions that it needs. Empty: never.
+  std::function<bool(const Options&)> tries_values = {};
   /// True only if there is a plan for the request, in much less time than planning takes; false where only planning
   /// tells. May be empty.
   std::function<bool(const PlanRequest&)> surely_plans = {};

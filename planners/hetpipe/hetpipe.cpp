@@ -5,6 +5,8 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/exchange_times.hpp"
 #include "planners/shared/costs/work.hpp"
+#include "planners/shared/savings/fastest_of_values.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/bandwidths.hpp"
@@ -100,8 +102,18 @@ void require_table(std::size_t layers, std::size_t stages) {
        .remedy = "form smaller workers (option worker_size), or use a model with blocks in place of layers"});
 }
 
+/// Whether the worker's size is the one with which an iteration takes least.
+bool tries_sizes(const Options& options) {
+  return options.count("worker_size") == 0 && options.word("size_by") == "time";
+}
+
 PlanResult plan_hetpipe(const PlanRequest& request) {
   const std::string& allocation = request.options.word("allocation");
+  if (tries_sizes(request.options)) {
+    const auto sizes = worker_sizes(request.graph, request.platform, allocation_of(allocation));
+    return fastest_of_values(hetpipe_planner, request, "worker_size", sizes,
+                             [](std::int64_t size) { return "workers of " + counted(size, "device"); });
+  }
   const auto size = static_cast<std::size_t>(request.options.count("worker_size"));
   const std::vector<Worker> workers = virtual_workers(request.graph, request.platform, allocation_of(allocation), size);
   const std::vector<LayerId> order = canonical_order(request.graph);
@@ -136,8 +148,13 @@ const PlannerInfo hetpipe_planner{
                  std::string("node"),
                  "how workers are formed: from one node, equally from all nodes, or from a fast and a slow node",
                  {"node", "equal", "hybrid"}},
-                {"worker_size", std::int64_t{0}, "devices of a worker; 0: chosen by the allocation", {}, 0}},
+                {"worker_size", std::int64_t{0}, "devices of a worker; 0: chosen as size_by says", {}, 0},
+                {"size_by",
+                 std::string("time"),
+                 "of worker_size 0; time: the size with which an iteration takes least; allocation: its usual size",
+                 {"time", "allocation"}}},
     .plan = hetpipe::plan_hetpipe,
+    .tries_values = hetpipe::tries_sizes,
 };
 
 }  // namespace stagecraft

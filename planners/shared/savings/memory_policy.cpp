@@ -209,6 +209,7 @@ std::optional<std::string> levelling_note(const PlannerInfo& planner, const Plan
 }  // namespace
 
 PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request) {
+  if (planner.tries_values && planner.tries_values(request.options)) return planner.plan(request);
   PlanResult result = plan_that_fits(planner, request);
   auto* planned = std::get_if<Planned>(&result);
   if (planned != nullptr && planned->plan.predicted.period) {  // no search of a period knows of tied parameters
