@@ -49,7 +49,7 @@ Group moved(Group group, std::size_t by) {
   return group;
 }
 
-/// The stage with the replicas of all parts, whose turns come as if each part had every so many-th microbatch. Gradients
+/// The stage with the replicas of all parts. Their turns come as if the parts had the microbatches in turn; gradients
 /// are summed up in one part after the other.
 Stage repeated(const Stage& stage, std::size_t size, std::size_t count) {
   Stage all = stage;
