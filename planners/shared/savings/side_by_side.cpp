@@ -7,6 +7,7 @@
 #include "sim/base/counted.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
+#include "sim/model/check_plan.hpp"
 #include "sim/model/platform_part.hpp"
 #include "sim/schedule/families/spp_pe/spp_pe.hpp"
 
@@ -101,6 +102,14 @@ void require_parts(const PlannerInfo& planner, const PlanRequest& request, std::
       {}, fmt::format("possible numbers are {}", fmt::join(counts, ", ")));
 }
 
+/// Replicas of a stage in several parts have to be connected to exchange gradients.
+void require_connected(const PlannerInfo& planner, const PlanRequest& request, const Plan& plan) {
+  const std::vector<Violation> violations = check_plan(request.graph, request.platform, plan);
+  if (violations.empty()) return;
+  throw InputError("planner " + quote(planner.name) +
+                   ": the copies of a plan on equal parts of the platform cannot run: " + violations.front().message);
+}
+
 PlanResult with_count(PlanResult result, std::int64_t pipelines) {
   if (auto* planned = std::get_if<Planned>(&result)) planned->details.emplace_back(kPipelines, pipelines);
   return result;
@@ -157,6 +166,7 @@ PlanResult plan_side_by_side(const PlannerInfo& planner, const PlanRequest& requ
   if (planned == nullptr) return result;
   planned->plan = on_all_parts(std::move(planned->plan), part.devices.size(), count);
   planned->plan.predicted = {};
+  require_connected(planner, request, planned->plan);
   result = judged(request, *std::move(planned));
   planned = std::get_if<Planned>(&result);
   if (planned == nullptr) return result;
