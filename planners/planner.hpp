@@ -88,6 +88,12 @@ struct Infeasible {
 
 using PlanResult = std::variant<Planned, Infeasible>;
 
+/// Options with values for what a request leaves to its planner: `plan_within_memory` asks for plans with them.
+struct Variants {
+  std::vector<Options> tried;      ///< the answer is the fastest of their plans; none: that for the request as it is
+  std::vector<Options> otherwise;  ///< one after another until one has a plan, if none of those has
+};
+
 /// A planner is a function described by a value.
 struct PlannerInfo {
   std::string name;
@@ -110,9 +116,8 @@ struct PlannerInfo {
   /// True only if there is a plan for the request, in much less time than planning takes; false where only planning
   /// tells. May be empty.
   std::function<bool(const PlanRequest&)> surely_plans = {};
-  /// Values for what the options leave to the planner, the most promising first: `plan_within_memory` asks for plans
-  /// with them, and takes the fastest. None: `plan` decides alone. **Throws** as `plan`.
-  std::function<std::vector<Options>(const PlanRequest&)> variants = {};
+  /// What the options leave to the planner, but its `plan` does not choose. May be empty. **Throws** as `plan`.
+  std::function<Variants(const PlanRequest&)> variants = {};
 };
 
 /// The options given to the planner, with the defaults of its table. **Throws** as the `parse_options` of a table.

@@ -16,8 +16,14 @@
 #include "sim/workload/computed_profiles.hpp"
 #include "sim/workload/image_draft.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace stagecraft {
 namespace {
@@ -76,12 +82,25 @@ std::optional<std::int64_t> image_of(const ModelOptions& options) {
   return read_count_option("--image", *options.image, 1, ImageLimits::kPixels);
 }
 
+/// Increasing.
+std::vector<std::int64_t> sizes_of(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& item : read_list_option("--microbatch-size", text)) {
+    sizes.push_back(read_count_option("--microbatch-size", item, 1, run_limits::kMostSamples));
+  }
+  std::ranges::sort(sizes);
+  const auto again = std::ranges::adjacent_find(sizes);
+  if (again == sizes.end()) return sizes;
+  throw InputError("the size " + std::to_string(*again) + " comes twice", {"", 0, 0, "--microbatch-size"});
+}
+
 VerbAction configure_model(CLI::App& command) {
   auto options = std::make_shared<ModelOptions>();
   add_required(command, "NAME", options->architecture,
                "a name from 'stagecraft list architectures', or an architecture file");
   add_required(command, "--device", options->device, "a name from 'stagecraft list devices', or a device file");
-  add_required(command, "--microbatch-size", options->microbatch_size, "samples in a microbatch");
+  add_required(command, "--microbatch-size", options->microbatch_size,
+               "samples in a microbatch, or several sizes B,B,…: a profile of each");
   add_option(command, "--granularity", options->granularity,
              "what one layer of the model stands for: operator, layer, residual or block");
   add_option(command, "--image", options->image, "edge of the images in pixels, for an image network known by name");
@@ -90,7 +109,7 @@ VerbAction configure_model(CLI::App& command) {
   add_option(command, "-o,--output", options->output,
              "write the model to this file, as JSON if its name ends in .json");
   return [options](const Settings& settings) {
-    const auto size = read_count_option("--microbatch-size", options->microbatch_size, 1, run_limits::kMostSamples);
+    const std::vector<std::int64_t> sizes = sizes_of(options->microbatch_size);
     const std::string granularity =
         read_choice_option("--granularity", options->granularity, {"operator", "layer", "residual", "block"});
     refuse_overwriting(options->output, OutputKind::ModelFile, {options->architecture, options->device});
@@ -98,9 +117,17 @@ VerbAction configure_model(CLI::App& command) {
     const Architecture architecture =
         image ? load_architecture_at(options->architecture, *image) : load_architecture(options->architecture);
     const DeviceDescription device = load_device(options->device, settings);
-    Model model = build_model(architecture, device, size, *granularity_of(granularity));
     const Recipe recipe{options->architecture, image, granularity};
-    if (const auto known = computed_model(recipe, options->device, size)) model = *known;
+    const auto made = [&](std::int64_t size) {
+      const auto known = computed_model(recipe, options->device, size);
+      return known ? *known : build_model(architecture, device, size, *granularity_of(granularity));
+    };
+    Model model = made(sizes.front());
+    if (model.recipe && sizes.size() > 1) {
+      throw InputError("a file of a network and a device known by name knows all sizes from one",
+                       {"", 0, 0, "--microbatch-size"}, "give one size");
+    }
+    for (const std::int64_t size : std::span(sizes).subspan(1)) model.profiles.push_back(made(size).profiles.front());
     if (options->only_recipe && !model.recipe) {
       throw InputError("only a network and a device known by name have a recipe", {"", 0, 0, "--recipe"},
                        "see 'stagecraft list architectures' and 'stagecraft list devices'");

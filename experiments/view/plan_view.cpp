@@ -274,19 +274,34 @@ std::string planning_text(const Planning& planning, const Report& evaluated, con
   return text;
 }
 
-std::string configuration_text(const Plan& plan) {
-  const std::size_t first = plan.stages.empty() ? 0 : plan.stages.front().replicas.size();
-  const auto alike = [&](const Stage& stage) { return stage.replicas.size() == first; };
-  if (plan.stages.size() > 2 && std::ranges::all_of(plan.stages, alike)) {
-    return std::to_string(plan.stages.size()) + " x " + std::to_string(first);
+namespace {
+
+/// Of the stages of one pipeline.
+std::string stages_text(const std::vector<std::size_t>& replicas) {
+  if (replicas.size() > 2 && std::ranges::count(replicas, replicas.front()) == std::ssize(replicas)) {
+    return std::to_string(replicas.size()) + " x " + std::to_string(replicas.front());
   }
   constexpr std::size_t kWidest = 24;
   std::string text;
-  for (const Stage& stage : plan.stages) {
-    text += (text.empty() ? "" : "-") + std::to_string(stage.replicas.size());
+  for (const std::size_t count : replicas) {
+    text += (text.empty() ? "" : "-") + std::to_string(count);
     if (text.size() > kWidest) return text + "-...";
   }
   return text;
+}
+
+}  // namespace
+
+std::string configuration_text(const Plan& plan) {
+  std::map<std::uint32_t, std::vector<std::size_t>> pipelines;
+  std::vector<std::size_t> all;
+  for (const Stage& stage : plan.stages) {
+    pipelines[stage.pipeline].push_back(stage.replicas.size());
+    all.push_back(stage.replicas.size());
+  }
+  const auto is_as_first = [&](const auto& entry) { return entry.second == pipelines.begin()->second; };
+  if (pipelines.size() < 2 || !std::ranges::all_of(pipelines, is_as_first)) return stages_text(all);
+  return std::to_string(pipelines.size()) + " of " + stages_text(pipelines.begin()->second);
 }
 
 }  // namespace stagecraft

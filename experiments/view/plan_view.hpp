@@ -42,7 +42,8 @@ struct Stage;
 [[nodiscard]] std::string plan_text(const LayerGraph& graph, const Platform& platform, const ScheduleProgram& program,
                                     const Report& evaluated);
 
-/// The number of replicas of each stage, as in `15-1`; `16 x 1` if more than two stages all have the same number.
+/// The number of replicas of each stage, as in `15-1`; `16 x 1` if more than two stages all have the same number;
+/// `4 of 16 x 1` if several pipelines do.
 [[nodiscard]] std::string configuration_text(const Plan& plan);
 
 }  // namespace stagecraft

@@ -5,6 +5,7 @@
 #include "planners/shared/costs/exchange_times.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "planners/shared/costs/pair_bandwidths.hpp"
+#include "planners/shared/savings/side_by_side.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/graph_order.hpp"
@@ -121,7 +122,7 @@ PlanResult scheduled(const PlanRequest& request, const Problem& problem, const A
 /// DAPPLE's plan. If it does not fit without a cap, the search is repeated with at most half as many devices on a
 /// stage, a quarter and so on: such plans have more stages, which hold less. Of all plans the one is taken that takes
 /// the least time when it is evaluated; the first one on ties.
-PlanResult plan_dapple(const PlanRequest& request) {
+PlanResult plan_one(const PlanRequest& request) {
   const std::string schedule = wanted_schedule(request);
   const SearchLimits limits{static_cast<std::size_t>(request.options.count("width")),
                             request.options.number("max_work")};
@@ -144,6 +145,8 @@ PlanResult plan_dapple(const PlanRequest& request) {
   return best;
 }
 
+PlanResult plan_dapple(const PlanRequest& request) { return plan_side_by_side(dapple_planner, request, plan_one); }
+
 }  // namespace
 }  // namespace dapple
 
@@ -162,8 +165,10 @@ const PlannerInfo dapple_planner{
                  "limit of the latencies computed; on larger problems fewer cuts are tried",
                  {},
                  1},
-                pair_bandwidth_option(PairShare::OneWay)},
+                pair_bandwidth_option(PairShare::OneWay),
+                pipelines_option()},
     .plan = dapple::plan_dapple,
+    .variants = pipeline_variants,
 };
 
 }  // namespace stagecraft

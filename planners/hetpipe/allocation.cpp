@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace stagecraft::hetpipe {
 namespace {
@@ -42,14 +43,28 @@ void distribute(const std::vector<Node>& nodes, std::size_t per_node, std::vecto
   }
 }
 
+/// Workers of several whole nodes, one after the other; none if nodes have to be divided.
+std::vector<Worker> of_whole_nodes(const std::vector<Node>& nodes, std::size_t size) {
+  std::vector<Worker> workers(1);
+  for (const Node& node : nodes) {
+    if (workers.back().size() == size) workers.emplace_back();
+    workers.back().insert(workers.back().end(), node.begin(), node.end());
+    if (workers.back().size() > size) return {};
+  }
+  return workers.back().size() == size ? workers : std::vector<Worker>{};
+}
+
 std::vector<Worker> of_one_node(const std::vector<Node>& nodes, std::size_t size) {
   std::size_t common = 0;
   for (const Node& node : nodes) common = std::gcd(common, node.size());
   if (size == 0) size = common;
-  if (common % size != 0) {
-    refuse_size(size, "do not divide the nodes; possible sizes are the divisors of " + std::to_string(common));
-  }
   std::vector<Worker> workers;
+  if (common % size != 0) {
+    workers = of_whole_nodes(nodes, size);
+    if (!workers.empty()) return workers;
+    refuse_size(size, "do not divide the nodes, nor are they whole nodes; possible sizes are the divisors of " +
+                          std::to_string(common));
+  }
   for (const Node& node : nodes) distribute({node}, size, workers);
   return workers;
 }
@@ -107,6 +122,21 @@ std::vector<Worker> virtual_workers(const LayerGraph& graph, const Platform& pla
     case Allocation::Hybrid: return of_two_nodes(graph, platform, nodes, size);
   }
   return {};
+}
+
+std::vector<std::int64_t> worker_sizes(const LayerGraph& graph, const Platform& platform, Allocation allocation) {
+  const std::size_t devices = platform.devices.size();
+  std::vector<std::int64_t> sizes{std::ssize(virtual_workers(graph, platform, allocation, 0).front())};
+  for (std::size_t size = 1; size <= devices; ++size) {
+    if (devices % size != 0 || std::cmp_equal(size, sizes.front())) continue;
+    try {
+      static_cast<void>(virtual_workers(graph, platform, allocation, size));
+      sizes.push_back(static_cast<std::int64_t>(size));
+    } catch (const InputError&) {
+      continue;
+    }
+  }
+  return sizes;
 }
 
 }  // namespace stagecraft::hetpipe

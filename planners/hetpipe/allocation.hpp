@@ -5,6 +5,7 @@
 #include "sim/model/platform.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace stagecraft::hetpipe {
 
 /// HetPipe's policies for forming virtual workers.
 enum class Allocation {
-  Node,    ///< node partition: all devices of a worker are in one node
+  Node,    ///< node partition: all devices of a worker are in one node, or a worker has several whole nodes
   Equal,   ///< equal distribution: a worker has the same number of devices of every node
   Hybrid,  ///< the fastest node is paired with the slowest, and so on; a worker has half its devices in each of the two
 };
@@ -29,5 +30,10 @@ using Worker = std::vector<DeviceId>;
 /// **Throws** InputError if the nodes cannot be divided that way, or if a speed is needed and not known.
 [[nodiscard]] std::vector<Worker> virtual_workers(const LayerGraph& graph, const Platform& platform,
                                                   Allocation allocation, std::size_t size);
+
+/// The sizes of workers that can be formed, that of size 0 first, the others increasing. **Throws** InputError as
+/// `virtual_workers` of size 0.
+[[nodiscard]] std::vector<std::int64_t> worker_sizes(const LayerGraph& graph, const Platform& platform,
+                                                     Allocation allocation);
 
 }  // namespace stagecraft::hetpipe

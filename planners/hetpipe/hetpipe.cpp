@@ -100,6 +100,17 @@ void require_table(std::size_t layers, std::size_t stages) {
        .remedy = "form smaller workers (option worker_size), or use a model with blocks in place of layers"});
 }
 
+/// The sizes of workers that there may be.
+Variants variants(const PlanRequest& request) {
+  Variants variants;
+  if (request.options.count("worker_size") > 0 || request.options.word("size_by") != "time") return variants;
+  const Allocation allocation = allocation_of(request.options.word("allocation"));
+  for (const std::int64_t size : worker_sizes(request.graph, request.platform, allocation)) {
+    variants.tried.push_back(request.options.with("worker_size", size));
+  }
+  return variants;
+}
+
 PlanResult plan_hetpipe(const PlanRequest& request) {
   const std::string& allocation = request.options.word("allocation");
   const auto size = static_cast<std::size_t>(request.options.count("worker_size"));
@@ -136,8 +147,13 @@ const PlannerInfo hetpipe_planner{
                  std::string("node"),
                  "how workers are formed: from one node, equally from all nodes, or from a fast and a slow node",
                  {"node", "equal", "hybrid"}},
-                {"worker_size", std::int64_t{0}, "devices of a worker; 0: chosen by the allocation", {}, 0}},
+                {"worker_size", std::int64_t{0}, "devices of a worker; 0: chosen as size_by says", {}, 0},
+                {"size_by",
+                 std::string("time"),
+                 "of worker_size 0; time: the size with which an iteration takes least; allocation: its usual size",
+                 {"time", "allocation"}}},
     .plan = hetpipe::plan_hetpipe,
+    .variants = hetpipe::variants,
 };
 
 }  // namespace stagecraft

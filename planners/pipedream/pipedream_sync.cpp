@@ -2,6 +2,7 @@
 #include "planners/planner.hpp"
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/evaluated_claim.hpp"
+#include "planners/shared/savings/side_by_side.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/text.hpp"
 #include "sim/model/replicas.hpp"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 namespace stagecraft {
 
@@ -44,9 +46,15 @@ PlanResult plan_flushed(const PlanRequest& request) {
     throw InputError("planner 'pipedream-sync' plans for schedules that flush, not for " + quote(request.schedule.name),
                      {}, "use planner 'pipedream' for it");
   }
-  PlanResult result = plan_with_turns(request);
+  PlanResult result = plan_side_by_side(pipedream_sync_planner, request, plan_with_turns);
   if (auto* planned = std::get_if<Planned>(&result)) planned->plan.planner = pipedream_sync_planner.name;
   return result;
+}
+
+std::vector<OptionInfo> options_of_sync() {
+  std::vector<OptionInfo> options = pipedream::options();
+  options.push_back(pipelines_option());
+  return options;
 }
 
 }  // namespace
@@ -56,10 +64,11 @@ const PlannerInfo pipedream_sync_planner{
     .summary = "the stages and replicas of planner pipedream, run with a flush at the end of each iteration",
     .source = "Narayanan et al., PipeDream, SOSP 2019; the flush as in PipeDream-Flush, ICML 2021",
     .default_schedule = "1f1b",
-    .options = pipedream::options(),
+    .options = options_of_sync(),
     .plan = plan_flushed,
     .cuts_by_memory = true,
     .levels_devices = true,
+    .variants = pipeline_variants,
 };
 
 }  // namespace stagecraft

@@ -3,6 +3,7 @@
 #include "planners/shared/costs/pair_bandwidths.hpp"
 #include "planners/shared/costs/work.hpp"
 #include "planners/shared/savings/ledger_fit.hpp"
+#include "planners/shared/savings/side_by_side.hpp"
 #include "planners/spp/candidates.hpp"
 #include "planners/spp/device_order.hpp"
 #include "planners/spp/partition.hpp"
@@ -211,7 +212,7 @@ Infeasible no_way_to_use_all(const PlanRequest& request) {
   return none;
 }
 
-PlanResult plan_spp(const PlanRequest& asked) {
+PlanResult plan_one(const PlanRequest& asked) {
   const PlanRequest request{.graph = asked.graph,
                             .platform = asked.platform,
                             .schedule = schedule_of(asked),
@@ -231,6 +232,8 @@ PlanResult plan_spp(const PlanRequest& asked) {
   if (std::optional<Planned> best = fastest_that_fits(request, all, devices)) return std::move(*best);
   return nothing_fits(request, all);
 }
+
+PlanResult plan_spp(const PlanRequest& request) { return plan_side_by_side(spp_planner, request, plan_one); }
 
 }  // namespace
 }  // namespace spp
@@ -255,8 +258,10 @@ const PlannerInfo spp_planner{
           std::string("rdo"),
           "rdo: recursive minimum cuts; identity: the order of the platform",
           {"rdo", "identity"}},
-         pair_bandwidth_option(PairShare::OneWay)},
+         pair_bandwidth_option(PairShare::OneWay),
+         pipelines_option()},
     .plan = spp::plan_spp,
+    .variants = pipeline_variants,
 };
 
 }  // namespace stagecraft

@@ -251,7 +251,7 @@ PlanResult plan_vpipe(const PlanRequest& request) {
   return result;
 }
 
-std::vector<Options> variants(const PlanRequest& request) {
+Variants variants(const PlanRequest& request) {
   const UnitGrain grain = grain_of(request.options.word("granularity"));
   const std::size_t units = unit_bounds(request.graph, canonical_order(request.graph), grain).size() - 1;
   return shape_variants(vpipe_planner, request, units);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -128,14 +129,14 @@ struct Plan {
 /// The number of a replica's microbatches after which what is done for them repeats; 1 if `covers_all`.
 [[nodiscard]] std::int64_t window_of(const Stage& stage);
 
-/// How many layers of the plan have an action of one kind.
+/// How many layers of the plan have an action of one kind in some pipeline.
 template <class Action>
 [[nodiscard]] std::int64_t layers_with(const Plan& plan) {
-  std::int64_t layers = 0;
+  std::set<LayerId> layers;
   for (const Stage& stage : plan.stages) {
-    for (const Action& action : actions_of<Action>(stage)) layers += std::ssize(action.layers);
+    for (const Action& action : actions_of<Action>(stage)) layers.insert(action.layers.begin(), action.layers.end());
   }
-  return layers;
+  return std::ssize(layers);
 }
 
 }  // namespace stagecraft

@@ -31,6 +31,60 @@ std::optional<HostSpec> host_of(const Platform& whole, DeviceId device, std::int
   return HostSpec{.memory = Bytes(whole.hosts[host].memory.value() / sharers), .link = link};
 }
 
+/// Whether the first devices of such a node are joined as those of a smaller one.
+bool is_part_of_larger(const NodeKind& kind) {
+  return !kind.interconnect || std::holds_alternative<SwitchedNode>(kind.interconnect->shape) ||
+         std::holds_alternative<FullNode>(kind.interconnect->shape) ||
+         std::holds_alternative<PcieNode>(kind.interconnect->shape);
+}
+
+/// A node with the first devices of such a one, and their part of its host memory.
+NodeKind smaller(NodeKind kind, std::uint32_t count) {
+  if (kind.host) kind.host->memory = Bytes(kind.host->memory.value() / kind.device_count * count);
+  kind.device_count = count;
+  kind.nic.reset();
+  return kind;
+}
+
+/// The form of the first devices; none if their links cannot be those of a platform of nodes.
+std::optional<NodeForm> form_of_first(const NodeForm& whole, std::size_t count) {
+  NodeForm form = whole;
+  form.groups.clear();
+  const NodeKind& first = whole.node_kinds[whole.groups.front().kind];
+  if (count <= first.device_count) {
+    if (count < first.device_count && !is_part_of_larger(first)) return std::nullopt;
+    form.node_kinds = {smaller(first, static_cast<std::uint32_t>(count))};
+    form.groups = {{NodeKindId(0), 1}};
+    form.network = SwitchedNetwork{};
+    return form;
+  }
+  // The uplinks of a fat tree are as wide as its widest node asks for.
+  if (std::holds_alternative<FatTreeNetwork>(whole.network) && whole.groups.size() > 1) return std::nullopt;
+  if (std::holds_alternative<TorusNetwork>(whole.network) || std::holds_alternative<DragonflyNetwork>(whole.network)) {
+    return std::nullopt;
+  }
+  for (const NodeGroup& group : whole.groups) {
+    const std::size_t size = whole.node_kinds[group.kind].device_count;
+    const std::size_t nodes = std::min<std::size_t>(group.count, count / size);
+    if (nodes == 0) break;
+    form.groups.push_back({group.kind, static_cast<std::uint32_t>(nodes)});
+    count -= nodes * size;
+  }
+  return form;
+}
+
+/// Builds a platform that lacks some devices, and copies what has been observed of the others. **Shape** `devices` by
+/// device of the part.
+Platform build_part(const Platform& whole, PlatformSpec spec, const IndexVector<DeviceId, DeviceId>& devices) {
+  Platform part = build_platform(std::move(spec));
+  part.precision = whole.precision;
+  for (const DeviceId device : indices(devices)) {
+    part.devices[device].slowdown = whole.devices[devices[device]].slowdown;
+    part.devices[device].memory = whole.devices[devices[device]].memory;
+  }
+  return part;
+}
+
 /// Replaces the devices of a plan's stages; false if one has no other.
 template <class Other>
 bool replace_devices(Plan& plan, const Other& other) {
@@ -68,13 +122,26 @@ PlatformPart platform_without(const Platform& whole, const std::vector<DeviceId>
   }
   PlatformSpec spec = whole.spec;
   spec.form = std::move(form);
-  part.platform = build_platform(std::move(spec));
-  part.platform.precision = whole.precision;
-  for (DeviceId device : indices(part.devices)) {
-    part.platform.devices[device].slowdown = whole.devices[part.devices[device]].slowdown;
-    part.platform.devices[device].memory = whole.devices[part.devices[device]].memory;
-  }
+  part.platform = build_part(whole, std::move(spec), part.devices);
   return part;
+}
+
+Platform first_devices(const Platform& whole, std::size_t count) {
+  IndexVector<DeviceId, DeviceId> first;
+  std::vector<DeviceId> others;
+  for (const DeviceId device : indices(whole.devices)) {
+    if (device.value() < count) {
+      first.push_back(device);
+    } else {
+      others.push_back(device);
+    }
+  }
+  const auto* nodes = std::get_if<NodeForm>(&whole.spec.form);
+  std::optional<NodeForm> form = nodes == nullptr ? std::nullopt : form_of_first(*nodes, count);
+  if (!form) return platform_without(whole, others).platform;
+  PlatformSpec spec = whole.spec;
+  spec.form = *std::move(form);
+  return build_part(whole, std::move(spec), first);
 }
 
 Plan plan_on_whole(const PlatformPart& part, Plan plan) {

@@ -4,6 +4,7 @@
 #include "sim/model/plan.hpp"
 #include "sim/model/platform.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct PlatformPart {
 
 /// **Requires** that some device is left. **Cost** O(devices² log devices).
 [[nodiscard]] PlatformPart platform_without(const Platform& whole, const std::vector<DeviceId>& left_out);
+
+/// A platform's first devices as a platform of its own: of fewer nodes, or of a smaller node, where the network and the
+/// interconnect of fewer is a part of theirs; else as `platform_without`. What has been observed of devices is kept.
+/// **Requires** as many as some nodes have, or as are in the first node. **Cost** as `build_platform`, or as
+/// `platform_without`.
+[[nodiscard]] Platform first_devices(const Platform& whole, std::size_t count);
 
 /// A plan for a part as one for the whole platform.
 [[nodiscard]] Plan plan_on_whole(const PlatformPart& part, Plan plan);

@@ -1,10 +1,14 @@
 #include "sim/model/platform_part.hpp"
 
 #include "sim/model/bandwidths.hpp"
+#include "tests/model/topologies.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 using namespace stagecraft;
@@ -55,6 +59,47 @@ TEST_CASE("platform part: devices keep their names, kinds and ways, and what has
   }
   const Bytes of_three = part.platform.hosts[part.platform.devices[DeviceId(0)].host].memory;
   CHECK(of_three == Bytes(90 / 3));  // host0 has three devices left
+}
+
+TEST_CASE("platform part: the first devices have the ways that they have in the whole") {
+  test::RandomClusters clusters(3);
+  int of_nodes = 0;
+  int of_one = 0;
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    Platform whole = test::built(clusters.next());
+    for (Device& device : whole.devices) device.memory = Bytes(7);
+    const std::size_t first = whole.nodes[NodeId(0)].first_device.value();
+    REQUIRE(first == 0);
+    std::vector<std::size_t> counts;  // of whole nodes, or of devices in the first
+    for (const Node& node : whole.nodes) counts.push_back(node.first_device.value());
+    counts[0] = whole.devices.size();
+    const std::size_t in_first = whole.nodes.size() > 1 ? counts[1] : whole.devices.size();
+    for (std::size_t count = 1; count < in_first; ++count) counts.push_back(count);
+    for (const std::size_t count : counts) {
+      CAPTURE(count);
+      const Platform part = first_devices(whole, count);
+      REQUIRE(part.devices.size() == count);
+      CAPTURE(type_name(std::get<NodeForm>(whole.spec.form).node_kinds[NodeKindId(0)].interconnect.value()));
+      const bool has_nodes = std::holds_alternative<NodeForm>(part.spec.form);
+      of_nodes += has_nodes && part.nodes.size() > 1 ? 1 : 0;
+      of_one += has_nodes && count < in_first ? 1 : 0;
+      for (const DeviceId a : indices(part.devices)) {
+        CHECK(part.devices[a].name == whole.devices[a].name);
+        CHECK(part.capacity(a) == Bytes(7));
+        for (DeviceId b(0); b < a; ++b) {
+          const auto both = [&](const Platform& platform) {
+            const PairCost there = pair_cost(platform, a, b).value();
+            const PairCost back = pair_cost(platform, b, a).value();
+            return std::min(there.bandwidth, back.bandwidth);
+          };
+          CHECK(both(part) == both(whole));
+        }
+      }
+    }
+  }
+  CHECK(of_nodes > 100);
+  CHECK(of_one > 100);
 }
 
 TEST_CASE("platform part: plans change between the part and the whole") {

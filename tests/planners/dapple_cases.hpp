@@ -17,7 +17,7 @@ namespace stagecraft::dapple_test {
 
 using namespace stagecraft::testing;
 
-inline const PlannerInfo& planner() { return find_planner("dapple"); }
+inline const PlannerInfo& planner() { return as_in_paper("dapple"); }
 
 inline Plan plan_of(const PlanResult& result) {
   REQUIRE(std::holds_alternative<Planned>(result));

@@ -1,9 +1,10 @@
 #pragma once
 
-#include "planners/planner.hpp"
+#include "planners/registry.hpp"
 #include "planners/shared/savings/least_memory.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,17 @@ inline Platform flat_platform(std::size_t count, double bandwidth = 100.0, Bytes
   form.default_link = LinkSpec{BytesPerSecond(bandwidth), Seconds(0)};
   spec.form = form;
   return build_platform(spec);
+}
+
+/// The planner with its paper's defaults: one pipeline, and workers of their allocation's usual size.
+inline const PlannerInfo& as_in_paper(const std::string& name) {
+  static std::map<std::string, PlannerInfo> planners;
+  PlannerInfo& planner = planners.try_emplace(name, find_planner(name)).first->second;
+  for (OptionInfo& option : planner.options) {
+    if (option.name == "pipelines") option.default_value = std::int64_t{1};
+    if (option.name == "size_by") option.default_value = std::string("allocation");
+  }
+  return planner;
 }
 
 /// Runs a planner with its default schedule.

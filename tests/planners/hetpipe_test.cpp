@@ -23,7 +23,7 @@ using hetpipe::Worker;
 
 namespace {
 
-const PlannerInfo& planner() { return find_planner("hetpipe"); }
+const PlannerInfo& planner() { return as_in_paper("hetpipe"); }
 
 Plan plan_of(const PlanResult& result) {
   REQUIRE(std::holds_alternative<Planned>(result));
@@ -88,6 +88,37 @@ TEST_CASE("hetpipe: virtual workers by node, equally, and of a fast and a slow n
   CHECK(virtual_workers(graph, mixed, Allocation::Hybrid, 0) ==
         workers_of({{0, 1, 12, 13}, {2, 3, 14, 15}, {4, 5, 8, 9}, {6, 7, 10, 11}}));
   CHECK(virtual_workers(graph, flat_platform(3), Allocation::Node, 0) == workers_of({{0, 1, 2}}));
+}
+
+TEST_CASE("hetpipe: a worker is a part of a node, or several whole nodes") {
+  const LayerGraph graph = chain({1});
+  CHECK(virtual_workers(graph, cluster(4, 2), Allocation::Node, 4) == workers_of({{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  using Sizes = std::vector<std::int64_t>;
+  CHECK(hetpipe::worker_sizes(graph, cluster(4, 4), Allocation::Node) == Sizes{4, 1, 2, 8, 16});
+  CHECK(hetpipe::worker_sizes(graph, cluster(3, 4), Allocation::Node) == Sizes{4, 1, 2, 12});
+  CHECK(hetpipe::worker_sizes(graph, cluster(2, 4), Allocation::Equal) == Sizes{2, 4, 8});
+  CHECK(hetpipe::worker_sizes(graph, cluster(2, 4), Allocation::Hybrid) == Sizes{4, 2, 8});
+}
+
+TEST_CASE("hetpipe: the size of a worker is the one with which an iteration takes least") {
+  std::mt19937 random(12);
+  int other = 0;
+  for (int round = 0; round < 40; ++round) {
+    CAPTURE(round);
+    std::vector<double> times(3 + random() % 6);
+    for (double& time : times) time = static_cast<double>(1 + random() % 9);
+    const LayerGraph graph = chain(times);
+    const Platform platform = cluster(2, 4);
+    const Plan plan = plan_of(run_planner(find_planner("hetpipe"), graph, platform, {}, 16));
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::string size : {"1", "2", "4", "8"}) {
+      const Plan of_size = plan_of(run_planner(planner(), graph, platform, {{"worker_size", size}}, 16));
+      least = std::min(least, evaluate_plan(graph, platform, of_size).iterations.back().value());
+    }
+    CHECK(evaluate_plan(graph, platform, plan).iterations.back().value() == doctest::Approx(least).epsilon(1e-9));
+    other += plan.stages.front().replicas.size() == 2 ? 0 : 1;
+  }
+  CHECK(other > 5);
 }
 
 TEST_CASE("hetpipe: workers that the nodes do not yield are refused") {

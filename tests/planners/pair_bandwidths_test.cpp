@@ -123,7 +123,7 @@ TEST_CASE("pair bandwidth: nominal all-reduces are a ring at the slowest pair, s
     CAPTURE(option);
     for (const char* name : {"spp", "dapple"}) {
       CAPTURE(name);
-      const Plan plan = plan_with(find_planner(name), graph, platform, option, 3);
+      const Plan plan = plan_with(as_in_paper(name), graph, platform, option, 3);
       REQUIRE(plan.stages.size() == 1);
       CHECK(plan.predicted.iteration_time->value() == doctest::Approx(3 * 24.0 / 4 + all_reduce).epsilon(1e-9));
     }
@@ -150,7 +150,7 @@ TEST_CASE("spp: W, time and bound of shared cards are those of a run with such c
     const auto microbatches = static_cast<std::int64_t>(1 + random() % 12);
     const bool full = round % 3 == 0;
     const PlanResult result =
-        run_planner(find_planner("spp"), graph, platform, {{"duplex", full ? "full" : "half"}}, microbatches);
+        run_planner(as_in_paper("spp"), graph, platform, {{"duplex", full ? "full" : "half"}}, microbatches);
     REQUIRE(std::holds_alternative<Planned>(result));
     const Planned& answer = std::get<Planned>(result);
     const auto detail = [&](const std::string& name) {
@@ -177,7 +177,7 @@ TEST_CASE("spp: W, time and bound of shared cards are those of a run with such c
           doctest::Approx(time).epsilon(1e-9));
     pipelines += answer.plan.stages.size() > 1 ? 1 : 0;
     other +=
-        answer.plan.stages == plan_with(find_planner("spp"), graph, platform, "nominal", microbatches).stages ? 0 : 1;
+        answer.plan.stages == plan_with(as_in_paper("spp"), graph, platform, "nominal", microbatches).stages ? 0 : 1;
   }
   CHECK(pipelines > 30);
   CHECK(other > 10);

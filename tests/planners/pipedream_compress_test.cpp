@@ -142,7 +142,7 @@ TEST_CASE("pipedream compress: a graph of eight branches is planned with a note,
   const Platform platform = flat_platform(4, 200.0);
   for (const char* name : {"pipedream", "pipedream-sync"}) {
     CAPTURE(name);
-    const PlannerInfo& planner = find_planner(name);
+    const PlannerInfo& planner = as_in_paper(name);
     const PlanResult result = run_planner(planner, graph, platform, {{"max_work", "1e6"}});
     REQUIRE(std::holds_alternative<Planned>(result));
     const Planned& planned = std::get<Planned>(result);

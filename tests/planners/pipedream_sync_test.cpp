@@ -15,7 +15,7 @@ using namespace stagecraft::testing;
 
 namespace {
 
-const PlannerInfo& planner() { return find_planner("pipedream-sync"); }
+const PlannerInfo& planner() { return as_in_paper("pipedream-sync"); }
 
 PlanResult run_with(const PlannerInfo& info, const std::string& schedule, const LayerGraph& graph,
                     const Platform& platform) {
@@ -40,7 +40,9 @@ TEST_CASE("pipedream-sync: stages and replicas are those of pipedream on 100 ran
     CHECK(flushed.plan.planner == "pipedream-sync");
     CHECK(flushed.plan.schedule.name == "1f1b");
     CHECK(flushed.plan.stages == other.plan.stages);
-    CHECK(flushed.details == other.details);
+    Detail::Record details = other.details;
+    details.emplace_back("pipelines", 1);
+    CHECK(flushed.details == details);
     for (const Stage& stage : flushed.plan.stages) replicated += stage.replicas.size() > 1 ? 1 : 0;
     several += flushed.plan.stages.size() > 1 ? 1 : 0;
   }

@@ -20,7 +20,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-const PlannerInfo& planner() { return find_planner("spp"); }
+const PlannerInfo& planner() { return as_in_paper("spp"); }
 
 /// The specification's four devices: 10 B/s between 0 and 2 and between 1 and 3, else 1.
 Platform platform_b4(Bytes memory = Bytes(1'000'000)) {

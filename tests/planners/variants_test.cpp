@@ -15,6 +15,17 @@ namespace stagecraft::variants_test {
 
 using namespace stagecraft::testing;
 
+namespace {
+
+/// What plans of one planner are compared by.
+Seconds compared_time(const LayerGraph& graph, const Platform& platform, const PlanResult& result) {
+  const auto* planned = std::get_if<Planned>(&result);
+  const bool is_evaluated = planned != nullptr && planned->plan.schedule.name == "1f1b";
+  return is_evaluated ? iteration(graph, platform, planned->plan) : claimed_time(result);
+}
+
+}  // namespace
+
 TEST_CASE("variants: a planner that is free to choose stages and replicas is as fast as the best of all shapes") {
   std::mt19937_64 random(8);
   int plans = 0;
@@ -35,12 +46,13 @@ TEST_CASE("variants: a planner that is free to choose stages and replicas is as 
         GivenOptions shape = options;
         shape.emplace_back("stages", std::to_string(stages));
         shape.emplace_back("replicas", std::to_string(4 / stages));
-        best = std::min(
-            best, claimed_time(plan_within_memory(planner, request_for(planner, graph, platform, schedule, 8, shape))));
+        const PlanResult result =
+            plan_within_memory(planner, request_for(planner, graph, platform, schedule, 8, shape));
+        best = std::min(best, compared_time(graph, platform, result));
       }
       const PlanResult result =
           plan_within_memory(planner, request_for(planner, graph, platform, schedule, 8, options));
-      CHECK(claimed_time(result) <= best);
+      CHECK(compared_time(graph, platform, result) <= best);
       const auto* planned = std::get_if<Planned>(&result);
       (planned == nullptr ? refusals : plans)++;
       if (planned != nullptr && planned->plan.stages.front().replicas.size() > 1) ++replicated;

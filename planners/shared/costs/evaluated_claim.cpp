@@ -23,6 +23,10 @@ Seconds evaluated_time(const PlanRequest& request, Plan plan, std::int64_t micro
   return evaluate_iteration(request.graph, request.platform, require_schedule(request.graph, request.platform, plan));
 }
 
+bool has_pipelines(const Plan& plan) {
+  return std::ranges::any_of(plan.stages, [](const Stage& stage) { return stage.pipeline > 0; });
+}
+
 /// Whether replicas of some neighbours take turns in different numbers. A replica that waits for its turn in the order
 /// of the schedule may lose it for good.
 bool has_uneven_turns(const Plan& plan) {
@@ -61,7 +65,8 @@ Figures evaluated_claim(const PlanRequest& request, const Plan& plan) {
 
 bool is_claim_evaluated(const Plan& plan) {
   const ScheduleFamily& family = require_family(plan.schedule.name);
-  return family.synchronous && (family.placement != straight_placement || has_uneven_turns(plan));
+  return family.synchronous &&
+         (family.placement != straight_placement || has_pipelines(plan) || has_uneven_turns(plan));
 }
 
 }  // namespace stagecraft

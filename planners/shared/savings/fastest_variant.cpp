@@ -1,10 +1,12 @@
 #include "planners/shared/savings/fastest_variant.hpp"
 
 #include "planners/shared/costs/cost_model.hpp"
-#include "sim/base/counted.hpp"
+#include "planners/shared/costs/evaluated_claim.hpp"
 #include "sim/base/error.hpp"
+#include "sim/schedule/schedule_family.hpp"
 
-#include <cstddef>
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,13 +15,7 @@
 namespace stagecraft {
 namespace {
 
-PlanRequest with_options(const PlanRequest& request, const Options& options) {
-  PlanRequest asked = request;
-  asked.options = options;
-  return asked;
-}
-
-/// The values that the variant chooses: `stages=16, replicas=4`.
+/// The values that a variant chooses: `stages=16, replicas=4`.
 std::string chosen_values(const PlannerInfo& planner, const Options& asked, const Options& variant) {
   std::string values;
   for (const OptionInfo& option : planner.options) {
@@ -30,70 +26,105 @@ std::string chosen_values(const PlannerInfo& planner, const Options& asked, cons
   return values;
 }
 
-/// After so many variants the first plan ends the search.
-std::size_t most_variants(const PlanRequest& request) {
-  constexpr std::size_t kFewLayers = 500;  // planning takes a second at most
-  return request.graph.layers.size() <= kFewLayers ? 6 : 2;
+Seconds compared_time(const PlanRequest& request, const Plan& plan) {
+  if (is_asynchronous(plan.schedule)) return claimed_time(plan);
+  return *evaluated_claim(request, plan).iteration_time;
 }
 
-/// Answers of variants; the best one so far.
-class BestAnswer {
+/// Of two refusals the one that says more.
+bool says_more(const Infeasible& other, const Infeasible& none) {
+  const auto rank = [](const Infeasible& one) { return one.smallest_memory ? 0 : one.search ? 1 : one.device ? 2 : 3; };
+  if (rank(other) != rank(none)) return rank(other) < rank(none);
+  return other.smallest_memory < none.smallest_memory;
+}
+
+class VariantSearch {
  public:
-  void add(PlanResult result, const Options& options) {
-    ++tried_;
-    if (result_ && !is_better(result)) return;
-    result_ = std::move(result);
-    options_ = options;
+  VariantSearch(const PlannerInfo& planner, const PlanRequest& request,
+                const std::function<PlanResult(const PlanRequest&)>& plan)
+      : planner_(planner), request_(request), plan_(plan) {}
+
+  void ask(const Options& options) {
+    PlanRequest asked = request_;
+    asked.options = options;
+    try {
+      ++tried_;
+      PlanResult result = plan_(asked);
+      if (auto* none = std::get_if<Infeasible>(&result)) {
+        take(std::move(*none), options);
+      } else {
+        take(std::get<Planned>(std::move(result)), asked);
+      }
+    } catch (const InputError& error) {
+      if (!refusal_) refusal_ = error;
+    }
   }
 
-  [[nodiscard]] bool is_empty() const { return !result_; }
-  [[nodiscard]] bool is_plan() const { return result_ && std::holds_alternative<Planned>(*result_); }
+  [[nodiscard]] bool has_plan() const { return best_.has_value(); }
 
-  /// **Requires** an answer.
-  [[nodiscard]] PlanResult described(const PlannerInfo& planner, const PlanRequest& request) && {
-    const std::string values = chosen_values(planner, request.options, *options_);
-    if (auto* planned = std::get_if<Planned>(&*result_)) {
-      if (tried_ > 1) {
-        planned->notes.push_back(values + " takes the least time of " + counted(tried_, "combination") + " tried");
-      }
-    } else if (tried_ > 1) {
-      auto& none = std::get<Infeasible>(*result_);
-      none.reason = "none of " + counted(tried_, "combination") + " tried fits; with " + values + ": " + none.reason;
+  [[nodiscard]] PlanResult answer() && {
+    if (best_) {
+      best_->work = work_;
+      if (tried_ > 1) best_->notes.push_back(values_ + " takes the least time of " + std::to_string(tried_) + " tried");
+      return *std::move(best_);
     }
-    return *std::move(result_);
+    if (!none_) throw InputError(*refusal_);
+    if (tried_ > 1)
+      none_->reason = "none of " + std::to_string(tried_) + " tried fits; " + values_ + ": " + none_->reason;
+    none_->work = work_;
+    return *std::move(none_);
   }
 
  private:
-  [[nodiscard]] bool is_better(const PlanResult& other) const {
-    const auto* kept = std::get_if<Infeasible>(&*result_);
-    const auto* none = std::get_if<Infeasible>(&other);
-    if (kept != nullptr && none != nullptr) return none->device && (!kept->device || none->excess < kept->excess);
-    return claimed_time(other) < claimed_time(*result_);
+  void take(Planned planned, const PlanRequest& asked) {
+    const Seconds time = compared_time(asked, planned.plan);
+    work_ += planned.work;
+    if (best_ && time >= least_) return;
+    best_ = std::move(planned);
+    least_ = time;
+    values_ = chosen_values(planner_, request_.options, asked.options);
   }
 
-  std::optional<PlanResult> result_;
-  std::optional<Options> options_;
-  std::size_t tried_ = 0;
+  /// The one refusal for all variants.
+  void take(Infeasible other, const Options& options) {
+    work_ += other.work;
+    if (best_) return;
+    if (none_) {
+      other.is_costly = none_->is_costly = other.is_costly || none_->is_costly;
+      other.sizes_to_try = none_->sizes_to_try = std::max(other.sizes_to_try, none_->sizes_to_try);
+      const auto [less, more] = std::minmax(none_->fewest_samples, other.fewest_samples);
+      other.fewest_samples = none_->fewest_samples = less > 0 ? less : more;
+      if (!says_more(other, *none_)) return;
+    }
+    none_ = std::move(other);
+    values_ = chosen_values(planner_, request_.options, options);
+  }
+
+  const PlannerInfo& planner_;
+  const PlanRequest& request_;
+  const std::function<PlanResult(const PlanRequest&)>& plan_;
+  std::optional<Planned> best_;
+  Seconds least_;       ///< the time of the best plan
+  std::string values_;  ///< of the best plan, or else of the refusal
+  std::optional<Infeasible> none_;
+  std::optional<InputError> refusal_;
+  std::int64_t tried_ = 0;
+  double work_ = 0.0;
 };
 
 }  // namespace
 
 PlanResult fastest_variant(const PlannerInfo& planner, const PlanRequest& request,
                            const std::function<PlanResult(const PlanRequest&)>& plan) {
-  const std::vector<Options> variants = planner.variants ? planner.variants(request) : std::vector<Options>{};
-  if (variants.empty()) return plan(request);
-  BestAnswer best;
-  std::optional<InputError> refusal;
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    if (i >= most_variants(request) && best.is_plan()) break;
-    try {
-      best.add(plan(with_options(request, variants[i])), variants[i]);
-    } catch (const InputError& error) {
-      if (!refusal) refusal = error;
-    }
+  const Variants variants = planner.variants ? planner.variants(request) : Variants{};
+  if (variants.tried.empty()) return plan(request);
+  VariantSearch search(planner, request, plan);
+  for (const Options& options : variants.tried) search.ask(options);
+  for (const Options& options : variants.otherwise) {
+    if (search.has_plan()) break;
+    search.ask(options);
   }
-  if (best.is_empty()) throw InputError(*refusal);
-  return std::move(best).described(planner, request);
+  return std::move(search).answer();
 }
 
 }  // namespace stagecraft

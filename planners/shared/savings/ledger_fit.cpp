@@ -3,6 +3,7 @@
 #include "planners/shared/costs/cost_model.hpp"
 #include "planners/shared/costs/limits.hpp"
 #include "sim/analytic/evaluate_plan.hpp"
+#include "sim/model/replicas.hpp"
 #include "sim/schedule/kept_plan.hpp"
 #include "sim/schedule/measured_part.hpp"
 #include "sim/schedule/schedule_family.hpp"
@@ -88,7 +89,8 @@ Plan shortened(const PlanRequest& request, Plan plan) {
   const std::int64_t least = least_microbatches(whole, whole.kept->replicas);
   std::size_t replicas = 1;
   for (const Stage& stage : plan.stages) replicas = std::max(replicas, stage.replicas.size());
-  const std::int64_t filling = std::ranges::max(whole.in_flight) * static_cast<std::int64_t>(replicas);
+  const std::int64_t filling =
+      std::ranges::max(whole.in_flight) * static_cast<std::int64_t>(replicas) * whole.kept->replicas.pipelines();
   std::int64_t most = std::max({kLongRun, least, 8 * filling});
   if (std::min(plan.microbatches, most) * std::ssize(plan.stages) > kManyMicrobatches)
     most = std::max(least, 2 * filling);
@@ -106,7 +108,8 @@ void take_evaluation(const PlanRequest& request, const Platform& shared, const P
   plan.predicted.peak_memory = report.figures().peak_memory;
   if (!plan.predicted.iteration_time) return;
   const auto rest = static_cast<double>(plan.microbatches - part.microbatches);
-  const auto replicas = static_cast<double>(plan.stages.front().replicas.size());
+  const auto pipelines = static_cast<double>(Replicas(plan).pipelines());
+  const double replicas = pipelines * static_cast<double>(plan.stages.front().replicas.size());
   const Seconds evaluated = report.iterations.back() + slowest * (rest / replicas);
   plan.predicted.iteration_time = std::max(*plan.predicted.iteration_time, evaluated);
 }

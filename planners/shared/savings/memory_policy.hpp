@@ -9,7 +9,8 @@ namespace stagecraft {
 /// `cheapest` in small problems for `recompute` and `swap`, too. The plan of any other that fits because stages have a
 /// cap on microbatches in flight is the answer if no other has a better claim. Else two cuts get the cheapest actions
 /// with which they fit (`with_savings`): that of the planner for devices with memory without end, and that for a model
-/// whose layers are all recomputed, on the devices as they are. The answer is the one with the better claim.
+/// whose layers are all recomputed, on the devices as they are. The answer is the one with the better claim. A planner
+/// with variants is asked for each of them in this way (`fastest_variant`).
 /// **Throws** as the planner. **Cost** that of the planner; three times that, and `with_savings`, if nothing fits.
 [[nodiscard]] PlanResult plan_within_memory(const PlannerInfo& planner, const PlanRequest& request);
 

@@ -70,33 +70,32 @@ std::optional<EvenShape> running_shape(const PlanRequest& request) {
   return std::ranges::all_of(stages, has_as_many) && used <= devices && !has_room ? std::optional(shape) : std::nullopt;
 }
 
-/// The shapes of the best even pipelines that save memory by recomputation at most, and after them for each number of
-/// replicas the longest pipeline, since a planner that moves cuts may find a plan where an even pipeline has none.
-std::vector<EvenShape> promising_shapes(const PlannerInfo& planner, const PlanRequest& request, std::size_t units) {
-  constexpr std::size_t kMostRanked = 6;
-  std::vector<EvenShape> shapes = even_shapes(planner, request);
-  std::erase_if(shapes, [&](const EvenShape& shape) { return shape.length > units; });
-  if (shapes.size() < 2) return shapes;
-  PlanRequest asked = request;
-  asked.only_shape = true;
-  if (may_recompute(request.memory)) asked.memory = MemoryPolicy::Recompute;
-  std::vector<EvenShape> promising = best_even_shapes(planner, asked, shapes, kMostRanked);
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const bool is_longest = i == 0 || shapes[i].replicas != shapes[i - 1].replicas;
-    if (is_longest && std::ranges::find(promising, shapes[i]) == promising.end()) promising.push_back(shapes[i]);
-  }
-  return promising;
+Options with_shape(const Options& options, const EvenShape& shape) {
+  return options.with("stages", static_cast<std::int64_t>(shape.length))
+      .with("replicas", static_cast<std::int64_t>(shape.replicas));
 }
 
 }  // namespace
 
-std::vector<Options> shape_variants(const PlannerInfo& planner, const PlanRequest& request, std::size_t units) {
-  std::vector<Options> variants;
-  if (!is_open(request.options) || static_cast<std::size_t>(request.options.count("stages")) > units) return variants;
-  const std::optional<EvenShape> running = running_shape(request);
-  for (const EvenShape& shape : running ? std::vector{*running} : promising_shapes(planner, request, units)) {
-    variants.push_back(request.options.with("stages", static_cast<std::int64_t>(shape.length))
-                           .with("replicas", static_cast<std::int64_t>(shape.replicas)));
+Variants shape_variants(const PlannerInfo& planner, const PlanRequest& request, std::size_t units) {
+  constexpr std::size_t kFewLayers = 500;  // a plan takes a second at most
+  const Options& options = request.options;
+  if (!is_open(options) || static_cast<std::size_t>(options.count("stages")) > units) return {};
+  if (const auto running = running_shape(request)) return {{with_shape(options, *running)}, {}};
+  std::vector<EvenShape> shapes = even_shapes(planner, request);
+  std::erase_if(shapes, [&](const EvenShape& shape) { return shape.length > units; });
+  PlanRequest asked = request;
+  asked.only_shape = true;
+  if (may_recompute(request.memory)) asked.memory = MemoryPolicy::Recompute;
+  const std::size_t most = request.graph.layers.size() <= kFewLayers ? 6 : 2;
+  const std::vector<EvenShape> promising = best_even_shapes(planner, asked, shapes, most);
+  Variants variants;
+  for (const EvenShape& shape : promising) variants.tried.push_back(with_shape(options, shape));
+  // A planner that moves cuts may find a plan where even pipelines have none.
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const bool is_longest = i == 0 || shapes[i].replicas != shapes[i - 1].replicas;
+    if (!is_longest || std::ranges::find(promising, shapes[i]) != promising.end()) continue;
+    (variants.tried.size() < most ? variants.tried : variants.otherwise).push_back(with_shape(options, shapes[i]));
   }
   return variants;
 }

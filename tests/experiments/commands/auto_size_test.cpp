@@ -23,12 +23,12 @@ std::vector<std::string> on_dgx(const std::string& verb, const std::vector<std::
 }
 
 TEST_CASE("auto: compare has for each planner the plan that plan makes, and shows sizes that differ") {
-  const Ran table = run(on_dgx("compare", {"auto", "--planners", "gpipe,data-parallel"}));
+  const Ran table = run(on_dgx("compare", {"auto", "--planners", "contiguous,data-parallel"}));
   REQUIRE(table.code == 0);
   CHECK(table.out.find(", microbatches of several sizes\n") != std::string::npos);
   CHECK(table.out.find("  micro  size  ") != std::string::npos);
   CHECK(table.out.find("\nsize: samples in a microbatch\n") != std::string::npos);
-  const Ran ran = run(on_dgx("compare", {"auto", "--planners", "gpipe,data-parallel", "--json"}));
+  const Ran ran = run(on_dgx("compare", {"auto", "--planners", "contiguous,data-parallel", "--json"}));
   std::set<std::int64_t> sizes;
   const nlohmann::json answer = nlohmann::json::parse(ran.out);
   for (const nlohmann::json& row : answer["models"][0]["rows"]) {

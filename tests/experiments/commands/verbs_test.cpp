@@ -175,6 +175,25 @@ TEST_CASE("model: the shipped profiles come out of the program byte by byte") {
   CHECK(run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "0"}).code == 2);
 }
 
+TEST_CASE("model: several sizes make a profile of each, as by themselves") {
+  const Folder folder;
+  const std::string net = folder.file("net.yaml",
+                                      "schema: stagecraft/architecture/1\narchitecture: tiny\nfamily: gpt\nlayers: 2\n"
+                                      "hidden: 64\nheads: 4\nsequence: 32\nvocabulary: 100\n");
+  const auto made = [&](const std::string& sizes) {
+    return run({"model", net, "--device", "V100-SXM2-16GB", "--microbatch-size", sizes});
+  };
+  const Model all = parse_model(made("4,1,2").out, "model");
+  REQUIRE(all.profiles.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(all.profiles[i] == parse_model(made(std::to_string(1 << i)).out, "model").profiles.at(0));
+  }
+  CHECK(made("1,2,1").err.find("the size 1 comes twice") != std::string::npos);
+  CHECK(made("1,,2").code == 2);
+  const Ran known = run({"model", "vgg16", "--device", "V100-SXM2-16GB", "--microbatch-size", "1,2"});
+  CHECK(known.err.find("knows all sizes from one") != std::string::npos);
+}
+
 TEST_CASE("model: the granularity decides what a layer is") {
   const auto layers = [](const std::string& granularity) {
     const Ran ran =

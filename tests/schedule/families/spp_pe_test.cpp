@@ -160,7 +160,9 @@ TEST_CASE("spp-pe: what it cannot run") {
   plan.stages[1].replicas = {DeviceId(1), DeviceId(3)};
   CHECK(refusal_of(plan).empty());
   plan.stages[2].pipeline = 1;
-  CHECK(refusal_of(plan) == "spp-pe runs a single pipeline, but stage 2 belongs to another one");
+  plan.stages[2].replicas = {DeviceId(3)};
+  CHECK(refusal_of(plan) ==
+        "spp-pe orders each pipeline by itself, but stages 1 and 2 of two pipelines share a device");
 }
 
 TEST_CASE("spp-pe: between two replicas one transfer at a time, and pairs side by side") {
